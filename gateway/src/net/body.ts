@@ -1,0 +1,78 @@
+import { GatewayError, type GatewayErrorCode } from '../lib/gateway-error.ts'
+
+/** Takes a body piece by piece. After `end` or `fail` nothing more is called. */
+export type BodySink = {
+  /** Returns false when full: the source stops until `BodySource.resume` is called. */
+  write(chunk: Uint8Array): boolean
+  end(): void
+  fail(error: Error): void
+}
+
+/** A body that is still to come. Push-based, because a promise per chunk would dominate the cost of a stream. */
+export type BodySource = {
+  /** Starts the flow into `sink`. Called exactly once. */
+  start(sink: BodySink): void
+  /** Goes on after `write` returned false. */
+  resume(): void
+  /** Discards the rest and frees the connection; the sink hears nothing more. Harmless when called twice. */
+  cancel(): void
+}
+
+/** A whole body at hand, one still to come, or none. */
+export type Body = Uint8Array | BodySource | undefined
+
+export function isSource(body: Body): body is BodySource {
+  return body !== undefined && !(body instanceof Uint8Array)
+}
+
+/** A step between a source and a sink: reads, changes, holds back or ends the stream. */
+export type BodyTransform = (sink: BodySink) => BodySink
+
+/** The source as seen through a transform. */
+export function transformed(source: BodySource, transform: BodyTransform): BodySource {
+  return {
+    start: (sink) => source.start(transform(sink)),
+    resume: () => source.resume(),
+    cancel: () => source.cancel(),
+  }
+}
+
+const nothing = Buffer.alloc(0)
+
+/**
+ * Reads a body to its end.
+ * Rejects with `tooLarge` as soon as it exceeds `maxBytes`, and cancels the source; passes on the source's own failure.
+ */
+export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode): Promise<Buffer> {
+  if (!isSource(body)) {
+    return Promise.resolve(body === undefined ? nothing : Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+  }
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = []
+    let size = 0
+    let settled = false
+    body.start({
+      write(chunk) {
+        if (settled) return true
+        size += chunk.byteLength
+        if (size > maxBytes) {
+          settled = true
+          body.cancel()
+          reject(new GatewayError(tooLarge, `body is larger than ${maxBytes} bytes`))
+          return true
+        }
+        chunks.push(chunk)
+        return true
+      },
+      end() {
+        settled = true
+        const only = chunks.length === 1 ? chunks[0] : undefined
+        resolve(only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : Buffer.concat(chunks, size))
+      },
+      fail(error) {
+        settled = true
+        reject(error)
+      },
+    })
+  })
+}
