@@ -1,0 +1,24 @@
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+type Unit = keyof typeof unitMs
+const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y
+
+/**
+ * Milliseconds of `500ms`, `10s`, `1.5s` or `1h30m`; undefined for anything else, a bare number and a negative one included.
+ * Units go from large to small and none repeats, so that a typo such as `10m5m` is not read as fifteen minutes.
+ */
+export function parseDuration(text: string): number | undefined {
+  if (text.length > 64) return undefined
+  part.lastIndex = 0
+  let total = 0
+  let smallest: number = Number.POSITIVE_INFINITY
+  while (part.lastIndex < text.length) {
+    const match = part.exec(text)
+    if (match === null) return undefined
+    const factor = unitMs[match[2] as Unit]
+    if (factor >= smallest) return undefined
+    smallest = factor
+    total += Number(match[1]) * factor
+  }
+  if (smallest === Number.POSITIVE_INFINITY || !Number.isSafeInteger(Math.round(total))) return undefined
+  return Math.round(total)
+}
