@@ -45,7 +45,9 @@ const nothing = Buffer.alloc(0)
  */
 export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode): Promise<Buffer> {
   if (!isSource(body)) {
-    return Promise.resolve(body === undefined ? nothing : Buffer.from(body.buffer, body.byteOffset, body.byteLength))
+    return Promise.resolve(
+      body === undefined ? nothing : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+    )
   }
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
@@ -67,7 +69,9 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
       end() {
         settled = true
         const only = chunks.length === 1 ? chunks[0] : undefined
-        resolve(only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : Buffer.concat(chunks, size))
+        resolve(
+          only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : Buffer.concat(chunks, size),
+        )
       },
       fail(error) {
         settled = true

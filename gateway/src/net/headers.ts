@@ -24,7 +24,8 @@ export function firstHeader(headers: Headers, name: string): string | undefined 
 export function forwardableHeaders(headers: Headers, dropped: ReadonlySet<string>): Headers {
   const kept: Headers = {}
   const connection = firstHeader(headers, 'connection')
-  const listed = connection === undefined || isKeepAlive(connection) ? undefined : connectionOptions(connection)
+  const listed =
+    connection === undefined || isKeepAlive(connection) ? undefined : connectionOptions(connection)
   for (const name in headers) {
     if (hopByHopHeaders.has(name) || dropped.has(name) || listed?.has(name)) continue
     const value = headers[name]

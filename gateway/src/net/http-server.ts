@@ -1,0 +1,308 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { type Cancellation, createCancellation } from '../lib/cancellation.ts'
+import type { Clock } from '../lib/clock.ts'
+import { GatewayError } from '../lib/gateway-error.ts'
+import { type BodySource, isSource } from './body.ts'
+import type { Headers } from './headers.ts'
+import type { Reply } from './send.ts'
+
+/** One request as it came from the wire. */
+export type IncomingRequest = {
+  method: string
+  /** As sent; not normalised. */
+  target: string
+  version: string
+  headers: Headers
+  address: string
+  port: number
+  /** Undefined when the request has none. */
+  body: BodySource | undefined
+  /** Cancelled when the connection closes before the answer is complete. */
+  cancellation: Cancellation
+  /** `Clock.monotonic()` when the head had arrived. */
+  startedAt: number
+}
+
+/** What became of an answer. */
+export type Delivery = {
+  /** False when the client left, or the answer broke off. */
+  complete: boolean
+  /** Status sent, or undefined when no head was sent. */
+  status: number | undefined
+  bytesSent: number
+  /** `Clock.monotonic()` at the first byte of the body; undefined when none was sent. */
+  firstByteAt: number | undefined
+}
+
+/** Answers requests. `reply` never rejects; `end` is called once per request when all is over. */
+export type ExchangeHandler = {
+  reply: Promise<Reply>
+  end(delivery: Delivery): void
+}
+
+export type HttpServerOptions = {
+  host: string
+  port: number
+  clock: Clock
+  handle(request: IncomingRequest): ExchangeHandler
+  limits: HttpServerLimits
+}
+
+export type HttpServerLimits = {
+  /** Size of a request's head; more is 431. */
+  maxHeaderBytes: number
+  /** Longest wait for a request's head. */
+  headersTimeoutMs: number
+  /** Longest wait for a whole request; slow senders are cut off. */
+  requestTimeoutMs: number
+  /** How long an idle connection is kept. */
+  keepAliveMs: number
+}
+
+export const defaultServerLimits: HttpServerLimits = {
+  maxHeaderBytes: 32 * 1024,
+  headersTimeoutMs: 20_000,
+  requestTimeoutMs: 300_000,
+  keepAliveMs: 75_000,
+}
+
+export type HttpServer = {
+  /** Port it listens on; the chosen one when 0 was asked for. */
+  readonly port: number
+  /** Accepts nothing new and closes idle connections; resolves when the last exchange has ended. */
+  drain(): Promise<void>
+  /** Ends every connection at once. */
+  close(): void
+}
+
+/** How much longer than the answer a client may go on sending a body nobody reads. */
+const lingerMs = 5_000
+
+/** Listens; rejects with the system's error (`EADDRINUSE`, `EACCES`) when it cannot. */
+export function listen(options: HttpServerOptions): Promise<HttpServer> {
+  const { limits } = options
+  const server = createServer(
+    {
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 5_000),
+      noDelay: true,
+      insecureHTTPParser: false,
+    },
+    (request, response) => answer(request, response, options),
+  )
+  // Node drops headers past a count without a word; the size limit refuses them instead.
+  server.maxHeadersCount = 0
+  server.on('checkContinue', (request, response) => answer(request, response, options, true))
+  server.on('clientError', refuseMalformed)
+  let draining = false
+  server.on('request', (_, response) => {
+    if (draining) response.shouldKeepAlive = false
+  })
+
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: options.host, port: options.port }, () => {
+      server.off('error', reject)
+      const { port } = server.address() as AddressInfo
+      resolve({
+        port,
+        drain: () =>
+          new Promise((closed) => {
+            draining = true
+            server.close(() => closed())
+            server.closeIdleConnections()
+          }),
+        close: () => {
+          server.close()
+          server.closeAllConnections()
+        },
+      })
+    })
+  })
+}
+
+function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { clock, handle }: HttpServerOptions,
+  awaitsContinue = false,
+): void {
+  const cancellation = createCancellation()
+  const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
+  const { socket } = request
+  const exchange = handle({
+    method: request.method ?? 'GET',
+    target: request.url ?? '/',
+    version: request.httpVersion,
+    headers: request.headers as Headers,
+    address: socket.remoteAddress ?? '',
+    port: socket.remotePort ?? 0,
+    body: hasBody(request) ? requestBody(request, awaitsContinue ? response : undefined) : undefined,
+    cancellation,
+    startedAt: clock.monotonic(),
+  })
+  let closed = false
+  let replied = false
+  let abandon: (() => void) | undefined
+
+  function endWhenOver() {
+    if (closed && replied) exchange.end(delivery)
+  }
+
+  response.on('close', () => {
+    closed = true
+    delivery.complete = response.writableFinished && delivery.complete
+    if (!response.writableFinished) {
+      cancellation.cancel()
+      abandon?.()
+    }
+    endWhenOver()
+  })
+
+  exchange.reply.then((reply) => {
+    replied = true
+    if (closed) {
+      if (isSource(reply.body)) reply.body.cancel()
+      endWhenOver()
+      return
+    }
+    if (isSource(reply.body)) abandon = writeStream(response, reply, reply.body, delivery, clock)
+    else writeWhole(response, reply, reply.body, delivery, clock)
+    if (!request.complete) limitUnreadBody(request, response)
+  })
+}
+
+function writeWhole(
+  response: ServerResponse,
+  reply: Reply,
+  body: Uint8Array | undefined,
+  delivery: Delivery,
+  clock: Clock,
+): void {
+  const { headers, status } = reply
+  delivery.status = status
+  delivery.firstByteAt = clock.monotonic()
+  delivery.complete = true
+  if (status !== 204 && status !== 304)
+    headers['content-length'] = String(body === undefined ? 0 : body.byteLength)
+  response.writeHead(status, headers)
+  if (body === undefined) {
+    response.end()
+    return
+  }
+  delivery.bytesSent = body.byteLength
+  response.end(body)
+}
+
+/** Returns the function that gives the source up when the client has gone. */
+function writeStream(
+  response: ServerResponse,
+  reply: Reply,
+  source: BodySource,
+  delivery: Delivery,
+  clock: Clock,
+): () => void {
+  let over = false
+  delivery.status = reply.status
+  response.writeHead(reply.status, reply.headers)
+  response.on('drain', () => {
+    if (!over) source.resume()
+  })
+  source.start({
+    write(chunk) {
+      if (over) return true
+      delivery.firstByteAt ??= clock.monotonic()
+      delivery.bytesSent += chunk.byteLength
+      return response.write(chunk)
+    },
+    end() {
+      if (over) return
+      over = true
+      delivery.complete = true
+      response.end()
+    },
+    // A broken body must not look complete: the connection breaks with it.
+    fail() {
+      if (over) return
+      over = true
+      response.destroy()
+    },
+  })
+  if (delivery.bytesSent === 0 && !over) response.flushHeaders()
+  return () => {
+    if (over) return
+    over = true
+    source.cancel()
+  }
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  const { headers } = request
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
+function requestBody(request: IncomingMessage, awaitingContinue: ServerResponse | undefined): BodySource {
+  let over = false
+  return {
+    start(sink) {
+      awaitingContinue?.writeContinue()
+      request.on('data', (chunk: Buffer) => {
+        if (!over && !sink.write(chunk)) request.pause()
+      })
+      request.on('end', () => {
+        if (over) return
+        over = true
+        sink.end()
+      })
+      request.on('close', () => {
+        if (over) return
+        over = true
+        sink.fail(new GatewayError('request_aborted', 'the request ended before its body was complete'))
+      })
+      request.on('error', ignore)
+    },
+    resume: () => request.resume(),
+    cancel() {
+      over = true
+      request.resume()
+    },
+  }
+}
+
+/** A reset connection also emits `close`, which is where it is dealt with. */
+function ignore(): void {}
+
+/** An answer given before the body was read: the rest is thrown away for a moment, so that the client gets to read the answer. */
+function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  request.on('error', ignore)
+  request.resume()
+  response.on('finish', () => {
+    const timer = setTimeout(() => {
+      if (!request.complete) request.socket.destroy()
+    }, lingerMs)
+    timer.unref()
+    request.on('close', () => clearTimeout(timer))
+  })
+}
+
+/** Requests the parser refuses never reach a route; the answer says which kind of mistake it was. */
+function refuseMalformed(error: Error & { code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const [status, message] = malformed[error.code ?? ''] ?? ['400 Bad Request', 'malformed HTTP request']
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
+      `content-length: ${message.length}\r\nconnection: close\r\n\r\n${message}`,
+  )
+}
+
+const malformed: Record<string, [status: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'request headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],
+}

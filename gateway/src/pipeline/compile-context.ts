@@ -1,0 +1,20 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Send } from '../net/send.ts'
+import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+
+/** What compiling a Config needs from the outside. */
+export type CompileContext = {
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+  readonly send: Send
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Content of a file the Config names (`apiKey: {file}`); throws with the file's path when unreadable. */
+  readonly readFile: (path: string) => string
+  /** The result of `create` for this config node, computed once for as long as the node lives. Unchanged nodes keep their identity across reloads. */
+  memo<T>(node: object, purpose: string, create: () => T): T
+  /** State that outlives reloads (counters, health), by a name for its place; dropped when a whole compile no longer asks for it. */
+  keep<T>(name: string, create: () => T): T
+}

@@ -1,0 +1,86 @@
+import { GatewayError, type GatewayErrorCode } from '../lib/gateway-error.ts'
+import type { Reply } from '../net/send.ts'
+import type { Exchange } from './exchange.ts'
+
+/** The client API whose error shape a refusal takes. */
+export type ErrorFormat = 'text' | 'openai' | 'anthropic'
+
+/** Why a request ends without the backend's answer. `message` and `code` go to the client. */
+export type Refusal = {
+  status: number
+  /** Stable machine-readable code, for example `model_not_found`. */
+  code: string
+  message: string
+  /** The offending field of the request, in OpenAI's `param`. */
+  param?: string
+  headers?: Record<string, string>
+}
+
+/** The reply for a refusal, in the error shape of the matched route. */
+export function refuse(exchange: Exchange, refusal: Refusal): Reply {
+  exchange.refusedBy ??= refusal.code
+  const { contentType, body } = errorBody(exchange.errorFormat, refusal)
+  return {
+    status: refusal.status,
+    headers: { 'content-type': contentType, ...refusal.headers },
+    body: Buffer.from(body),
+  }
+}
+
+/** The reply for anything thrown while a request was served. The cause stays in the log. */
+export function replyToError(exchange: Exchange, error: unknown): Reply {
+  exchange.failure ??= error
+  if (!(error instanceof GatewayError)) {
+    return refuse(exchange, { status: 500, code: 'internal', message: 'internal error' })
+  }
+  return refuse(exchange, { status: statusByCode[error.code], code: error.code, message: error.message })
+}
+
+/** A refusal in the error shape of a client API; also the payload of terminal error events of streams. */
+export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType: string; body: string } {
+  switch (format) {
+    case 'text':
+      return { contentType: 'text/plain; charset=utf-8', body: refusal.message }
+    case 'openai':
+      return { contentType: 'application/json', body: JSON.stringify(openAiError(refusal)) }
+    case 'anthropic':
+      return { contentType: 'application/json', body: JSON.stringify(anthropicError(refusal)) }
+  }
+}
+
+function openAiError({ status, code, message, param }: Refusal) {
+  const type = status >= 500 ? 'server_error' : 'invalid_request_error'
+  return { error: { message, type, param: param ?? null, code } }
+}
+
+function anthropicError({ status, message }: Refusal) {
+  return { type: 'error', error: { type: anthropicErrorType(status), message } }
+}
+
+/** https://docs.anthropic.com/en/api/errors */
+function anthropicErrorType(status: number): string {
+  if (status === 529) return 'overloaded_error'
+  if (status >= 500) return 'api_error'
+  return anthropicTypes[status] ?? 'invalid_request_error'
+}
+
+const anthropicTypes: Record<number, string> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+}
+
+const statusByCode: Record<GatewayErrorCode, number> = {
+  upstream_connect: 503,
+  upstream_timeout: 504,
+  upstream_reset: 502,
+  upstream_invalid: 502,
+  upstream_too_large: 502,
+  request_too_large: 413,
+  request_aborted: 400,
+  unsupported_encoding: 415,
+  bad_request: 400,
+  internal: 500,
+}

@@ -1,0 +1,83 @@
+import type { Cancellation } from '../lib/cancellation.ts'
+import type { JsonObject } from '../lib/json.ts'
+import type { Body } from '../net/body.ts'
+import type { Headers } from '../net/headers.ts'
+import type { ErrorFormat } from './errors.ts'
+
+/** What the client asked for. `path` is normalised: dot segments, duplicate and trailing slashes are gone. */
+export type RequestFacts = {
+  readonly method: string
+  readonly scheme: 'http' | 'https'
+  readonly host: string
+  readonly path: string
+  /** With its question mark; empty when there is none. */
+  readonly query: string
+  readonly version: string
+  readonly headers: Headers
+}
+
+export type SourceFacts = { readonly address: string; readonly port: number }
+
+/** Counts of one LLM call, in tokens. Input includes cached reads and cache writes, output includes reasoning. */
+export type Usage = {
+  inputTokens: number
+  outputTokens: number
+  totalTokens: number
+  cachedInputTokens: number
+  cacheCreationInputTokens: number
+  reasoningTokens: number
+  /** True where the answer ended without usage and the counts are bytes / 4. */
+  estimated: boolean
+}
+
+/** What is known of an LLM call. Names of models and providers come from the configuration where they say `configured`. */
+export type LlmFacts = {
+  /** The model name the client sent. */
+  requestModel: string
+  /** Name of the `llm.models[]` entry that serves the call; unset until one is chosen. */
+  configuredModel: string | undefined
+  /** Provider kind, for example `openai`. */
+  provider: string | undefined
+  streaming: boolean
+}
+
+/**
+ * What has been learnt about one request. Each slot has exactly one writer, and the slots are the variables of CEL
+ * expressions: `request`, `source`, `jwt`, `apiKey`, `llmRequest`, `llm`.
+ */
+export type Facts = {
+  readonly request: RequestFacts
+  readonly source: SourceFacts
+  /** Validated claims; written by JWT authentication. */
+  jwt: JsonObject | undefined
+  /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
+  apiKey: JsonObject | undefined
+  /** The client's original body; written by `backends/llm`. */
+  llmRequest: JsonObject | undefined
+  /** Written by `backends/llm`. */
+  llm: LlmFacts | undefined
+  /** Written by `backends/llm` when the answer has ended, before `Policy.onEnd` runs. */
+  usage: Usage | undefined
+}
+
+/** One request on its way through the gateway. */
+export type Exchange = {
+  readonly facts: Facts
+  readonly body: Body
+  /** Cancelled when the client goes away before the answer is complete. */
+  readonly cancellation: Cancellation
+  /** `Clock.monotonic()` at the arrival of the request's head. */
+  readonly startedAt: number
+  /** Shape of refusals on the matched route; plain text until a route is known. */
+  errorFormat: ErrorFormat
+  /** Name of the matched route; empty before. */
+  routeName: string
+  /** Whether the virtual key may use a model; written by `policies/api-key`, undefined allows all. */
+  mayUseModel: ((model: string) => boolean) | undefined
+  /** Group of the virtual key as configured, a metric label; written by `policies/api-key`. */
+  keyGroup: string
+  /** Who ended the request and why, for the log: `rate-limit`, `api-key: invalid credentials`. Never content, never secrets. */
+  refusedBy: string | undefined
+  /** Cause of a failure, for the log only. */
+  failure: unknown
+}

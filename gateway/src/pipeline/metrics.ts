@@ -1,0 +1,286 @@
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Usage } from './exchange.ts'
+
+/** Instruments of one route, looked up once when it is compiled. */
+export type RouteMeter = {
+  /** Milliseconds count from the request's head; `firstByteMs` is undefined when no byte was sent. */
+  done(status: number, durationMs: number, firstByteMs: number | undefined): void
+}
+
+/** Instruments of one configured model at one provider. */
+export type LlmMeter = {
+  done(durationMs: number, firstByteMs: number | undefined): void
+  /** Counts tokens by type; `keyGroup` is configuration, never client input. */
+  tokens(usage: Usage, keyGroup: string): void
+  upstreamError(code: string): void
+}
+
+/** Instruments of one limit. */
+export type LimitMeter = { allowed(): void; refused(): void }
+
+export type Metrics = {
+  route(name: string): RouteMeter
+  llm(model: string, provider: string): LlmMeter
+  limit(name: string): LimitMeter
+  /** Whether what runs is what the configuration source says. */
+  configSynchronized(synchronized: boolean): void
+  /** Prometheus text format, and its content type. */
+  render(): Promise<{ contentType: string; text: string }>
+}
+
+/** Label values of one series, in the order of its family's label names. */
+type Labels = readonly string[]
+
+type CounterSlot = { value: number }
+type HistogramSlot = { counts: number[]; sum: number }
+type Family<Slot> = { slot(...labels: Labels): Slot }
+
+const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+/** Bucket boundaries recommended for `gen_ai.client.token.usage` by the OpenTelemetry GenAI conventions. */
+const tokenBuckets = [
+  1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
+]
+
+/**
+ * Owner of prom-client, which renders and measures the process itself. The counting is ours, because its `inc` builds
+ * a label key per call: series are slots found once per config, and a request only adds numbers.
+ */
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'tollgate_' })
+
+  const requests = counterFamily(registry, 'tollgate_requests_total', 'Requests answered.', [
+    'route',
+    'status',
+  ])
+  const durations = histogramFamily(
+    registry,
+    'tollgate_request_duration_seconds',
+    'Time from the head of a request to the last byte of its answer.',
+    ['route'],
+    durationBuckets,
+  )
+  const firstBytes = histogramFamily(
+    registry,
+    'tollgate_time_to_first_byte_seconds',
+    "Time from the head of a request to the first byte of its answer's body.",
+    ['route'],
+    durationBuckets,
+  )
+  const tokenUsage = histogramFamily(
+    registry,
+    'gen_ai_client_token_usage',
+    'Tokens per LLM call by type.',
+    ['gen_ai_token_type', 'gen_ai_request_model', 'gen_ai_provider_name', 'key_group'],
+    tokenBuckets,
+  )
+  const operations = histogramFamily(
+    registry,
+    'gen_ai_client_operation_duration_seconds',
+    'Duration of LLM calls, the last byte included.',
+    ['gen_ai_request_model', 'gen_ai_provider_name'],
+    durationBuckets,
+  )
+  const firstTokens = histogramFamily(
+    registry,
+    'gen_ai_server_time_to_first_token_seconds',
+    'Time to the first byte of the answer of LLM calls.',
+    ['gen_ai_request_model', 'gen_ai_provider_name'],
+    durationBuckets,
+  )
+  const estimates = counterFamily(
+    registry,
+    'tollgate_usage_estimated_total',
+    'LLM calls whose answer ended without usage, so that it was estimated.',
+    ['model', 'provider'],
+  )
+  const upstreamErrors = counterFamily(
+    registry,
+    'tollgate_upstream_errors_total',
+    'Calls to an upstream that failed or were answered with an error.',
+    ['model', 'provider', 'code'],
+  )
+  const limits = counterFamily(registry, 'tollgate_limit_decisions_total', 'Decisions of rate limits.', [
+    'limit',
+    'decision',
+  ])
+  const synchronized = counterFamily(
+    registry,
+    'tollgate_config_synchronized',
+    '1 when what runs is what the configuration source says, 0 after a rejected change.',
+    [],
+    'gauge',
+  ).slot()
+
+  return {
+    route(name) {
+      const byStatus = new Map<number, CounterSlot>()
+      const duration = durations.slot(name)
+      const firstByte = firstBytes.slot(name)
+      return {
+        done(status, durationMs, firstByteMs) {
+          let counter = byStatus.get(status)
+          if (!counter) {
+            counter = requests.slot(name, statusLabel(status))
+            byStatus.set(status, counter)
+          }
+          counter.value += 1
+          observe(duration, durationBuckets, durationMs / 1000)
+          if (firstByteMs !== undefined) observe(firstByte, durationBuckets, firstByteMs / 1000)
+        },
+      }
+    },
+    llm(model, provider) {
+      const duration = operations.slot(model, provider)
+      const firstToken = firstTokens.slot(model, provider)
+      const estimated = estimates.slot(model, provider)
+      const byGroup = new Map<string, Record<'input' | 'output' | 'cached', HistogramSlot>>()
+      function slotsOf(group: string) {
+        const known = byGroup.get(group)
+        if (known) return known
+        const slot = (type: string) => tokenUsage.slot(type, model, provider, group)
+        const created = { input: slot('input'), output: slot('output'), cached: slot('input_cache_read') }
+        byGroup.set(group, created)
+        return created
+      }
+      return {
+        done(durationMs, firstByteMs) {
+          observe(duration, durationBuckets, durationMs / 1000)
+          if (firstByteMs !== undefined) observe(firstToken, durationBuckets, firstByteMs / 1000)
+        },
+        tokens(usage, keyGroup) {
+          const slots = slotsOf(keyGroup)
+          observe(slots.input, tokenBuckets, usage.inputTokens)
+          observe(slots.output, tokenBuckets, usage.outputTokens)
+          if (usage.cachedInputTokens > 0) observe(slots.cached, tokenBuckets, usage.cachedInputTokens)
+          if (usage.estimated) estimated.value += 1
+        },
+        upstreamError(code) {
+          upstreamErrors.slot(model, provider, code).value += 1
+        },
+      }
+    },
+    limit(name) {
+      const allowed = limits.slot(name, 'allowed')
+      const refused = limits.slot(name, 'refused')
+      return {
+        allowed() {
+          allowed.value += 1
+        },
+        refused() {
+          refused.value += 1
+        },
+      }
+    },
+    configSynchronized(value) {
+      synchronized.value = value ? 1 : 0
+    },
+    async render() {
+      return { contentType: registry.contentType, text: await registry.metrics() }
+    },
+  }
+}
+
+/** Webhooks and upstreams may send any number; series stay bounded by the numbers HTTP defines. */
+function statusLabel(status: number): string {
+  return status >= 100 && status <= 599 ? String(status) : 'other'
+}
+
+/** Finds the bucket by walking up: most values fall into the first few. */
+function observe(slot: HistogramSlot, boundaries: readonly number[], value: number): void {
+  let index = 0
+  while (index < boundaries.length && value > (boundaries[index] ?? 0)) index += 1
+  slot.counts[index] = (slot.counts[index] ?? 0) + 1
+  slot.sum += value
+}
+
+function createSlots<Slot>(create: () => Slot) {
+  const slots = new Map<string, { labels: Labels; slot: Slot }>()
+  return {
+    all: () => slots.values(),
+    find(labels: Labels): Slot {
+      const key = labels.join('\u0000')
+      const known = slots.get(key)
+      if (known) return known.slot
+      const created = { labels, slot: create() }
+      slots.set(key, created)
+      return created.slot
+    },
+  }
+}
+
+type Sample = { metricName?: string; labels: Record<string, string>; value: number }
+
+/** Adds a metric that prom-client renders from our slots each time it is asked. */
+function register(
+  registry: Registry,
+  name: string,
+  help: string,
+  type: string,
+  values: () => Sample[],
+): void {
+  const metric = {
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    get: async () => ({ name, help, type, aggregator: 'sum', values: values() }),
+  }
+  registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
+}
+
+function named(names: readonly string[], labels: Labels): Record<string, string> {
+  return Object.fromEntries(names.map((name, index) => [name, labels[index] ?? '']))
+}
+
+function counterFamily(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  type = 'counter',
+): Family<CounterSlot> {
+  const slots = createSlots<CounterSlot>(() => ({ value: 0 }))
+  register(registry, name, help, type, () =>
+    [...slots.all()].map(({ labels, slot }) => ({ labels: named(labelNames, labels), value: slot.value })),
+  )
+  return { slot: (...labels) => slots.find(labels) }
+}
+
+function histogramFamily(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  boundaries: readonly number[],
+): Family<HistogramSlot> {
+  const slots = createSlots<HistogramSlot>(() => ({
+    counts: new Array(boundaries.length + 1).fill(0),
+    sum: 0,
+  }))
+  register(registry, name, help, 'histogram', () =>
+    [...slots.all()].flatMap(({ labels, slot }) =>
+      histogramSamples(name, named(labelNames, labels), slot, boundaries),
+    ),
+  )
+  return { slot: (...labels) => slots.find(labels) }
+}
+
+function histogramSamples(
+  name: string,
+  labels: Record<string, string>,
+  { counts, sum }: HistogramSlot,
+  boundaries: readonly number[],
+): Sample[] {
+  let total = 0
+  const buckets = counts.map((count, index) => {
+    total += count
+    const le = index < boundaries.length ? String(boundaries[index]) : '+Inf'
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: total }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: total },
+  ]
+}

@@ -1,0 +1,139 @@
+import type { Clock } from '../lib/clock.ts'
+import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
+import type { Headers } from '../net/headers.ts'
+import type { Delivery, ExchangeHandler, IncomingRequest } from '../net/http-server.ts'
+import type { Reply } from '../net/send.ts'
+import { logAccess } from './access-log.ts'
+import { refuse, replyToError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import type { Log } from './log.ts'
+import type { RouteMeter } from './metrics.ts'
+import type { Policy } from './policy.ts'
+import type { Listener, Route } from './snapshot.ts'
+
+export type PipelineOptions = {
+  /** The listener as it is now: read once per request, so a reload never changes a request half-way. */
+  listener(): Listener | undefined
+  log: Log
+  clock: Clock
+  /** Counts requests that matched no route. */
+  unrouted: RouteMeter
+}
+
+/**
+ * The request path of every HTTP listener:
+ * exchange -> route -> policies in order -> backend -> entered policies in reverse -> [bytes] -> ends -> log and metrics.
+ */
+export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => ExchangeHandler {
+  const { log, clock, unrouted } = options
+
+  return (request) => {
+    const target = parseRequestTarget(request.target)
+    const exchange = createExchange(request, target)
+    const route = target && options.listener()?.match(exchange.facts.request)
+    if (!route) {
+      return {
+        reply: Promise.resolve(refuseUnrouted(exchange, target)),
+        end: (delivery) => finish(delivery, unrouted),
+      }
+    }
+    exchange.routeName = route.name
+    exchange.errorFormat = route.errorFormat(exchange.facts.request.path)
+    const entered: Policy[] = []
+    return {
+      reply: run(exchange, route, entered),
+      end(delivery) {
+        for (const policy of entered) endPolicy(policy)
+        finish(delivery, route.meter)
+      },
+    }
+
+    function endPolicy(policy: Policy) {
+      try {
+        policy.onEnd?.(exchange)
+      } catch (error) {
+        exchange.failure ??= error
+      }
+    }
+
+    function finish(delivery: Delivery, meter: RouteMeter) {
+      const endedAt = clock.monotonic()
+      const { startedAt } = exchange
+      const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
+      // 499: the client left before an answer could be sent.
+      meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
+      logAccess(log, exchange, delivery, endedAt)
+    }
+  }
+}
+
+async function run(exchange: Exchange, route: Route, entered: Policy[]): Promise<Reply> {
+  let reply: Reply | undefined
+  try {
+    for (const policy of route.policies) {
+      entered.push(policy)
+      if (!policy.onRequest) continue
+      const outcome = policy.onRequest(exchange)
+      reply = outcome instanceof Promise ? await outcome : outcome
+      if (reply) break
+    }
+    reply ??= await route.backend(exchange)
+  } catch (error) {
+    reply = replyToError(exchange, error)
+  }
+  for (let index = entered.length - 1; index >= 0; index--) {
+    const policy = entered[index]
+    if (!policy?.onReply) continue
+    try {
+      const changed = policy.onReply(exchange, reply)
+      reply = changed instanceof Promise ? await changed : changed
+    } catch (error) {
+      // A check that fails denies: the backend's answer is not sent.
+      reply = replyToError(exchange, error)
+    }
+  }
+  return reply
+}
+
+function refuseUnrouted(exchange: Exchange, target: RequestTarget | undefined): Reply {
+  if (!target)
+    return refuse(exchange, { status: 400, code: 'bad_request', message: 'malformed request target' })
+  return refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this path' })
+}
+
+function createExchange(request: IncomingRequest, target: RequestTarget | undefined): Exchange {
+  const { headers } = request
+  return {
+    facts: {
+      request: {
+        method: request.method,
+        scheme: 'http',
+        host: hostOf(headers),
+        path: target?.path ?? '/',
+        query: target?.query ?? '',
+        version: request.version,
+        headers,
+      },
+      source: { address: request.address, port: request.port },
+      jwt: undefined,
+      apiKey: undefined,
+      llmRequest: undefined,
+      llm: undefined,
+      usage: undefined,
+    },
+    body: request.body,
+    cancellation: request.cancellation,
+    startedAt: request.startedAt,
+    errorFormat: 'text',
+    routeName: '',
+    mayUseModel: undefined,
+    keyGroup: '',
+    refusedBy: undefined,
+    failure: undefined,
+  }
+}
+
+function hostOf(headers: Headers): string {
+  const host = headers['host']
+  return typeof host === 'string' ? host : ''
+}
