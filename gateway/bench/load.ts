@@ -1,0 +1,194 @@
+import { connect, type Socket } from 'node:net'
+
+/**
+ * The load generator, a process of its own. It speaks just enough HTTP/1.1 over raw sockets to be far cheaper than what it measures,
+ * and keeps one request in flight on every connection.
+ */
+
+export type LoadOrder =
+  | {
+      kind: 'run'
+      port: number
+      request: string
+      connections: number
+      ending: string
+      durationMs: number
+      maxRequests: number
+    }
+  | { kind: 'open'; port: number; request: string; connections: number }
+  | { kind: 'close' }
+
+export type LoadReport = {
+  requests: number
+  failures: number
+  firstFailure: string
+  seconds: number
+  p50Ms: number
+  p99Ms: number
+}
+
+type RunOrder = Extract<LoadOrder, { kind: 'run' }>
+type Run = RunOrder & {
+  bytes: Buffer
+  latencies: number[]
+  failures: number
+  firstFailure: string
+  deadline: number
+  left: number
+}
+
+const headEnd = Buffer.from('\r\n\r\n')
+const held: Socket[] = []
+
+async function run(order: RunOrder): Promise<LoadReport> {
+  const started = performance.now()
+  const state: Run = {
+    ...order,
+    bytes: Buffer.from(order.request, 'latin1'),
+    latencies: [],
+    failures: 0,
+    firstFailure: '',
+    deadline: started + order.durationMs,
+    left: order.maxRequests,
+  }
+  await Promise.all(Array.from({ length: order.connections }, () => drive(state)))
+  const seconds = (performance.now() - started) / 1000
+  const sorted = Float64Array.from(state.latencies).sort()
+  const quantile = (part: number) =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
+  return {
+    requests: sorted.length,
+    failures: state.failures,
+    firstFailure: state.firstFailure,
+    seconds,
+    p50Ms: quantile(0.5),
+    p99Ms: quantile(0.99),
+  }
+}
+
+/** One connection, request after request, until time or the number of requests is used up. */
+function drive(state: Run): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect({ port: state.port, host: '127.0.0.1', noDelay: true })
+    const reader = createReader()
+    let sentAt = 0
+    const next = () => {
+      if (state.left <= 0 || performance.now() >= state.deadline) {
+        socket.destroy()
+        resolve()
+        return
+      }
+      state.left -= 1
+      sentAt = performance.now()
+      socket.write(state.bytes)
+    }
+    const fail = (reason: string) => {
+      state.failures += 1
+      state.firstFailure ||= reason
+      socket.destroy()
+      resolve()
+    }
+    socket.on('connect', next)
+    socket.on('error', (error) => fail(error.message))
+    socket.on('end', () => fail('connection closed by the server'))
+    socket.on('data', (chunk: Buffer) => {
+      const complete = reader(chunk)
+      if (!complete) return
+      if (complete.status !== 200 || !complete.tail.includes(state.ending)) {
+        fail(`status ${complete.status}: ${chunk.toString('latin1').slice(0, 500)}`)
+        return
+      }
+      state.latencies.push(performance.now() - sentAt)
+      next()
+    })
+  })
+}
+
+type Complete = { status: number; tail: string }
+
+/** Finds the end of one answer after the other; both framings, no pipelining. */
+function createReader(): (chunk: Buffer) => Complete | undefined {
+  let head: Buffer | undefined
+  let status = 0
+  let chunked = false
+  let left = -1
+  let tail = ''
+  return (received) => {
+    let body = received
+    if (left === -1) {
+      const bytes = head ? Buffer.concat([head, received]) : received
+      const end = bytes.indexOf(headEnd)
+      if (end === -1) {
+        head = bytes
+        return undefined
+      }
+      head = undefined
+      const text = bytes.toString('latin1', 0, end).toLowerCase()
+      status = Number(text.slice(9, 12))
+      const length = text.indexOf('\r\ncontent-length:')
+      chunked = length === -1
+      left = chunked ? 0 : Number.parseInt(text.slice(length + 17), 10)
+      body = bytes.subarray(end + 4)
+      tail = ''
+    }
+    tail =
+      body.byteLength >= 64
+        ? body.toString('latin1', body.byteLength - 64)
+        : (tail + body.toString('latin1')).slice(-64)
+    if (!chunked) left -= body.byteLength
+    const ended = chunked ? tail.endsWith('\r\n0\r\n\r\n') || tail === '0\r\n\r\n' : left <= 0
+    if (!ended) return undefined
+    left = -1
+    return { status, tail }
+  }
+}
+
+/** Opens streams and leaves them open; resolves when every one has received its first bytes. */
+async function open(order: Extract<LoadOrder, { kind: 'open' }>): Promise<LoadReport> {
+  const started = performance.now()
+  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, p50Ms: 0, p99Ms: 0 }
+  for (let opened = 0; opened < order.connections; opened += 50) {
+    const batch = Math.min(50, order.connections - opened)
+    const answers = await Promise.all(Array.from({ length: batch }, () => openOne(order)))
+    for (const answer of answers) {
+      if (answer.startsWith('HTTP/1.1 200')) report.requests += 1
+      else {
+        report.failures += 1
+        report.firstFailure ||= answer
+      }
+    }
+  }
+  report.seconds = (performance.now() - started) / 1000
+  return report
+}
+
+function openOne(order: { port: number; request: string }): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect({ port: order.port, host: '127.0.0.1' })
+    held.push(socket)
+    socket.on('connect', () => socket.write(order.request, 'latin1'))
+    socket.on('error', (error) => resolve(error.message))
+    socket.on('data', (chunk) => resolve(chunk.toString('latin1').slice(0, 500)))
+    socket.on('close', () => resolve('closed without an answer'))
+  })
+}
+
+function closeAll(): LoadReport {
+  for (const socket of held.splice(0)) socket.destroy()
+  return { requests: 0, failures: 0, firstFailure: '', seconds: 0, p50Ms: 0, p99Ms: 0 }
+}
+
+function obey(order: LoadOrder): Promise<LoadReport> | LoadReport {
+  switch (order.kind) {
+    case 'run':
+      return run(order)
+    case 'open':
+      return open(order)
+    case 'close':
+      return closeAll()
+  }
+}
+
+process.on('message', async (order: LoadOrder) => {
+  process.send?.(await obey(order))
+})

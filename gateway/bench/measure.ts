@@ -1,0 +1,160 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LoadOrder, LoadReport } from './load.ts'
+import { cpuMicroseconds, type LoadGenerator, residentMebibytes, type Subject } from './processes.ts'
+import { benchKey } from './tollgate.ts'
+import { heldModel, requestBody, type Workload } from './workloads.ts'
+
+/** Medians over all rounds of one workload at one subject. */
+export type Figures = {
+  subject: string
+  requests: number
+  requestsPerSecond: number
+  p50Ms: number
+  p99Ms: number
+  cpuMicrosPerRequest: number
+  residentMebibytes: number
+}
+
+export type Pace = { rounds: number; secondsPerRound: number; warmUpSeconds: number }
+
+/**
+ * Measures subjects in turn, round by round, so that what else the machine does hits all of them alike; the median of the rounds
+ * drops what hit only one.
+ */
+export async function measure(
+  load: LoadGenerator,
+  subjects: readonly Subject[],
+  job: { workload: Workload; pace: Pace },
+) {
+  const { workload, pace } = job
+  for (const subject of subjects) {
+    await checked(load, runOrder(subject, workload, { durationMs: pace.warmUpSeconds * 1000 }))
+  }
+  const rounds = new Map<string, Figures[]>()
+  for (let round = 0; round < pace.rounds; round++) {
+    const order = round % 2 === 0 ? subjects : subjects.toReversed()
+    for (const subject of order) {
+      const figures = await oneRound(load, subject, { workload, seconds: pace.secondsPerRound })
+      rounds.set(subject.name, [...(rounds.get(subject.name) ?? []), figures])
+    }
+  }
+  return subjects.map((subject) => medians(subject.name, rounds.get(subject.name) ?? []))
+}
+
+async function oneRound(
+  load: LoadGenerator,
+  subject: Subject,
+  job: { workload: Workload; seconds: number },
+): Promise<Figures> {
+  const before = cpuMicroseconds(subject.child)
+  const report = await checked(load, runOrder(subject, job.workload, { durationMs: job.seconds * 1000 }))
+  const spent = cpuMicroseconds(subject.child) - before
+  return {
+    subject: subject.name,
+    requests: report.requests,
+    requestsPerSecond: report.requests / report.seconds,
+    p50Ms: report.p50Ms,
+    p99Ms: report.p99Ms,
+    cpuMicrosPerRequest: spent / report.requests,
+    residentMebibytes: residentMebibytes(subject.child),
+  }
+}
+
+function medians(subject: string, rounds: readonly Figures[]): Figures {
+  const middle = (read: (figures: Figures) => number) => median(rounds.map(read))
+  return {
+    subject,
+    requests: rounds.reduce((sum, round) => sum + round.requests, 0),
+    requestsPerSecond: middle((round) => round.requestsPerSecond),
+    p50Ms: middle((round) => round.p50Ms),
+    p99Ms: middle((round) => round.p99Ms),
+    cpuMicrosPerRequest: middle((round) => round.cpuMicrosPerRequest),
+    residentMebibytes: middle((round) => round.residentMebibytes),
+  }
+}
+
+/** Memory of one open, idle stream in KiB: 1,000 of them held open at a process that has served a few before. */
+export async function streamKibibytes(
+  load: LoadGenerator,
+  subject: Subject,
+  streams: number,
+): Promise<number> {
+  const request = httpRequest(subject.port, requestBody(heldModel, true, 1024))
+  const open = (connections: number) =>
+    checked(load, { kind: 'open', port: subject.port, request, connections })
+  await open(Math.ceil(streams / 10))
+  await load.do({ kind: 'close' })
+  await delay(1000)
+  const before = residentMebibytes(subject.child)
+  await open(streams)
+  // Every held stream gets a chunk each second; after two of them the buffers have the size they keep.
+  await delay(2500)
+  const after = residentMebibytes(subject.child)
+  await load.do({ kind: 'close' })
+  return ((after - before) * 1024) / streams
+}
+
+/** Resident memory after each of several numbers of requests, in MiB. */
+export async function residentAfter(
+  load: LoadGenerator,
+  subject: Subject,
+  job: { workload: Workload; marks: readonly number[]; afterMark?: () => void },
+): Promise<number[]> {
+  const sizes: number[] = []
+  let served = 0
+  for (const mark of job.marks) {
+    const report = await checked(load, runOrder(subject, job.workload, { maxRequests: mark - served }))
+    served += report.requests
+    sizes.push(residentMebibytes(subject.child))
+    job.afterMark?.()
+  }
+  return sizes
+}
+
+function runOrder(
+  subject: Subject,
+  workload: Workload,
+  limit: { durationMs?: number; maxRequests?: number },
+): LoadOrder {
+  return {
+    kind: 'run',
+    port: subject.port,
+    request: httpRequest(subject.port, workload.body),
+    connections: workload.connections,
+    ending: workload.ending,
+    durationMs: limit.durationMs ?? 86_400_000,
+    maxRequests: limit.maxRequests ?? Number.MAX_SAFE_INTEGER,
+  }
+}
+
+/** A figure over failed requests says nothing, so one failure ends the benchmark. */
+async function checked(load: LoadGenerator, order: LoadOrder): Promise<LoadReport> {
+  const report = await load.do(order)
+  if (report.failures > 0 || report.requests === 0) {
+    throw new Error(
+      `${report.failures} requests failed, ${report.requests} succeeded; first failure: ${report.firstFailure}`,
+    )
+  }
+  return report
+}
+
+function httpRequest(port: number, body: Buffer): string {
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    `host: 127.0.0.1:${port}`,
+    'content-type: application/json',
+    'accept: application/json',
+    'user-agent: bench',
+    `authorization: Bearer ${benchKey}`,
+    `content-length: ${body.byteLength}`,
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body.toString('latin1')}`
+}
+
+/** The middle value; of an even number the mean of both in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? 0
+  const lower = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0
+  return (upper + lower) / 2
+}

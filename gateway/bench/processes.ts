@@ -1,0 +1,93 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { LoadOrder, LoadReport } from './load.ts'
+
+export type Subject = { name: string; port: number; child: ChildProcess }
+
+export type LoadGenerator = { do(order: LoadOrder): Promise<LoadReport>; child: ChildProcess }
+
+const children = new Set<ChildProcess>()
+
+/** A port nobody listens on at this moment. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.on('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => {
+        if (address && typeof address === 'object') resolve(address.port)
+        else reject(new Error('no port'))
+      })
+    })
+  })
+}
+
+/** Starts one of the scripts beside this file; resolves once it says that it listens. */
+export async function startScript(script: string, args: (port: number) => string[]): Promise<Subject> {
+  const port = await freePort()
+  const path = fileURLToPath(new URL(script, import.meta.url))
+  const child = track(
+    spawn(process.execPath, [path, ...args(port)], { stdio: ['ignore', 'pipe', 'inherit'] }),
+  )
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.once('data', () => resolve())
+    child.once('exit', (code) => reject(new Error(`${script} ended with ${code}`)))
+  })
+  return { name: script.replace('./', '').replace('.ts', ''), port, child }
+}
+
+export function startLoad(): LoadGenerator {
+  const child = track(fork(fileURLToPath(new URL('./load.ts', import.meta.url))))
+  return {
+    child,
+    do: (order) =>
+      new Promise((resolve, reject) => {
+        const ended = (code: number | null) => reject(new Error(`the load generator ended with ${code}`))
+        child.once('exit', ended)
+        child.once('message', (report: LoadReport) => {
+          child.removeListener('exit', ended)
+          resolve(report)
+        })
+        child.send(order)
+      }),
+  }
+}
+
+/** Remembers a process, so that nothing outlives the benchmark. */
+export function track(child: ChildProcess): ChildProcess {
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  child.kill('SIGTERM')
+  const patience = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  await exited
+  clearTimeout(patience)
+}
+
+export async function stopAll(): Promise<void> {
+  await Promise.all([...children].map(stop))
+}
+
+const ticksPerSecond = 100
+
+/** CPU time a process has used, all threads, in microseconds. */
+export function cpuMicroseconds(child: ChildProcess): number {
+  const stat = readFileSync(`/proc/${child.pid}/stat`, 'latin1')
+  // The process name may hold spaces, so fields count from behind its closing parenthesis; proc(5): utime is 14, stime 15.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / ticksPerSecond
+}
+
+/** Resident memory of a process, in MiB. */
+export function residentMebibytes(child: ChildProcess): number {
+  const line = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1'))
+  return Number(line?.[1] ?? 0) / 1024
+}

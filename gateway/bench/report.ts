@@ -1,0 +1,79 @@
+import type { Figures } from './measure.ts'
+import type { ProfileLine } from './profile.ts'
+
+export type Result = {
+  workloads: { name: string; title: string; target: number; relay: Figures; tollgate: Figures }[]
+  /** KiB for each open stream. */
+  openStreams?: { streams: number; relay: number; tollgate: number }
+  /** MiB after so many requests. */
+  memory?: { requests: number[]; relay: number[]; tollgate: number[] }
+  profile?: ProfileLine[]
+}
+
+const targets = { openStreams: 1.3, memory: 1.4 }
+
+/** The figures as a table for people. */
+export function renderReport(result: Result): string {
+  const parts: string[] = []
+  for (const { title, target, relay, tollgate } of result.workloads) {
+    const ratio = tollgate.cpuMicrosPerRequest / relay.cpuMicrosPerRequest
+    parts.push(
+      title,
+      columns(['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU us/request', 'RSS MiB']),
+      row(relay),
+      row(tollgate),
+      `  CPU ratio ${against(ratio, target)}, RSS ratio ${(tollgate.residentMebibytes / relay.residentMebibytes).toFixed(2)}`,
+      '',
+    )
+  }
+  if (result.openStreams) {
+    const { streams, relay, tollgate } = result.openStreams
+    const ratio = against(tollgate / relay, targets.openStreams)
+    parts.push(
+      `${streams} open streams, memory of each`,
+      `  relay ${relay.toFixed(1)} KiB, tollgate ${tollgate.toFixed(1)} KiB, ratio ${ratio}`,
+      '',
+    )
+  }
+  if (result.memory) parts.push(...memoryLines(result.memory))
+  if (result.profile) {
+    parts.push('self time of functions')
+    for (const { place, selfMs, share } of result.profile) {
+      parts.push(`  ${(share * 100).toFixed(1).padStart(5)} %  ${selfMs.toFixed(0).padStart(6)} ms  ${place}`)
+    }
+  }
+  return `${parts.join('\n')}\n`
+}
+
+function memoryLines({ requests, relay, tollgate }: NonNullable<Result['memory']>): string[] {
+  const lines = [
+    'resident memory after requests',
+    columns(['requests', 'relay MiB', 'tollgate MiB', 'ratio']),
+  ]
+  requests.forEach((count, index) => {
+    const [ours, theirs] = [tollgate[index] ?? 0, relay[index] ?? 1]
+    lines.push(
+      columns([String(count), theirs.toFixed(1), ours.toFixed(1), against(ours / theirs, targets.memory)]),
+    )
+  })
+  return [...lines, '']
+}
+
+function row(figures: Figures): string {
+  return columns([
+    figures.subject,
+    figures.requestsPerSecond.toFixed(0),
+    figures.p50Ms.toFixed(2),
+    figures.p99Ms.toFixed(2),
+    figures.cpuMicrosPerRequest.toFixed(1),
+    figures.residentMebibytes.toFixed(1),
+  ])
+}
+
+function columns(cells: readonly string[]): string {
+  return `  ${cells.map((cell, index) => (index === 0 ? cell.padEnd(10) : cell.padStart(15))).join('')}`
+}
+
+function against(ratio: number, target: number): string {
+  return `${ratio.toFixed(2)} (target at most ${target.toFixed(2)})`
+}

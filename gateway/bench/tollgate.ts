@@ -1,0 +1,111 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort, type Subject, stop, track } from './processes.ts'
+
+export type Tollgate = Subject & {
+  /** Folder of the run, where profiles are written as well. */
+  folder: string
+  /** Empties the access log, which would otherwise grow by gigabytes. */
+  truncateLog(): void
+  end(): Promise<void>
+}
+
+export type TollgateOptions = {
+  upstreamPort: number
+  /** Flags of the runtime, for profiles and experiments. */
+  nodeFlags?: readonly string[]
+  /** The program to measure; the source by default. */
+  entry?: string | undefined
+}
+
+/** The virtual key that the load generator presents. */
+export const benchKey = 'tg-bench-key-0007'
+
+const keyCount = 10_000
+
+/** Starts the gateway in the configuration that the speed targets speak of; resolves once it is ready. */
+export async function startTollgate(options: TollgateOptions): Promise<Tollgate> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+  const [port, admin, stats, readiness] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ]
+  const file = join(folder, 'config.yaml')
+  const addresses = {
+    bindAddress: '127.0.0.1',
+    adminAddr: `127.0.0.1:${admin}`,
+    statsAddr: `127.0.0.1:${stats}`,
+    readinessAddr: `127.0.0.1:${readiness}`,
+  }
+  writeFileSync(
+    file,
+    JSON.stringify({ config: addresses, llm: { port, ...llmConfig(options.upstreamPort) } }, undefined, 1),
+  )
+
+  const log = openSync(join(folder, 'access.log'), 'a')
+  const entry = options.entry ?? fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  const child = track(
+    spawn(process.execPath, [...(options.nodeFlags ?? []), entry, '-f', file], {
+      stdio: ['ignore', log, 'inherit'],
+      cwd: folder,
+    }),
+  )
+  const end = async () => {
+    await stop(child)
+    closeSync(log)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  await ready(`http://127.0.0.1:${readiness}/healthz/ready`, () => child.exitCode)
+  return { name: 'tollgate', port, child, folder, truncateLog: () => ftruncateSync(log, 0), end }
+}
+
+function llmConfig(upstreamPort: number): object {
+  const unlimited = 1_000_000_000
+  return {
+    models: [
+      {
+        name: '*',
+        provider: 'openai',
+        params: { baseUrl: `http://127.0.0.1:${upstreamPort}/v1`, apiKey: 'sk-upstream' },
+      },
+    ],
+    policies: {
+      apiKey: { mode: 'strict', keys: Array.from({ length: keyCount }, (_, index) => keyRecord(index)) },
+      authorization: { rules: ['apiKey.group == "platform" && request.path.startsWith("/v1/")'] },
+      localRateLimit: [
+        { requests: unlimited, unit: 'Seconds' },
+        { requests: unlimited, unit: 'Hours', burst: 1000 },
+        { tokens: unlimited, unit: 'Minutes' },
+      ],
+    },
+  }
+}
+
+function keyRecord(index: number): object {
+  const key = `tg-bench-key-${String(index).padStart(4, '0')}`
+  return {
+    keyHash: `sha256:${createHash('sha256').update(key).digest('hex')}`,
+    metadata: { id: `key-${index}`, name: `key ${index}`, group: 'platform' },
+  }
+}
+
+async function ready(url: string, exitCode: () => number | null): Promise<void> {
+  const deadline = Date.now() + 30_000
+  while (Date.now() < deadline) {
+    if (exitCode() !== null) throw new Error(`tollgate ended with ${exitCode()} before it was ready`)
+    const status = await fetch(url).then(
+      (response) => response.status,
+      () => 0,
+    )
+    if (status === 200) return
+    await delay(50)
+  }
+  throw new Error('tollgate was not ready within 30 s')
+}

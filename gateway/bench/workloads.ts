@@ -1,0 +1,56 @@
+/** Events of one streamed answer, `[DONE]` included. */
+export const chunksPerStream = 200
+
+/** A model whose stream never ends by itself. */
+export const heldModel = 'bench-held'
+
+export type Workload = {
+  name: 'completion' | 'prompt' | 'stream'
+  title: string
+  body: Buffer
+  /** What the last bytes of a complete answer contain. */
+  ending: string
+  connections: number
+  /** Most that Tollgate may cost, as a multiple of the relay. */
+  target: number
+}
+
+export const workloads: readonly Workload[] = [
+  {
+    name: 'completion',
+    title: '1 kB chat completion',
+    body: requestBody('bench-model', false, 1024),
+    ending: '}',
+    connections: 16,
+    target: 1.35,
+  },
+  {
+    name: 'prompt',
+    title: '100 kB prompt',
+    body: requestBody('bench-model', false, 100 * 1024),
+    ending: '}',
+    connections: 16,
+    target: 1.35,
+  },
+  {
+    name: 'stream',
+    title: `stream of ${chunksPerStream} chunks`,
+    body: requestBody('bench-model', true, 1024),
+    ending: '[DONE]',
+    connections: 16,
+    target: 1.5,
+  },
+]
+
+/** A chat completion request of `bytes` bytes, in messages of the length that people write. */
+export function requestBody(model: string, stream: boolean, bytes: number): Buffer {
+  const messages = [{ role: 'system', content: 'You answer in one sentence.' }]
+  const make = () => JSON.stringify({ model, stream, temperature: 0.2, messages })
+  const sentence =
+    'What does a "gateway" do between a client and a model?\nExplain it with an example, please. '
+  for (let left = bytes - make().length; left > 60; left = bytes - make().length) {
+    const text = sentence.repeat(Math.ceil(left / sentence.length)).slice(0, Math.min(2000, left - 40))
+    messages.push({ role: messages.length % 2 === 1 ? 'user' : 'assistant', content: text })
+  }
+  return Buffer.from(make())
+}
