@@ -15,6 +15,6 @@ export type CompileContext = {
   readonly readFile: (path: string) => string
   /** The result of `create` for this config node, computed once for as long as the node lives. Unchanged nodes keep their identity across reloads. */
   memo<T>(node: object, purpose: string, create: () => T): T
-  /** State that outlives reloads (counters, health), by a name for its place; dropped when a whole compile no longer asks for it. */
-  keep<T>(name: string, create: () => T): T
+  /** State that outlives reloads (counters, health), by a name for its place; dropped when nothing compiled holds it any more. */
+  keep<T extends object>(name: string, create: () => T): T
 }

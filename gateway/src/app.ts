@@ -1,0 +1,244 @@
+import { readFileSync } from 'node:fs'
+import { type AdminOptions, type ConfigStatus, createAdmin } from './admin/admin.ts'
+import { createReadiness, createStats } from './admin/probes.ts'
+import { compileConfig } from './config/compile.ts'
+import { createLiveListeners } from './config/listeners.ts'
+import { type ConfigIssue, formatIssue, loadConfigText, readConfigFile } from './config/load.ts'
+import { createCompileMemory } from './config/memory.ts'
+import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
+import { share } from './config/structural-share.ts'
+import { watchFile } from './config/watch.ts'
+import { systemClock } from './lib/clock.ts'
+import { parseDuration } from './lib/duration.ts'
+import { parseHostPort } from './lib/host-port.ts'
+import { createHttpClient } from './net/http-client.ts'
+import { defaultServerLimits, type HttpServer, type IncomingRequest, listen } from './net/http-server.ts'
+import type { Reply } from './net/send.ts'
+import type { CompileContext } from './pipeline/compile-context.ts'
+import type { LogSink } from './pipeline/log.ts'
+import { createMetrics } from './pipeline/metrics.ts'
+import { createPipeline } from './pipeline/run.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Why a configuration cannot run; `issues` are lines for a person. */
+export class ConfigRejected extends Error {
+  readonly issues: readonly string[]
+
+  constructor(issues: readonly string[]) {
+    super(issues.join('\n'))
+    this.name = 'ConfigRejected'
+    this.issues = issues
+  }
+}
+
+export type AppOptions = { file: string; env: Environment; version: string; log: LogSink }
+
+export type App = {
+  /** Finishes what is under way up to the deadline, then closes everything. */
+  stop(): Promise<void>
+}
+
+const connectTimeoutMs = 10_000
+const upstreamKeepAliveMs = 60_000
+/** Models think for minutes before the first byte of an unstreamed answer. */
+const firstByteTimeoutMs = 600_000
+const idleTimeoutMs = 300_000
+
+const defaultAdminAddress = '127.0.0.1:15000'
+const defaultStatsAddress = '[::]:15020'
+const defaultReadinessAddress = '[::]:15021'
+const defaultTerminationDeadline = '25s'
+
+/** Everything `--validate-only` looks at: the text, the environment, the files it names, and that it compiles. No network, no ports. */
+export function validateConfigFile(file: string, env: Environment): Config {
+  const config = load(file, readConfigFile(file), env)
+  const context: CompileContext = {
+    clock: systemClock,
+    random: Math.random,
+    send: () => Promise.reject(new Error('no network while validating')),
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    metrics: createMetrics(),
+    readFile: (path) => readFileSync(path, 'utf8'),
+    ...createCompileMemory(),
+  }
+  compile(config, context)
+  return config
+}
+
+/** Starts the gateway; throws `ConfigRejected` or the error of a port that cannot be opened, with nothing left open. */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { file, env, version, log } = options
+  const clock = systemClock
+  const metrics = createMetrics()
+  const client = createHttpClient({
+    connectTimeoutMs,
+    keepAliveMs: upstreamKeepAliveMs,
+    firstByteTimeoutMs,
+    idleTimeoutMs,
+  })
+  const context: CompileContext = {
+    clock,
+    random: Math.random,
+    send: client.send,
+    log,
+    metrics,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    ...createCompileMemory(),
+  }
+  const unrouted = metrics.route('')
+  const listeners = createLiveListeners(({ key, host, port }) =>
+    listen({
+      host,
+      port,
+      clock,
+      limits: defaultServerLimits,
+      handle: createPipeline({ listener: () => listeners.find(key), log, clock, unrouted }),
+    }).catch((error: unknown) => {
+      throw describeListenError(error, host, port)
+    }),
+  )
+  const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
+  let running = load(file, readConfigFile(file), env)
+  let stopping = false
+  const fixed: HttpServer[] = []
+
+  async function apply(next: Config): Promise<void> {
+    await listeners.apply(compile(next, context))
+    running = next
+    status.revision += 1
+    status.appliedAt = new Date(clock.now()).toISOString()
+    reportSynchronized(undefined)
+  }
+
+  function reportSynchronized(lastError: string | undefined): void {
+    status.synchronized = lastError === undefined
+    status.lastError = lastError
+    metrics.configSynchronized(status.synchronized)
+  }
+
+  /** One change at a time, in the order they came. */
+  let changes: Promise<void> = Promise.resolve()
+  function onFileChange(text: string): void {
+    changes = changes.then(() => reload(text))
+  }
+
+  async function reload(text: string): Promise<void> {
+    if (stopping) return
+    try {
+      const next = share(running, load(file, text, env))
+      if (next === running) {
+        reportSynchronized(undefined)
+        return
+      }
+      if (next.config !== running.config) log.warn({}, 'a change of config.* takes effect after a restart')
+      await apply(next)
+      log.info({ revision: status.revision }, 'configuration reloaded')
+    } catch (error) {
+      const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
+      reportSynchronized(reasons.join('\n'))
+      for (const reason of reasons)
+        log.error({ reason }, 'configuration rejected, the previous one keeps running')
+    }
+  }
+
+  async function openFixed(address: string, answer: (request: IncomingRequest) => Reply | Promise<Reply>) {
+    const { host, port } = parseHostPort(address) ?? { host: '', port: 0 }
+    const server = await listen({
+      host,
+      port,
+      clock,
+      limits: defaultServerLimits,
+      handle: (request) => ({ reply: Promise.resolve(answer(request)), end() {} }),
+    }).catch((error: unknown) => {
+      throw describeListenError(error, host, port)
+    })
+    fixed.push(server)
+    return server
+  }
+
+  function closeAll(): Promise<void> {
+    listeners.close()
+    for (const server of fixed) server.close()
+    return client.close()
+  }
+
+  try {
+    const { config = {} } = running
+    const adminOptions: AdminOptions = {
+      port: () => admin.port,
+      status: () => status,
+      schema: configJsonSchema(),
+      version,
+    }
+    const admin = await openFixed(config.adminAddr ?? defaultAdminAddress, createAdmin(adminOptions))
+    await openFixed(config.statsAddr ?? defaultStatsAddress, createStats(metrics))
+    await openFixed(
+      config.readinessAddr ?? defaultReadinessAddress,
+      createReadiness(() => (stopping ? ['shutdown'] : status.revision === 0 ? ['listeners'] : [])),
+    )
+    await apply(running)
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+
+  const watcher = watchFile(file, {
+    onChange: onFileChange,
+    onError: (error) => {
+      reportSynchronized(messageOf(error))
+      log.error(
+        { reason: messageOf(error) },
+        'the configuration file cannot be read, the previous one keeps running',
+      )
+    },
+  })
+
+  return {
+    async stop() {
+      stopping = true
+      watcher.close()
+      await changes
+      const deadlineMs =
+        parseDuration(running.config?.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
+      const deadline = Promise.withResolvers<void>()
+      const timer = setTimeout(deadline.resolve, deadlineMs)
+      await Promise.race([listeners.drain(), deadline.promise])
+      clearTimeout(timer)
+      await closeAll()
+      log.flush()
+    },
+  }
+}
+
+function load(file: string, text: string, env: Environment): Config {
+  const result = loadConfigText({ text, file, env, schema: configSchema, checks: [checkConfig] })
+  if (result.kind === 'issues')
+    throw new ConfigRejected(result.issues.map((issue: ConfigIssue) => formatIssue(issue)))
+  return result.config
+}
+
+/** Compiling can still fail on what only the file system knows. */
+function compile(config: Config, context: CompileContext) {
+  try {
+    return compileConfig(config, context)
+  } catch (error) {
+    throw new ConfigRejected([messageOf(error)])
+  }
+}
+
+function describeListenError(error: unknown, host: string, port: number): Error {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+  if (code === 'EADDRINUSE')
+    return new Error(`cannot listen on ${address}: the port is in use by another process`)
+  if (code === 'EACCES')
+    return new Error(`cannot listen on ${address}: not allowed; ports below 1024 need privileges`)
+  if (code === 'EADDRNOTAVAIL')
+    return new Error(`cannot listen on ${address}: this machine has no such address`)
+  return new Error(`cannot listen on ${address}: ${messageOf(error)}`, { cause: error })
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import type { HttpServer } from '../net/http-server.ts'
+import type { Listener, Snapshot } from '../pipeline/snapshot.ts'
+import { createLiveListeners } from './listeners.ts'
+
+function snapshotOf(...ports: number[]): Snapshot {
+  const listeners = ports.map(
+    (port): Listener => ({ key: `h:${port}`, host: 'h', port, match: () => undefined }),
+  )
+  return { listeners: new Map(listeners.map((listener) => [listener.key, listener])) }
+}
+
+function fakeServers(refused: readonly number[] = []) {
+  const open = new Set<number>()
+  const drained: number[] = []
+  return {
+    open,
+    drained,
+    async openListener({ port }: Listener): Promise<HttpServer> {
+      if (refused.includes(port)) throw new Error(`port ${port} is in use`)
+      open.add(port)
+      return {
+        port,
+        drain: async () => {
+          open.delete(port)
+          drained.push(port)
+        },
+        close: () => open.delete(port),
+      }
+    },
+  }
+}
+
+describe('createLiveListeners', () => {
+  it('opens what is new, keeps what stays and drains what is gone', async () => {
+    const servers = fakeServers()
+    const live = createLiveListeners(servers.openListener)
+    await live.apply(snapshotOf(1, 2))
+    await live.apply(snapshotOf(2, 3))
+    expect([...servers.open].sort()).toEqual([2, 3])
+    expect(servers.drained).toEqual([1])
+    expect(live.find('h:1')).toBeUndefined()
+  })
+
+  it('keeps the old snapshot whole when an address cannot be opened', async () => {
+    const servers = fakeServers([9])
+    const live = createLiveListeners(servers.openListener)
+    const first = snapshotOf(1)
+    await live.apply(first)
+    await expect(live.apply(snapshotOf(2, 9))).rejects.toThrow('port 9 is in use')
+    expect([...servers.open]).toEqual([1])
+    expect(live.find('h:1')).toBe(first.listeners.get('h:1'))
+  })
+
+  it('serves the new snapshot on an address that stays', async () => {
+    const servers = fakeServers()
+    const live = createLiveListeners(servers.openListener)
+    await live.apply(snapshotOf(1))
+    const next = snapshotOf(1)
+    await live.apply(next)
+    expect(live.find('h:1')).toBe(next.listeners.get('h:1'))
+  })
+})

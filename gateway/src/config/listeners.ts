@@ -1,0 +1,68 @@
+import type { HttpServer } from '../net/http-server.ts'
+import type { Listener, Snapshot } from '../pipeline/snapshot.ts'
+
+/** Opens a listening address; rejects with the system's error. */
+export type OpenListener = (listener: Listener) => Promise<HttpServer>
+
+/** The running snapshot and the sockets that serve it. */
+export type LiveListeners = {
+  /** The listener of an address as it is now; undefined once a reload took it away. */
+  find(key: string): Listener | undefined
+  /**
+   * Makes `next` what runs. New addresses are opened first: when one cannot be, the old snapshot stays whole and the
+   * error is thrown. Addresses that are gone stop accepting and finish what they have.
+   */
+  apply(next: Snapshot): Promise<void>
+  /** Stops accepting everywhere; resolves when the last exchange is over. */
+  drain(): Promise<void>
+  /** Ends every connection at once. */
+  close(): void
+}
+
+export function createLiveListeners(open: OpenListener): LiveListeners {
+  let snapshot: Snapshot = { listeners: new Map() }
+  const servers = new Map<string, HttpServer>()
+  const draining = new Set<HttpServer>()
+
+  async function openNew(next: Snapshot): Promise<Map<string, HttpServer>> {
+    const opened = new Map<string, HttpServer>()
+    try {
+      for (const [key, listener] of next.listeners) {
+        if (!servers.has(key)) opened.set(key, await open(listener))
+      }
+    } catch (error) {
+      for (const server of opened.values()) server.close()
+      throw error
+    }
+    return opened
+  }
+
+  async function drainServer(server: HttpServer): Promise<void> {
+    draining.add(server)
+    await server.drain()
+    draining.delete(server)
+  }
+
+  return {
+    find: (key) => snapshot.listeners.get(key),
+    async apply(next) {
+      const opened = await openNew(next)
+      snapshot = next
+      for (const [key, server] of opened) servers.set(key, server)
+      for (const [key, server] of servers) {
+        if (next.listeners.has(key)) continue
+        servers.delete(key)
+        void drainServer(server)
+      }
+    },
+    async drain() {
+      const open = [...servers.values()]
+      servers.clear()
+      await Promise.all(open.map(drainServer))
+    },
+    close() {
+      for (const server of [...servers.values(), ...draining]) server.close()
+      servers.clear()
+    },
+  }
+}

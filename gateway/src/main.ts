@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { ConfigRejected, startApp, validateConfigFile } from './app.ts'
+import { configJsonSchema } from './config/schema.ts'
+import { createLog } from './pipeline/log.ts'
+
+const usage = `Tollgate, a gateway between clients and MCP servers and LLM providers.
+
+Usage:
+  tollgate -f FILE                    run with a configuration file
+  tollgate --validate-only -f FILE    check the file, open nothing, and exit
+  tollgate schema                     print the JSON Schema of the configuration file
+
+Options:
+  -f, --file FILE        configuration file (YAML)
+      --validate-only    only check the configuration
+  -V, --version          print the version
+  -h, --help             print this text
+`
+
+void main(process.argv.slice(2))
+
+async function main(argv: string[]): Promise<void> {
+  const args = readArguments(argv)
+  if (args.kind === 'mistake') return fail([args.message, 'Try tollgate --help.'])
+  switch (args.kind) {
+    case 'help':
+      process.stdout.write(usage)
+      return
+    case 'version':
+      process.stdout.write(`tollgate ${version()}\n`)
+      return
+    case 'schema':
+      process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+      return
+    case 'validate':
+      return validate(args.file)
+    case 'run':
+      return run(args.file)
+  }
+}
+
+type Arguments =
+  | { kind: 'mistake'; message: string }
+  | { kind: 'help' | 'version' | 'schema' }
+  | { kind: 'validate' | 'run'; file: string }
+
+function readArguments(argv: string[]): Arguments {
+  try {
+    const { values, positionals } = parseArgs({
+      args: argv,
+      allowPositionals: true,
+      options: {
+        file: { type: 'string', short: 'f' },
+        'validate-only': { type: 'boolean' },
+        version: { type: 'boolean', short: 'V' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+    if (values.help) return { kind: 'help' }
+    if (values.version) return { kind: 'version' }
+    const [command, ...rest] = positionals
+    if (command === 'schema' && rest.length === 0) return { kind: 'schema' }
+    if (command !== undefined) return { kind: 'mistake', message: `unknown command "${command}"` }
+    if (!values.file) return { kind: 'mistake', message: 'no configuration file: give one with -f FILE' }
+    return { kind: values['validate-only'] ? 'validate' : 'run', file: values.file }
+  } catch (error) {
+    return { kind: 'mistake', message: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function validate(file: string): void {
+  try {
+    validateConfigFile(file, process.env)
+    process.stdout.write('Configuration is valid!\n')
+  } catch (error) {
+    fail(reasonsOf(error))
+  }
+}
+
+async function run(file: string): Promise<void> {
+  const log = createLog('info', 1)
+  process.on('uncaughtException', (error) => {
+    log.error({ err: error }, 'unexpected error, the process ends')
+    log.flush()
+    process.exit(1)
+  })
+  try {
+    const app = await startApp({ file, env: process.env, version: version(), log })
+    stopOnSignal(app, log)
+    log.flush()
+  } catch (error) {
+    log.flush()
+    fail(reasonsOf(error))
+    process.exit(1)
+  }
+}
+
+/** The first signal ends gracefully, a second one at once. */
+function stopOnSignal(app: { stop(): Promise<void> }, log: { flush(): void }): void {
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) {
+        log.flush()
+        process.exit(0)
+      }
+      stopping = true
+      app.stop().then(() => process.exit(0))
+    })
+  }
+}
+
+function fail(lines: readonly string[]): void {
+  process.stderr.write(`${lines.join('\n')}\n`)
+  process.exitCode = 1
+}
+
+function reasonsOf(error: unknown): readonly string[] {
+  if (error instanceof ConfigRejected) return error.issues
+  return [error instanceof Error ? error.message : String(error)]
+}
+
+/** Beside the source in a checkout, beside the bundle in the package: both are one folder below package.json. */
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  const parsed: unknown = JSON.parse(text)
+  return typeof parsed === 'object' && parsed !== null && 'version' in parsed
+    ? String(parsed.version)
+    : 'unknown'
+}
