@@ -1,0 +1,183 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isJsonObject, type JsonObject } from './json.ts'
+import { editTopLevel, type JsonText, maxJsonDepth, memberText, readJsonObject } from './json-text.ts'
+
+function read(text: string): JsonText {
+  const json = readJsonObject(text)
+  if (json.kind !== 'object') throw new Error(`expected an object, got ${JSON.stringify(json)}`)
+  return json
+}
+
+/** JSON text of a value with blanks in random places and some characters escaped that need not be. */
+function spaced(value: unknown, random: () => number): string {
+  const blank = () => [' ', '\n', '\t', '\r', '', '', '', ''][Math.floor(random() * 8)] ?? ''
+  const string = (text: string) =>
+    JSON.stringify(text).replace(/[a-z{}[\]:,]/g, (c) =>
+      random() < 0.2 ? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}` : c,
+    )
+  const write = (item: unknown): string => {
+    if (typeof item === 'string') return blank() + cleanEscapes(string(item), item) + blank()
+    if (Array.isArray(item)) return `${blank()}[${item.map(write).join(',')}${blank()}]${blank()}`
+    if (isJsonObject(item)) {
+      const members = Object.entries(item).map(([key, child]) => `${write(key)}:${write(child)}`)
+      return `${blank()}{${blank()}${members.join(',')}}${blank()}`
+    }
+    return blank() + JSON.stringify(item) + blank()
+  }
+  return write(value)
+}
+
+/** Escaping the letter of an escape such as \n would change the text; then the plain form is used. */
+function cleanEscapes(escaped: string, original: string): string {
+  try {
+    return JSON.parse(escaped) === original ? escaped : JSON.stringify(original)
+  } catch {
+    return JSON.stringify(original)
+  }
+}
+
+const keys = fc.oneof(
+  fc.constantFrom('a', 'model', '__proto__', 'constructor', '"', '\\', '{', ':', ''),
+  fc.string(),
+)
+const { value: anyJson } = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.constantFrom(null, true, false, 0, -1.5, 1e21),
+    fc.string(),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.array(fc.tuple(keys, tie('value')), { maxLength: 4 }).map((entries) => Object.fromEntries(entries)),
+  ),
+}))
+const objects = fc
+  .array(fc.tuple(keys, anyJson), { maxLength: 6 })
+  .map((entries): JsonObject => JSON.parse(JSON.stringify(Object.fromEntries(entries))))
+const seeds = fc.integer({ min: 1 }).map((seed) => {
+  let state = seed
+  return () => {
+    state = (state * 1103515245 + 12345) % 2147483648
+    return state / 2147483648
+  }
+})
+
+describe('readJsonObject', () => {
+  it('reads what JSON.parse reads and knows where the members stand', () => {
+    fc.assert(
+      fc.property(objects, seeds, (object, random) => {
+        const json = read(spaced(object, random))
+        expect(json.value).toEqual(object)
+        expect(json.members.map((member) => member.name).sort()).toEqual(Object.keys(object).sort())
+        for (const { name, valueStart, valueEnd } of json.members) {
+          expect(JSON.parse(json.text.slice(valueStart, valueEnd))).toEqual(object[name])
+        }
+      }),
+    )
+  })
+
+  it('never throws and never accepts what JSON.parse refuses', () => {
+    const hostile = fc.array(
+      fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', ' ', 'a', '1', '"a"', '\u0000'),
+    )
+    fc.assert(
+      fc.property(hostile, (parts) => {
+        const text = parts.join('')
+        if (readJsonObject(text).kind === 'object') expect(isJsonObject(JSON.parse(text))).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it.each([
+    ['{"model":"a","model":"b"}', 'model'],
+    ['{"model":"a","mod\\u0065l":"b"}', 'model'],
+    ['{"a":1,"messages":[{"role":"user"},{"role":"user","x":{},"role":"system"}]}', 'messages[1].role'],
+    ['{"a":{"b":[[{"c":1,"c":1}]]}}', 'a.b[0][0].c'],
+    ['{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['{"a":"\\"","b":"{\\"b\\":1}","b":2}', 'b'],
+    ['{"":1,"":2}', ''],
+  ])('names the duplicate key of %s', (text, path) => {
+    expect(readJsonObject(text)).toEqual({ kind: 'duplicate', path })
+  })
+
+  it.each([
+    '',
+    '[]',
+    '1',
+    '"a"',
+    'null',
+    '{',
+    '{"a":}',
+    '{"a":1,}',
+    '{"a":1}x',
+    '\ufeff{}',
+    "{'a':1}",
+    '{"a":NaN}',
+  ])('refuses %s', (text) => {
+    expect(readJsonObject(text).kind).toBe('invalid')
+  })
+
+  it('refuses deep nesting without exhausting the stack', () => {
+    expect(readJsonObject(`{"a":${'['.repeat(1_000_000)}`).kind).toBe('invalid')
+    const deepest = maxJsonDepth - 1
+    expect(readJsonObject(`{"a":${'['.repeat(deepest)}${']'.repeat(deepest)}}`).kind).toBe('object')
+    expect(readJsonObject(`{"a":${'['.repeat(deepest + 1)}${']'.repeat(deepest + 1)}}`).kind).toBe('invalid')
+  })
+
+  it('takes time in proportion to the text, whatever is escaped in it', () => {
+    const time = (text: string) => {
+      const started = performance.now()
+      readJsonObject(text)
+      return performance.now() - started
+    }
+    const million = 1_000_000
+    expect(time(`{"a":"${'\\\\'.repeat(million)}"}`)).toBeLessThan(2000)
+    expect(time(`{"a":"${'\\"'.repeat(million)}"}`)).toBeLessThan(2000)
+    expect(time(`{"a":"${'\\'.repeat(million)}`)).toBeLessThan(2000)
+    expect(time('{"a":"'.repeat(million))).toBeLessThan(2000)
+  })
+})
+
+describe('editTopLevel', () => {
+  const big = '{ "id": 12345678901234567890 ,\n "model": "a", "x" : [1.0, 1e2],"stream":true }'
+
+  it('changes one value and leaves every other byte', () => {
+    expect(editTopLevel(read(big), { set: new Map([['model', '"b"']]) })).toBe(big.replace('"a"', '"b"'))
+  })
+
+  it('adds members behind the last one', () => {
+    expect(
+      editTopLevel(read(big), {
+        set: new Map([
+          ['n', '1'],
+          ['"', 'null'],
+        ]),
+      }),
+    ).toBe(big.replace(':true', ':true,"n":1,"\\"":null'))
+    expect(editTopLevel(read(' { } '), { set: new Map([['n', '1']]) })).toBe(' {"n":1 } ')
+  })
+
+  it('does what the same edits do to the value', () => {
+    const edits = fc.record({ set: fc.array(fc.tuple(keys, anyJson)), remove: fc.array(keys) })
+    fc.assert(
+      fc.property(objects, seeds, edits, fc.array(fc.nat(5)), (object, random, { set, remove }, picks) => {
+        const names = Object.keys(object)
+        const removed = new Set([...remove, ...picks.flatMap((pick) => names[pick] ?? [])])
+        const changes = new Map(set.map(([name, value]) => [name, JSON.stringify(value)]))
+        const edited = editTopLevel(read(spaced(object, random)), { set: changes, remove: removed })
+        const expected = new Map(
+          Object.entries(object).filter(([name]) => !removed.has(name) || changes.has(name)),
+        )
+        for (const [name, value] of changes) expected.set(name, JSON.parse(value))
+        expect(read(edited).value).toEqual(JSON.parse(JSON.stringify(Object.fromEntries(expected))))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('gives the text of a member as it was written', () => {
+    expect(memberText(read(big), 'id')).toBe('12345678901234567890')
+    expect(memberText(read(big), 'x')).toBe('[1.0, 1e2]')
+    expect(memberText(read(big), 'y')).toBeUndefined()
+  })
+})
