@@ -35,7 +35,7 @@ export function integer(meta: FieldMeta, range: { min?: number; max?: number } =
     .int()
     .min(range.min ?? Number.MIN_SAFE_INTEGER)
     .max(range.max ?? Number.MAX_SAFE_INTEGER)
-    .meta(meta)
+    .meta({ ...meta, ...range })
 }
 
 export function number(meta: FieldMeta, range: { min?: number; max?: number } = {}): Schema<number> {
@@ -43,7 +43,7 @@ export function number(meta: FieldMeta, range: { min?: number; max?: number } = 
     .number()
     .min(range.min ?? -Number.MAX_VALUE)
     .max(range.max ?? Number.MAX_VALUE)
-    .meta(meta)
+    .meta({ ...meta, ...range })
 }
 
 /** A TCP port; 0 lets the system choose. */
@@ -107,7 +107,7 @@ export function list<T>(
   const array = z.array(item)
   const atLeast = size.min === undefined ? array : array.min(size.min)
   const bounded = size.max === undefined ? atLeast : atLeast.max(size.max)
-  return bounded.meta(meta)
+  return bounded.meta({ ...meta, ...size })
 }
 
 export function map<T>(value: Schema<T>, meta: FieldMeta): Schema<Record<string, T>> {
@@ -159,11 +159,7 @@ export function exactlyOne<V extends Shape, C extends Shape>(
   const optionalVariants = Object.fromEntries(keys.map((key) => [key, optional(variants[key] ?? z.never())]))
   return z
     .strictObject({ ...common, ...optionalVariants })
-    .refine((value) => presentKeys(value, keys).length === 1, {
-      // Reported beside the other mistakes of the object, not only once those are mended.
-      when: (payload) => isObject(payload.value),
-      params: { exactlyOne: keys },
-    })
+    .refine((value) => presentKeys(value, keys).length === 1)
     .meta({ ...meta, exactlyOne: keys }) as unknown as Schema<ExactlyOneOf<V, C>>
 }
 
@@ -190,12 +186,8 @@ function isHttpUrl(text: string): boolean {
   return parsed !== null && (parsed.protocol === 'http:' || parsed.protocol === 'https:')
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Which of `keys` the object holds; a key that says `undefined` counts as left out. */
-function presentKeys(value: object, keys: readonly string[]): string[] {
+export function presentKeys(value: object, keys: readonly string[]): string[] {
   return Object.entries(value).flatMap(([key, entry]) =>
     keys.includes(key) && entry !== undefined ? [key] : [],
   )

@@ -1,0 +1,208 @@
+import type { z } from 'zod'
+import { presentKeys, type Schema } from './dsl.ts'
+import { nearest } from './nearest.ts'
+import type { Path } from './path.ts'
+import { describe, openChoice, type Shape, shapesUnder } from './shape.ts'
+import { describeValue, expectedFormat, expectedShape } from './wording.ts'
+
+/** Something in a value that its schema does not allow, in the words of the person who wrote the value. */
+export type Mistake = {
+  path: Path
+  /** Whether the mistake is the key at `path` itself, or the value there. */
+  part: 'key' | 'value'
+  message: string
+  /** What would be right, where that can be guessed: the nearest known key or value. */
+  suggestion?: string
+}
+
+export type Checked<T> = { kind: 'valid'; value: T } | { kind: 'mistakes'; mistakes: Mistake[] }
+
+/** Whether a message may show the value at this path. Fields marked secret are never shown, whatever this says. */
+export type MayShow = (path: Path) => boolean
+
+/** Checks a value against a schema and finds every mistake in one run, in the order of the schema. */
+export function check<T>(schema: Schema<T>, value: unknown, mayShow: MayShow = () => true): Checked<T> {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return { kind: 'valid', value: parsed.data }
+  const subject = { root: describe(schema), value, mayShow }
+  const issues = parsed.error.issues.flatMap((issue) => flattenIssue(issue, []))
+  const mistakes = issues.flatMap((issue) => mistakesOf(issue, subject))
+  return { kind: 'mistakes', mistakes: [...mistakes, ...choiceMistakes(issues, subject)] }
+}
+
+type Subject = { root: Shape; value: unknown; mayShow: MayShow }
+/** A schema library issue whose path starts at the root, and whose unions are resolved. */
+type Issue = { path: Path; detail: z.core.$ZodIssue; expected: readonly Shape[] | undefined }
+
+/** The issues of the alternative that the value is closest to, in place of "no alternative fits". */
+function flattenIssue(detail: z.core.$ZodIssue, base: Path): Issue[] {
+  const path = [...base, ...detail.path.map(stepOf)]
+  if (detail.code !== 'invalid_union') return [{ path, detail, expected: undefined }]
+  const branches = detail.errors.filter((branch) => !branch.some(isWrongKind))
+  const [closest] = branches.toSorted((one, other) => distance(one) - distance(other))
+  if (closest === undefined) return [{ path, detail, expected: undefined }]
+  return closest.flatMap((issue) => flattenIssue(issue, path))
+}
+
+function isWrongKind(issue: z.core.$ZodIssue): boolean {
+  return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
+}
+
+/** An unknown key says more about which alternative was not meant than a wrong or missing value. */
+function distance(issues: readonly z.core.$ZodIssue[]): number {
+  return issues.reduce(
+    (sum, issue) => sum + (issue.code === 'unrecognized_keys' ? 2 * issue.keys.length : 1),
+    0,
+  )
+}
+
+function mistakesOf({ path, detail }: Issue, subject: Subject): Mistake[] {
+  const shapes = shapesAt(subject.root, path)
+  if (detail.code === 'unrecognized_keys') {
+    return detail.keys.map((key) =>
+      unknownKey([...path, key], knownKeys(shapes, valueAt(subject.value, path))),
+    )
+  }
+  const value = valueAt(subject.value, path)
+  // The only rule of objects is `exactlyOne`, which speaks for itself in `choiceMistakes`.
+  if (detail.code === 'custom' && typeof value === 'object') return []
+  if (value === undefined) return [missing(path, shapes)]
+  return [{ path, part: 'value', ...wrongValue(detail, shapes, value, maySee(subject, path, shapes)) }]
+}
+
+function missing(path: Path, shapes: readonly Shape[]): Mistake {
+  return { path, part: 'value', message: `is required: ${expectedShape(shapes)}` }
+}
+
+function unknownKey(path: Path, known: readonly string[]): Mistake {
+  const key = String(path.at(-1))
+  const suggestion = nearest(key, known)
+  if (suggestion !== undefined) {
+    return {
+      path,
+      part: 'key',
+      message: `unknown key \`${key}\`, did you mean \`${suggestion}\`?`,
+      suggestion,
+    }
+  }
+  const list = known.length === 0 || known.length > 30 ? '' : `; known here: ${known.join(', ')}`
+  return { path, part: 'key', message: `unknown key \`${key}\`${list}` }
+}
+
+/** The keys an object may have; of several alternatives those that the object already resembles. */
+function knownKeys(shapes: readonly Shape[], value: unknown): string[] {
+  const objects = shapes.flatMap((shape) => (shape.kind === 'object' ? [[...shape.fields.keys()]] : []))
+  if (typeof value !== 'object' || value === null) return [...new Set(objects.flat())]
+  const resemblance = (keys: readonly string[]) => keys.filter((key) => key in value).length
+  const most = Math.max(0, ...objects.map(resemblance))
+  return [...new Set(objects.filter((keys) => resemblance(keys) === most).flat())]
+}
+
+function wrongValue(
+  detail: z.core.$ZodIssue,
+  shapes: readonly Shape[],
+  value: unknown,
+  visible: boolean,
+): { message: string; suggestion?: string } {
+  const got = describeValue(value, visible)
+  switch (detail.code) {
+    case 'too_small':
+      return { message: tooSmall(detail, got) }
+    case 'too_big':
+      return {
+        message: `expected ${detail.origin === 'array' ? `at most ${detail.maximum} items` : `at most ${detail.maximum}, got ${got}`}`,
+      }
+    case 'custom':
+      return { message: `expected ${expectedFormat(shapes)}, got ${got}` }
+    default:
+      return wrongKind(shapes, value, got)
+  }
+}
+
+function tooSmall(detail: z.core.$ZodIssueTooSmall, got: string): string {
+  if (detail.origin === 'string') return 'must not be empty'
+  if (detail.origin !== 'array') return `expected at least ${detail.minimum}, got ${got}`
+  return detail.minimum === 1 ? 'must not be empty' : `expected at least ${detail.minimum} items`
+}
+
+function wrongKind(
+  shapes: readonly Shape[],
+  value: unknown,
+  got: string,
+): { message: string; suggestion?: string } {
+  const message = `expected ${expectedShape(shapes)}, got ${got}`
+  if (typeof value !== 'string') {
+    const quotable = shapes.some((shape) => shape.kind === 'string') && typeof value !== 'object'
+    return { message: quotable ? `${message}; put it in quotes` : message }
+  }
+  const options = shapes.flatMap((shape) => (shape.kind === 'enumeration' ? shape.values : []))
+  const suggestion = nearest(value, options)
+  return suggestion === undefined
+    ? { message }
+    : { message: `${message}, did you mean ${suggestion}?`, suggestion }
+}
+
+/** `exactlyOne` is checked here on every object with a mistake, because the schema library skips it beside other mistakes. */
+function choiceMistakes(issues: readonly Issue[], subject: Subject): Mistake[] {
+  const objects = new Map<string, Path>()
+  for (const { path } of issues) {
+    for (let length = 0; length <= path.length; length++) {
+      const prefix = path.slice(0, length)
+      objects.set(JSON.stringify(prefix), prefix)
+    }
+  }
+  return [...objects.values()].flatMap((path) => choiceMistake(path, subject))
+}
+
+function choiceMistake(path: Path, subject: Subject): Mistake[] {
+  const value = valueAt(subject.value, path)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
+  const shapes = shapesAt(subject.root, path).filter((shape) => shape.kind === 'object')
+  // With several alternatives only the resembled one may complain; see `knownKeys`.
+  const known = new Set(knownKeys(shapes, value))
+  for (const shape of shapes) {
+    if (shape.exactlyOne.length === 0 || !shape.exactlyOne.every((key) => known.has(key))) continue
+    const found = presentKeys(value, shape.exactlyOne)
+    if (found.length === 1) return []
+    const rule = `exactly one of ${shape.exactlyOne.join(', ')} is ${found.length === 0 ? 'required' : 'allowed'} here`
+    return [{ path, part: 'value', message: `${rule}; found ${foundWords(found)}` }]
+  }
+  return []
+}
+
+function foundWords(found: readonly string[]): string {
+  if (found.length === 0) return 'none'
+  return found.length === 2 ? `both ${found.join(' and ')}` : found.join(', ')
+}
+
+/** Only scalars at places for scalars are shown: text where an object belongs may be the secret that belongs inside it. */
+function maySee({ root, mayShow }: Subject, path: Path, shapes: readonly Shape[]): boolean {
+  if (!mayShow(path) || shapes.length === 0) return false
+  if (
+    path.some((_, index) =>
+      shapesAt(root, path.slice(0, index + 1)).some((shape) => shape.meta.secret === true),
+    )
+  ) {
+    return false
+  }
+  return shapes.every((shape) => shape.kind !== 'object' && shape.kind !== 'map' && shape.kind !== 'list')
+}
+
+function shapesAt(root: Shape, path: Path): Shape[] {
+  let shapes = openChoice(root)
+  for (const step of path) shapes = shapesUnder(shapes, step)
+  return shapes
+}
+
+function valueAt(root: unknown, path: Path): unknown {
+  let value = root
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
+    value = Reflect.get(value, step)
+  }
+  return value
+}
+
+function stepOf(step: PropertyKey): string | number {
+  return typeof step === 'number' ? step : String(step)
+}

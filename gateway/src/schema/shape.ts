@@ -1,0 +1,138 @@
+import type { z } from 'zod'
+import type { FieldMeta, Schema } from './dsl.ts'
+
+/** What a schema says, as plain data: what documentation, forms and messages read, free of the schema library. */
+export type Shape =
+  | { kind: 'string'; meta: ShapeMeta }
+  | { kind: 'number'; integer: boolean; meta: ShapeMeta }
+  | { kind: 'boolean'; meta: ShapeMeta }
+  | { kind: 'enumeration'; values: readonly string[]; meta: ShapeMeta }
+  | { kind: 'list'; item: Shape; meta: ShapeMeta }
+  | { kind: 'map'; value: Shape; meta: ShapeMeta }
+  | { kind: 'object'; fields: ReadonlyMap<string, Field>; exactlyOne: readonly string[]; meta: ShapeMeta }
+  | { kind: 'choice'; shapes: readonly Shape[]; meta: ShapeMeta }
+  | { kind: 'any'; meta: ShapeMeta }
+
+export type Field = { shape: Shape; required: boolean }
+
+/** `min` and `max` bound a number's value or a list's length; `roots` are the variables of a CEL expression. */
+export type ShapeMeta = FieldMeta & { min?: number; max?: number; roots?: readonly string[] }
+
+const described = new WeakMap<Schema, Shape>()
+
+/** The shape of a schema; the same object for the same schema. */
+export function describe(schema: Schema): Shape {
+  const known = described.get(schema)
+  if (known !== undefined) return known
+  const shape = describeAnew(schema)
+  described.set(schema, shape)
+  return shape
+}
+
+/** The shapes a value may have one step further in, choices opened. Empty where nothing may be there. */
+export function shapesUnder(shapes: readonly Shape[], step: string | number): Shape[] {
+  return shapes.flatMap((shape) => openChoice(under(shape, step)))
+}
+
+/** The shape with the alternatives of a choice, and of choices in it, beside each other. */
+export function openChoice(shape: Shape | undefined): Shape[] {
+  if (shape === undefined) return []
+  if (shape.kind !== 'choice') return [shape]
+  const secret = shape.meta.secret === true
+  return shape.shapes.flatMap(openChoice).map((option) => (secret ? asSecret(option) : option))
+}
+
+/** Every expression, address or other string with a format, and every leaf, in the order of the schema. */
+export function* walkShape(
+  shape: Shape,
+  path: readonly string[] = [],
+): Generator<{ path: readonly string[]; field: Field }> {
+  for (const [name, field] of namedParts(shape)) {
+    const here = [...path, name]
+    yield { path: here, field }
+    yield* walkShape(field.shape, here)
+  }
+}
+
+function namedParts(shape: Shape): (readonly [string, Field])[] {
+  switch (shape.kind) {
+    case 'object':
+      return [...shape.fields]
+    case 'list':
+      return [['[]', { shape: shape.item, required: false }]]
+    case 'map':
+      return [['*', { shape: shape.value, required: false }]]
+    case 'choice':
+      return shape.shapes.flatMap(namedParts)
+    default:
+      return []
+  }
+}
+
+function under(shape: Shape, step: string | number): Shape | undefined {
+  switch (shape.kind) {
+    case 'object':
+      return shape.fields.get(String(step))?.shape
+    case 'map':
+      return shape.value
+    case 'list':
+      return shape.item
+    case 'any':
+      return shape
+    default:
+      return undefined
+  }
+}
+
+function asSecret(shape: Shape): Shape {
+  return { ...shape, meta: { ...shape.meta, secret: true } }
+}
+
+function describeAnew(schema: Schema): Shape {
+  const meta = metaOf(schema)
+  const def = definitionOf(schema)
+  switch (def.type) {
+    case 'string':
+      return { kind: 'string', meta }
+    case 'number':
+      return { kind: 'number', integer: 'format' in def && def.format === 'safeint', meta }
+    case 'boolean':
+      return { kind: 'boolean', meta }
+    case 'enum':
+      return { kind: 'enumeration', values: Object.values(def.entries).map(String), meta }
+    case 'array':
+      return { kind: 'list', item: describe(asSchema(def.element)), meta }
+    case 'record':
+      return { kind: 'map', value: describe(asSchema(def.valueType)), meta }
+    case 'union':
+      return { kind: 'choice', shapes: def.options.map((option) => describe(asSchema(option))), meta }
+    case 'object':
+      return { kind: 'object', fields: fieldsOf(def.shape), exactlyOne: meta.exactlyOne ?? [], meta }
+    case 'optional':
+      return describe(asSchema(def.innerType))
+    default:
+      return { kind: 'any', meta }
+  }
+}
+
+function fieldsOf(shape: Readonly<Record<string, z.core.$ZodType>>): Map<string, Field> {
+  return new Map(
+    Object.entries(shape).map(([key, schema]) => [
+      key,
+      { shape: describe(asSchema(schema)), required: definitionOf(asSchema(schema)).type !== 'optional' },
+    ]),
+  )
+}
+
+// The guards of this file: the library types its inner schemas and their metadata more loosely than `dsl.ts` makes them.
+function asSchema(schema: z.core.$ZodType): Schema {
+  return schema as Schema
+}
+
+function definitionOf(schema: Schema): z.core.$ZodTypes['_zod']['def'] {
+  return schema._zod.def as z.core.$ZodTypes['_zod']['def']
+}
+
+function metaOf(schema: Schema): ShapeMeta & { exactlyOne?: readonly string[] } {
+  return (schema.meta() ?? { doc: '' }) as ShapeMeta & { exactlyOne?: readonly string[] }
+}
