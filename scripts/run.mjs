@@ -1,0 +1,53 @@
+// Runs one task of the project: `node scripts/run.mjs TASK [arguments]`, as the scripts of package.json do.
+// Needs no more than a system Node 20 and npm: it installs what is missing, then hands over to the Node 26 that the
+// `node` package brings. Plain JavaScript, because Node 20 does not strip types.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { installMissing, localNode, root } from './install.mjs'
+
+/** What each task runs: a program of node_modules/.bin, then its arguments. */
+const tasks = {
+  start: ['node', 'scripts/quickstart.ts'],
+  test: ['vitest', 'run'],
+  check: ['node', 'scripts/check.ts'],
+  bench: ['node', 'gateway/bench/run.ts'],
+  build: ['node', 'scripts/build.ts'],
+  soak: ['node', 'gateway/test/soak/run.ts'],
+  format: ['biome', 'check', '--write', '.'],
+  docs: ['node', 'scripts/generate-docs.ts'],
+}
+
+const [name = '', ...rest] = process.argv.slice(2)
+const task = Object.hasOwn(tasks, name) ? tasks[name] : undefined
+if (task === undefined) {
+  fail(`unknown task "${name}", expected one of ${Object.keys(tasks).join(', ')}`)
+} else {
+  const problem = await installMissing()
+  if (problem === undefined) runTask(task, rest)
+  else fail(problem)
+}
+
+function runTask([program, ...args], more) {
+  const bin = join(root, 'node_modules', '.bin')
+  const file = program === 'node' ? localNode() : join(bin, program)
+  if (!existsSync(file)) return fail(`${file} is missing; remove node_modules and run npm ci`)
+  const child = spawn(file, [...args, ...more], {
+    cwd: root,
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+    env: { ...process.env, PATH: bin + delimiter + (process.env.PATH ?? '') },
+  })
+  // At a terminal ^C reaches the whole process group: passing it on as well would count as a second, impatient one.
+  process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
+  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  child.on('error', (error) => fail(`cannot run ${file}: ${error.message}`))
+  child.on('exit', (code, signal) => {
+    process.exitCode = signal === null ? (code ?? 1) : 1
+  })
+}
+
+function fail(message) {
+  process.stderr.write(`${message}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,32 @@
+import { defineConfig } from 'vitest/config'
+
+// Two projects: functions tested beside their source, and the real process over real sockets. `vitest run --project unit`
+// is the quick loop; `npm test` runs both.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: [
+            'gateway/src/**/*.test.ts',
+            'gateway/test/*.test.ts',
+            'gateway/bench/**/*.test.ts',
+            'scripts/*.test.ts',
+          ],
+          testTimeout: 10_000,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['gateway/test/{e2e,golden,soak}/**/*.test.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+          // Each file starts processes of its own: more at once than processors only makes waits longer.
+          maxWorkers: 2,
+        },
+      },
+    ],
+  },
+})
