@@ -1,0 +1,109 @@
+import { createPatternCache } from '../lib/pattern.ts'
+import { checkNames } from './check.ts'
+import { compileClosures } from './closures.ts'
+import { CelEvaluationError, Failure, OutsideClosures } from './failure.ts'
+import { compileWithLibrary } from './library.ts'
+import type { Budget } from './macros.ts'
+import { type LibraryTree, type Node, parseCel } from './tree.ts'
+import { hasProperties, toPlain, type Variables } from './values.ts'
+
+/** A compiled CEL expression. Stateless towards its callers, and evaluated synchronously. */
+export type CelProgram = {
+  readonly source: string
+  /** The variables the expression names: `request`, `jwt`. */
+  readonly roots: ReadonlySet<string>
+  /** `closures` for what the gateway compiles itself; the library is about ten times slower and takes the rest. */
+  readonly engine: 'closures' | 'library'
+  /**
+   * Evaluates to plain JavaScript values: an int is a number where that is exact, else a bigint; a timestamp or
+   * duration is its JSON string. Variables are the own properties of the argument, undefined where they have no value;
+   * only the parts the expression reaches are read. Objects of the result may be those of the variables.
+   * Throws CelEvaluationError.
+   */
+  evaluate(variables: object): unknown
+}
+
+/** Position counts from 1 within the expression, columns in UTF-16 units. */
+export type CelIssue = { kind: 'issue'; message: string; line: number; column: number }
+
+/** Most loop rounds of one evaluation: lists come from clients. */
+const maxSteps = 200_000
+
+/** Compiles an expression over the given root variables; any other root is an issue. */
+export function compileCel(
+  source: string,
+  roots: ReadonlySet<string>,
+): { kind: 'program'; program: CelProgram } | CelIssue {
+  const parsed = parseCel(source)
+  if (parsed.kind === 'issue') return issueAt(source, parsed)
+  const checked = checkNames(parsed.node, roots)
+  if (checked.issue !== undefined) return issueAt(source, checked.issue)
+  return { kind: 'program', program: createProgram(source, checked.roots, parsed) }
+}
+
+/** The answer of a rule. Throws CelEvaluationError when it cannot be evaluated or is no boolean. */
+export function evaluateBoolean(program: CelProgram, variables: object): boolean {
+  const value = program.evaluate(variables)
+  if (typeof value === 'boolean') return value
+  throw new CelEvaluationError(
+    `expression must be true or false, not ${value === null ? 'null' : typeof value}`,
+  )
+}
+
+function createProgram(
+  source: string,
+  roots: ReadonlySet<string>,
+  { node, library }: { node: Node; library: LibraryTree },
+): CelProgram {
+  const budget: Budget = { left: maxSteps }
+  const closures = compileClosures(node, { locals: [], budget, patterns: createPatternCache(64) })
+  let planned: ((variables: Variables) => unknown) | undefined
+  const viaLibrary = (variables: Variables) => {
+    planned ??= compileWithLibrary(library, roots, budget)
+    return planned(variables)
+  }
+  const run = closures === undefined ? viaLibrary : withLibraryBehind(closures, viaLibrary)
+  return {
+    source,
+    roots,
+    engine: closures === undefined ? 'library' : 'closures',
+    evaluate(variables) {
+      if (!hasProperties(variables)) throw new CelEvaluationError('variables must be an object')
+      budget.left = maxSteps
+      try {
+        return run(variables)
+      } catch (error) {
+        throw evaluationError(error)
+      }
+    },
+  }
+}
+
+function withLibraryBehind(
+  closures: (variables: Variables) => unknown,
+  viaLibrary: (variables: Variables) => unknown,
+): (variables: Variables) => unknown {
+  return (variables) => {
+    let value: unknown
+    try {
+      value = closures(variables)
+    } catch (error) {
+      if (error instanceof OutsideClosures) return viaLibrary(variables)
+      throw error
+    }
+    if (typeof value !== 'object') return value
+    if (value instanceof Failure) throw new CelEvaluationError(value.message)
+    return toPlain(value)
+  }
+}
+
+function evaluationError(error: unknown): CelEvaluationError {
+  if (error instanceof CelEvaluationError) return error
+  const message = error instanceof RangeError ? 'values are nested too deeply' : 'evaluation failed'
+  return new CelEvaluationError(message, { cause: error })
+}
+
+function issueAt(source: string, { message, offset }: { message: string; offset: number }): CelIssue {
+  const before = source.slice(0, offset).split('\n')
+  return { kind: 'issue', message, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
+}

@@ -1,0 +1,196 @@
+import {
+  type CelInput,
+  CelScalar,
+  type CelValue,
+  celEnv,
+  celFunc,
+  celList,
+  celMap,
+  isCelError,
+  isCelList,
+  isCelMap,
+  isCelType,
+  isCelUint,
+  mapType,
+  parse,
+  plan,
+} from '@bufbuild/cel'
+import { strings } from '@bufbuild/cel/ext'
+import { createPatternCache } from '../lib/pattern.ts'
+import { parseDouble, parseInt64 } from './arithmetic.ts'
+import { CelEvaluationError } from './failure.ts'
+import type { Budget } from './macros.ts'
+import type { LibraryTree } from './tree.ts'
+import { hasProperties, intOf, maxInt, minInt, type Variables } from './values.ts'
+
+/** A function or method expressions may call. */
+export type FunctionForm = { readonly name: string; readonly isMethod: boolean; readonly arity: number }
+
+/** Every function the library knows with our corrections, operators included. */
+export function libraryFunctions(): FunctionForm[] {
+  return [...createEnvironment().funcs].map((form) => ({
+    name: form.name,
+    isMethod: form.target !== undefined,
+    arity: form.arguments.length,
+  }))
+}
+
+/**
+ * Plans an expression for the library: slow, but complete. The result takes only the variables in `roots`, converts
+ * them where the expression reaches, answers plain JavaScript and throws CelEvaluationError.
+ */
+export function compileWithLibrary(
+  tree: LibraryTree,
+  roots: ReadonlySet<string>,
+  budget: Budget,
+): (variables: Variables) => unknown {
+  const run = plan(createEnvironment(), tree)
+  return (variables) => {
+    const bindings: Record<string, CelInput> = {}
+    for (const root of roots) {
+      const value = Object.hasOwn(variables, root) ? variables[root] : undefined
+      if (value !== undefined) bindings[root] = toInput(value, budget)
+    }
+    const result = run(bindings)
+    if (isCelError(result)) throw new CelEvaluationError(result.message, { cause: result })
+    return toPlain(result)
+  }
+}
+
+function createEnvironment() {
+  const patterns = createPatternCache(64)
+  return celEnv({
+    funcs: [...strings, ...corrections()],
+    re2: { compile: (source) => required(patterns(source)) },
+  })
+}
+
+function required<T>(pattern: T | undefined): T {
+  if (pattern === undefined) throw new Error('invalid regular expression')
+  return pattern
+}
+
+/** Where the library departs from the specification of CEL. */
+function corrections() {
+  const { BOOL, DOUBLE, INT, STRING, UINT, DYN } = CelScalar
+  const anyMap = mapType(DYN, DYN)
+  return [
+    // The library reads milliseconds.
+    celFunc('timestamp', [INT], DYN, (seconds) => timestampOf(dateOfSeconds(seconds))),
+    // The library takes whatever JavaScript's own conversions take: empty text, blanks, hexadecimal digits.
+    celFunc('int', [STRING], INT, (text) => BigInt(required(parseInt64(text)))),
+    celFunc('double', [STRING], DOUBLE, (text) => required(parseDouble(text))),
+    // The library does not see a key whose value is null.
+    ...[STRING, BOOL, INT, UINT, DOUBLE].map((key) =>
+      celFunc('@in', [key, anyMap], BOOL, (name, map) => map.get(name) !== undefined),
+    ),
+  ]
+}
+
+const readTimestamp = plan(celEnv(), parse('timestamp(text)'))
+const writeText = plan(celEnv(), parse('string(value)'))
+
+function timestampOf(date: Date): CelValue {
+  const result = readTimestamp({ text: date.toISOString() })
+  if (isCelError(result)) throw result
+  return result
+}
+
+function dateOfSeconds(seconds: bigint): Date {
+  // 0001-01-01 to 9999-12-31, the range of CEL's timestamps.
+  if (seconds < -62_135_596_800n || seconds > 253_402_300_799n) throw new Error('timestamp out of range')
+  return new Date(Number(seconds) * 1000)
+}
+
+/** A variable's value for the library. Maps and lists convert their members only when the expression asks for them. */
+function toInput(value: unknown, budget: Budget): CelInput {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value
+    case 'number':
+      return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? BigInt(value) : value
+    case 'bigint':
+      if (value < minInt || value > maxInt) throw new CelEvaluationError('int overflow')
+      return value
+    case 'object':
+      return value === null || value instanceof Uint8Array ? value : objectInput(value, budget)
+    default:
+      throw new CelEvaluationError(`unsupported value: ${typeof value}`)
+  }
+}
+
+function objectInput(value: object, budget: Budget): CelInput {
+  if (value instanceof Date) return timestampOf(value)
+  if (Array.isArray(value)) return lazyList(value, budget)
+  return lazyMap(value, budget)
+}
+
+function lazyList(items: readonly unknown[], budget: Budget): CelInput {
+  const spend = () => {
+    budget.left -= 1
+    if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
+  }
+  function* values() {
+    for (const item of items) {
+      spend()
+      yield required(toValue(item, budget))
+    }
+  }
+  const get = (index: number) => (index in items ? toValue(items[index], budget) : undefined)
+  // The library's own list converts nothing by itself; these members replace the ones that read its array.
+  const list = celList([])
+  return Object.defineProperties(list, {
+    size: { get: () => items.length },
+    get: { value: get },
+    values: { value: values },
+  })
+}
+
+/** Through a list of one, because only the library turns an input into its value. */
+function toValue(item: unknown, budget: Budget): CelValue | undefined {
+  return celList([toInput(item, budget)]).get(0)
+}
+
+function lazyMap(object: object, budget: Budget): CelInput {
+  const entries: Variables = hasProperties(object) ? object : {}
+  const has = (key: unknown) =>
+    typeof key === 'string' && Object.hasOwn(entries, key) && entries[key] !== undefined
+  const keys = () => Object.keys(entries).filter(has)
+  const get = (key: unknown) =>
+    typeof key === 'string' && has(key) ? toInput(entries[key], budget) : undefined
+  const entryOf = (key: string): [string, CelInput] => [key, required(get(key))]
+  const view: ReadonlyMap<string, CelInput> = {
+    get size() {
+      return keys().length
+    },
+    get,
+    has,
+    keys: () => keys().values(),
+    values: () =>
+      keys()
+        .values()
+        .map((key) => required(get(key))),
+    entries: () => keys().values().map(entryOf),
+    [Symbol.iterator]: () => keys().values().map(entryOf),
+    forEach(visit) {
+      for (const key of keys()) visit(required(get(key)), key, view)
+    },
+  }
+  // The library's own `has` does not see a key whose value is null.
+  return Object.defineProperty(celMap(view), 'has', { value: has })
+}
+
+function toPlain(value: CelValue): unknown {
+  if (typeof value === 'bigint') return intOf(value)
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
+  if (isCelUint(value)) return intOf(value.value)
+  if (isCelType(value)) return value.name
+  if (isCelList(value)) return Array.from(value, toPlain)
+  if (isCelMap(value)) {
+    return Object.fromEntries(Array.from(value, ([key, entry]) => [String(toPlain(key)), toPlain(entry)]))
+  }
+  const text = writeText({ value })
+  if (isCelError(text)) throw new CelEvaluationError('result has no plain form')
+  return text
+}

@@ -1,0 +1,106 @@
+import { CelEvaluationError, Failure } from './failure.ts'
+import type { Macro } from './tree.ts'
+import { type Evaluate, isMap, load, mapKeys, noOverload, type Variables } from './values.ts'
+
+/** Where the variable of a macro lives while its loop runs. Evaluation is synchronous, so one per expression is enough. */
+export type Local = { readonly name: string; value: unknown }
+
+/** Loop rounds an evaluation may still take: lists come from clients, and nested loops multiply. */
+export type Budget = { left: number }
+
+type Loop = {
+  readonly range: Evaluate
+  readonly test: Evaluate | undefined
+  readonly step: Evaluate | undefined
+  readonly local: Local
+  readonly budget: Budget
+}
+
+/** Compiles `all`, `exists`, `exists_one`, `filter` or `map`. */
+export function compileLoop(macro: Macro, loop: Loop): Evaluate {
+  const round = compileRound(macro, loop)
+  const { range, local, budget } = loop
+  return (variables) => {
+    const items = itemsOf(range(variables), macro)
+    if (items instanceof Failure) return items
+    // A loop inside its own range or test would be another Local; still, an outer round must survive an inner one.
+    const outer = local.value
+    try {
+      return round(items, variables, (item) => {
+        budget.left -= 1
+        if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
+        local.value = load(item)
+      })
+    } finally {
+      local.value = outer
+    }
+  }
+}
+
+type Round = (items: readonly unknown[], variables: Variables, enter: (item: unknown) => void) => unknown
+
+function compileRound(macro: Macro, { test, step, local }: Loop): Round {
+  const accepts = test ?? (() => true)
+  const collect = step ?? (() => local.value)
+  switch (macro) {
+    case 'all':
+      return (items, variables, enter) =>
+        decide(items, false, (item) => {
+          enter(item)
+          return accepts(variables)
+        })
+    case 'exists':
+      return (items, variables, enter) =>
+        decide(items, true, (item) => {
+          enter(item)
+          return accepts(variables)
+        })
+    case 'exists_one':
+      return (items, variables, enter) => {
+        const found = collectItems(items, (item) => {
+          enter(item)
+          return { accepted: accepts(variables), value: true }
+        })
+        return Array.isArray(found) ? found.length === 1 : found
+      }
+    case 'filter':
+    case 'map':
+      return (items, variables, enter) =>
+        collectItems(items, (item) => {
+          enter(item)
+          const accepted = accepts(variables)
+          return { accepted, value: accepted === true ? collect(variables) : undefined }
+        })
+  }
+}
+
+/** One item whose test answers `decisive` decides; otherwise a test that failed is the answer. */
+function decide(items: readonly unknown[], decisive: boolean, test: (item: unknown) => unknown): unknown {
+  let failure: Failure | undefined
+  for (const item of items) {
+    const answer = test(item)
+    if (answer === decisive) return decisive
+    if (typeof answer !== 'boolean') failure ??= noOverload(decisive ? 'exists' : 'all', answer)
+  }
+  return failure ?? !decisive
+}
+
+function collectItems(
+  items: readonly unknown[],
+  visit: (item: unknown) => { accepted: unknown; value: unknown },
+): unknown[] | Failure {
+  const collected: unknown[] = []
+  for (const item of items) {
+    const { accepted, value } = visit(item)
+    if (typeof accepted !== 'boolean') return noOverload('a test', accepted)
+    if (!accepted) continue
+    if (value instanceof Failure) return value
+    collected.push(value)
+  }
+  return collected
+}
+
+function itemsOf(range: unknown, macro: Macro): readonly unknown[] | Failure {
+  if (Array.isArray(range)) return range
+  return isMap(range) ? mapKeys(range) : noOverload(macro, range)
+}
