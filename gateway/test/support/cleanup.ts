@@ -1,0 +1,30 @@
+import { afterAll, afterEach } from 'vitest'
+
+/** How long something started by a test lives: until the end of that test, or of its file. */
+export type Lifetime = 'test' | 'file'
+
+type End = () => Promise<void> | void
+
+const ends: Record<Lifetime, End[]> = { test: [], file: [] }
+
+/** Ends something after the test (or file), whatever happens before; a failure to end well fails the test. */
+export function endAfter(lifetime: Lifetime, end: End): void {
+  ends[lifetime].push(end)
+}
+
+afterEach(() => runAll(ends.test))
+afterAll(() => runAll(ends.file))
+
+/** The latest first, because what started later may use what started before. */
+async function runAll(list: End[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const end of list.splice(0).reverse()) {
+    try {
+      await end()
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length === 1) throw failures[0]
+  if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '))
+}
