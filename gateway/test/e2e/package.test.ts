@@ -1,0 +1,184 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+// The published package as a stranger meets it: packed, installed into an empty folder without a network, and run by npx.
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const { version } = JSON.parse(readFileSync(join(root, 'gateway/package.json'), 'utf8'))
+const work = mkdtempSync(join(tmpdir(), 'tollgate-package-'))
+const installed = join(work, 'empty')
+const key = 'tg-package-key'
+
+beforeAll(() => {
+  mkdirSync(installed)
+  const built = execFileSync(process.execPath, ['scripts/build.ts', '--out', work], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  writeFileSync(join(installed, 'package.json'), '{ "private": true }')
+  const args = ['install', '--offline', '--no-audit', '--no-fund', built.trim()]
+  execFileSync('npm', args, { cwd: installed, encoding: 'utf8', stdio: 'pipe' })
+}, 120_000)
+
+afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+function tollgate(...args: string[]) {
+  const { stdout, stderr, status } = spawnSync('npx', ['--no-install', 'tollgate', ...args], {
+    cwd: installed,
+    encoding: 'utf8',
+  })
+  return { stdout, stderr, status }
+}
+
+function writeConfig(name: string, config: object): string {
+  const file = join(installed, name)
+  writeFileSync(file, JSON.stringify(config))
+  return file
+}
+
+/** The system's Node, outside this checkout, when it is one that the gateway cannot run on. */
+function oldNode(): string | undefined {
+  const candidates = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((folder) => !folder.startsWith(root))
+    .map((folder) => join(folder, 'node'))
+  return candidates.find((node) => {
+    if (!existsSync(node)) return false
+    const [, major = '99'] = /^v(\d+)/.exec(execFileSync(node, ['--version'], { encoding: 'utf8' })) ?? []
+    return Number(major) < 24
+  })
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+async function whenReady(url: string): Promise<void> {
+  for (;;) {
+    const reply = await fetch(url).catch(() => undefined)
+    if (reply?.ok) return
+    await sleep(50)
+  }
+}
+
+describe('the package', () => {
+  it('brings its libraries inside, with their licences', () => {
+    const folder = join(installed, 'node_modules/tollgate')
+    for (const file of [
+      'README.md',
+      'LICENSE',
+      'bin/tollgate.mjs',
+      'dist/tollgate.js',
+      'dist/tollgate.js.map',
+    ])
+      expect(existsSync(join(folder, file)), file).toBe(true)
+    expect(existsSync(join(folder, 'src'))).toBe(false)
+    expect(existsSync(join(installed, 'node_modules/undici'))).toBe(false)
+    expect(readFileSync(join(folder, 'dist/third-party-licenses.txt'), 'utf8')).toMatch(/^undici \d/m)
+  })
+
+  it('prints its version', () => {
+    expect(tollgate('--version')).toEqual({ stdout: `tollgate ${version}\n`, stderr: '', status: 0 })
+  })
+
+  it('validates a file', () => {
+    const file = writeConfig('good.yaml', { llm: { models: [{ name: 'echo', provider: 'echo' }] } })
+    expect(tollgate('--validate-only', '-f', file)).toEqual({
+      stdout: 'Configuration is valid!\n',
+      stderr: '',
+      status: 0,
+    })
+  })
+
+  it('names what is wrong in a file', () => {
+    const file = writeConfig('bad.yaml', { llm: { model: [] } })
+    const run = tollgate('--validate-only', '-f', file)
+    expect(run).toMatchObject({ stdout: '', status: 1 })
+    expect(run.stderr).toContain('bad.yaml:1:')
+    expect(run.stderr).toContain('models')
+  })
+
+  it('serves requests and ends on SIGTERM', async () => {
+    const [port, adminPort, statsPort, readyPort] = await Promise.all([
+      freePort(),
+      freePort(),
+      freePort(),
+      freePort(),
+    ])
+    const file = writeConfig('run.yaml', {
+      config: {
+        bindAddress: '127.0.0.1',
+        adminAddr: `127.0.0.1:${adminPort}`,
+        statsAddr: `127.0.0.1:${statsPort}`,
+        readinessAddr: `127.0.0.1:${readyPort}`,
+      },
+      llm: {
+        port,
+        models: [{ name: 'echo', provider: 'echo' }],
+        policies: { apiKey: { keys: [{ key }] } },
+      },
+    })
+    // The command that npx would find: npx itself does not pass a signal on.
+    const child = spawn(join(installed, 'node_modules/.bin/tollgate'), ['-f', file], { cwd: installed })
+    const exit = once(child, 'exit')
+    try {
+      await whenReady(`http://127.0.0.1:${readyPort}/healthz/ready`)
+      const reply = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'packed' }] }),
+      })
+      expect(reply.status).toBe(200)
+      expect(await reply.json()).toMatchObject({
+        choices: [{ message: { content: expect.stringContaining('packed') } }],
+      })
+    } finally {
+      child.kill('SIGTERM')
+    }
+    expect(await exit).toEqual([0, null])
+  })
+})
+
+describe('a Node that is too old', () => {
+  const tooOld = {
+    stdout: '',
+    stderr: expect.stringMatching(/^tollgate needs Node\.js 24\.15 or newer; this is \d+\S+\n$/),
+  }
+
+  it('is told so in one line', () => {
+    const preload = join(work, 'pretend.mjs')
+    writeFileSync(
+      preload,
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '24.14.9' } })",
+    )
+    const bin = join(installed, 'node_modules/tollgate/bin/tollgate.mjs')
+    const args = ['--import', pathToFileURL(preload).href, bin, '--version']
+    expect(spawnSync(process.execPath, args, { encoding: 'utf8' })).toMatchObject({ ...tooOld, status: 1 })
+  })
+
+  it.skipIf(oldNode() === undefined)('is told so by the real thing', () => {
+    const bin = join(installed, 'node_modules/tollgate/bin/tollgate.mjs')
+    const run = spawnSync(oldNode() ?? '', [bin, '--version'], { encoding: 'utf8' })
+    expect(run).toMatchObject({ ...tooOld, status: 1 })
+  })
+
+  it.skipIf(oldNode() === undefined)('hands over to the Node of a checkout', () => {
+    const run = spawnSync(oldNode() ?? '', ['gateway/bin/tollgate.mjs', '--version'], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    expect(run).toMatchObject({ stdout: `tollgate ${version}\n`, stderr: '', status: 0 })
+  })
+})

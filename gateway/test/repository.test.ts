@@ -1,0 +1,114 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+// What a reader of the repository may rely on: examples that work, links that lead somewhere, no traces of one machine.
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const list = ['ls-files', '--cached', '--others', '--exclude-standard']
+const files = execFileSync('git', list, { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(root, path)))
+const texts = files.filter((path) => /\.(ts|mjs|js|json|md|ya?ml|sh)$|(^|\/)\.?[a-z]+(\/run)?$/i.test(path))
+
+describe('examples', () => {
+  const examples = globSync('examples/*.yaml', { cwd: root }).sort()
+
+  it.each(examples)('%s is valid for the real command', (example) => {
+    const needed = [...read(example).matchAll(/\$\{(\w+)\}/g)].map((match) => [match[1], `dummy-${match[1]}`])
+    const env = { PATH: process.env['PATH'], ...Object.fromEntries(needed) }
+    const args = ['gateway/src/main.ts', '--validate-only', '-f', example]
+    const run = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' })
+    expect(run).toMatchObject({ stderr: '', stdout: 'Configuration is valid!\n', status: 0 })
+  })
+
+  it.each(examples)('%s names a schema that editors find', (example) => {
+    const schema = /^# yaml-language-server: \$schema=(\S+)\n/.exec(read(example))?.[1] ?? 'none'
+    expect(JSON.parse(read(join('examples', schema)))).toHaveProperty('$schema')
+  })
+
+  it('names every example in the list of examples', () => {
+    const readme = read('examples/README.md')
+    for (const example of examples) expect(readme).toContain(example.replace('examples/', ''))
+  })
+})
+
+describe('documents', () => {
+  const documents = files.filter((path) => path.endsWith('.md'))
+
+  it('link only to files that exist', () => {
+    const broken = documents.flatMap((path) =>
+      localLinks(read(path))
+        .filter((target) => !existsSync(join(root, dirname(path), target)))
+        .map((target) => `${path} -> ${target}`),
+    )
+    expect(broken).toEqual([])
+  })
+
+  it('give a reason for every dependency', () => {
+    const decisions = globSync('docs/decisions/*.md', { cwd: root }).map(read).join('\n')
+    const missing = dependencies().filter((name) => !decisions.includes(`\`${name}\``))
+    expect(missing).toEqual([])
+  })
+})
+
+describe('scripts', () => {
+  it('are all tasks that the runner knows', () => {
+    const { scripts } = JSON.parse(read('package.json'))
+    const runner = read('scripts/run.mjs')
+    for (const [name, command] of Object.entries(scripts)) {
+      expect(command).toBe(`node scripts/run.mjs ${name}`)
+      expect(runner).toMatch(new RegExp(`^  ${name}: \\[`, 'm'))
+    }
+  })
+})
+
+describe('texts', () => {
+  // Written in pieces, so that this file does not find itself.
+  const forbidden: [string, RegExp][] = [
+    [
+      'a host of a package registry',
+      new RegExp(`\\b(${['registry', 'npm'].join('\\.')}|npm${'js'}\\.(org|com)|${'verd'}accio)`),
+    ],
+    [
+      'a path of one machine',
+      new RegExp(`(?<![\\w.~}/])/(${['work', 'root', 'home', 'Users'].join('|')})/\\w`),
+    ],
+    [
+      'a task without an owner',
+      new RegExp(`\\b(${['TO', 'DO'].join('')}|${['FIX', 'ME'].join('')})\\b(?!\\(\\w+\\))`),
+    ],
+  ]
+
+  it.each(forbidden)('hold no %s', (_, pattern) => {
+    const found = texts.flatMap((path) =>
+      read(path)
+        .split('\n')
+        .flatMap((line, index) =>
+          pattern.test(line) ? [`${path}:${index + 1}: ${line.trim().slice(0, 100)}`] : [],
+        ),
+    )
+    expect(found).toEqual([])
+  })
+
+  it('find what they look for', () => {
+    const samples = [`https://registry.${'npm'}js.org/x`, `see /${'work'}/main/x`, `// ${'TO'}DO: later`]
+    expect(samples.map((sample, index) => forbidden[index]?.[1].test(sample))).toEqual([true, true, true])
+  })
+})
+
+function localLinks(markdown: string): string[] {
+  return [...markdown.replace(/```[\s\S]*?```/g, '').matchAll(/\]\(([^)\s]+)\)/g)]
+    .map((match) => (match[1] ?? '').split('#')[0] ?? '')
+    .filter((target) => target !== '' && !/^[a-z]+:/.test(target))
+}
+
+function dependencies(): string[] {
+  return ['package.json', 'gateway/package.json'].flatMap((path) => {
+    const manifest = JSON.parse(read(path))
+    return Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
+  })
+}

@@ -1,0 +1,72 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { build } from 'esbuild'
+
+// `npm run build`: bundles the gateway with its libraries into one file and packs the publishable package, which therefore
+// installs without a network. Leaves the package in dist/, or in the folder that --out names.
+
+const { values } = parseArgs({ options: { out: { type: 'string', default: 'dist' } } })
+const root = fileURLToPath(new URL('..', import.meta.url))
+process.chdir(root)
+
+rmSync('gateway/dist', { recursive: true, force: true })
+const { metafile } = await build({
+  entryPoints: ['gateway/src/main.ts'],
+  outfile: 'gateway/dist/tollgate.js',
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node24.15',
+  sourcemap: true,
+  // The reader of a stack trace needs names and lines; copies of all sources would double the package.
+  sourcesContent: false,
+  metafile: true,
+  logLevel: 'warning',
+  // Libraries in CommonJS load Node's own modules with require, which an ES module does not have.
+  banner: {
+    js: "import { createRequire as nodeRequire } from 'node:module'\nconst require = nodeRequire(import.meta.url)",
+  },
+})
+writeFileSync('gateway/dist/third-party-licenses.txt', thirdPartyLicenses(Object.keys(metafile.inputs)))
+for (const file of ['README.md', 'LICENSE']) cpSync(file, `gateway/${file}`)
+
+mkdirSync(values.out, { recursive: true })
+const packed = execFileSync(
+  'npm',
+  ['pack', './gateway', '--json', '--ignore-scripts', '--pack-destination', values.out],
+  {
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+  },
+)
+process.stdout.write(`${values.out}/${packedName(JSON.parse(packed))}\n`)
+
+/** npm answers a list of packages, from version 12 on an object of them by name. */
+function packedName(answer: unknown): string {
+  if (typeof answer === 'object' && answer !== null) {
+    for (const entry of Object.values(answer)) {
+      if (typeof entry === 'object' && entry !== null && 'filename' in entry) return String(entry.filename)
+    }
+  }
+  throw new Error(`npm pack answered something unexpected: ${JSON.stringify(answer)}`)
+}
+
+/** The licence texts of every package that went into the bundle, as most of them demand of copies. */
+function thirdPartyLicenses(inputs: string[]): string {
+  const folders = new Set(inputs.flatMap((input) => packageFolder(input) ?? []))
+  return [...folders]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+      const [file] = globSync(`${folder}/{LICENSE,LICENCE,license}*`)
+      const text = file === undefined ? '' : `\n${readFileSync(file, 'utf8').trim()}\n`
+      return `${name} ${version} (${license})\n${text}`
+    })
+    .join(`\n${'-'.repeat(80)}\n\n`)
+}
+
+function packageFolder(input: string): string | undefined {
+  return /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]
+}
