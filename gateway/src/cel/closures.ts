@@ -31,6 +31,8 @@ import {
 
 /** What the closures of one expression share. */
 export type Scope = {
+  /** The variables of the evaluation; any other name is a type's. */
+  readonly roots: ReadonlySet<string>
   /** Where the variables of surrounding macros live, innermost last. */
   readonly locals: readonly Local[]
   readonly budget: Budget
@@ -61,9 +63,10 @@ export function compileClosures(node: Node, scope: Scope): Evaluate | undefined 
   }
 }
 
-function compileIdentifier(name: string, scope: Scope): Evaluate {
-  const local = scope.locals.findLast((entry) => entry.name === name)
+function compileIdentifier(name: string, { roots, locals }: Scope): Evaluate | undefined {
+  const local = locals.findLast((entry) => entry.name === name)
   if (local !== undefined) return () => local.value
+  if (!roots.has(name)) return undefined
   const missing = new Failure(`${name} has no value`, true)
   return (variables) => {
     if (!Object.hasOwn(variables, name)) return missing

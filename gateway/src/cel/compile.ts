@@ -56,7 +56,7 @@ function createProgram(
   { node, library }: { node: Node; library: LibraryTree },
 ): CelProgram {
   const budget: Budget = { left: maxSteps }
-  const closures = compileClosures(node, { locals: [], budget, patterns: createPatternCache(64) })
+  const closures = compileClosures(node, { roots, locals: [], budget, patterns: createPatternCache(64) })
   let planned: ((variables: Variables) => unknown) | undefined
   const viaLibrary = (variables: Variables) => {
     planned ??= compileWithLibrary(library, roots, budget)

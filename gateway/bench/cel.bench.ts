@@ -1,0 +1,46 @@
+import { bench, do_not_optimize, run, summary } from 'mitata'
+import { compileCel } from '../src/cel/compile.ts'
+import { compileWithLibrary } from '../src/cel/library.ts'
+import { parseCel } from '../src/cel/tree.ts'
+
+// Typical rules, evaluated by the closures and by the library that stands behind them.
+
+const rules = [
+  'apiKey.group == "platform" && request.path.startsWith("/v1/")',
+  '"admin" in jwt.roles',
+  'jwt.tenants["acme"].roles.exists(r, r == "ops") || jwt.sub == "root"',
+  'has(llmRequest.max_tokens) && llmRequest.max_tokens <= 4096 && llmRequest.model in ["small", "large"]',
+  'request.path.matches("^/v1/(chat|messages)") && request.headers["x-team"] != "blocked"',
+]
+
+const roots = new Set(['request', 'jwt', 'apiKey', 'llmRequest'])
+
+const variables = {
+  request: {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    headers: { 'content-type': 'application/json', 'x-team': 'search', accept: '*/*' },
+  },
+  jwt: { sub: 'user-1', roles: ['reader', 'writer', 'admin'], tenants: { acme: { roles: ['dev', 'ops'] } } },
+  apiKey: { id: 'k1', group: 'platform' },
+  llmRequest: {
+    model: 'large',
+    max_tokens: 512,
+    messages: Array.from({ length: 50 }, (_, index) => ({ role: 'user', content: `message ${index}` })),
+  },
+}
+
+for (const rule of rules) {
+  const compiled = compileCel(rule, roots)
+  const parsed = parseCel(rule)
+  if (compiled.kind === 'issue' || parsed.kind === 'issue') throw new Error(`rule does not compile: ${rule}`)
+  const { program } = compiled
+  if (program.engine !== 'closures') throw new Error(`rule is left to the library: ${rule}`)
+  const library = compileWithLibrary(parsed.library, program.roots, { left: Number.POSITIVE_INFINITY })
+  summary(() => {
+    bench(`closures  ${rule}`, () => do_not_optimize(program.evaluate(variables)))
+    bench(`library   ${rule}`, () => do_not_optimize(library(variables)))
+  })
+}
+
+await run()
