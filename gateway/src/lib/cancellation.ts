@@ -4,35 +4,27 @@
  */
 export type Cancellation = {
   readonly cancelled: boolean
-  /** Calls `listener` once, at once when already cancelled. The returned function takes it back. */
-  onCancel(listener: () => void): () => void
+  /** Calls `listener` once, at once when already cancelled. Listeners live as long as the request: one must not mind a late call. */
+  onCancel(listener: () => void): void
 }
 
 export type CancellationSource = Cancellation & { cancel(): void }
 
 export function createCancellation(): CancellationSource {
-  let cancelled = false
-  let listeners: (() => void)[] = []
-  return {
-    get cancelled() {
-      return cancelled
-    },
-    onCancel(listener) {
-      if (cancelled) {
-        listener()
-        return () => {}
-      }
-      listeners.push(listener)
-      return () => {
-        listeners = listeners.filter((entry) => entry !== listener)
-      }
+  let listeners: (() => void)[] | undefined
+  const source = {
+    cancelled: false,
+    onCancel(listener: () => void) {
+      if (source.cancelled) listener()
+      else if (listeners) listeners.push(listener)
+      else listeners = [listener]
     },
     cancel() {
-      if (cancelled) return
-      cancelled = true
-      const waiting = listeners
-      listeners = []
-      for (const listener of waiting) listener()
+      if (source.cancelled) return
+      source.cancelled = true
+      for (const listener of listeners ?? []) listener()
+      listeners = undefined
     },
   }
+  return source
 }

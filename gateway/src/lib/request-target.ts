@@ -45,8 +45,8 @@ function normalisePath(path: string): string | undefined {
 function decodeUnreserved(path: string): string | undefined {
   if (!path.includes('%')) return path
   if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined
-  return path.replace(/%([0-9A-Fa-f]{2})/g, (escape, hex: string) => {
+  return path.replace(/%([0-9A-Fa-f]{2})/g, (escaped, hex: string) => {
     const character = String.fromCharCode(Number.parseInt(hex, 16))
-    return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
+    return /[A-Za-z0-9._~-]/.test(character) ? character : escaped.toUpperCase()
   })
 }

@@ -58,7 +58,7 @@ function dispatch(pool: Pool, request: OutgoingRequest, limits: HttpClientOption
     let reply: UpstreamBody | undefined
     let done = false
 
-    const forget = cancellation?.onCancel(() => {
+    cancellation?.onCancel(() => {
       if (done) return
       const error = new GatewayError('request_aborted', 'the client closed the connection')
       settle(error)
@@ -67,7 +67,6 @@ function dispatch(pool: Pool, request: OutgoingRequest, limits: HttpClientOption
 
     function settle(error: Error) {
       done = true
-      forget?.()
       if (reply) reply.fail(error)
       else reject(error)
     }
@@ -90,7 +89,6 @@ function dispatch(pool: Pool, request: OutgoingRequest, limits: HttpClientOption
           if (status < 200 || done) return
           reply = createUpstreamBody(started, () => {
             done = true
-            forget?.()
           })
           resolve({ status, headers: headers as Headers, body: reply })
         },
@@ -100,7 +98,6 @@ function dispatch(pool: Pool, request: OutgoingRequest, limits: HttpClientOption
         onResponseEnd() {
           if (done) return
           done = true
-          forget?.()
           reply?.end()
         },
         onResponseError(_, error) {

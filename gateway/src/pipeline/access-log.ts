@@ -1,47 +1,64 @@
 import type { Delivery } from '../net/http-server.ts'
 import type { Exchange } from './exchange.ts'
-import { describeError, type Log } from './log.ts'
+import { describeError } from './log.ts'
 
 /** Client-chosen text is cut, so that no request writes long lines. */
 const maxLoggedCharacters = 200
 
-/** Writes the one line of a request. Never bodies, header values or query strings: they hold secrets and content. */
-export function logAccess(log: Log, exchange: Exchange, delivery: Delivery, endedAt: number): void {
+/** Texts that are their own JSON: no quotes, backslashes or control characters, and nothing outside ASCII. */
+const plain = /^[ !#-[\]-~]*$/
+
+/**
+ * The one line of a request, as JSON with its newline.
+ * Never bodies, header values or query strings: they hold secrets and content.
+ */
+export function accessLine(exchange: Exchange, delivery: Delivery, time: string, endedAt: number): string {
   const { facts, startedAt } = exchange
   const { request, llm, usage, apiKey } = facts
-  log.info(
-    {
-      method: request.method,
-      path: shortened(request.path),
-      route: exchange.routeName,
-      status: delivery.status,
-      durationMs: rounded(endedAt - startedAt),
-      firstByteMs: delivery.firstByteAt === undefined ? undefined : rounded(delivery.firstByteAt - startedAt),
-      bytesSent: delivery.bytesSent,
-      client: facts.source.address,
-      keyId: apiKey?.['id'],
-      model: llm && shortened(llm.requestModel),
-      servedBy: llm?.configuredModel,
-      provider: llm?.provider,
-      stream: llm?.streaming,
-      inputTokens: usage?.inputTokens,
-      outputTokens: usage?.outputTokens,
-      totalTokens: usage?.totalTokens,
-      cachedInputTokens: usage?.cachedInputTokens,
-      reasoningTokens: usage?.reasoningTokens,
-      tokensEstimated: usage?.estimated || undefined,
-      refusedBy: exchange.refusedBy,
-      incomplete: delivery.complete ? undefined : true,
-      error: exchange.failure === undefined ? undefined : describeError(exchange.failure),
-    },
-    'request',
-  )
+  let line = `{"level":"info","time":"${time}","msg":"request","method":${text(request.method)},"path":${text(request.path)}`
+  line += `,"route":${text(exchange.routeName)},"status":${delivery.status ?? 499}`
+  line += `,"durationMs":${rounded(endedAt - startedAt)},"bytesSent":${delivery.bytesSent}`
+  if (delivery.firstByteAt !== undefined)
+    line += `,"firstByteMs":${rounded(delivery.firstByteAt - startedAt)}`
+  line += `,"client":${text(facts.source.address)}`
+  const keyId = apiKey?.['id']
+  if (typeof keyId === 'string') line += `,"keyId":${text(keyId)}`
+  if (llm) {
+    line += `,"model":${text(llm.requestModel)},"stream":${llm.streaming}`
+    if (llm.configuredModel !== undefined) line += `,"servedBy":${text(llm.configuredModel)}`
+    if (llm.provider !== undefined) line += `,"provider":${text(llm.provider)}`
+  }
+  if (usage) {
+    line += `,"inputTokens":${usage.inputTokens},"outputTokens":${usage.outputTokens},"totalTokens":${usage.totalTokens}`
+    if (usage.cachedInputTokens > 0) line += `,"cachedInputTokens":${usage.cachedInputTokens}`
+    if (usage.reasoningTokens > 0) line += `,"reasoningTokens":${usage.reasoningTokens}`
+    if (usage.estimated) line += ',"tokensEstimated":true'
+  }
+  if (exchange.refusedBy !== undefined) line += `,"refusedBy":${text(exchange.refusedBy)}`
+  if (!delivery.complete) line += ',"incomplete":true'
+  if (exchange.failure !== undefined) line += `,"error":${JSON.stringify(describeError(exchange.failure))}`
+  return `${line}}\n`
 }
 
-function shortened(text: string): string {
-  return text.length > maxLoggedCharacters ? `${text.slice(0, maxLoggedCharacters)}…` : text
+function text(value: string): string {
+  const shown = value.length > maxLoggedCharacters ? `${value.slice(0, maxLoggedCharacters)}…` : value
+  return plain.test(shown) ? `"${shown}"` : JSON.stringify(shown)
 }
 
 function rounded(milliseconds: number): number {
   return Math.round(milliseconds * 100) / 100
+}
+
+/** The time of log lines: ISO 8601, formatted once per millisecond. */
+export function createTimestamp(now: () => number): () => string {
+  let formattedAt = -1
+  let formatted = ''
+  return () => {
+    const milliseconds = now()
+    if (milliseconds !== formattedAt) {
+      formattedAt = milliseconds
+      formatted = new Date(milliseconds).toISOString()
+    }
+    return formatted
+  }
 }

@@ -60,6 +60,32 @@ export type Facts = {
   usage: Usage | undefined
 }
 
+/** How far a limit is from refusing: the content of the `x-ratelimit-*` headers. */
+export type LimitStanding = {
+  readonly limit: number
+  readonly remaining: number
+  readonly resetSeconds: number
+}
+
+/** What a request holds of the limits of one place. */
+export type LimitClaim = {
+  /** Takes back what was counted, because another limit refused the request. */
+  giveBack(): void
+  /** Counts the tokens the request turned out to cost. */
+  charge(tokens: number): void
+}
+
+/** Where a request stands with the limits it was held against, over all places that limit it. */
+export type LimitTally = {
+  /** The limit closest to refusing, one for each unit that limits count in. */
+  requests: LimitStanding | undefined
+  tokens: LimitStanding | undefined
+  refused: LimitStanding | undefined
+  /** The reply has its headers. */
+  shown: boolean
+  readonly claims: LimitClaim[]
+}
+
 /** One request on its way through the gateway. */
 export type Exchange = {
   readonly facts: Facts
@@ -76,6 +102,10 @@ export type Exchange = {
   mayUseModel: ((model: string) => boolean) | undefined
   /** Group of the virtual key as configured, a metric label; written by `policies/api-key`. */
   keyGroup: string
+  /** Written by `policies/rate-limit`. */
+  limits?: LimitTally | undefined
+  /** Private to the backend of the route and its own policies, which alone know what it is. */
+  backendState?: unknown
   /** Who ended the request and why, for the log: `rate-limit`, `api-key: invalid credentials`. Never content, never secrets. */
   refusedBy: string | undefined
   /** Cause of a failure, for the log only. */

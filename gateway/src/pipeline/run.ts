@@ -3,10 +3,10 @@ import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts
 import type { Headers } from '../net/headers.ts'
 import type { Delivery, ExchangeHandler, IncomingRequest } from '../net/http-server.ts'
 import type { Reply } from '../net/send.ts'
-import { logAccess } from './access-log.ts'
+import { accessLine, createTimestamp } from './access-log.ts'
 import { refuse, replyToError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import type { Log } from './log.ts'
+import type { LogSink } from './log.ts'
 import type { RouteMeter } from './metrics.ts'
 import type { Policy } from './policy.ts'
 import type { Listener, Route } from './snapshot.ts'
@@ -14,7 +14,7 @@ import type { Listener, Route } from './snapshot.ts'
 export type PipelineOptions = {
   /** The listener as it is now: read once per request, so a reload never changes a request half-way. */
   listener(): Listener | undefined
-  log: Log
+  log: LogSink
   clock: Clock
   /** Counts requests that matched no route. */
   unrouted: RouteMeter
@@ -26,6 +26,7 @@ export type PipelineOptions = {
  */
 export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => ExchangeHandler {
   const { log, clock, unrouted } = options
+  const timestamp = createTimestamp(clock.now)
 
   return (request) => {
     const target = parseRequestTarget(request.target)
@@ -62,7 +63,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
       // 499: the client left before an answer could be sent.
       meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
-      logAccess(log, exchange, delivery, endedAt)
+      log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
     }
   }
 }
@@ -128,6 +129,7 @@ function createExchange(request: IncomingRequest, target: RequestTarget | undefi
     routeName: '',
     mayUseModel: undefined,
     keyGroup: '',
+    limits: undefined,
     refusedBy: undefined,
     failure: undefined,
   }

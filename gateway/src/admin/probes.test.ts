@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { createCancellation } from '../lib/cancellation.ts'
+import type { IncomingRequest } from '../net/http-server.ts'
+import { createMetrics } from '../pipeline/metrics.ts'
+import { createReadiness, createStats } from './probes.ts'
+
+function request(target: string, method = 'GET'): IncomingRequest {
+  const cancellation = createCancellation()
+  const fixed = {
+    version: '1.1',
+    headers: {},
+    address: '',
+    port: 1,
+    body: undefined,
+    cancellation,
+    startedAt: 0,
+  }
+  return { method, target, ...fixed }
+}
+
+describe('createReadiness', () => {
+  it('is ready once nothing is pending', () => {
+    let pending = ['listeners', 'database']
+    const ready = createReadiness(() => pending)
+    expect(ready(request('/healthz/ready'))).toMatchObject({ status: 500 })
+    expect(String(ready(request('/healthz/ready')).body)).toBe('not ready, pending: listeners, database\n')
+    pending = []
+    expect(ready(request('/healthz/ready'))).toMatchObject({ status: 200, body: Buffer.from('ready\n') })
+  })
+
+  it('knows one path and two methods', () => {
+    const ready = createReadiness(() => [])
+    expect(ready(request('/')).status).toBe(404)
+    expect(ready(request('/healthz/ready', 'POST')).status).toBe(405)
+    expect(ready(request('/healthz/ready', 'HEAD')).status).toBe(200)
+  })
+})
+
+describe('createStats', () => {
+  it.each(['/metrics', '/stats/prometheus'])('serves Prometheus text on %s', async (path) => {
+    const reply = await createStats(createMetrics())(request(path))
+    expect(reply.headers['content-type']).toContain('text/plain')
+    expect(String(reply.body)).toContain('# TYPE tollgate_requests_total counter')
+  })
+})

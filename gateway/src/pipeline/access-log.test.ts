@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createCancellation } from '../lib/cancellation.ts'
+import type { Delivery } from '../net/http-server.ts'
+import { accessLine, createTimestamp } from './access-log.ts'
+import type { Exchange, Facts } from './exchange.ts'
+
+const delivered: Delivery = { complete: true, status: 200, bytesSent: 5, firstByteAt: 12.346 }
+
+function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exchange {
+  const request = {
+    method: 'POST',
+    scheme: 'http' as const,
+    host: 'h',
+    path: '/v1/chat/completions',
+    query: '?api-key=query-secret',
+    version: '1.1',
+    headers: { authorization: 'Bearer header-secret' },
+  }
+  const none = { jwt: undefined, apiKey: undefined, llmRequest: undefined, llm: undefined, usage: undefined }
+  return {
+    facts: { request, source: { address: '10.0.0.1', port: 5 }, ...none, ...facts },
+    body: undefined,
+    cancellation: createCancellation(),
+    startedAt: 10,
+    errorFormat: 'openai',
+    routeName: 'llm',
+    mayUseModel: undefined,
+    keyGroup: '',
+    refusedBy: undefined,
+    failure: undefined,
+    ...rest,
+  }
+}
+
+const lineOf = (exchange: Exchange, delivery = delivered) =>
+  JSON.parse(accessLine(exchange, delivery, '2026-01-01T00:00:00.000Z', 20))
+
+describe('accessLine', () => {
+  it('says route, model, key, status, tokens and durations', () => {
+    const llm = { requestModel: 'gpt', configuredModel: '*', provider: 'openai', streaming: true }
+    const usage = {
+      inputTokens: 3,
+      outputTokens: 4,
+      totalTokens: 7,
+      cachedInputTokens: 1,
+      cacheCreationInputTokens: 0,
+      reasoningTokens: 2,
+      estimated: true,
+    }
+    expect(lineOf(exchangeWith({ llm, usage, apiKey: { id: 'key-1' } }))).toEqual({
+      level: 'info',
+      time: '2026-01-01T00:00:00.000Z',
+      msg: 'request',
+      method: 'POST',
+      path: '/v1/chat/completions',
+      route: 'llm',
+      status: 200,
+      durationMs: 10,
+      firstByteMs: 2.35,
+      bytesSent: 5,
+      client: '10.0.0.1',
+      keyId: 'key-1',
+      model: 'gpt',
+      stream: true,
+      servedBy: '*',
+      provider: 'openai',
+      inputTokens: 3,
+      outputTokens: 4,
+      totalTokens: 7,
+      cachedInputTokens: 1,
+      reasoningTokens: 2,
+      tokensEstimated: true,
+    })
+  })
+
+  it('names what refused, the failure, and a client that left', () => {
+    const left: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
+    const line = lineOf(exchangeWith({}, { refusedBy: 'rate-limit', failure: new TypeError('boom') }), left)
+    expect(line).toMatchObject({ status: 499, incomplete: true, refusedBy: 'rate-limit' })
+    expect(line.error).toMatchObject({ name: 'TypeError', message: 'boom' })
+  })
+
+  it('holds no header values and no query', () => {
+    expect(JSON.stringify(lineOf(exchangeWith({})))).not.toMatch(/secret/)
+  })
+
+  it('is one valid JSON line whatever the client sends', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (model) => {
+        const llm = { requestModel: model, configuredModel: undefined, provider: undefined, streaming: false }
+        const line = accessLine(exchangeWith({ llm }), delivered, 't', 20)
+        expect(line.indexOf('\n')).toBe(line.length - 1)
+        const logged = JSON.parse(line).model
+        expect(model.length > 200 ? logged.slice(0, 200) : logged).toBe(model.slice(0, 200))
+      }),
+    )
+  })
+})
+
+describe('createTimestamp', () => {
+  it('follows the clock', () => {
+    let now = 0
+    const timestamp = createTimestamp(() => now)
+    expect(timestamp()).toBe('1970-01-01T00:00:00.000Z')
+    now = 1
+    expect(timestamp()).toBe('1970-01-01T00:00:00.001Z')
+  })
+})

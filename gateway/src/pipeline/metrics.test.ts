@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import { createMetrics } from './metrics.ts'
+
+const usage = {
+  inputTokens: 10,
+  outputTokens: 5,
+  totalTokens: 15,
+  cachedInputTokens: 4,
+  cacheCreationInputTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+}
+
+async function linesOf(metrics: ReturnType<typeof createMetrics>, prefix: string): Promise<string[]> {
+  const { text } = await metrics.render()
+  return text.split('\n').filter((line) => line.startsWith(prefix))
+}
+
+describe('createMetrics', () => {
+  it('counts requests by route and status, with durations in cumulative buckets', async () => {
+    const metrics = createMetrics()
+    const meter = metrics.route('llm')
+    meter.done(200, 7, 3)
+    meter.done(200, 400_000, undefined)
+    meter.done(429, 1, 1)
+    expect(await linesOf(metrics, 'tollgate_requests_total')).toEqual([
+      'tollgate_requests_total{route="llm",status="200"} 2',
+      'tollgate_requests_total{route="llm",status="429"} 1',
+    ])
+    const durations = await linesOf(metrics, 'tollgate_request_duration_seconds')
+    expect(durations).toContain('tollgate_request_duration_seconds_bucket{route="llm",le="0.005"} 1')
+    expect(durations).toContain('tollgate_request_duration_seconds_bucket{route="llm",le="0.01"} 2')
+    expect(durations).toContain('tollgate_request_duration_seconds_bucket{route="llm",le="300"} 2')
+    expect(durations).toContain('tollgate_request_duration_seconds_bucket{route="llm",le="+Inf"} 3')
+    expect(durations).toContain('tollgate_request_duration_seconds_count{route="llm"} 3')
+    expect(await linesOf(metrics, 'tollgate_time_to_first_byte_seconds_count')).toEqual([
+      'tollgate_time_to_first_byte_seconds_count{route="llm"} 2',
+    ])
+  })
+
+  it('counts tokens by type, model, provider and key group', async () => {
+    const metrics = createMetrics()
+    metrics.llm('gpt-*', 'openai').tokens(usage, 'team')
+    const labels = 'gen_ai_request_model="gpt-*",gen_ai_provider_name="openai",key_group="team"'
+    expect(await linesOf(metrics, 'gen_ai_client_token_usage_sum')).toEqual([
+      `gen_ai_client_token_usage_sum{gen_ai_token_type="input",${labels}} 10`,
+      `gen_ai_client_token_usage_sum{gen_ai_token_type="output",${labels}} 5`,
+      `gen_ai_client_token_usage_sum{gen_ai_token_type="input_cache_read",${labels}} 4`,
+    ])
+  })
+
+  it('shares a series between two compilations of the same route', async () => {
+    const metrics = createMetrics()
+    metrics.route('llm').done(200, 1, 1)
+    metrics.route('llm').done(200, 1, 1)
+    expect(await linesOf(metrics, 'tollgate_requests_total')).toEqual([
+      'tollgate_requests_total{route="llm",status="200"} 2',
+    ])
+  })
+
+  it('escapes what configuration puts into labels', async () => {
+    const metrics = createMetrics()
+    metrics.limit('a"b\n').refused()
+    expect(await linesOf(metrics, 'tollgate_limit_decisions_total')).toContain(
+      'tollgate_limit_decisions_total{limit="a\\"b\\n",decision="refused"} 1',
+    )
+  })
+
+  it('says whether what runs is what is configured', async () => {
+    const metrics = createMetrics()
+    metrics.configSynchronized(true)
+    expect(await linesOf(metrics, 'tollgate_config_synchronized')).toEqual(['tollgate_config_synchronized 1'])
+    metrics.configSynchronized(false)
+    expect(await linesOf(metrics, 'tollgate_config_synchronized')).toEqual(['tollgate_config_synchronized 0'])
+  })
+})

@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest'
+import { createCancellation } from '../lib/cancellation.ts'
+import { GatewayError } from '../lib/gateway-error.ts'
+import type { IncomingRequest } from '../net/http-server.ts'
+import type { Reply } from '../net/send.ts'
+import { createMetrics } from './metrics.ts'
+import type { Policy } from './policy.ts'
+import { createPipeline } from './run.ts'
+import type { Route } from './snapshot.ts'
+
+const clock = { now: () => 0, monotonic: () => 7 }
+const delivered = { complete: true, status: 200, bytesSent: 0, firstByteAt: 7 }
+
+function ok(): Reply {
+  return { status: 200, headers: {}, body: Buffer.from('ok') }
+}
+
+function request(target = '/a'): IncomingRequest {
+  return {
+    method: 'GET',
+    target,
+    version: '1.1',
+    headers: { host: 'h' },
+    address: '127.0.0.1',
+    port: 1,
+    body: undefined,
+    cancellation: createCancellation(),
+    startedAt: 1,
+  }
+}
+
+function pipelineOf(policies: Policy[], backend: Route['backend'] = ok) {
+  const lines: string[] = []
+  const metrics = createMetrics()
+  const route: Route = {
+    name: 'r',
+    policies,
+    backend,
+    meter: metrics.route('r'),
+    errorFormat: () => 'openai',
+  }
+  const log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error() {},
+    flush() {},
+    writeLine: (line: string) => lines.push(line),
+  }
+  const handle = createPipeline({
+    listener: () => ({
+      key: 'k',
+      host: 'h',
+      port: 1,
+      match: ({ path }) => (path === '/a' ? route : undefined),
+    }),
+    log,
+    clock,
+    unrouted: metrics.route(''),
+  })
+  return { handle, lines, metrics }
+}
+
+/** A policy that writes down which of its phases ran. */
+function tracing(name: string, trace: string[], outcome?: () => Reply): Policy {
+  return {
+    name,
+    onRequest() {
+      trace.push(`${name} request`)
+      return outcome?.()
+    },
+    onReply(_, reply) {
+      trace.push(`${name} reply`)
+      return reply
+    },
+    onEnd() {
+      trace.push(`${name} end`)
+    },
+  }
+}
+
+describe('createPipeline', () => {
+  it('runs policies in order, replies in reverse, ends in order', async () => {
+    const trace: string[] = []
+    const { handle } = pipelineOf([tracing('a', trace), tracing('b', trace)])
+    const exchange = handle(request())
+    expect((await exchange.reply).status).toBe(200)
+    exchange.end(delivered)
+    expect(trace).toEqual(['a request', 'b request', 'b reply', 'a reply', 'a end', 'b end'])
+  })
+
+  it('never enters what comes after a refusal', async () => {
+    const trace: string[] = []
+    const refusal: Reply = { status: 401, headers: {}, body: undefined }
+    const { handle } = pipelineOf(
+      [tracing('a', trace), tracing('b', trace, () => refusal), tracing('c', trace)],
+      () => {
+        trace.push('backend')
+        return ok()
+      },
+    )
+    const exchange = handle(request())
+    expect(await exchange.reply).toBe(refusal)
+    exchange.end(delivered)
+    expect(trace).toEqual(['a request', 'b request', 'b reply', 'a reply', 'a end', 'b end'])
+  })
+
+  it('answers an unexpected error without its cause, and logs it', async () => {
+    const { handle, lines } = pipelineOf([], () => {
+      throw new TypeError('secret detail')
+    })
+    const exchange = handle(request())
+    const reply = await exchange.reply
+    exchange.end({ ...delivered, status: reply.status })
+    expect(reply.status).toBe(500)
+    expect(String(reply.body)).not.toContain('secret detail')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ status: 500, error: { message: 'secret detail' } })
+  })
+
+  it('maps a gateway error to its status in the shape of the route', async () => {
+    const { handle } = pipelineOf([], () => {
+      throw new GatewayError('upstream_timeout', 'upstream call timeout')
+    })
+    const reply = await handle(request()).reply
+    expect(reply.status).toBe(504)
+    expect(JSON.parse(String(reply.body)).error).toMatchObject({
+      code: 'upstream_timeout',
+      type: 'server_error',
+    })
+  })
+
+  it('withholds the answer when a policy fails on it, and still runs the outer policies', async () => {
+    const trace: string[] = []
+    const failing: Policy = {
+      name: 'guard',
+      onReply() {
+        throw new Error('guard broke')
+      },
+    }
+    const { handle } = pipelineOf([tracing('cors', trace), failing])
+    const reply = await handle(request()).reply
+    expect(reply.status).toBe(500)
+    expect(trace).toEqual(['cors request', 'cors reply'])
+  })
+
+  it('ends every policy even when one of them fails at it', async () => {
+    const trace: string[] = []
+    const failing: Policy = {
+      name: 'x',
+      onEnd() {
+        throw new Error('late')
+      },
+    }
+    const { handle, lines } = pipelineOf([failing, tracing('b', trace)])
+    const exchange = handle(request())
+    await exchange.reply
+    exchange.end(delivered)
+    expect(trace).toContain('b end')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ error: { message: 'late' } })
+  })
+
+  it.each([
+    ['/other', 404],
+    ['/%zz', 400],
+  ])('answers %s with %i and one log line', async (target, status) => {
+    const { handle, lines } = pipelineOf([])
+    const exchange = handle(request(target))
+    expect((await exchange.reply).status).toBe(status)
+    exchange.end({ ...delivered, status })
+    expect(lines).toHaveLength(1)
+  })
+
+  it('counts a client that left before an answer as 499', async () => {
+    const { handle, metrics } = pipelineOf([])
+    const exchange = handle(request())
+    await exchange.reply
+    exchange.end({ complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined })
+    expect((await metrics.render()).text).toContain('tollgate_requests_total{route="r",status="499"} 1')
+  })
+})
