@@ -1,0 +1,83 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { writeJson } from '../exact-json.ts'
+import { toFinishReason } from '../stop-reason.ts'
+import { countsFromMessages, toChatUsage } from '../token-counts.ts'
+import type { TranslationContext } from '../translation.ts'
+import { invalidAnswer } from '../upstream-error.ts'
+
+/** A message as a chat completion. Throws `upstream_invalid` when it is none. */
+export function messageToCompletion(message: JsonObject, context: TranslationContext): JsonObject {
+  if (message.type !== 'message' || !Array.isArray(message.content))
+    throw invalidAnswer('it is not a message')
+  const { text, reasoning, toolCalls } = readBlocks(message.content)
+  const hasCalls = toolCalls.length > 0
+  return {
+    ...completionHead(message, context),
+    object: 'chat.completion',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: text === '' && hasCalls ? null : text,
+          refusal: refusalOf(message),
+          annotations: [],
+          ...(reasoning === '' ? undefined : { reasoning_content: reasoning }),
+          ...(hasCalls ? { tool_calls: toolCalls } : undefined),
+        },
+        logprobs: null,
+        finish_reason: toFinishReason(message.stop_reason),
+      },
+    ],
+    usage: toChatUsage(countsFromMessages(message.usage)),
+  }
+}
+
+/** The fields that an answer and every chunk of its stream share. */
+export function completionHead(message: JsonObject, { requestModel, now }: TranslationContext): JsonObject {
+  const createdMs = now()
+  const { id, model, usage } = message
+  return {
+    id: typeof id === 'string' ? id.replace(/^msg_/, 'chatcmpl-') : `chatcmpl-${createdMs.toString(36)}`,
+    object: 'chat.completion.chunk',
+    created: Math.floor(createdMs / 1000),
+    model: typeof model === 'string' ? model : requestModel,
+    service_tier: isJsonObject(usage) && usage.service_tier === 'priority' ? 'priority' : 'default',
+    system_fingerprint: null,
+  }
+}
+
+/** Why the upstream refused; `source` is a message or the delta that ends its stream. */
+export function refusalOf(source: JsonObject): string | null {
+  if (source.stop_reason !== 'refusal' || !isJsonObject(source.stop_details)) return null
+  const { explanation } = source.stop_details
+  return typeof explanation === 'string' ? explanation : null
+}
+
+type Blocks = { text: string; reasoning: string; toolCalls: JsonObject[] }
+
+/** Blocks of other types (redacted thinking, traces of the upstream's own tools) hold nothing that chat has a field for. */
+function readBlocks(content: JsonValue[]): Blocks {
+  const blocks: Blocks = { text: '', reasoning: '', toolCalls: [] }
+  for (const block of content) {
+    if (!isJsonObject(block)) throw invalidAnswer('a content block is not an object')
+    if (block.type === 'text') blocks.text += textOf(block.text)
+    else if (block.type === 'thinking') blocks.reasoning += textOf(block.thinking)
+    else if (block.type === 'tool_use') blocks.toolCalls.push(toToolCall(block))
+  }
+  return blocks
+}
+
+function textOf(value: JsonValue | undefined): string {
+  if (typeof value !== 'string') throw invalidAnswer('a content block without text')
+  return value
+}
+
+function toToolCall({ id, name, input }: JsonObject): JsonObject {
+  if (typeof id !== 'string' || typeof name !== 'string' || !isJsonObject(input)) {
+    throw invalidAnswer('a tool call without id, name or input')
+  }
+  const text = writeJson(input)
+  if (text === undefined) throw invalidAnswer('the input of a tool call is nested too deep')
+  return { id, type: 'function', function: { name, arguments: text } }
+}

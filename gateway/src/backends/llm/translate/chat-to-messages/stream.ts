@@ -1,0 +1,159 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import type { SseEvent } from '../../../../net/sse.ts'
+import { parseExactObject } from '../exact-json.ts'
+import { toFinishReason } from '../stop-reason.ts'
+import { countsFromMessages, noTokens, toChatUsage } from '../token-counts.ts'
+import type { StreamTranslator, TranslationContext } from '../translation.ts'
+import { cutOff, invalidAnswer, readStreamError, toErrorBody, type UpstreamError } from '../upstream-error.ts'
+import { completionHead, refusalOf } from './reply.ts'
+
+/** One tool call on its way. */
+type ToolCall = { index: number; wrote: boolean; initialInput: JsonObject }
+
+/** Events of a streamed message to chunks of a chat completion. */
+export function messageStreamToChunks(context: TranslationContext): StreamTranslator {
+  let state: StreamTranslator['state'] = 'open'
+  let closed = false
+  let head: JsonObject | undefined
+  let counts = noTokens
+  /** Held back until the end marker, so that a stream cut before it does not look complete. */
+  let finish: JsonObject | undefined
+  const toolCalls = new Map<JsonValue, ToolCall>()
+
+  return {
+    get state() {
+      return state
+    },
+    event({ data }) {
+      if (state !== 'open') return []
+      const event = parseExactObject(data)
+      if (event === undefined) throw invalidAnswer('an event of the stream is not a JSON object')
+      switch (event.type) {
+        case 'message_start':
+          return start(event)
+        case 'content_block_start':
+          return startBlock(event)
+        case 'content_block_delta':
+          return continueBlock(event)
+        case 'content_block_stop':
+          return endBlock(event)
+        case 'message_delta':
+          readEnd(event)
+          return []
+        case 'message_stop':
+          if (head === undefined || finish === undefined)
+            throw invalidAnswer('the stream ended before the message did')
+          state = 'ended'
+          return []
+        case 'error':
+          state = 'failed'
+          return [failure(readStreamError(event))]
+        default:
+          // `ping`, and whatever events the API gains.
+          return []
+      }
+    },
+    end() {
+      if (closed || state === 'failed') return []
+      closed = true
+      if (state !== 'ended' || finish === undefined) return [failure(cutOff)]
+      const events = [chunk({ choices: [finish] })]
+      if (context.includeUsage) events.push(chunk({ choices: [], usage: toChatUsage(counts) }))
+      events.push({ data: '[DONE]' })
+      return events
+    },
+  }
+
+  function start(event: JsonObject): SseEvent[] {
+    const { message } = event
+    if (head !== undefined || !isJsonObject(message)) throw invalidAnswer('a message_start out of place')
+    head = completionHead(message, context)
+    counts = countsFromMessages(message.usage)
+    return [delta({ role: 'assistant', content: '', refusal: null })]
+  }
+
+  function startBlock(event: JsonObject): SseEvent[] {
+    const block = event.content_block
+    if (!isJsonObject(block)) throw invalidAnswer('a content_block_start without a block')
+    if (block.type === 'text' && typeof block.text === 'string' && block.text !== '')
+      return [delta({ content: block.text })]
+    if (block.type !== 'tool_use') return []
+    const { id, name, input } = block
+    if (typeof id !== 'string' || typeof name !== 'string')
+      throw invalidAnswer('a tool call without id or name')
+    const call = { index: toolCalls.size, wrote: false, initialInput: isJsonObject(input) ? input : {} }
+    toolCalls.set(event.index ?? 0, call)
+    return [
+      delta({ tool_calls: [{ index: call.index, id, type: 'function', function: { name, arguments: '' } }] }),
+    ]
+  }
+
+  function continueBlock(event: JsonObject): SseEvent[] {
+    const change = event.delta
+    if (!isJsonObject(change)) throw invalidAnswer('a content_block_delta without a delta')
+    switch (change.type) {
+      case 'text_delta':
+        return [delta({ content: textOf(change.text) })]
+      case 'thinking_delta':
+        return [delta({ reasoning_content: textOf(change.thinking) })]
+      case 'input_json_delta':
+        return continueCall(event.index, textOf(change.partial_json))
+      default:
+        // Signatures and citations have no place in a chunk.
+        return []
+    }
+  }
+
+  function continueCall(index: JsonValue | undefined, fragment: string): SseEvent[] {
+    const call = toolCalls.get(index ?? 0)
+    // Input of the upstream's own tools, whose blocks are not passed on.
+    if (call === undefined || fragment === '') return []
+    call.wrote = true
+    return [argumentsOf(call, fragment)]
+  }
+
+  /** A call without arguments sends no fragment, yet chat clients parse what they got as JSON. */
+  function endBlock(event: JsonObject): SseEvent[] {
+    const call = toolCalls.get(event.index ?? 0)
+    if (call === undefined || call.wrote) return []
+    call.wrote = true
+    return [argumentsOf(call, JSON.stringify(call.initialInput))]
+  }
+
+  function readEnd(event: JsonObject): void {
+    counts = countsFromMessages(event.usage, counts)
+    const change = event.delta
+    if (!isJsonObject(change) || typeof change.stop_reason !== 'string') return
+    const refusal = refusalOf(change)
+    finish = choice(refusal === null ? {} : { refusal }, toFinishReason(change.stop_reason))
+  }
+
+  function argumentsOf(call: ToolCall, fragment: string): SseEvent {
+    return delta({ tool_calls: [{ index: call.index, function: { arguments: fragment } }] })
+  }
+
+  function delta(change: JsonObject): SseEvent {
+    return chunk({ choices: [choice(change, null)] })
+  }
+
+  function chunk(content: JsonObject): SseEvent {
+    if (head === undefined) throw invalidAnswer('the stream does not begin with message_start')
+    // OpenAI puts a null usage into all other chunks where usage was asked for.
+    return {
+      data: JSON.stringify({ ...head, ...(context.includeUsage ? { usage: null } : undefined), ...content }),
+    }
+  }
+}
+
+function failure(error: UpstreamError): SseEvent {
+  return { data: JSON.stringify(toErrorBody('openai', error)) }
+}
+
+function choice(delta: JsonObject, finishReason: string | null): JsonObject {
+  return { index: 0, delta, logprobs: null, finish_reason: finishReason }
+}
+
+function textOf(value: JsonValue | undefined): string {
+  if (typeof value !== 'string') throw invalidAnswer('a delta without text')
+  return value
+}

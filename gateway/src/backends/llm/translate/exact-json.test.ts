@@ -1,0 +1,56 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createNestingScan, parseExactJson, parseExactObject } from './exact-json.ts'
+
+describe('parseExactJson', () => {
+  it.each([
+    '{"id":12345678901234567890}',
+    '{"id":-9007199254740993,"list":[18446744073709551615]}',
+    '{"price":0.12345678901234567890123}',
+    '{"text":"1234567890123456789","small":1}',
+  ])('writes %s out again unchanged', (text) => {
+    expect(JSON.stringify(parseExactJson(text))).toBe(text)
+  })
+
+  it('equals JSON.parse where no number is long', () => {
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(JSON.stringify(parseExactJson(text))).toBe(JSON.stringify(JSON.parse(text)))
+      }),
+    )
+  })
+
+  it.each(['', '{', '{"a":}', 'nope'])('is undefined for %j', (text) => {
+    expect(parseExactJson(text)).toBeUndefined()
+  })
+
+  it('refuses nesting that could not be written out again', () => {
+    expect(parseExactJson('['.repeat(100_000) + ']'.repeat(100_000))).toBeUndefined()
+  })
+
+  it('does not mistake brackets in strings for nesting', () => {
+    const text = JSON.stringify(['[\\"{'.repeat(1000)])
+    expect(JSON.stringify(parseExactJson(text))).toBe(text)
+  })
+
+  it('takes only objects where an object is asked for', () => {
+    expect(parseExactObject('[1]')).toBeUndefined()
+    expect(parseExactObject('null')).toBeUndefined()
+    expect(parseExactObject('{"a":1}')).toEqual({ a: 1 })
+  })
+})
+
+describe('createNestingScan', () => {
+  it('knows at the last bracket that an object is complete, however it is cut', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        const text = JSON.stringify(value)
+        const scan = createNestingScan()
+        for (const character of text.slice(0, -1)) scan.push(character)
+        expect(scan.complete).toBe(false)
+        scan.push(text.slice(-1))
+        expect(scan.complete).toBe(true)
+      }),
+    )
+  })
+})

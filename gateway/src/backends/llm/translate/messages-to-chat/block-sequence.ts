@@ -1,0 +1,142 @@
+import { GatewayError } from '../../../../lib/gateway-error.ts'
+import type { JsonObject } from '../../../../lib/json.ts'
+import type { SseEvent } from '../../../../net/sse.ts'
+import { createNestingScan, type NestingScan } from '../exact-json.ts'
+import { invalidAnswer } from '../upstream-error.ts'
+
+/** What a content block begins with, and how its fragments are called. */
+export type BlockKind =
+  | { kind: 'text' }
+  | { kind: 'thinking' }
+  | { kind: 'tool_use'; id: string; name: string }
+
+/** One content block; `append` returns the events it causes. */
+export type Block = { append(fragment: string): SseEvent[] }
+
+/** Content blocks of a streamed message, one after the other although their fragments may arrive interleaved. */
+export type BlockSequence = {
+  /** The last block if it is of this kind, else a new one. */
+  text(kind: 'text' | 'thinking'): { block: Block; events: SseEvent[] }
+  tool(id: string, name: string): { block: Block; events: SseEvent[] }
+  /** Writes out what waits and closes the last block. */
+  close(): SseEvent[]
+}
+
+/** Fragments that wait for an earlier block to end, in characters. */
+const maxWaiting = 8 * 1024 * 1024
+
+type Entry = { content: BlockKind; scan: NestingScan | undefined; waiting: string[]; closed: boolean }
+
+/**
+ * Messages have one open block at a time, while chat may send fragments of several tool calls in any order. The first
+ * unfinished block is written as it arrives and the others wait. A text is finished when something else begins, a tool
+ * call when its JSON is complete.
+ */
+export function createBlockSequence(): BlockSequence {
+  const entries: Entry[] = []
+  /** The entry that is written as it arrives; at `entries.length` when all are closed. */
+  let current = 0
+  let started = false
+  let waitingSize = 0
+
+  return {
+    text(kind) {
+      const last = entries.at(-1)
+      if (last?.content.kind === kind && !last.closed)
+        return { block: blockOf(last, entries.length - 1), events: [] }
+      return add({ kind }, undefined)
+    },
+    tool: (id, name) => add({ kind: 'tool_use', id, name }, createNestingScan()),
+    close: () => advance(() => true),
+  }
+
+  function add(content: BlockKind, scan: NestingScan | undefined): { block: Block; events: SseEvent[] } {
+    const entry: Entry = { content, scan, waiting: [], closed: false }
+    const index = entries.push(entry) - 1
+    return { block: blockOf(entry, index), events: advance(isFinished) }
+  }
+
+  function blockOf(entry: Entry, index: number): Block {
+    return {
+      append(fragment) {
+        if (entry.closed) {
+          if (fragment.trim() === '') return []
+          throw invalidAnswer('a tool call goes on after its arguments were complete')
+        }
+        entry.scan?.push(fragment)
+        if (index === current) return [deltaEvent(index, entry.content, fragment), ...advance(isFinished)]
+        waitingSize += fragment.length
+        if (waitingSize > maxWaiting) {
+          throw new GatewayError(
+            'upstream_too_large',
+            `interleaved tool calls exceed ${maxWaiting} characters`,
+          )
+        }
+        entry.waiting.push(fragment)
+        return []
+      },
+    }
+  }
+
+  /** Whether something follows and nothing more is to come for this block. */
+  function isFinished(entry: Entry, index: number): boolean {
+    return index < entries.length - 1 && (entry.scan === undefined || entry.scan.complete)
+  }
+
+  /** Opens the current block if that is still to do, closes it where `finished` says so, and goes on with the next. */
+  function advance(finished: (entry: Entry, index: number) => boolean): SseEvent[] {
+    const events: SseEvent[] = []
+    for (let entry = entries[current]; entry !== undefined; entry = entries[current]) {
+      if (!started) {
+        started = true
+        events.push(startEvent(current, entry.content))
+        for (const fragment of entry.waiting) {
+          waitingSize -= fragment.length
+          events.push(deltaEvent(current, entry.content, fragment))
+        }
+        entry.waiting = []
+      }
+      if (!finished(entry, current)) break
+      entry.closed = true
+      events.push(toEvent({ type: 'content_block_stop', index: current }))
+      current += 1
+      started = false
+    }
+    return events
+  }
+}
+
+function startEvent(index: number, content: BlockKind): SseEvent {
+  return toEvent({ type: 'content_block_start', index, content_block: emptyBlock(content) })
+}
+
+function emptyBlock(content: BlockKind): JsonObject {
+  switch (content.kind) {
+    case 'text':
+      return { type: 'text', text: '', citations: null }
+    case 'thinking':
+      return { type: 'thinking', thinking: '', signature: '' }
+    case 'tool_use':
+      return { type: 'tool_use', id: content.id, name: content.name, input: {}, caller: { type: 'direct' } }
+  }
+}
+
+function deltaEvent(index: number, content: BlockKind, fragment: string): SseEvent {
+  return toEvent({ type: 'content_block_delta', index, delta: toDelta(content, fragment) })
+}
+
+function toDelta(content: BlockKind, fragment: string): JsonObject {
+  switch (content.kind) {
+    case 'text':
+      return { type: 'text_delta', text: fragment }
+    case 'thinking':
+      return { type: 'thinking_delta', thinking: fragment }
+    case 'tool_use':
+      return { type: 'input_json_delta', partial_json: fragment }
+  }
+}
+
+/** An event of the messages API carries its type twice: in the event line and in the data. */
+export function toEvent(data: JsonObject & { type: string }): SseEvent {
+  return { event: data.type, data: JSON.stringify(data) }
+}

@@ -1,0 +1,94 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { sourceUrl } from '../image-source.ts'
+import { isAbsent, type Refusals } from '../refusals.ts'
+
+/** Calls `visit` for every block of content that is a list. */
+export function eachBlock(
+  content: JsonValue | undefined,
+  path: string,
+  refusals: Refusals,
+  visit: (block: JsonObject, path: string) => void,
+): void {
+  if (!Array.isArray(content)) {
+    refusals.add(path, 'must be a string or a list of blocks')
+    return
+  }
+  for (const [index, block] of content.entries()) {
+    if (isJsonObject(block)) visit(block, `${path}[${index}]`)
+    else refusals.add(`${path}[${index}]`, 'must be an object')
+  }
+}
+
+/** The text of content that may hold nothing else. */
+export function joinedText(
+  content: JsonValue | undefined,
+  path: string,
+  refusals: Refusals,
+  separator: string,
+): string {
+  if (typeof content === 'string') return content
+  const texts: JsonValue[] = []
+  eachBlock(content, path, refusals, (block, blockPath) => {
+    if (block.type !== 'text') refusals.add(`${blockPath}.type`, 'must be text')
+    const part = toText(block, blockPath, refusals)
+    if (part !== undefined) texts.push(part.text ?? '')
+  })
+  return texts.join(separator)
+}
+
+/** A block of a user's turn or a tool's result as a part of a chat message. */
+export function toPart(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  if (block.type === 'text') return toText(block, path, refusals)
+  if (block.type === 'image') return toImage(block, path, refusals)
+  if (block.type === 'document') return toFile(block, path, refusals)
+  refusals.add(`${path}.type`, `blocks of type "${block.type}" cannot be translated for chat completions`)
+  return undefined
+}
+
+/** Caching marks and citations given with a text do not change what it says. */
+const textFields: ReadonlySet<string> = new Set(['type', 'text', 'cache_control', 'citations'])
+const imageFields: ReadonlySet<string> = new Set(['type', 'source', 'cache_control'])
+const documentFields: ReadonlySet<string> = new Set([
+  'type',
+  'source',
+  'title',
+  'context',
+  'citations',
+  'cache_control',
+])
+
+function toText(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  refusals.addUnknown(block, textFields, path)
+  if (typeof block.text === 'string') return { type: 'text', text: block.text }
+  refusals.add(`${path}.text`, 'must be a string')
+  return undefined
+}
+
+function toImage(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  refusals.addUnknown(block, imageFields, path)
+  const url = sourceUrl(block.source)
+  if (url !== undefined) return { type: 'image_url', image_url: { url } }
+  refusals.add(`${path}.source`, 'must be of type base64 or url for chat completions')
+  return undefined
+}
+
+function toFile(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
+  refusals.addUnknown(block, documentFields, path)
+  const { source, title, context, citations } = block
+  if (isJsonObject(citations) && citations.enabled === true) {
+    refusals.add(`${path}.citations`, 'chat completions cannot cite documents')
+  }
+  if (!isAbsent(context)) refusals.add(`${path}.context`, 'cannot be translated for chat completions')
+  if (isJsonObject(source) && source.type === 'text' && typeof source.data === 'string') {
+    return { type: 'text', text: typeof title === 'string' ? `${title}\n\n${source.data}` : source.data }
+  }
+  const url = isJsonObject(source) && source.type === 'base64' ? sourceUrl(source) : undefined
+  if (url !== undefined) {
+    return {
+      type: 'file',
+      file: { filename: typeof title === 'string' ? title : 'document.pdf', file_data: url },
+    }
+  }
+  refusals.add(`${path}.source`, 'must be of type base64 or text for chat completions')
+  return undefined
+}

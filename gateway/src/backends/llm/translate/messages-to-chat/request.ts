@@ -1,0 +1,120 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { createRefusals, isAbsent, type Refusals } from '../refusals.ts'
+import type { TranslatedRequest } from '../translation.ts'
+import { toChatMessages } from './messages.ts'
+import { toChatToolChoice, toChatTools } from './tools.ts'
+
+/** A messages request as a chat completions request. */
+export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
+  const refusals = createRefusals('chat completions')
+  refusals.addUnknown(body, translatedFields, '')
+  refuseWhatChangesTheAnswer(body, refusals)
+  const translated: JsonObject = {
+    model: body.model ?? '',
+    messages: toChatMessages(body, refusals),
+  }
+  const tools = toChatTools(body.tools, refusals)
+  setIfPresent(translated, 'tools', tools)
+  const { toolChoice, parallelToolCalls } = toChatToolChoice(body.tool_choice, refusals)
+  setIfPresent(translated, 'tool_choice', toolChoice)
+  if (tools !== undefined) setIfPresent(translated, 'parallel_tool_calls', parallelToolCalls)
+  setIfPresent(translated, 'stop', emptyToUndefined(body.stop_sequences))
+  setIfPresent(translated, 'response_format', toResponseFormat(body.output_config, refusals))
+  setIfPresent(translated, 'reasoning_effort', toReasoningEffort(body, refusals))
+  setIfPresent(translated, 'user', toUser(body.metadata))
+  if (body.service_tier === 'standard_only') translated.service_tier = 'default'
+  for (const name of ['max_tokens', 'stream', 'temperature', 'top_p'])
+    setIfPresent(translated, name, body[name])
+  return refusals.result(translated)
+}
+
+const translatedFields: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'system', 'tools', 'tool_choice', 'max_tokens', 'stop_sequences', 'stream'],
+  ...['temperature', 'top_p', 'thinking', 'output_config', 'metadata', 'service_tier'],
+  // Allowed only with a value that asks for nothing.
+  ...['speed', 'context_management'],
+  // Caching marks and requests for diagnostics leave the answer as it is.
+  ...['cache_control', 'diagnostics'],
+])
+
+/** Fields without a counterpart pass only while they ask for what happens anyway. */
+function refuseWhatChangesTheAnswer(body: JsonObject, refusals: Refusals): void {
+  if (!isAbsent(body.speed) && body.speed !== 'standard') {
+    refusals.add('speed', 'cannot be translated for chat completions')
+  }
+  if (!isAbsent(body.context_management) && !onlyClears(body.context_management)) {
+    refusals.add(
+      'context_management',
+      'only edits that clear old content can be left out for chat completions',
+    )
+  }
+}
+
+/** Clearing old tool results or thinking saves tokens; the answer is the same question's without it. */
+function onlyClears(management: JsonValue): boolean {
+  if (!isJsonObject(management)) return false
+  const edits = management.edits ?? []
+  if (!Array.isArray(edits)) return false
+  return edits.every(
+    (edit) => isJsonObject(edit) && typeof edit.type === 'string' && edit.type.startsWith('clear_'),
+  )
+}
+
+function emptyToUndefined(list: JsonValue | undefined): JsonValue | undefined {
+  return Array.isArray(list) && list.length === 0 ? undefined : list
+}
+
+function toResponseFormat(config: JsonValue | undefined, refusals: Refusals): JsonObject | undefined {
+  if (isAbsent(config)) return undefined
+  if (!isJsonObject(config)) {
+    refusals.add('output_config', 'must be an object')
+    return undefined
+  }
+  refusals.addUnknown(config, outputFields, 'output_config')
+  if (isAbsent(config.format)) return undefined
+  const schema =
+    isJsonObject(config.format) && config.format.type === 'json_schema' ? config.format.schema : undefined
+  if (!isJsonObject(schema)) {
+    refusals.add('output_config.format', 'must be a json_schema format with a schema')
+    return undefined
+  }
+  // The messages API guarantees the schema; only `strict` makes chat do the same.
+  return { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } }
+}
+
+const outputFields: ReadonlySet<string> = new Set(['format', 'effort'])
+
+/** The stated effort; else one for the thinking budget. Thinking left to the model or disabled is the default of chat. */
+function toReasoningEffort(body: JsonObject, refusals: Refusals): JsonValue | undefined {
+  const effort = isJsonObject(body.output_config) ? body.output_config.effort : undefined
+  if (!isAbsent(effort)) return effort
+  if (isAbsent(body.thinking)) return undefined
+  if (!isJsonObject(body.thinking)) {
+    refusals.add('thinking', 'must be an object')
+    return undefined
+  }
+  const { type, budget_tokens: budget } = body.thinking
+  if (type !== 'enabled') {
+    if (type !== 'adaptive' && type !== 'disabled')
+      refusals.add('thinking.type', 'must be enabled, adaptive or disabled')
+    return undefined
+  }
+  if (typeof budget !== 'number') {
+    refusals.add('thinking.budget_tokens', 'must be a number')
+    return undefined
+  }
+  if (budget <= 4096) return 'low'
+  return budget <= 16_384 ? 'medium' : 'high'
+}
+
+/** Upstreams refuse a longer one, and it only serves their abuse detection. */
+const maxUserLength = 64
+
+function toUser(metadata: JsonValue | undefined): string | undefined {
+  const user = isJsonObject(metadata) ? metadata.user_id : undefined
+  return typeof user === 'string' && user.length <= maxUserLength ? user : undefined
+}
+
+function setIfPresent(body: JsonObject, name: string, value: JsonValue | undefined): void {
+  if (!isAbsent(value)) body[name] = value
+}

@@ -1,0 +1,141 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import type { SseEvent } from '../../../../net/sse.ts'
+import { parseExactObject } from '../exact-json.ts'
+import { countsFromChat, noTokens, toMessagesUsage } from '../token-counts.ts'
+import type { StreamTranslator, TranslationContext } from '../translation.ts'
+import { cutOff, invalidAnswer, readStreamError, toErrorBody, type UpstreamError } from '../upstream-error.ts'
+import { type Block, createBlockSequence, toEvent } from './block-sequence.ts'
+import {
+  contentText,
+  messageEnd,
+  messageHead,
+  messagesTier,
+  reasoningOf,
+  stringOf,
+  toolCallId,
+} from './reply.ts'
+
+/** A tool call on its way; `block` is missing until its name is known. */
+type ToolCall = { id: string; name: string; block: Block | undefined }
+
+/** Chunks of a streamed chat completion to events of a message. */
+export function chunkStreamToMessages(context: TranslationContext): StreamTranslator {
+  let state: StreamTranslator['state'] = 'open'
+  let closed = false
+  let messageId = ''
+  let finishReason: string | undefined
+  let refusal = ''
+  let counts = noTokens
+  const blocks = createBlockSequence()
+  /** By the index chunks name them with. */
+  const toolCalls = new Map<JsonValue, ToolCall>()
+  let toolCount = 0
+  let lastTool: JsonValue = 0
+
+  return {
+    get state() {
+      return state
+    },
+    event({ event, data }) {
+      if (state !== 'open') return []
+      if (data === '[DONE]') {
+        if (finishReason === undefined) throw invalidAnswer('the stream ended before the answer did')
+        state = 'ended'
+        return []
+      }
+      const chunk = parseExactObject(data)
+      if (chunk === undefined) throw invalidAnswer('an event of the stream is not a JSON object')
+      if (event === 'error' || (chunk.error !== undefined && chunk.error !== null)) {
+        state = 'failed'
+        return [failure(readStreamError(chunk))]
+      }
+      const events: SseEvent[] = []
+      if (messageId === '') events.push(start(chunk))
+      if (isJsonObject(chunk.usage)) counts = countsFromChat(chunk.usage)
+      const choice = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
+      if (choice === undefined) return events
+      if (!isJsonObject(choice)) throw invalidAnswer('a choice is not an object')
+      if (isJsonObject(choice.delta)) readDelta(choice.delta, events)
+      if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason
+      return events
+    },
+    end() {
+      if (closed || state === 'failed') return []
+      closed = true
+      if (state !== 'ended') return [failure(cutOff)]
+      const outcome = { calledTools: toolCalls.size > 0, refused: refusal !== '' }
+      return [
+        ...blocks.close(),
+        toEvent({
+          type: 'message_delta',
+          delta: messageEnd(finishReason, outcome, refusal),
+          usage: toMessagesUsage(counts),
+        }),
+        toEvent({ type: 'message_stop' }),
+      ]
+    },
+  }
+
+  function start(chunk: JsonObject): SseEvent {
+    const head = messageHead(chunk, context)
+    messageId = stringOf(head.id)
+    // Chat tells the input's tokens at the end only; `message_delta` repeats all counts.
+    const usage = { ...toMessagesUsage(noTokens), service_tier: messagesTier(chunk.service_tier) }
+    return toEvent({
+      type: 'message_start',
+      message: { ...head, content: [], stop_reason: null, stop_sequence: null, usage },
+    })
+  }
+
+  function readDelta(delta: JsonObject, events: SseEvent[]): void {
+    appendText('thinking', reasoningOf(delta), events)
+    appendText('text', contentText(delta.content), events)
+    const refused = stringOf(delta.refusal)
+    refusal += refused
+    appendText('text', refused, events)
+    if (delta.tool_calls === undefined || delta.tool_calls === null) return
+    if (!Array.isArray(delta.tool_calls)) throw invalidAnswer('tool_calls is not a list')
+    for (const call of delta.tool_calls) appendToolCall(call, events)
+  }
+
+  function appendText(kind: 'text' | 'thinking', fragment: string, events: SseEvent[]): void {
+    if (fragment === '') return
+    const opened = blocks.text(kind)
+    events.push(...opened.events, ...opened.block.append(fragment))
+  }
+
+  function appendToolCall(change: JsonValue, events: SseEvent[]): void {
+    if (!isJsonObject(change)) throw invalidAnswer('a tool call is not an object')
+    const made = isJsonObject(change.function) ? change.function : {}
+    const call = toolCallFor(change, stringOf(made.name))
+    const fragment = stringOf(made.arguments)
+    if (call.block === undefined && call.name !== '') {
+      const opened = blocks.tool(call.id, call.name)
+      call.block = opened.block
+      events.push(...opened.events)
+    }
+    if (fragment === '') return
+    if (call.block === undefined) throw invalidAnswer('a tool call without a name')
+    events.push(...call.block.append(fragment))
+  }
+
+  /** Servers differ: some leave the index out, some give every call the index 0 and another id. */
+  function toolCallFor(change: JsonObject, name: string): ToolCall {
+    const id = stringOf(change.id)
+    const known = toolCalls.get(change.index ?? lastTool)
+    const isNew = known === undefined || (id !== '' && name !== '' && known.name !== '' && id !== known.id)
+    if (!isNew) {
+      if (known.name === '') known.name = name
+      return known
+    }
+    const call: ToolCall = { id: toolCallId(id, messageId, toolCount), name, block: undefined }
+    lastTool = change.index ?? toolCount
+    toolCount += 1
+    toolCalls.set(lastTool, call)
+    return call
+  }
+}
+
+function failure(error: UpstreamError): SseEvent {
+  return { event: 'error', data: JSON.stringify(toErrorBody('anthropic', error)) }
+}

@@ -1,0 +1,76 @@
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import { errorBody } from '../../../pipeline/errors.ts'
+import { parseExactObject } from './exact-json.ts'
+
+/** What an upstream said was wrong. */
+export type UpstreamError = { status: number; message: string; code: string }
+
+/** A stream whose bytes are over before its end marker came. */
+export const cutOff: UpstreamError = {
+  status: 502,
+  message: 'the upstream broke the stream off before its end',
+  code: 'upstream_reset',
+}
+
+/** Text of an upstream's error that is passed on at most. */
+const maxMessageLength = 4000
+
+/**
+ * Reads an error answer of either API, or of the many servers that nearly speak one. A body that is no JSON (a proxy's
+ * HTML page) is not passed on.
+ */
+export function readUpstreamError(status: number, body: string): UpstreamError {
+  const parsed = parseExactObject(body)
+  const fallback = { status, message: `the upstream answered with status ${status}`, code: 'upstream_error' }
+  return parsed === undefined ? fallback : { ...fallback, ...described(parsed) }
+}
+
+/** Reads the event an upstream breaks its own stream off with. */
+export function readStreamError(event: JsonObject): UpstreamError {
+  const said = described(event)
+  const status = (said.code === undefined ? undefined : statusByType[said.code]) ?? 500
+  return {
+    status,
+    message: 'the upstream broke the stream off with an error',
+    code: 'upstream_error',
+    ...said,
+  }
+}
+
+function described(body: JsonObject): { message?: string; code?: string } {
+  const error = body.error
+  const source = isJsonObject(error) ? error : body
+  const message = typeof error === 'string' ? error : firstString(source.message, source.detail)
+  const code = firstString(source.code, source.type)
+  return {
+    ...(message === undefined ? undefined : { message: message.slice(0, maxMessageLength) }),
+    ...(code === undefined || code === 'error' ? undefined : { code: code.slice(0, 100) }),
+  }
+}
+
+function firstString(...values: (JsonValue | undefined)[]): string | undefined {
+  return values.find((value): value is string => typeof value === 'string' && value !== '')
+}
+
+/** https://docs.anthropic.com/en/api/errors; and the codes chat servers use for the same. */
+const statusByType: Record<string, number> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  overloaded_error: 529,
+}
+
+/** The error in the shape of the client's API. */
+export function toErrorBody(format: 'openai' | 'anthropic', error: UpstreamError): JsonObject {
+  return parseExactObject(errorBody(format, error).body) ?? {}
+}
+
+/** The failure of an upstream that answered something else than its API says. */
+export function invalidAnswer(what: string): GatewayError {
+  return new GatewayError('upstream_invalid', `the upstream's answer cannot be read: ${what}`)
+}
