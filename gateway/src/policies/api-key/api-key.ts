@@ -1,0 +1,104 @@
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { refuse } from '../../pipeline/errors.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
+import { checkLocation, compileLocation, defaultLocations, locationSchema } from './location.ts'
+import {
+  type ApiKeyEntry,
+  apiKeyEntry,
+  apiKeyRecordSchema,
+  checkRecord,
+  digestOf,
+  recordDigest,
+} from './record.ts'
+
+/** `llm.policies.apiKey` (specification, "Virtual API keys"). */
+export const apiKeySchema = object(
+  {
+    keys: list(apiKeyRecordSchema, {
+      doc: 'The virtual keys. May be empty: keys stored in the database are added.',
+    }),
+    mode: optional(
+      enumeration(['strict', 'optional', 'permissive'], {
+        doc: 'Who passes: `strict` only known keys, `optional` also requests without a key, `permissive` everyone.',
+        default: 'strict',
+      }),
+    ),
+    location: optional(locationSchema),
+  },
+  { doc: 'Virtual keys: what clients authenticate with in place of provider credentials.' },
+)
+
+export type ApiKeyConfig = Infer<typeof apiKeySchema>
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports malformed records, keys that occur twice and places where no key can be. */
+export function checkApiKey(config: ApiKeyConfig, report: Report) {
+  const seen = new Map<string, number>()
+  config.keys.forEach((record, index) => {
+    checkRecord(record, (path, message) => report(['keys', index, ...path], message))
+    const digest = record.key === '' ? undefined : recordDigest(record)
+    if (digest === undefined) return
+    const first = seen.get(digest)
+    if (first === undefined) seen.set(digest, index)
+    else report(['keys', index], `the same key is in keys[${first}] already`)
+  })
+  if (config.location !== undefined) {
+    checkLocation(config.location, (path, message) => report(['location', ...path], message))
+  }
+}
+
+/**
+ * Admits requests by virtual key, and takes the key off the request. Writes `facts.apiKey`, `mayUseModel` and `keyGroup`.
+ *
+ * Every place is looked at until one holds a known key; then all of them are cleared, so that a second credential in
+ * another place never reaches an upstream unchecked.
+ */
+export function compileApiKey(config: ApiKeyConfig, context: CompileContext): Policy {
+  const entries = indexOf(config, context)
+  const locations = config.location === undefined ? defaultLocations : [compileLocation(config.location)]
+  const mode = config.mode ?? 'strict'
+
+  return {
+    name: 'api key',
+    onRequest(exchange) {
+      const { facts } = exchange
+      let found = false
+      for (const location of locations) {
+        const key = location.read(facts)
+        if (key === undefined) continue
+        found = true
+        const entry = entries.get(digestOf(key))
+        if (entry === undefined) continue
+        for (const place of locations) place.remove(facts, key)
+        facts.apiKey = entry.facts
+        exchange.mayUseModel = entry.mayUseModel
+        exchange.keyGroup = entry.group
+        return undefined
+      }
+      if (mode === 'permissive' || (mode === 'optional' && !found)) return undefined
+      return unauthorized(exchange, found ? 'invalid credentials' : 'no API Key found')
+    },
+  }
+}
+
+/** Entries by digest. A record that a reload leaves alone keeps its entry, so only new keys are hashed. */
+function indexOf(config: ApiKeyConfig, context: CompileContext): ReadonlyMap<string, ApiKeyEntry> {
+  const entries = new Map<string, ApiKeyEntry>()
+  for (const record of config.keys) {
+    const entry = context.memo(record, 'api key', () => apiKeyEntry(record))
+    entries.set(entry.digest, entry)
+  }
+  return entries
+}
+
+function unauthorized(exchange: Exchange, reason: string) {
+  exchange.refusedBy = `api-key: ${reason}`
+  return refuse(exchange, {
+    status: 401,
+    code: 'invalid_api_key',
+    message: `api key authentication failure: ${reason}`,
+  })
+}

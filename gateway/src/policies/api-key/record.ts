@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto'
+import type { JsonObject } from '../../lib/json.ts'
+import { exactlyOne, type Infer, jsonObject, list, name, optional, secret, string } from '../../schema/dsl.ts'
+import { checkAllowedModels, compileAllowedModels } from './allowed-models.ts'
+
+/** One virtual key (specification, "`llm.apiKey` value"). */
+export const apiKeyRecordSchema = exactlyOne(
+  {
+    key: secret({ doc: 'The key as clients send it.', example: 'tg-4kZ0mCw2' }),
+    keyHash: string({
+      doc: 'SHA-256 of the key, so that the configuration need not hold it: `sha256:` and 64 hexadecimal digits.',
+      example: `sha256:${'0'.repeat(64)}`,
+    }),
+  },
+  {
+    metadata: optional(
+      jsonObject({
+        doc: 'Facts about the key, visible to expressions as `apiKey.*`. `group` is also a label of token metrics.',
+        example: { name: 'build server', user: 'ada', group: 'platform' },
+      }),
+    ),
+    allowedModels: optional(
+      list(name({ doc: 'A model name, `*`, `prefix*` or `*suffix`.' }), {
+        doc: 'Models the key may use. Left out: all. Empty: none.',
+        example: ['gpt-5-mini', 'claude-*'],
+      }),
+    ),
+  },
+  { doc: 'One virtual key: either the key or its hash.' },
+)
+
+export type ApiKeyRecord = Infer<typeof apiKeyRecordSchema>
+
+/** A virtual key as requests meet it: nothing here reveals the key. */
+export type ApiKeyEntry = {
+  /** SHA-256 of the key, one character per byte. */
+  readonly digest: string
+  /** Metadata with `id`: the variable `apiKey`. */
+  readonly facts: JsonObject
+  readonly group: string
+  readonly mayUseModel: ((model: string) => boolean) | undefined
+}
+
+/** How the specification's "Errors" names every mistake of a key record. */
+export const recordMismatch = 'data did not match any variant of untagged enum LocalAPIKey'
+
+const keyHashForm = /^sha256:([0-9a-f]{64})$/i
+
+/**
+ * SHA-256 of a key, one character per byte: the shortest form that a Map can look up.
+ * Looking a key up by its digest takes no time that depends on how much of the key is right.
+ */
+export function digestOf(key: string): string {
+  return hash('sha256', key, 'latin1')
+}
+
+/** The digest of a record, or undefined when its `keyHash` is malformed. */
+export function recordDigest(record: ApiKeyRecord): string | undefined {
+  if (record.key !== undefined) return digestOf(record.key)
+  const digits = keyHashForm.exec(record.keyHash)?.[1]
+  return digits === undefined ? undefined : Buffer.from(digits, 'hex').toString('latin1')
+}
+
+/** The entry of a record that `checkRecord` accepts. */
+export function apiKeyEntry(record: ApiKeyRecord): ApiKeyEntry {
+  const digest = recordDigest(record)
+  if (digest === undefined) throw new Error('virtual key record with a malformed keyHash')
+  const { metadata, allowedModels } = record
+  const id =
+    typeof metadata?.['id'] === 'string' && metadata['id'] !== '' ? metadata['id'] : derivedId(digest)
+  const group = metadata?.['group']
+  return {
+    digest,
+    facts: Object.freeze({ ...metadata, id }),
+    group: typeof group === 'string' ? group : '',
+    mayUseModel: allowedModels === undefined ? undefined : compileAllowedModels(allowedModels),
+  }
+}
+
+/**
+ * A UUID (version 8, RFC 9562) that stays the same as long as the key does. It comes from a digest of its own, so that
+ * the id in a log is not the beginning of the `keyHash` in a file.
+ */
+function derivedId(digest: string): string {
+  const hex = hash('sha256', Buffer.from(`tollgate virtual key id\n${digest}`, 'latin1'), 'hex')
+  const variant = '89ab'[Number.parseInt(hex.slice(16, 17), 16) % 4]
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-')
+}
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports what the schema cannot say about one record. Messages never hold the key. */
+export function checkRecord(record: ApiKeyRecord, report: Report) {
+  if (record.key === '') report(['key'], `${recordMismatch}: key must not be empty`)
+  if (record.keyHash !== undefined && recordDigest(record) === undefined) {
+    report(['keyHash'], `${recordMismatch}: keyHash must be "sha256:" followed by 64 hexadecimal digits`)
+  }
+  if (record.allowedModels === undefined) return
+  checkAllowedModels(record.allowedModels, (path, message) => report(['allowedModels', ...path], message))
+}

@@ -1,0 +1,137 @@
+import { checkCel, compileCheckedCel } from '../cel/checked.ts'
+import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
+import { CelEvaluationError } from '../cel/failure.ts'
+import type { Reply } from '../net/send.ts'
+import { refuse } from '../pipeline/errors.ts'
+import type { Exchange, Facts } from '../pipeline/exchange.ts'
+import type { Policy } from '../pipeline/policy.ts'
+import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
+
+/** `authorization`: who may do what, as CEL rules. */
+export const authorizationSchema = object(
+  {
+    rules: list(
+      anyOfShapes(
+        [
+          cel({ doc: 'Short for `allow`.', example: '"admin" in jwt.roles' }),
+          exactlyOne(
+            {
+              allow: cel({ doc: 'Where there are allow rules, one of them must be true.' }),
+              deny: cel({ doc: 'Refuses when true, and when it cannot be evaluated.' }),
+              require: cel({ doc: 'Refuses unless true.' }),
+            },
+            {},
+            { doc: 'One rule.' },
+          ),
+        ],
+        { doc: 'A CEL expression that is true or false.' },
+      ),
+      {
+        doc: 'Any `deny` that holds refuses; every `require` must hold; if there are `allow` rules one must hold.',
+        example: [{ deny: 'apiKey.group == "trial"' }, 'request.path.startsWith("/v1/")'],
+      },
+    ),
+  },
+  { doc: 'Rules over the request, the key or token it came with, and the LLM request.' },
+)
+
+export type AuthorizationConfig = Infer<typeof authorizationSchema>
+
+/** The rules as up to two steps of a route: those that need the request's body wait for it. */
+export type Authorization = {
+  beforeBody: Policy | undefined
+  afterBody: Policy | undefined
+}
+
+const bodyRoots: ReadonlySet<string> = new Set(['llmRequest', 'llm'])
+
+type RuleKind = 'allow' | 'deny' | 'require'
+type RuleSource = { kind: RuleKind; source: string; path: string[] }
+type Rule = { name: string; kind: RuleKind; program: CelProgram; needsBody: boolean }
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports rules that do not compile or that name variables other than `roots`. */
+export function checkAuthorization(config: AuthorizationConfig, roots: ReadonlySet<string>, report: Report) {
+  config.rules.forEach((rule, index) => {
+    const { source, path } = ruleSource(rule)
+    checkCel(source, roots, (message) => report(['rules', index, ...path], message))
+  })
+}
+
+/**
+ * Compiles the rules. Deny and require rules run as soon as their variables exist. The allow rules form one decision:
+ * as soon as one of them needs the body, all of them wait, or a request would be refused before its one chance was read.
+ */
+export function compileAuthorization(config: AuthorizationConfig, roots: ReadonlySet<string>): Authorization {
+  const rules = config.rules.map((rule, index) => compileRule(ruleSource(rule), index, roots))
+  const allowWaits = rules.some((rule) => rule.kind === 'allow' && rule.needsBody)
+  const waits = (rule: Rule) => (rule.kind === 'allow' ? allowWaits : rule.needsBody)
+  const early = rules.filter((rule) => !waits(rule))
+  const late = rules.filter(waits)
+  return {
+    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early)),
+    afterBody: late.length === 0 ? undefined : latePolicy(decision(late)),
+  }
+}
+
+function ruleSource(rule: AuthorizationConfig['rules'][number]): RuleSource {
+  if (typeof rule === 'string') return { kind: 'allow', source: rule, path: [] }
+  if (rule.allow !== undefined) return { kind: 'allow', source: rule.allow, path: ['allow'] }
+  if (rule.deny !== undefined) return { kind: 'deny', source: rule.deny, path: ['deny'] }
+  return { kind: 'require', source: rule.require, path: ['require'] }
+}
+
+function compileRule({ kind, source }: RuleSource, index: number, roots: ReadonlySet<string>): Rule {
+  const program = compileCheckedCel(source, roots)
+  const needsBody = [...bodyRoots].some((root) => program.roots.has(root))
+  return { name: `${kind} rule ${index + 1}`, kind, program, needsBody }
+}
+
+function earlyPolicy(decide: Decision): Policy {
+  return { name: 'authorization', onRequest: (exchange) => answer(exchange, decide(exchange.facts)) }
+}
+
+function latePolicy(decide: Decision): Policy {
+  return {
+    name: 'authorization of the LLM request',
+    onRequest: (exchange) => answer(exchange, decide(factsWithBody(exchange.facts))),
+  }
+}
+
+/** A request without an LLM body has an empty one, so that `has(llmRequest.model)` is false rather than an error. */
+function factsWithBody(facts: Facts): object {
+  if (facts.llmRequest !== undefined) return facts
+  return { ...facts, llmRequest: {}, llm: facts.llm ?? {} }
+}
+
+/** The name of the rule that refuses, or undefined. */
+type Decision = (variables: object) => string | undefined
+
+function decision(rules: readonly Rule[]): Decision {
+  const denies = rules.filter((rule) => rule.kind === 'deny')
+  const requires = rules.filter((rule) => rule.kind === 'require')
+  const allows = rules.filter((rule) => rule.kind === 'allow')
+  return (variables) => {
+    // What a rule counts as when it cannot be evaluated is always what refuses.
+    for (const rule of denies) if (holds(rule.program, variables, true)) return rule.name
+    for (const rule of requires) if (!holds(rule.program, variables, false)) return rule.name
+    for (const rule of allows) if (holds(rule.program, variables, false)) return undefined
+    return allows.length === 0 ? undefined : 'no allow rule holds'
+  }
+}
+
+function holds(program: CelProgram, variables: object, otherwise: boolean): boolean {
+  try {
+    return evaluateBoolean(program, variables)
+  } catch (error) {
+    if (error instanceof CelEvaluationError) return otherwise
+    throw error
+  }
+}
+
+function answer(exchange: Exchange, refusedBy: string | undefined): Reply | undefined {
+  if (refusedBy === undefined) return undefined
+  exchange.refusedBy = `authorization: ${refusedBy}`
+  return refuse(exchange, { status: 403, code: 'authorization_failed', message: 'authorization failed' })
+}

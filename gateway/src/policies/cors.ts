@@ -1,0 +1,187 @@
+import { parseDuration } from '../lib/duration.ts'
+import { firstHeader, type Headers } from '../net/headers.ts'
+import type { Reply } from '../net/send.ts'
+import type { RequestFacts } from '../pipeline/exchange.ts'
+import type { Policy } from '../pipeline/policy.ts'
+import { boolean, duration, type Infer, list, name, object, optional } from '../schema/dsl.ts'
+
+/** `cors`: which web pages may use this address (Fetch standard, "CORS protocol"). */
+export const corsSchema = object(
+  {
+    allowOrigins: optional(
+      list(name({ doc: 'Scheme and host, `*` for any, `https://*.example.com` or `http://localhost:*`.' }), {
+        doc: 'Origins whose pages may read replies.',
+        example: ['https://chat.example.com', 'https://*.example.org'],
+      }),
+    ),
+    allowMethods: optional(
+      list(name({ doc: 'A method, or `*`.' }), {
+        doc: 'Methods beyond GET, HEAD and POST that pages may use.',
+        example: ['DELETE'],
+      }),
+    ),
+    allowHeaders: optional(
+      list(name({ doc: 'A header name, or `*` for any, `authorization` included.' }), {
+        doc: 'Request headers that pages may set.',
+        example: ['authorization', 'content-type'],
+      }),
+    ),
+    exposeHeaders: optional(
+      list(name({ doc: 'A header name, or `*`.' }), {
+        doc: 'Reply headers that pages may read.',
+        example: ['x-ratelimit-remaining'],
+      }),
+    ),
+    allowCredentials: optional(
+      boolean({ doc: 'Whether pages may send cookies. Not together with `*`.', default: false }),
+    ),
+    maxAge: optional(duration({ doc: 'How long browsers may remember a permission.', example: '10m' })),
+  },
+  { doc: 'Cross-origin access for web pages.' },
+)
+
+export type CorsConfig = Infer<typeof corsSchema>
+
+type Report = (path: (string | number)[], message: string) => void
+
+const originForm = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const listFields = ['allowOrigins', 'allowMethods', 'allowHeaders', 'exposeHeaders'] as const
+
+/** Reports origins no browser sends, names that are none, and `*` where credentials forbid it. */
+export function checkCors(config: CorsConfig, report: Report) {
+  config.allowOrigins?.forEach((origin, index) => {
+    if (!isOriginPattern(origin)) {
+      report(
+        ['allowOrigins', index],
+        `expected scheme://host[:port] without a path, *, https://*.example.com or http://localhost:*, got "${origin}"`,
+      )
+    }
+  })
+  for (const field of listFields) {
+    config[field]?.forEach((entry, index) => {
+      if (field !== 'allowOrigins' && !token.test(entry)) {
+        report([field, index], `not a ${field === 'allowMethods' ? 'method' : 'header name'}: "${entry}"`)
+      }
+      if (entry === '*' && config.allowCredentials === true) {
+        report([field, index], '* is not allowed together with allowCredentials: list what is allowed')
+      }
+    })
+  }
+}
+
+/** Compiles to a policy that answers preflights and lets allowed origins read every reply, refusals included. */
+export function compileCors(config: CorsConfig): Policy {
+  const isAllowed = compileOrigins(config.allowOrigins ?? [])
+  const anyOrigin = config.allowOrigins?.includes('*') === true
+  const setOrigin = (headers: Headers, origin: string) => {
+    headers['access-control-allow-origin'] = anyOrigin ? '*' : origin
+    if (config.allowCredentials === true) headers['access-control-allow-credentials'] = 'true'
+  }
+  const setPermissions = compilePermissions(config)
+  const exposed = config.exposeHeaders?.join(', ') ?? ''
+
+  return {
+    name: 'cors',
+    onRequest({ facts: { request } }) {
+      if (!isPreflight(request)) return undefined
+      const headers: Headers = { vary: preflightVary }
+      const origin = firstHeader(request.headers, 'origin')
+      if (origin !== undefined && isAllowed(origin)) {
+        setOrigin(headers, origin)
+        setPermissions(headers, request.headers)
+      }
+      return { status: 204, headers, body: undefined }
+    },
+    onReply({ facts: { request } }, reply) {
+      if (isPreflight(request)) return reply
+      // What an upstream says about origins is about its own address.
+      for (const header of upstreamHeaders) delete reply.headers[header]
+      // The same for every origin, so caches need not tell them apart.
+      if (!anyOrigin) addVary(reply)
+      const origin = firstHeader(request.headers, 'origin')
+      if (origin === undefined || !isAllowed(origin)) return reply
+      setOrigin(reply.headers, origin)
+      if (exposed !== '') reply.headers['access-control-expose-headers'] = exposed
+      return reply
+    },
+  }
+}
+
+const preflightVary = 'origin, access-control-request-method, access-control-request-headers'
+const upstreamHeaders = [
+  'access-control-allow-origin',
+  'access-control-allow-credentials',
+  'access-control-allow-methods',
+  'access-control-allow-headers',
+  'access-control-expose-headers',
+  'access-control-max-age',
+]
+
+function isPreflight({ method, headers }: RequestFacts): boolean {
+  return (
+    method === 'OPTIONS' &&
+    headers['origin'] !== undefined &&
+    headers['access-control-request-method'] !== undefined
+  )
+}
+
+/** Sets what a preflight permits. Lists that hold `*` answer with what was asked, because `*` leaves `authorization` out. */
+function compilePermissions(config: CorsConfig): (headers: Headers, asked: Headers) => void {
+  const methods = config.allowMethods ?? []
+  const headerNames = config.allowHeaders ?? []
+  const maxAgeMs = config.maxAge === undefined ? undefined : parseDuration(config.maxAge)
+  const maxAge = maxAgeMs === undefined ? undefined : String(Math.floor(maxAgeMs / 1000))
+  return (headers, asked) => {
+    const allowedMethods = permitted(methods, firstHeader(asked, 'access-control-request-method'))
+    if (allowedMethods !== '') headers['access-control-allow-methods'] = allowedMethods
+    const allowedHeaders = permitted(headerNames, firstHeader(asked, 'access-control-request-headers'))
+    if (allowedHeaders !== '') headers['access-control-allow-headers'] = allowedHeaders
+    if (maxAge !== undefined) headers['access-control-max-age'] = maxAge
+  }
+}
+
+function permitted(allowed: readonly string[], asked: string | undefined): string {
+  if (!allowed.includes('*')) return allowed.join(', ')
+  const names = (asked ?? '').split(',').map((entry) => entry.trim())
+  return names.filter((entry) => token.test(entry)).join(', ')
+}
+
+function isOriginPattern(origin: string): boolean {
+  if (origin === '*' || origin === 'null') return true
+  const pattern = wildcardForm.exec(origin.toLowerCase())
+  return originForm.test(pattern === null ? origin.toLowerCase() : origin.toLowerCase().replace('*', '1'))
+}
+
+/** A `*` as the first label of the host, or as the port. */
+const wildcardForm = /^([^*]*:\/\/)\*(\.[^*]+)$|^([^*]*:\/\/[^*]+:)\*$/
+const wildcardText = /^[a-z0-9.-]+$/
+
+function compileOrigins(origins: readonly string[]): (origin: string) => boolean {
+  if (origins.includes('*')) return () => true
+  const lower = origins.map((origin) => origin.toLowerCase())
+  const exact = new Set(lower.filter((origin) => !origin.includes('*')))
+  const patterns = lower.flatMap((origin) => {
+    const star = origin.indexOf('*')
+    return star === -1 ? [] : [{ before: origin.slice(0, star), after: origin.slice(star + 1) }]
+  })
+  return (origin) => {
+    if (exact.has(origin)) return true
+    return patterns.some(
+      ({ before, after }) =>
+        origin.length > before.length + after.length &&
+        origin.startsWith(before) &&
+        origin.endsWith(after) &&
+        wildcardText.test(origin.slice(before.length, origin.length - after.length)),
+    )
+  }
+}
+
+/** Adds `origin` to `vary`, which an upstream may have set, too. */
+function addVary(reply: Reply) {
+  const value = reply.headers['vary']
+  const present = typeof value === 'object' ? value.join(', ') : (value ?? '')
+  const fields = present.split(',').map((field) => field.trim().toLowerCase())
+  if (fields.includes('origin') || fields.includes('*')) return
+  reply.headers['vary'] = present === '' ? 'origin' : `${present}, origin`
+}

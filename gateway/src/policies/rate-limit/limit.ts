@@ -1,0 +1,117 @@
+import { compileCheckedCel } from '../../cel/checked.ts'
+import type { CelProgram } from '../../cel/compile.ts'
+import { CelEvaluationError } from '../../cel/failure.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { LimitMeter } from '../../pipeline/metrics.ts'
+import { type Bucket, createBucket, type Rate, refillBucket } from './bucket.ts'
+import { createKeyedBuckets } from './keyed-buckets.ts'
+import { bodyRoots, describeRule, keyRoots, type LimitRule } from './local-config.ts'
+
+/** One limit, with its count. */
+export type Limit = {
+  readonly label: string
+  readonly counts: 'requests' | 'tokens'
+  readonly rate: Rate
+  readonly meter: LimitMeter
+  readonly needsBody: boolean
+  /** The bucket that counts this request, refilled. */
+  bucketOf(exchange: Exchange, nowMs: number): Bucket
+  /** The bucket to count in later what belongs to a bucket found before. */
+  current(bucket: Bucket, nowMs: number): Bucket
+}
+
+export type LimitOptions = {
+  /** Where the limits are configured: part of the identity of their counts, and of their names in metrics. */
+  place: string
+  /** Most values of one limit's key that are counted apart. */
+  maxKeys?: number
+}
+
+/** The limits of one place, in the order of the list. */
+export function compileLimits(
+  rules: readonly LimitRule[],
+  context: CompileContext,
+  options: LimitOptions,
+): Limit[] {
+  return identified(rules).map((rule) => compileLimit(rule, context, options))
+}
+
+/** Whole numbers make sums of times exact, so that waiting for the reset is always enough. */
+export function wholeMs(clock: Clock): number {
+  return Math.floor(clock.monotonic())
+}
+
+type IdentifiedRule = LimitRule & { readonly identity: string; readonly label: string }
+
+/**
+ * Names every limit such that neither new numbers nor a new order of the list changes the name. Limits that only their
+ * numbers tell apart are told apart by size.
+ */
+function identified(rules: readonly LimitRule[]): IdentifiedRule[] {
+  return rules.map((rule) => {
+    const { counts, key, name, rate } = rule
+    if (name !== undefined)
+      return { ...rule, identity: JSON.stringify([counts, key ?? null, name]), label: name }
+    const alike = rules.filter(
+      (other) =>
+        other.name === undefined &&
+        other.counts === counts &&
+        other.key === key &&
+        other.rate.intervalMs === rate.intervalMs,
+    )
+    const position = alike.toSorted((a, b) => a.rate.capacity - b.rate.capacity).indexOf(rule) + 1
+    const label = position === 1 ? describeRule(rule) : `${describeRule(rule)} (${position})`
+    return { ...rule, identity: JSON.stringify([counts, key ?? null, rate.intervalMs, position]), label }
+  })
+}
+
+function compileLimit(rule: IdentifiedRule, context: CompileContext, options: LimitOptions): Limit {
+  const label = `${options.place}: ${rule.label}`
+  const stateName = `rate-limit/${options.place}/${rule.identity}`
+  const program = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyRoots)
+  const { counts, rate } = rule
+  const meter = context.metrics.limit(label)
+  if (program === undefined) {
+    const bucket = context.keep(stateName, () => createBucket(wholeMs(context.clock)))
+    const refilled = (nowMs: number) => {
+      refillBucket(bucket, rate, nowMs)
+      return bucket
+    }
+    return {
+      label,
+      counts,
+      rate,
+      meter,
+      needsBody: false,
+      bucketOf: (_, nowMs) => refilled(nowMs),
+      current: (_, nowMs) => refilled(nowMs),
+    }
+  }
+  const buckets = context.keep(stateName, () => createKeyedBuckets(options.maxKeys ?? 1_000_000))
+  return {
+    label,
+    counts,
+    rate,
+    meter,
+    needsBody: [...bodyRoots].some((root) => program.roots.has(root)),
+    bucketOf: (exchange, nowMs) => buckets.find(keyOf(program, exchange), rate, nowMs),
+    current: (bucket, nowMs) => buckets.current(bucket, rate, nowMs),
+  }
+}
+
+/**
+ * The value to count for. Where the expression fails or yields nothing to tell requests apart by, they share one
+ * bucket: provoking that must not be a way around the limit, nor end the request.
+ */
+function keyOf(program: CelProgram, exchange: Exchange): string | undefined {
+  try {
+    const value = program.evaluate(exchange.facts)
+    if (typeof value === 'string') return value
+    return value === null || typeof value === 'object' ? undefined : String(value)
+  } catch (error) {
+    if (error instanceof CelEvaluationError) return undefined
+    throw error
+  }
+}

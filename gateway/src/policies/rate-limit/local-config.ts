@@ -1,0 +1,155 @@
+import { checkCel } from '../../cel/checked.ts'
+import { parseDuration } from '../../lib/duration.ts'
+import {
+  anyOfShapes,
+  cel,
+  duration,
+  enumeration,
+  exactlyOne,
+  type Infer,
+  integer,
+  list,
+  name,
+  object,
+  optional,
+} from '../../schema/dsl.ts'
+import type { Rate } from './bucket.ts'
+
+const unitMs = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const
+
+/** Variables a limit's key may name. A key that names one of `bodyRoots` is read once the body is. */
+export const keyRoots: ReadonlySet<string> = new Set([
+  'request',
+  'source',
+  'jwt',
+  'apiKey',
+  'llmRequest',
+  'llm',
+])
+export const bodyRoots: ReadonlySet<string> = new Set(['llmRequest', 'llm'])
+
+const commonFields = {
+  key: optional(
+    cel(
+      {
+        doc: 'Counts separately for every value of this expression. Requests for which it has no value share one count.',
+        example: 'apiKey.id',
+      },
+      [...keyRoots],
+    ),
+  ),
+  name: optional(
+    name({
+      doc: 'Name in metrics and logs. A named limit keeps its count when its unit changes, too.',
+      example: 'per-key tokens',
+      advanced: true,
+    }),
+  ),
+}
+
+const perUnit = exactlyOne(
+  {
+    requests: integer({ doc: 'Requests per unit.', example: 100 }, { min: 1 }),
+    tokens: integer({ doc: 'LLM tokens per unit, input and output together.', example: 100_000 }, { min: 1 }),
+  },
+  {
+    unit: enumeration(['Seconds', 'Minutes', 'Hours'], { doc: 'The unit of time.' }),
+    burst: optional(
+      integer({ doc: 'Extra allowance on top, filled up while unused.', default: 0 }, { min: 0 }),
+    ),
+    ...commonFields,
+  },
+  { doc: 'An allowance per second, minute or hour.' },
+)
+
+const perInterval = object(
+  {
+    type: optional(enumeration(['requests', 'tokens'], { doc: 'What is counted.', default: 'requests' })),
+    maxTokens: integer({ doc: 'Most that can be used at once; at least `tokensPerFill`.' }, { min: 1 }),
+    tokensPerFill: integer({ doc: 'What comes back after each interval.' }, { min: 1 }),
+    fillInterval: duration({ doc: 'Time between two refills.', example: '60s' }),
+    ...commonFields,
+  },
+  { doc: 'A bucket by its size, refill and interval.' },
+)
+
+export const localRateLimitSchema = list(
+  anyOfShapes([perUnit, perInterval], {
+    doc: 'One limit, as an allowance per unit of time or as a bucket.',
+  }),
+  { doc: 'Limits counted by this process. A request must pass all of them.' },
+)
+
+export type LocalRateLimitConfig = Infer<typeof localRateLimitSchema>
+type Entry = LocalRateLimitConfig[number]
+
+/** Both written forms of a limit in one. */
+export type LimitRule = {
+  readonly counts: 'requests' | 'tokens'
+  readonly rate: Rate
+  readonly key: string | undefined
+  readonly name: string | undefined
+}
+
+export function limitRule(entry: Entry): LimitRule {
+  const { key, name } = entry
+  if ('fillInterval' in entry) {
+    // The schema has checked the form; an interval of zero is refused by `checkLocalRateLimit`.
+    const intervalMs = Math.max(1, parseDuration(entry.fillInterval) ?? 1)
+    const rate = { capacity: entry.maxTokens, refill: entry.tokensPerFill, intervalMs }
+    return { counts: entry.type ?? 'requests', rate, key, name }
+  }
+  const counts = entry.requests !== undefined ? 'requests' : 'tokens'
+  const refill = entry.requests !== undefined ? entry.requests : entry.tokens
+  const rate = { capacity: refill + (entry.burst ?? 0), refill, intervalMs: unitMs[entry.unit] }
+  return { counts, rate, key, name }
+}
+
+/** `requests per minute`, `tokens per 10s by apiKey.id`. */
+export function describeRule({ counts, rate, key }: LimitRule): string {
+  const by = key === undefined ? '' : ` by ${key}`
+  return `${counts} per ${intervalWords(rate.intervalMs)}${by}`
+}
+
+function intervalWords(intervalMs: number): string {
+  switch (intervalMs) {
+    case unitMs.Seconds:
+      return 'second'
+    case unitMs.Minutes:
+      return 'minute'
+    case unitMs.Hours:
+      return 'hour'
+    default:
+      return intervalMs % 1000 === 0 ? `${intervalMs / 1000}s` : `${intervalMs}ms`
+  }
+}
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports what the schema cannot say: bucket sizes, equal names, key expressions. */
+export function checkLocalRateLimit(config: LocalRateLimitConfig, report: Report) {
+  const names = new Map<string, number>()
+  config.forEach((entry, index) => {
+    checkSize(entry, (field, message) => report([index, field], message))
+    if (entry.key !== undefined) {
+      checkCel(entry.key, keyRoots, (message) => report([index, 'key'], message))
+    }
+    if (entry.name === undefined) return
+    const first = names.get(entry.name)
+    if (first !== undefined) report([index, 'name'], `limit ${first + 1} of this list has the same name`)
+    names.set(entry.name, first ?? index)
+  })
+}
+
+function checkSize(entry: Entry, report: (field: string, message: string) => void) {
+  if ('fillInterval' in entry) {
+    if (parseDuration(entry.fillInterval) === 0) report('fillInterval', 'must be longer than zero')
+    if (entry.maxTokens < entry.tokensPerFill) {
+      report('maxTokens', `must be at least tokensPerFill, which is ${entry.tokensPerFill}`)
+    }
+    return
+  }
+  if (!Number.isSafeInteger(limitRule(entry).rate.capacity)) {
+    report('burst', 'base and burst together are too large')
+  }
+}

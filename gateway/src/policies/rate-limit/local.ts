@@ -1,0 +1,199 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Reply } from '../../net/send.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Exchange, LimitClaim, LimitStanding, LimitTally } from '../../pipeline/exchange.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { type Bucket, giveBackTo, secondsToRefill, takeFrom } from './bucket.ts'
+import { rateLimitReply, setLimitHeaders } from './headers.ts'
+import { compileLimits, type Limit, type LimitOptions, wholeMs } from './limit.ts'
+import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
+
+/** The limits of one place as up to two steps of a route. */
+export type LocalRateLimit = {
+  /** Limits on requests. */
+  beforeBody: Policy | undefined
+  /** Limits on tokens, and limits whose key needs the body. */
+  afterBody: Policy | undefined
+}
+
+/** Limits of a place (specification, "Rate limit rules"). Counts belong to the place and survive a reload. */
+export function compileLocalRateLimit(
+  config: LocalRateLimitConfig,
+  context: CompileContext,
+  options: LimitOptions,
+): LocalRateLimit {
+  const limits = compileLimits(config.map(limitRule), context, options)
+  const early = limits.filter((limit) => limit.counts === 'requests' && !limit.needsBody)
+  const late = limits.filter((limit) => !early.includes(limit))
+  return {
+    beforeBody: early.length === 0 ? undefined : earlyPolicy(early, late, context.clock),
+    afterBody: late.length === 0 ? undefined : latePolicy(late, context.clock),
+  }
+}
+
+function earlyPolicy(limits: readonly Limit[], late: readonly Limit[], clock: Clock): Policy {
+  const foreseeable = late.filter((limit) => !limit.needsBody)
+  return {
+    name: 'request limits',
+    onRequest: (exchange) => admit(exchange, { limits, foreseeable, clock }),
+    onReply: showStanding,
+  }
+}
+
+function latePolicy(limits: readonly Limit[], clock: Clock): Policy {
+  const step = { limits, foreseeable: [], clock }
+  const limitsOnReads = limits.filter((limit) => limit.counts === 'requests')
+  const stepForReads = { ...step, limits: limitsOnReads }
+  return {
+    name: 'token limits',
+    onRequest: (exchange) => admit(exchange, spendsTokens(exchange) ? step : stepForReads),
+    onReply: showStanding,
+    onEnd: chargeTokens,
+  }
+}
+
+type Step = {
+  limits: readonly Limit[]
+  /** Limits of a later step that can be looked at now already. */
+  foreseeable: readonly Limit[]
+  clock: Clock
+}
+
+/** All limits are checked before anything is counted, so a refused request uses up nothing. */
+function admit(exchange: Exchange, step: Step): Reply | undefined {
+  const { limits, clock } = step
+  const nowMs = wholeMs(clock)
+  const buckets: Bucket[] = []
+  let exhausted = false
+  for (const limit of limits) {
+    const bucket = limit.bucketOf(exchange, nowMs)
+    buckets.push(bucket)
+    if (isExhausted(limit, bucket)) exhausted = true
+  }
+  const tally = tallyOf(exchange)
+  if (exhausted) return refuse(exchange, tally, { ...step, buckets, nowMs })
+  let requests = tally.requests
+  let tokens = tally.tokens
+  for (let index = 0; index < limits.length; index++) {
+    const limit = limits[index]
+    const bucket = buckets[index]
+    if (limit === undefined || bucket === undefined) continue
+    limit.meter.allowed()
+    if (limit.counts === 'requests') {
+      takeFrom(bucket, limit.rate, 1)
+      requests = closer(requests, limit, { bucket, nowMs })
+    } else {
+      tokens = closer(tokens, limit, { bucket, nowMs })
+    }
+  }
+  tally.requests = requests
+  tally.tokens = tokens
+  tally.claims.push(claimOn(limits, buckets, { clock, takenAtMs: nowMs }))
+  return undefined
+}
+
+/** One request more does not fit. For tokens: nothing is left, since their number is known only at the end. */
+function isExhausted({ rate }: Limit, bucket: Bucket): boolean {
+  return bucket.used >= rate.capacity
+}
+
+type Moment = { bucket: Bucket; nowMs: number }
+
+function closer(
+  standing: LimitStanding | undefined,
+  { rate }: Limit,
+  { bucket, nowMs }: Moment,
+): LimitStanding {
+  const remaining = rate.capacity - bucket.used
+  if (standing !== undefined && standing.remaining <= remaining) return standing
+  return { limit: rate.capacity, remaining, resetSeconds: secondsToRefill(bucket, rate, nowMs) }
+}
+
+type Refused = Step & { buckets: readonly Bucket[]; nowMs: number }
+
+/** The headers name the limit that refuses longest: who waits for its reset is admitted by all. */
+function refuse(exchange: Exchange, tally: LimitTally, step: Refused): Reply {
+  const { limits, buckets, nowMs } = step
+  let longest: LimitStanding = { limit: 0, remaining: 0, resetSeconds: 0 }
+  let label = ''
+  limits.forEach((limit, index) => {
+    const bucket = buckets[index]
+    if (bucket === undefined || !isExhausted(limit, bucket)) return
+    limit.meter.refused()
+    const standing = closer(undefined, limit, { bucket, nowMs })
+    if (standing.resetSeconds <= longest.resetSeconds) return
+    longest = standing
+    label = limit.label
+  })
+  for (const limit of spendsTokens(exchange) ? step.foreseeable : []) {
+    const bucket = limit.bucketOf(exchange, nowMs)
+    if (!isExhausted(limit, bucket)) continue
+    const standing = closer(undefined, limit, { bucket, nowMs })
+    if (standing.resetSeconds > longest.resetSeconds) longest = standing
+  }
+  for (const claim of tally.claims) claim.giveBack()
+  tally.claims.length = 0
+  tally.refused = longest
+  exchange.refusedBy = `rate-limit: ${label}`
+  return rateLimitReply(longest)
+}
+
+type ClaimOptions = { clock: Clock; takenAtMs: number }
+
+function claimOn(
+  limits: readonly Limit[],
+  buckets: readonly Bucket[],
+  { clock, takenAtMs }: ClaimOptions,
+): LimitClaim {
+  return {
+    giveBack() {
+      limits.forEach(({ counts }, index) => {
+        const bucket = buckets[index]
+        if (bucket !== undefined && counts === 'requests') giveBackTo(bucket, takenAtMs)
+      })
+    },
+    charge(amount) {
+      const nowMs = wholeMs(clock)
+      limits.forEach(({ counts, rate, current }, index) => {
+        const bucket = buckets[index]
+        if (bucket !== undefined && counts === 'tokens') takeFrom(current(bucket, nowMs), rate, amount)
+      })
+    },
+  }
+}
+
+/** Specification, rate limit rule 4: usage is counted once the answer has ended, however it ended. */
+function chargeTokens(exchange: Exchange) {
+  const { limits: tally, facts } = exchange
+  if (tally === undefined || facts.usage === undefined) return
+  // Reported by an upstream, hence not trusted to be a count.
+  const amount = Math.ceil(facts.usage.totalTokens)
+  if (!(amount > 0)) return
+  for (const claim of tally.claims) claim.charge(amount)
+  tally.claims.length = 0
+}
+
+function showStanding(exchange: Exchange, reply: Reply): Reply {
+  const { limits: tally } = exchange
+  if (tally === undefined || tally.shown) return reply
+  tally.shown = true
+  setLimitHeaders(reply.headers, tally)
+  return reply
+}
+
+function tallyOf(exchange: Exchange): LimitTally {
+  exchange.limits ??= {
+    requests: undefined,
+    tokens: undefined,
+    refused: undefined,
+    shown: false,
+    claims: [],
+  }
+  return exchange.limits
+}
+
+/** Token limits hold back what may cost tokens; lists of models and other reads do not. */
+function spendsTokens(exchange: Exchange): boolean {
+  const { method } = exchange.facts.request
+  return method !== 'GET' && method !== 'HEAD'
+}
