@@ -34,7 +34,8 @@ function tollgate(...args: string[]) {
     cwd: installed,
     encoding: 'utf8',
   })
-  return { stdout, stderr, status }
+  // npx may have remarks of its own about the settings of the machine.
+  return { stdout, stderr: stderr.replace(/^npm warn .*\n/gm, ''), status }
 }
 
 function writeConfig(name: string, config: object): string {
