@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { type AdminOptions, type ConfigStatus, createAdmin } from './admin/admin.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
 import { compileConfig } from './config/compile.ts'
+import { readConfigFile } from './config/config-file.ts'
 import { createLiveListeners } from './config/listeners.ts'
-import { type ConfigIssue, formatIssue, loadConfigText, readConfigFile } from './config/load.ts'
+import { type ConfigIssue, formatIssue, loadConfigText } from './config/load.ts'
 import { createCompileMemory } from './config/memory.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { share } from './config/structural-share.ts'
@@ -18,8 +19,6 @@ import type { CompileContext } from './pipeline/compile-context.ts'
 import type { LogSink } from './pipeline/log.ts'
 import { createMetrics } from './pipeline/metrics.ts'
 import { createPipeline } from './pipeline/run.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Why a configuration cannot run; `issues` are lines for a person. */
 export class ConfigRejected extends Error {
@@ -99,7 +98,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   )
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
-  let running = load(file, readConfigFile(file), env)
+  const text = readConfigFile(file)
+  let running = load(file, text, env)
   let stopping = false
   const fixed: HttpServer[] = []
 
@@ -184,6 +184,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   const watcher = watchFile(file, {
+    text,
     onChange: onFileChange,
     onError: (error) => {
       reportSynchronized(messageOf(error))
@@ -212,9 +213,15 @@ export async function startApp(options: AppOptions): Promise<App> {
 }
 
 function load(file: string, text: string, env: Environment): Config {
-  const result = loadConfigText({ text, file, env, schema: configSchema, checks: [checkConfig] })
-  if (result.kind === 'issues')
-    throw new ConfigRejected(result.issues.map((issue: ConfigIssue) => formatIssue(issue)))
+  const result = loadConfigText({
+    text,
+    file,
+    env,
+    schema: configSchema,
+    checks: [checkConfig],
+    formats: formatChecks,
+  })
+  if (result.kind === 'issues') throw new ConfigRejected(result.issues.map(formatIssue))
   return result.config
 }
 

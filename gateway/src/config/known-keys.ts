@@ -1,0 +1,191 @@
+import { formatPath, type Path } from '../schema/path.ts'
+
+/** A key of the reference product: `planned` ones come in a later version, the others are outside of what Tollgate does. */
+type Standing = 'planned' | 'unsupported'
+
+/** Policies that may stand at a gateway, a route, a backend, `llm`, `mcp` or `ui`. */
+const policies: Record<string, Standing> = {
+  a2a: 'unsupported',
+  ai: 'planned',
+  apiKey: 'planned',
+  authorization: 'planned',
+  backendAuth: 'planned',
+  backendTLS: 'planned',
+  backendTunnel: 'unsupported',
+  basicAuth: 'planned',
+  buffer: 'unsupported',
+  cors: 'planned',
+  csrf: 'planned',
+  delay: 'unsupported',
+  directResponse: 'planned',
+  extAuthz: 'unsupported',
+  extProc: 'unsupported',
+  guardrails: 'planned',
+  health: 'planned',
+  http: 'planned',
+  jwtAuth: 'planned',
+  localRateLimit: 'planned',
+  mcpAuthentication: 'planned',
+  mcpAuthorization: 'planned',
+  mcpGuardrails: 'unsupported',
+  oidc: 'planned',
+  rateLimit: 'planned',
+  remoteRateLimit: 'planned',
+  requestHeaderModifier: 'planned',
+  requestMirror: 'unsupported',
+  requestRedirect: 'planned',
+  responseHeaderModifier: 'planned',
+  retry: 'planned',
+  sessionAffinity: 'unsupported',
+  tcp: 'unsupported',
+  timeout: 'planned',
+  transformations: 'unsupported',
+  urlRewrite: 'planned',
+}
+
+/** By the path of the object that holds them, with `[]` for any item and `*` for any key. */
+const knownKeys: Record<string, Record<string, Standing>> = {
+  '': {
+    backends: 'planned',
+    binds: 'planned',
+    config: 'planned',
+    frontendPolicies: 'planned',
+    gateways: 'planned',
+    llm: 'planned',
+    mcp: 'planned',
+    policies: 'unsupported',
+    routeGroups: 'unsupported',
+    routes: 'planned',
+    services: 'unsupported',
+    tcpRoutes: 'planned',
+    ui: 'planned',
+    workloads: 'unsupported',
+  },
+  config: {
+    adminAddr: 'planned',
+    backend: 'unsupported',
+    connectionMinTerminationDeadline: 'unsupported',
+    connectionTerminationDeadline: 'planned',
+    customFunctions: 'unsupported',
+    database: 'planned',
+    dns: 'unsupported',
+    enableIpv6: 'unsupported',
+    hbone: 'unsupported',
+    logging: 'planned',
+    mcp: 'planned',
+    metrics: 'unsupported',
+    modelCatalog: 'planned',
+    readinessAddr: 'planned',
+    sensitiveHeaders: 'unsupported',
+    session: 'planned',
+    spiffe: 'unsupported',
+    standardAttributes: 'unsupported',
+    statsAddr: 'planned',
+    storage: 'planned',
+    tracing: 'planned',
+    workerThreads: 'unsupported',
+    xds: 'unsupported',
+  },
+  'gateways.*': { ...policies, listeners: 'planned', protocol: 'planned', tls: 'planned' },
+  'gateways.*.listeners[]': { ...policies, hostname: 'planned', protocol: 'planned', tls: 'planned' },
+  'routes[]': { namespace: 'unsupported', ruleName: 'unsupported' },
+  'routes[].policies': policies,
+  'routes[].backends[]': {
+    ai: 'planned',
+    aws: 'unsupported',
+    dynamic: 'unsupported',
+    internal: 'unsupported',
+    mcp: 'planned',
+    policies: 'planned',
+    routeGroup: 'unsupported',
+    service: 'unsupported',
+    weight: 'planned',
+  },
+  'tcpRoutes[].policies': policies,
+  'backends[]': { ai: 'planned', aws: 'unsupported', internal: 'unsupported', mcp: 'planned' },
+  'backends[].policies': policies,
+  llm: {
+    gateways: 'planned',
+    guardrails: 'planned',
+    policies: 'planned',
+    providers: 'planned',
+    tls: 'planned',
+    virtualModels: 'planned',
+  },
+  'llm.policies': policies,
+  'llm.models[]': {
+    auth: 'unsupported',
+    authorization: 'unsupported',
+    backendTunnel: 'unsupported',
+    defaults: 'planned',
+    finalTransformation: 'unsupported',
+    guardrails: 'planned',
+    health: 'unsupported',
+    id: 'planned',
+    matches: 'planned',
+    overrides: 'planned',
+    passthrough: 'unsupported',
+    promptCaching: 'unsupported',
+    requestHeaders: 'unsupported',
+    responseHeaders: 'unsupported',
+    tls: 'unsupported',
+    transformation: 'unsupported',
+    visibility: 'planned',
+  },
+  'llm.models[].params': {
+    awsRegion: 'planned',
+    azureApiVersion: 'planned',
+    azureProjectName: 'planned',
+    azureResourceName: 'planned',
+    azureResourceType: 'planned',
+    hostOverride: 'unsupported',
+    pathOverride: 'unsupported',
+    pathPrefix: 'unsupported',
+    tokenize: 'unsupported',
+    vertexProject: 'planned',
+    vertexRegion: 'planned',
+  },
+  'llm.policies.apiKey.keys[]': { budgets: 'unsupported', scopes: 'unsupported' },
+  'llm.policies.cors': { maxAge: 'planned' },
+  mcp: {
+    dnsRebindingProtection: 'unsupported',
+    failureMode: 'planned',
+    gateways: 'planned',
+    prefixMode: 'planned',
+    statefulMode: 'planned',
+  },
+  'mcp.policies': policies,
+  'mcp.targets[]': {
+    mcp: 'planned',
+    openapi: 'planned',
+    policies: 'planned',
+    sse: 'planned',
+    stdio: 'planned',
+  },
+  ui: { gateways: 'planned', policies: 'planned' },
+  'ui.policies': policies,
+  frontendPolicies: { accessLog: 'planned', http: 'planned', tracing: 'planned' },
+}
+
+const insteadOf: Record<string, string> = {
+  'llm.models[].params.hostOverride': 'use baseUrl',
+  'llm.models[].params.pathOverride': 'use baseUrl',
+  'llm.models[].params.pathPrefix': 'use baseUrl',
+  'config.connectionMinTerminationDeadline': 'use connectionTerminationDeadline',
+}
+
+/** What to say of a key that this version does not take but the reference product does; undefined for any other key. */
+export function knownElsewhere(path: Path): string | undefined {
+  const key = String(path.at(-1))
+  const place = placeOf(path.slice(0, -1))
+  const keys = knownKeys[place] ?? knownKeys[place.replace(/^gateways\.[^.[]+/, 'gateways.*')]
+  const standing = keys !== undefined && Object.hasOwn(keys, key) ? keys[key] : undefined
+  if (standing === undefined) return undefined
+  if (standing === 'planned') return `agentgateway's ${key} is not supported yet in this version`
+  const instead = insteadOf[`${place}.${key}`]
+  return `agentgateway's ${key} is not supported${instead === undefined ? '' : `: ${instead}`}`
+}
+
+function placeOf(path: Path): string {
+  return formatPath(path).replace(/\[\d+\]/g, '[]')
+}
