@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
@@ -16,13 +17,24 @@ const texts = files.filter((path) => /\.(ts|mjs|js|json|md|ya?ml|sh)$|(^|\/)\.?[
 
 describe('examples', () => {
   const examples = globSync('examples/*.yaml', { cwd: root }).sort()
+  const isValid = { stderr: '', stdout: 'Configuration is valid!\n', status: 0 }
 
   it.each(examples)('%s is valid for the real command', (example) => {
-    const needed = [...read(example).matchAll(/\$\{(\w+)\}/g)].map((match) => [match[1], `dummy-${match[1]}`])
-    const env = { PATH: process.env['PATH'], ...Object.fromEntries(needed) }
-    const args = ['gateway/src/main.ts', '--validate-only', '-f', example]
-    const run = spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' })
-    expect(run).toMatchObject({ stderr: '', stdout: 'Configuration is valid!\n', status: 0 })
+    expect(validate(example)).toMatchObject(isValid)
+  })
+
+  it('in the README are valid too', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-readme-'))
+    try {
+      const blocks = [...read('README.md').matchAll(/```yaml\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
+      expect(blocks).not.toHaveLength(0)
+      for (const block of blocks) {
+        writeFileSync(join(folder, 'example.yaml'), block)
+        expect(validate(join(folder, 'example.yaml'))).toMatchObject(isValid)
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it.each(examples)('%s names a schema that editors find', (example) => {
@@ -99,6 +111,15 @@ describe('texts', () => {
     expect(samples.map((sample, index) => forbidden[index]?.[1].test(sample))).toEqual([true, true, true])
   })
 })
+
+/** Runs the real command on a file, with a value for every variable that the file names. */
+function validate(file: string) {
+  const text = readFileSync(resolve(root, file), 'utf8')
+  const needed = [...text.matchAll(/\$\{(\w+)\}/g)].map((match) => [match[1], `dummy-${match[1]}`])
+  const env = { PATH: process.env['PATH'], ...Object.fromEntries(needed) }
+  const args = ['gateway/src/main.ts', '--validate-only', '-f', file]
+  return spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' })
+}
 
 function localLinks(markdown: string): string[] {
   return [...markdown.replace(/```[\s\S]*?```/g, '').matchAll(/\]\(([^)\s]+)\)/g)]

@@ -1,12 +1,12 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePorts } from '../support/free-port.ts'
+import { until, within } from '../support/wait.ts'
 
 // The published package as a stranger meets it: packed, installed into an empty folder without a network, and run by npx.
 
@@ -57,23 +57,6 @@ function oldNode(): string | undefined {
   })
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
-
-async function whenReady(url: string): Promise<void> {
-  for (;;) {
-    const reply = await fetch(url).catch(() => undefined)
-    if (reply?.ok) return
-    await sleep(50)
-  }
-}
-
 describe('the package', () => {
   it('brings its libraries inside, with their licences', () => {
     const folder = join(installed, 'node_modules/tollgate')
@@ -112,12 +95,7 @@ describe('the package', () => {
   })
 
   it('serves requests and ends on SIGTERM', async () => {
-    const [port, adminPort, statsPort, readyPort] = await Promise.all([
-      freePort(),
-      freePort(),
-      freePort(),
-      freePort(),
-    ])
+    const [port, adminPort, statsPort, readyPort] = await freePorts(4)
     const file = writeConfig('run.yaml', {
       config: {
         bindAddress: '127.0.0.1',
@@ -135,7 +113,8 @@ describe('the package', () => {
     const child = spawn(join(installed, 'node_modules/.bin/tollgate'), ['-f', file], { cwd: installed })
     const exit = once(child, 'exit')
     try {
-      await whenReady(`http://127.0.0.1:${readyPort}/healthz/ready`)
+      const ready = `http://127.0.0.1:${readyPort}/healthz/ready`
+      await until('ready', async () => (await fetch(ready).catch(() => undefined))?.ok)
       const reply = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -148,7 +127,7 @@ describe('the package', () => {
     } finally {
       child.kill('SIGTERM')
     }
-    expect(await exit).toEqual([0, null])
+    expect(await within('exit', exit)).toEqual([0, null])
   })
 })
 
