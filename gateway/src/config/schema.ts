@@ -1,0 +1,116 @@
+import { checkLlm } from '../backends/llm/check-config.ts'
+import { llmFields } from '../backends/llm/config.ts'
+import { parseHostPort } from '../lib/host-port.ts'
+import { checkLlmPolicies, llmPoliciesSchema } from '../policies/index.ts'
+import {
+  duration,
+  enumeration,
+  hostPort,
+  type Infer,
+  integer,
+  object,
+  optional,
+  string,
+} from '../schema/dsl.ts'
+import type { Report } from './load.ts'
+
+const maxBufferBytes = 1024 * 1024 * 1024
+
+const logging = object(
+  {
+    level: optional(
+      enumeration(['debug', 'info', 'warn', 'error'], {
+        doc: 'Least important lines that are written. The access log is `info`.',
+        default: 'info',
+      }),
+    ),
+  },
+  { doc: 'The log on standard output: JSON lines.' },
+)
+
+const processSettings = object(
+  {
+    adminAddr: optional(
+      hostPort({
+        doc: 'Admin address. It has no authentication and must stay on loopback.',
+        default: '127.0.0.1:15000',
+      }),
+    ),
+    statsAddr: optional(hostPort({ doc: 'Serves Prometheus metrics on `/metrics`.', default: '[::]:15020' })),
+    readinessAddr: optional(hostPort({ doc: 'Serves `/healthz/ready`.', default: '[::]:15021' })),
+    bindAddress: optional(
+      string({ doc: 'IP address that listeners bind to.', default: '::', example: '127.0.0.1' }),
+    ),
+    connectionTerminationDeadline: optional(
+      duration({ doc: 'How long requests in flight may take after a stop signal.', default: '25s' }),
+    ),
+    logging: optional(logging),
+  },
+  { doc: 'Settings of the process, read once at start.' },
+)
+
+const frontendPolicies = object(
+  {
+    http: optional(
+      object(
+        {
+          maxBufferSize: optional(
+            integer(
+              {
+                doc: 'Largest request body that is read, in bytes; larger ones are answered with 413.',
+                default: 33_554_432,
+              },
+              { min: 1, max: maxBufferBytes },
+            ),
+          ),
+        },
+        { doc: 'Limits of HTTP requests.' },
+      ),
+    ),
+  },
+  { doc: 'What holds for every listener.' },
+)
+
+/** The configuration file. */
+export const configSchema = object(
+  {
+    config: optional(processSettings),
+    frontendPolicies: optional(frontendPolicies),
+    llm: optional(
+      object(
+        { ...llmFields, policies: optional(llmPoliciesSchema) },
+        { doc: 'The LLM endpoint: models, keys, limits and rules.' },
+      ),
+    ),
+  },
+  { doc: 'Configuration of Tollgate.' },
+)
+
+export type Config = Infer<typeof configSchema>
+
+/** JSON Schema of the configuration file, for editors. */
+export function configJsonSchema(): object {
+  return { title: 'Tollgate configuration' }
+}
+
+/** Rules about the whole file that a schema cannot say. */
+export function checkConfig(config: Config, report: Report): void {
+  const under =
+    (...prefix: string[]) =>
+    (path: (string | number)[], message: string) =>
+      report([...prefix, ...path], message)
+  const { adminAddr } = config.config ?? {}
+  if (adminAddr !== undefined && !isLoopback(adminAddr)) {
+    report(
+      ['config', 'adminAddr'],
+      'the admin address has no authentication and must stay on loopback (127.0.0.1, localhost or [::1])',
+    )
+  }
+  if (config.llm) checkLlm(config.llm, under('llm'))
+  if (config.llm?.policies) checkLlmPolicies(config.llm.policies, under('llm', 'policies'))
+}
+
+function isLoopback(address: string): boolean {
+  const host = parseHostPort(address)?.host ?? ''
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}
