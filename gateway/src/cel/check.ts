@@ -102,13 +102,14 @@ function checkForm({ name, target, args, offset }: CallNode): NameIssue | undefi
     }
   }
   if (!fitting.some((form) => form.arity === args.length)) {
-    return { message: `${call} takes ${arities(fitting)} arguments, not ${args.length}`, offset }
+    return { message: `${call} takes ${arities(fitting)}, not ${args.length}`, offset }
   }
   return name === 'matches' ? checkPattern(args[0]) : undefined
 }
 
 function arities(forms: readonly FunctionForm[]): string {
-  return [...new Set(forms.map((form) => form.arity))].join(' or ')
+  const counts = [...new Set(forms.map((form) => form.arity))]
+  return `${counts.join(' or ')} ${counts.at(-1) === 1 ? 'argument' : 'arguments'}`
 }
 
 function checkPattern(pattern: Node | undefined): NameIssue | undefined {

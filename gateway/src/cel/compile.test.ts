@@ -1,0 +1,245 @@
+import { describe, expect, it } from 'vitest'
+import { type CelProgram, compileCel, evaluateBoolean } from './compile.ts'
+import { CelEvaluationError } from './failure.ts'
+
+const roots = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm', 'mcp'])
+
+const facts = {
+  request: {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    headers: { authorization: 'Bearer x', accept: ['a/b', 'c/d'] },
+  },
+  jwt: { sub: 'u1', roles: ['reader', 'admin'], level: 3, score: 1.5, nothing: null },
+  apiKey: { id: 'k1', group: 'platform' },
+  llmRequest: undefined,
+}
+
+function program(source: string): CelProgram {
+  const compiled = compileCel(source, roots)
+  if (compiled.kind === 'issue') throw new Error(compiled.message)
+  return compiled.program
+}
+
+function evaluate(source: string, variables: object = facts): unknown {
+  return program(source).evaluate(variables)
+}
+
+function issue(source: string) {
+  const compiled = compileCel(source, roots)
+  return compiled.kind === 'issue' ? compiled : undefined
+}
+
+describe('rules', () => {
+  it.each([
+    ['apiKey.group == "platform" && request.path.startsWith("/v1/")', true],
+    ['"admin" in jwt.roles', true],
+    ['jwt.roles.exists(role, role == "owner")', false],
+    ['jwt.roles.all(role, role.size() > 3) && jwt.level >= 3', true],
+    ['request.headers["accept"][1] == "c/d"', true],
+    ['has(llmRequest.model) && llmRequest.model == "large"', false],
+    ['request.path.matches("^/v1/(chat|messages)")', true],
+  ])('%s', (source, expected) => {
+    expect(evaluateBoolean(program(source), facts)).toBe(expected)
+    expect(program(source).engine).toBe('closures')
+  })
+
+  it('throw when they answer no boolean', () => {
+    expect(() => evaluateBoolean(program('jwt.sub'), facts)).toThrow('must be true or false, not string')
+  })
+
+  it('throw when a claim is missing', () => {
+    expect(() => evaluateBoolean(program('jwt.tenant == "a"'), facts)).toThrow('no such key: tenant')
+  })
+
+  it('name a variable that has no value', () => {
+    expect(() => evaluateBoolean(program('llmRequest.model == "a"'), facts)).toThrow(
+      'llmRequest has no value',
+    )
+  })
+
+  it('take a decisive side over one that fails', () => {
+    expect(evaluate('jwt.tenant == "a" || jwt.sub == "u1"')).toBe(true)
+    expect(evaluate('jwt.tenant == "a" && jwt.sub == "u2"')).toBe(false)
+    expect(() => evaluate('jwt.tenant == "a" && jwt.sub == "u1"')).toThrow(CelEvaluationError)
+  })
+})
+
+describe('compiling', () => {
+  it('lists the roots an expression names, without the variables of macros', () => {
+    expect(program('jwt.roles.exists(r, r == request.method) && source.port > 1').roots).toEqual(
+      new Set(['jwt', 'request', 'source']),
+    )
+  })
+
+  it('reports an unknown root with its place and the nearest known one', () => {
+    expect(issue('true &&\n  reqest.path == "/"')).toEqual({
+      kind: 'issue',
+      message: 'unknown variable "reqest"; did you mean "request"?',
+      line: 2,
+      column: 3,
+    })
+  })
+
+  it('lists the known roots where none is near', () => {
+    expect(issue('whatever')?.message).toContain('known here: request, source')
+  })
+
+  it.each(['constructor', '__proto__', 'toString'])('does not take %s for a root', (name) => {
+    expect(issue(`${name} == 1`)?.message).toContain('unknown variable')
+  })
+
+  it('reports a syntax error with its place', () => {
+    expect(issue('jwt.sub == "a" &&\n &&')).toMatchObject({ line: 1, column: 16 })
+    expect(issue('')?.message).toContain('syntax error')
+  })
+
+  it.each([
+    ['jwt.sub.startWith("a")', 'unknown function "startWith"; did you mean "startsWith"?'],
+    ['has(jwt)', 'has is used as has(a.b)'],
+    ['jwt.roles.exists("r", true)', 'exists is used as list.exists(x, test)'],
+    ['size(jwt.roles, 1)', 'size() takes 1 argument, not 2'],
+    ['contains(jwt.sub, "a")', 'contains is called as x.contains(…), not as contains()'],
+    ['jwt.sub.matches("(")', 'invalid regular expression "("'],
+  ])('refuses %s', (source, message) => {
+    expect(issue(source)?.message).toContain(message)
+  })
+
+  it('refuses expressions that are too long or nested too deeply', () => {
+    expect(issue(`"${'a'.repeat(17_000)}"`)?.message).toContain('longer than')
+    expect(issue(`${'jwt.level + '.repeat(500)}1`)?.message).toContain('nested more than')
+    expect(issue(`${'['.repeat(3000)}${']'.repeat(3000)}`)?.message).toContain('nested more than')
+    expect(issue(`${'('.repeat(7000)}1${')'.repeat(7000)}`)).toBeDefined()
+  })
+})
+
+describe('values', () => {
+  it.each([
+    ['jwt.level / 2', 1],
+    ['jwt.level * 2 - 7 % 4', 3],
+    ['jwt.score + 0.25', 1.75],
+    ['jwt.level == 3.0', true],
+    ['9007199254740993 - 1', 9007199254740992n],
+    ['{"level": jwt.level, "list": [1.0, null]}', { level: 3, list: [1, null] }],
+    ['jwt.roles.map(role, role + "!")', ['reader!', 'admin!']],
+    ['jwt.roles.filter(role, role.contains("a"))', ['reader', 'admin']],
+    ['jwt.roles.filter(role, role.startsWith("a"))', ['admin']],
+    ['jwt.roles.map(role, role != "admin", size(role))', [6]],
+    ['size("😀é")', 2],
+    ['timestamp(3) < timestamp("1970-01-01T00:00:04Z")', true],
+    ['timestamp(90)', '1970-01-01T00:01:30Z'],
+    ['duration("90s")', '90s'],
+    ['type(jwt.level)', 'int'],
+  ])('%s', (source, expected) => {
+    expect(evaluate(source)).toEqual(expected)
+  })
+
+  it.each([
+    '9223372036854775807 + 1',
+    '-9223372036854775807 - 2',
+    '1 / 0',
+    '1 % 0',
+    '1 + 1.0',
+    'int("")',
+    'int("0x10")',
+  ])('%s has no value', (source) => {
+    expect(() => evaluate(source)).toThrow(CelEvaluationError)
+    expect(() => evaluate(`type(${source}) == int`)).toThrow(CelEvaluationError)
+  })
+
+  it('see a key whose value is null, and no key whose value is undefined', () => {
+    for (const test of ['has(jwt.nothing)', '"nothing" in jwt', 'jwt.nothing == null']) {
+      expect(evaluate(test)).toBe(true)
+      expect(evaluate(`${test} && type(1) == int`)).toBe(true)
+    }
+    expect(evaluate('has(jwt.a) || "a" in jwt || size(jwt) != 0', { jwt: { a: undefined } })).toBe(false)
+    expect(
+      evaluate('(has(jwt.a) || "a" in jwt || size(jwt) != 0) && type(1) == int', { jwt: { a: undefined } }),
+    ).toBe(false)
+  })
+
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+    'see own properties only: %s',
+    (name) => {
+      for (const engine of ['', ' && type(1) == int']) {
+        expect(() => evaluate(`jwt.${name} != 1${engine}`)).toThrow(CelEvaluationError)
+        expect(() => evaluate(`jwt["${name}"] != 1${engine}`)).toThrow(CelEvaluationError)
+        expect(evaluate(`!has(jwt.${name}) && !("${name}" in jwt)${engine}`)).toBe(true)
+        const own: unknown = JSON.parse(`{"${name}": "mine"}`)
+        expect(evaluate(`jwt.${name} == "mine" && "${name}" in jwt${engine}`, { jwt: own })).toBe(true)
+      }
+      expect(() => evaluate('jwt.roles.length == 2')).toThrow(CelEvaluationError)
+      expect(() => evaluate('jwt.sub.length == 2')).toThrow(CelEvaluationError)
+    },
+  )
+
+  it('may be objects without a prototype, dates and bytes', () => {
+    const headers = Object.assign(Object.create(null), { a: 'x' })
+    const variables = {
+      request: { headers, startTime: new Date(5000), body: new TextEncoder().encode('hi') },
+    }
+    expect(evaluate('request.headers.a == "x" && size(request.headers) == 1', variables)).toBe(true)
+    expect(evaluate('request.headers == {"a": "x"} && type(1) == int', variables)).toBe(true)
+    expect(evaluate('request.startTime > timestamp(4) && request.startTime == timestamp(5)', variables)).toBe(
+      true,
+    )
+    expect(evaluate('request.startTime', variables)).toBe('1970-01-01T00:00:05Z')
+    expect(evaluate('string(request.body) == "hi"', variables)).toBe(true)
+  })
+
+  it('are read only where the expression reaches', () => {
+    const untouched = new Proxy({}, { ownKeys: () => expect.unreachable(), get: () => expect.unreachable() })
+    const variables = { llmRequest: { model: 'm', messages: untouched }, jwt: untouched }
+    expect(evaluate('llmRequest.model == "m"', variables)).toBe(true)
+    expect(evaluate('llmRequest.model == "m" && type(llmRequest.model) == string', variables)).toBe(true)
+  })
+})
+
+describe('hostile values', () => {
+  it('end in an error when they are nested too deeply', () => {
+    const nest = () => JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`)
+    const variables = { jwt: { a: nest(), b: nest() } }
+    const outcome = (source: string) => {
+      try {
+        return evaluate(source, variables)
+      } catch (error) {
+        return error
+      }
+    }
+    for (const source of [
+      'jwt.a == jwt.b',
+      'jwt.a in [jwt.b]',
+      'jwt.a == jwt.b && type(1) == int',
+      '[jwt.a, jwt.b]',
+    ]) {
+      expect([true, Array, CelEvaluationError]).toSatisfy((allowed: unknown[]) => {
+        const value = outcome(source)
+        return allowed.some(
+          (entry) => entry === value || (typeof entry === 'function' && value instanceof entry),
+        )
+      })
+    }
+  })
+
+  it('cannot keep a nested loop busy', () => {
+    const list = Array.from({ length: 20_000 }, (_, index) => index)
+    for (const engine of ['', ' && type(1) == int']) {
+      const source = `jwt.list.all(x, jwt.list.all(y, x + y >= 0))${engine}`
+      expect(() => evaluate(source, { jwt: { list } })).toThrow('too many steps')
+    }
+  })
+
+  it('do not spend the steps of the next evaluation', () => {
+    const list = Array.from({ length: 150_000 }, () => 1)
+    const compiled = program('jwt.list.all(x, x == 1)')
+    for (let round = 0; round < 3; round += 1) expect(compiled.evaluate({ jwt: { list } })).toBe(true)
+  })
+
+  it('cannot slow a pattern down', () => {
+    const startedAt = performance.now()
+    const text = `${'a'.repeat(20_000)}!`
+    expect(evaluate('jwt.text.matches("^(a+)+$")', { jwt: { text } })).toBe(false)
+    expect(evaluate('jwt.text.matches(jwt.pattern)', { jwt: { text, pattern: '^(a|a?)+$' } })).toBe(false)
+    expect(performance.now() - startedAt).toBeLessThan(2000)
+  })
+})

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { compilePattern, createPatternCache } from './pattern.ts'
+
+function pattern(source: string) {
+  const compiled = compilePattern(source)
+  if (!compiled.ok) throw new Error(compiled.message)
+  return compiled
+}
+
+describe('a pattern', () => {
+  it('matches anywhere in the text unless it is anchored', () => {
+    expect(pattern('b+').test('abbc')).toBe(true)
+    expect(pattern('^b+$').test('abbc')).toBe(false)
+    expect(pattern('(?i)SECRET').test('a secret')).toBe(true)
+  })
+
+  it('answers the same when it is asked again', () => {
+    const compiled = pattern('a')
+    expect([compiled.test('a'), compiled.test('a'), compiled.test('b'), compiled.test('a')]).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ])
+  })
+
+  it('replaces every match with literal text', () => {
+    expect(pattern('\\d+').replaceAll('call 12 or 345', '<$1&\\>')).toBe('call <$1&\\> or <$1&\\>')
+  })
+
+  it.each(['(', 'a{2,1}', '[z-a]', '(?=a)', '\\1', '*'])('refuses %s', (source) => {
+    expect(compilePattern(source)).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('invalid regular expression'),
+    })
+  })
+
+  it('refuses patterns that would grow without bounds', () => {
+    expect(compilePattern('a'.repeat(5000)).ok).toBe(false)
+    expect(compilePattern('((a{100}){100}){100}').ok).toBe(false)
+  })
+
+  it('takes time linear to the text', () => {
+    const startedAt = performance.now()
+    for (const source of ['^(a+)+$', '(a|a?)+b', '(?i)^(([a-z])+.)+[A-Z]([a-z])+$', '(x+x+)+y']) {
+      pattern(source).test(`${'a'.repeat(20_000)}!`)
+    }
+    expect(performance.now() - startedAt).toBeLessThan(3000)
+  })
+})
+
+describe('the cache of patterns', () => {
+  it('answers the compiled pattern, or undefined for an invalid one', () => {
+    const cached = createPatternCache(2)
+    expect(cached('a')?.test('cab')).toBe(true)
+    expect(cached('(')).toBeUndefined()
+    expect(cached('(')).toBeUndefined()
+    expect(cached('a')).toBe(cached('a'))
+  })
+
+  it('keeps no more than its limit', () => {
+    const cached = createPatternCache(2)
+    const first = cached('a')
+    cached('b')
+    cached('c')
+    expect(cached('a')).not.toBe(first)
+  })
+})
