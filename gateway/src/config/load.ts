@@ -19,8 +19,8 @@ export type ConfigIssue = {
   suggestion?: string
 }
 
-/** Reports a mistake at a path; it stands at the key instead of the value when `part` says so. */
-export type Report = (path: Path, message: string, part?: 'key' | 'value') => void
+/** Reports a mistake at the value of a path; `at` names its key instead, or a number of characters into its text. */
+export type Report = (path: Path, message: string, at?: 'key' | number) => void
 
 /** A rule about the whole configuration that a schema cannot say: unique names, references that lead somewhere. */
 export type ConfigCheck<T> = (config: T, report: Report) => void
@@ -162,8 +162,9 @@ function checkMistakes<T>(
     checked.kind === 'valid' ? checked : check(source.schema, withoutUnknownKeys(value, checked.mistakes))
   if (valid.kind !== 'valid') return []
   const found: Found[] = []
-  const report: Report = (path, message, part = 'value') => {
-    found.push({ offset: locate(tree, path, part), path, message })
+  const report: Report = (path, message, at) => {
+    const offset = at === 'key' ? locate(tree, path, 'key') : offsetInside(tree, path, at)
+    found.push({ offset, path, message })
   }
   for (const run of source.checks) run(valid.value, report)
   return found

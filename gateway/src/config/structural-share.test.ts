@@ -1,0 +1,101 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { share } from './structural-share.ts'
+
+const anyJson = fc.jsonValue({ maxDepth: 5 })
+const names = fc.constantFrom('a', 'b', 'c', 'd', 'e')
+const entry = fc.record({ name: names, value: anyJson }, { noNullPrototype: true })
+
+it('gives back what is equal to the next value and leaves both arguments alone', () => {
+  fc.assert(
+    fc.property(anyJson, anyJson, (previous, next) => {
+      const before = structuredClone({ previous, next })
+      expect(share(previous, next)).toStrictEqual(next)
+      expect({ previous, next }).toStrictEqual(before)
+    }),
+  )
+})
+
+it('gives back the previous object when nothing changed', () => {
+  fc.assert(
+    fc.property(anyJson, (value) => {
+      expect(share(value, structuredClone(value))).toBe(value)
+    }),
+  )
+})
+
+it('keeps the identity of every equal named item, wherever it moved', () => {
+  const unique = fc.uniqueArray(entry, { selector: (item) => item.name })
+  fc.assert(
+    fc.property(unique, unique, (previous, changed) => {
+      const kept = previous.filter((_, index) => index % 2 === 0)
+      const keptNames = new Set(kept.map((item) => item.name))
+      const next = [
+        ...changed.filter((item) => !keptNames.has(item.name)),
+        ...structuredClone(kept).reverse(),
+      ]
+      const result = share(previous, next)
+      expect(result).toStrictEqual(next)
+      for (const item of kept) expect(result).toContain(item)
+    }),
+  )
+})
+
+it('keeps unchanged parts of a changed object', () => {
+  const previous = { llm: { models: [{ name: 'a', params: { x: 1 } }], port: 1 }, config: { y: [1] } }
+  const next = { llm: { models: [{ name: 'a', params: { x: 1 } }], port: 2 }, config: { y: [1] } }
+  const result = share(previous, next)
+  expect(result).toEqual(next)
+  expect(result).not.toBe(previous)
+  expect(result.llm).not.toBe(previous.llm)
+  expect(result.llm.models).toBe(previous.llm.models)
+  expect(result.config).toBe(previous.config)
+})
+
+it('continues a named item although its place and content changed', () => {
+  const previous = [
+    { name: 'a', deep: { x: 1 }, n: 1 },
+    { name: 'b', deep: { x: 1 }, n: 1 },
+  ]
+  const result = share(previous, [{ name: 'b', deep: { x: 1 }, n: 2 }])
+  expect(result[0]?.deep).toBe(previous[1]?.deep)
+})
+
+it('finds items without a name by content, then by place', () => {
+  const previous = [{ requests: 1 }, { requests: 2, extra: { y: 1 } }]
+  const result = share(previous, [{ requests: 3 }, { requests: 1 }])
+  expect(result[1]).toBe(previous[0])
+  const edited = share(previous, [{ requests: 1 }, { requests: 5, extra: { y: 1 } }])
+  expect(edited[0]).toBe(previous[0])
+  expect(edited[1]).toHaveProperty('extra', previous[1]?.extra)
+  expect(Object(edited[1]).extra).toBe(previous[1]?.extra)
+})
+
+it('treats a removed key as a change', () => {
+  const previous = { a: 1, b: 2 }
+  expect(share<object>(previous, { a: 1 })).toEqual({ a: 1 })
+})
+
+it('is not confused by keys of the prototype', () => {
+  const next = JSON.parse('{"__proto__": {"x": 1}, "constructor": 1, "toString": [1]}')
+  const result = share({}, next)
+  expect(Object.keys(result)).toEqual(['__proto__', 'constructor', 'toString'])
+  expect(Reflect.getPrototypeOf(result)).toBe(Object.prototype)
+})
+
+it.each([
+  ['with names', (index: number) => ({ name: `k${index}`, metadata: { user: `u${index}` } })],
+  [
+    'without names',
+    (index: number) => ({ keyHash: `sha256:${index % 50_000}`, metadata: { user: `u${index}` } }),
+  ],
+])('takes time in proportion to the length of lists %s', (_kind, make) => {
+  const previous = Array.from({ length: 100_000 }, (_, index) => make(index))
+  const next = structuredClone(previous).slice(1)
+  const start = performance.now()
+  const result = share(previous, next)
+  // A search per item would take minutes.
+  expect(performance.now() - start).toBeLessThan(5_000)
+  expect(result[0]).toBe(previous[1])
+  expect(result.at(-1)).toBe(previous.at(-1))
+})

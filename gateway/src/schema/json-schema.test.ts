@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest'
+import {
+  anyOfShapes,
+  boolean,
+  cel,
+  duration,
+  enumeration,
+  exactlyOne,
+  integer,
+  jsonObject,
+  list,
+  map,
+  number,
+  object,
+  optional,
+  port,
+  type Schema,
+  secret,
+  string,
+} from './dsl.ts'
+import { jsonSchemaOf } from './json-schema.ts'
+
+const doc = { doc: 'd' }
+const reference = { type: 'string', pattern: '^\\$' }
+
+function field(schema: Schema): unknown {
+  const json = jsonSchemaOf(object({ field: schema }, { doc: '' }), { title: 't' })
+  return 'properties' in json ? Object(json.properties).field : undefined
+}
+
+it('is a titled draft 7 schema that knows required and unknown keys', () => {
+  expect(
+    jsonSchemaOf(object({ a: string(doc), b: optional(string(doc)) }, { doc: 'All of it.' }), { title: 'T' }),
+  ).toEqual({
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'T',
+    description: 'All of it.',
+    type: 'object',
+    properties: { a: { type: 'string', description: 'd' }, b: { type: 'string', description: 'd' } },
+    required: ['a'],
+    additionalProperties: false,
+  })
+})
+
+it('carries descriptions, examples, defaults, secrets and formats', () => {
+  expect(field(duration({ doc: 'How long.', example: '10s', default: '5s' }))).toEqual({
+    type: 'string',
+    description: 'How long.',
+    examples: ['10s'],
+    default: '5s',
+    'x-format': 'duration',
+  })
+  expect(field(secret(doc))).toMatchObject({ writeOnly: true })
+  expect(field(cel(doc, ['jwt']))).toMatchObject({ 'x-format': 'cel', 'x-roots': ['jwt'] })
+})
+
+it('lets numbers, booleans and fixed words come from the environment', () => {
+  expect(field(port(doc))).toMatchObject({
+    anyOf: [{ type: 'integer', minimum: 0, maximum: 65_535 }, reference],
+  })
+  expect(field(integer(doc))).toMatchObject({ anyOf: [{ type: 'integer' }, reference] })
+  expect(field(number(doc))).toEqual({ description: 'd', anyOf: [{ type: 'number' }, reference] })
+  expect(field(boolean(doc))).toMatchObject({ anyOf: [{ type: 'boolean' }, reference] })
+  expect(field(enumeration(['a', 'b'], doc))).toMatchObject({ anyOf: [{ enum: ['a', 'b'] }, reference] })
+})
+
+it('says that exactly one of some keys is there', () => {
+  expect(field(exactlyOne({ a: string(doc), b: string(doc) }, { c: string(doc) }, doc))).toMatchObject({
+    required: ['c'],
+    oneOf: [{ required: ['a'] }, { required: ['b'] }],
+    additionalProperties: false,
+  })
+})
+
+it('describes lists, maps, free objects and choices of shapes', () => {
+  expect(field(list(string(doc), doc, { min: 1 }))).toMatchObject({
+    type: 'array',
+    minItems: 1,
+    items: { type: 'string' },
+  })
+  expect(field(map(string(doc), doc))).toMatchObject({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+  })
+  expect(field(jsonObject(doc))).toMatchObject({ type: 'object' })
+  expect(field(anyOfShapes([string(doc), object({}, doc)], doc))).toMatchObject({
+    anyOf: [{ type: 'string' }, { type: 'object' }],
+  })
+})
