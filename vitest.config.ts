@@ -23,8 +23,10 @@ export default defineConfig({
           include: ['gateway/test/{e2e,golden,soak}/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
-          // Each file starts processes of its own: more at once than processors only makes waits longer.
+          // Each file starts processes of its own: more at once than processors only makes waits longer. And the unit tests
+          // go first, so that their load does not stretch waits either.
           maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
     ],
