@@ -13,6 +13,7 @@ import {
 } from './arithmetic.ts'
 import { Failure } from './failure.ts'
 import { type Budget, compileLoop, type Local } from './macros.ts'
+import { textMethods } from './text.ts'
 import type { Node } from './tree.ts'
 import {
   compare,
@@ -169,6 +170,8 @@ function compileMacro(node: Extract<Node, { kind: 'macro' }>, scope: Scope): Eva
 type CallNode = Extract<Node, { kind: 'call' }>
 
 function compileCall(node: CallNode, scope: Scope): Evaluate | undefined {
+  const textMethod = compileTextMethod(node, scope)
+  if (textMethod !== undefined) return textMethod
   const operands = node.target === undefined ? node.args : [node.target, ...node.args]
   const [first, second, third] = operands
   const compiled = compileAll(operands, scope)
@@ -186,6 +189,19 @@ function compileCall(node: CallNode, scope: Scope): Evaluate | undefined {
       : compileStringMethod(node.name, { text: a, part: b, partNode: second }, scope)
   }
   return compileBinary(node.name, [a, b], { second, scope })
+}
+
+function compileTextMethod({ name, target, args }: CallNode, scope: Scope): Evaluate | undefined {
+  const method = textMethods.find((entry) => entry.name === name && entry.args.length === args.length)
+  if (method === undefined || target === undefined) return undefined
+  const subject = compileClosures(target, scope)
+  const compiled = compileAll(args, scope)
+  if (subject === undefined || compiled === undefined) return undefined
+  return (variables) =>
+    method.apply(
+      subject(variables),
+      compiled.map((evaluate) => evaluate(variables)),
+    )
 }
 
 function compileUnary(name: string, operand: Evaluate): Evaluate | undefined {

@@ -130,6 +130,14 @@ describe('values', () => {
     ['timestamp(90)', '1970-01-01T00:01:30Z'],
     ['duration("90s")', '90s'],
     ['type(jwt.level)', 'int'],
+    ['" A😀b ".trim().lowerAscii().substring(1)', '😀b'],
+    ['"a b c".split(" ", 2)', ['a', 'b c']],
+    ['"a b c".split(" ", 0)', []],
+    ['"aXbXc".replace("X", "$&", 1)', 'a$&bXc'],
+    ['"aXbXc".replace("X", "", -1)', 'abc'],
+    ['jwt.roles.join(",").upperAscii()', 'READER,ADMIN'],
+    ['request.path.stripPrefix("/v1").stripSuffix("/completions")', '/chat'],
+    ['request.path.stripPrefix("/v1") + string(type(1) == int)', '/chat/completionstrue'],
   ])('%s', (source, expected) => {
     expect(evaluate(source)).toEqual(expected)
   })
@@ -197,28 +205,17 @@ describe('values', () => {
 
 describe('hostile values', () => {
   it('end in an error when they are nested too deeply', () => {
-    const nest = () => JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`)
+    const nest = (): unknown => JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
     const variables = { jwt: { a: nest(), b: nest() } }
-    const outcome = (source: string) => {
-      try {
-        return evaluate(source, variables)
-      } catch (error) {
-        return error
-      }
-    }
     for (const source of [
       'jwt.a == jwt.b',
       'jwt.a in [jwt.b]',
+      '[jwt.a, 1]',
       'jwt.a == jwt.b && type(1) == int',
-      '[jwt.a, jwt.b]',
     ]) {
-      expect([true, Array, CelEvaluationError]).toSatisfy((allowed: unknown[]) => {
-        const value = outcome(source)
-        return allowed.some(
-          (entry) => entry === value || (typeof entry === 'function' && value instanceof entry),
-        )
-      })
+      expect(() => evaluate(source, variables)).toThrow(CelEvaluationError)
     }
+    expect(evaluate('size(jwt.a)', variables)).toBe(1)
   })
 
   it('cannot keep a nested loop busy', () => {

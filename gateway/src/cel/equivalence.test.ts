@@ -201,6 +201,19 @@ const typedExpressions = fc.letrec<Typed>((tie) => {
       infix(['+'], tie('text')),
       call('string', fc.oneof(tie('int'), tie('double'), tie('bool'))),
       choice(tie('text')),
+      fc
+        .tuple(
+          tie('text'),
+          fc.constantFrom(
+            'lowerAscii()',
+            'trim()',
+            'substring(1)',
+            'stripPrefix("a")',
+            'replace("a", "$&b", 1)',
+          ),
+        )
+        .map(([text, method]) => `${text}.${method}`),
+      tie('texts').map((list) => `${list}.join("-")`),
     ),
     bool: fc.oneof(
       small,
@@ -234,6 +247,7 @@ const typedExpressions = fc.letrec<Typed>((tie) => {
       fc.constantFrom('ss', '["a", "ab"]', 'o.map(key, key)', '[s, TEXT]'),
       overTexts(['map'], tie('text')),
       overTexts(['filter'], tie('bool')),
+      tie('text').map((text) => `${text}.split("b")`),
     ),
   }
 })

@@ -6,11 +6,13 @@ import {
   celFunc,
   celList,
   celMap,
+  celMethod,
   isCelError,
   isCelList,
   isCelMap,
   isCelType,
   isCelUint,
+  listType,
   mapType,
   parse,
   plan,
@@ -18,8 +20,9 @@ import {
 import { strings } from '@bufbuild/cel/ext'
 import { createPatternCache } from '../lib/pattern.ts'
 import { parseDouble, parseInt64 } from './arithmetic.ts'
-import { CelEvaluationError } from './failure.ts'
+import { CelEvaluationError, Failure } from './failure.ts'
 import type { Budget } from './macros.ts'
+import { type TextMethod, textMethods } from './text.ts'
 import type { LibraryTree } from './tree.ts'
 import { hasProperties, intOf, maxInt, minInt, type Variables } from './values.ts'
 
@@ -60,7 +63,7 @@ export function compileWithLibrary(
 function createEnvironment() {
   const patterns = createPatternCache(64)
   return celEnv({
-    funcs: [...strings, ...corrections()],
+    funcs: [...strings, ...corrections(), ...textMethods.map(libraryMethod)],
     re2: { compile: (source) => required(patterns(source)) },
   })
 }
@@ -85,6 +88,17 @@ function corrections() {
       celFunc('@in', [key, anyMap], BOOL, (name, map) => map.get(name) !== undefined),
     ),
   ]
+}
+
+function libraryMethod({ name, target, args, apply }: TextMethod) {
+  const { DYN, INT, STRING } = CelScalar
+  const on = target === 'list' ? listType(DYN) : STRING
+  const types = args.map((type) => (type === 'int' ? INT : STRING))
+  return celMethod(name, on, types, DYN, function (...values) {
+    const result = apply(isCelList(this) ? Array.from(this) : this, values)
+    if (typeof result === 'string' || Array.isArray(result)) return result
+    throw new Error(result instanceof Failure ? result.message : `${name} failed`)
+  })
 }
 
 const readTimestamp = plan(celEnv(), parse('timestamp(text)'))

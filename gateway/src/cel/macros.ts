@@ -18,61 +18,66 @@ type Loop = {
 
 /** Compiles `all`, `exists`, `exists_one`, `filter` or `map`. */
 export function compileLoop(macro: Macro, loop: Loop): Evaluate {
-  const round = compileRound(macro, loop)
   const { range, local, budget } = loop
+  const run = compileRun(macro, loop)
+  const enter = (item: unknown) => {
+    budget.left -= 1
+    if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
+    local.value = load(item)
+  }
   return (variables) => {
     const items = itemsOf(range(variables), macro)
     if (items instanceof Failure) return items
-    // A loop inside its own range or test would be another Local; still, an outer round must survive an inner one.
-    const outer = local.value
     try {
-      return round(items, variables, (item) => {
-        budget.left -= 1
-        if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
-        local.value = load(item)
-      })
+      return run(items, variables, enter)
     } finally {
-      local.value = outer
+      // Nothing of a request may stay behind in what was compiled once.
+      local.value = undefined
     }
   }
 }
 
-type Round = (items: readonly unknown[], variables: Variables, enter: (item: unknown) => void) => unknown
+type Run = (items: readonly unknown[], variables: Variables, enter: (item: unknown) => void) => unknown
 
-function compileRound(macro: Macro, { test, step, local }: Loop): Round {
-  const accepts = test ?? (() => true)
+function compileRun(macro: Macro, { test = always, step, local }: Loop): Run {
   const collect = step ?? (() => local.value)
   switch (macro) {
     case 'all':
+    case 'exists': {
+      const decisive = macro === 'exists'
       return (items, variables, enter) =>
-        decide(items, false, (item) => {
+        decide(items, decisive, (item) => {
           enter(item)
-          return accepts(variables)
+          return test(variables)
         })
-    case 'exists':
-      return (items, variables, enter) =>
-        decide(items, true, (item) => {
-          enter(item)
-          return accepts(variables)
-        })
+    }
     case 'exists_one':
       return (items, variables, enter) => {
-        const found = collectItems(items, (item) => {
-          enter(item)
-          return { accepted: accepts(variables), value: true }
-        })
+        const found = collectItems(
+          items,
+          (item) => {
+            enter(item)
+            return test(variables)
+          },
+          always,
+        )
         return Array.isArray(found) ? found.length === 1 : found
       }
     case 'filter':
     case 'map':
       return (items, variables, enter) =>
-        collectItems(items, (item) => {
-          enter(item)
-          const accepted = accepts(variables)
-          return { accepted, value: accepted === true ? collect(variables) : undefined }
-        })
+        collectItems(
+          items,
+          (item) => {
+            enter(item)
+            return test(variables)
+          },
+          () => collect(variables),
+        )
   }
 }
+
+const always = () => true
 
 /** One item whose test answers `decisive` decides; otherwise a test that failed is the answer. */
 function decide(items: readonly unknown[], decisive: boolean, test: (item: unknown) => unknown): unknown {
@@ -87,13 +92,15 @@ function decide(items: readonly unknown[], decisive: boolean, test: (item: unkno
 
 function collectItems(
   items: readonly unknown[],
-  visit: (item: unknown) => { accepted: unknown; value: unknown },
+  test: (item: unknown) => unknown,
+  collect: () => unknown,
 ): unknown[] | Failure {
   const collected: unknown[] = []
   for (const item of items) {
-    const { accepted, value } = visit(item)
+    const accepted = test(item)
     if (typeof accepted !== 'boolean') return noOverload('a test', accepted)
     if (!accepted) continue
+    const value = collect()
     if (value instanceof Failure) return value
     collected.push(value)
   }
