@@ -158,8 +158,8 @@ function close(text: string, members: Span[], span: Span, end: number): void {
   members.push(span)
 }
 
-/** Index of the quote that closes the string opened at `start`; the text's length when none does. */
-function endOfString(text: string, start: number): number {
+/** Index of the quote that closes the JSON string opened by the quote at `start`; the text's length when none does. */
+export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (end !== -1) {
     if (text.charCodeAt(end - 1) !== backslash) return end

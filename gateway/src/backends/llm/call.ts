@@ -1,0 +1,60 @@
+import type { JsonText } from '../../lib/json-text.ts'
+import type { Exchange, Usage } from '../../pipeline/exchange.ts'
+import type { Endpoint } from './endpoints.ts'
+import type { Candidate } from './models.ts'
+
+const brand: unique symbol = Symbol('llm call')
+
+/** What is known of one LLM call between reading the request and the last byte of the answer. */
+export type Call = {
+  readonly [brand]: true
+  readonly endpoint: Endpoint | 'passthrough'
+  /** The body as authorised, without content coding. */
+  readonly bytes: Buffer
+  /** Undefined only for a passthrough that is no JSON object. */
+  readonly json: JsonText | undefined
+  readonly candidates: readonly Candidate[]
+  /** The client said `include_usage: false`: it does not get the usage chunk that is asked for all the same. */
+  readonly hideUsage: boolean
+  /** Whether a provider has been asked, so that it may have worked even if no answer was waited for. */
+  asked: boolean
+  /** Whether a provider answered with success. */
+  answered: boolean
+  /** Bytes of generated text seen so far. */
+  generatedBytes: number
+  /** What has been reported so far; `final` once it counts the whole answer. */
+  usage: Usage | undefined
+  usageFinal: boolean
+  served: Candidate | undefined
+  /** `Clock.monotonic()` at the first byte of an answer's content. */
+  firstByteAt: number | undefined
+}
+
+export type CallRequest = Pick<Call, 'endpoint' | 'bytes' | 'json' | 'candidates' | 'hideUsage'>
+
+export function createCall({ endpoint, bytes, json, candidates, hideUsage }: CallRequest): Call {
+  return {
+    [brand]: true,
+    endpoint,
+    bytes,
+    json,
+    candidates,
+    hideUsage,
+    asked: false,
+    answered: false,
+    generatedBytes: 0,
+    usage: undefined,
+    usageFinal: false,
+    served: undefined,
+    firstByteAt: undefined,
+  }
+}
+
+/** The call of an exchange whose request has been read, else undefined. */
+export function callOf({ backendState }: Exchange): Call | undefined {
+  return isCall(backendState) ? backendState : undefined
+}
+
+function isCall(value: unknown): value is Call {
+  return typeof value === 'object' && value !== null && brand in value
+}

@@ -1,0 +1,58 @@
+import type { ErrorFormat } from '../../pipeline/errors.ts'
+
+/** The API calls that are known, by what they ask for. */
+export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'
+
+/** What a path asks for. */
+export type Asked =
+  | { readonly kind: 'endpoint'; readonly endpoint: Endpoint }
+  /** `id` is undefined for the whole list. */
+  | { readonly kind: 'models'; readonly id: string | undefined }
+  | { readonly kind: 'unknown' }
+
+const unknown: Asked = { kind: 'unknown' }
+
+const paths: ReadonlyMap<string, Asked> = new Map([
+  ['/chat/completions', { kind: 'endpoint', endpoint: 'chat' }],
+  ['/completions', { kind: 'endpoint', endpoint: 'completions' }],
+  ['/embeddings', { kind: 'endpoint', endpoint: 'embeddings' }],
+  ['/responses', { kind: 'endpoint', endpoint: 'responses' }],
+  ['/messages', { kind: 'endpoint', endpoint: 'messages' }],
+  ['/messages/count_tokens', { kind: 'endpoint', endpoint: 'count_tokens' }],
+  ['/models', { kind: 'models', id: undefined }],
+] satisfies [string, Asked][])
+
+const modelPrefix = '/models/'
+
+/**
+ * Matches the part of a normalised path from its last `/v1/` on, whatever stands before it. Without any `/v1/` the whole
+ * path has to match, since clients differ in whether their base address includes the version.
+ */
+export function matchEndpoint(path: string): Asked {
+  const rest = versionedRest(path)
+  const asked = paths.get(rest)
+  if (asked) return asked
+  return rest.startsWith(modelPrefix)
+    ? { kind: 'models', id: decoded(rest.slice(modelPrefix.length)) }
+    : unknown
+}
+
+/** The path behind its version segment: `/chat/completions` of `/team-a/v1/chat/completions`. */
+export function versionedRest(path: string): string {
+  const models = path.lastIndexOf('/v1/models/')
+  const version = models === -1 ? path.lastIndexOf('/v1/') : models
+  return version === -1 ? path : path.slice(version + 3)
+}
+
+/** The error shape of the client API that a path belongs to. */
+export function errorFormatOf(path: string): ErrorFormat {
+  return path.endsWith('/messages') || path.endsWith('/messages/count_tokens') ? 'anthropic' : 'openai'
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

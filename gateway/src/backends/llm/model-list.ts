@@ -1,0 +1,52 @@
+import type { Reply } from '../../net/send.ts'
+import { refuse } from '../../pipeline/errors.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+
+export type ModelList = {
+  names: readonly string[]
+  /** When the gateway started, in seconds since the Unix epoch. */
+  started: { at: number }
+}
+
+/** Answers `/v1/models` and `/v1/models/{id}` with what the key may use, in the shape of the API the client speaks. */
+export function answerModels(
+  exchange: Exchange,
+  id: string | undefined,
+  { names, started }: ModelList,
+): Reply {
+  const { mayUseModel } = exchange
+  const created = started.at
+  const visible = mayUseModel ? names.filter(mayUseModel) : names
+  const describe =
+    exchange.facts.request.headers['anthropic-version'] === undefined ? openAiModel : anthropicModel
+  if (id !== undefined) {
+    if (visible.includes(id)) return json(describe(id, created))
+    return refuse(exchange, {
+      status: 404,
+      code: 'model_not_found',
+      message: 'Model not found',
+      param: 'model',
+    })
+  }
+  const data = visible.map((name) => describe(name, created))
+  if (describe === openAiModel) return json({ data, object: 'list' })
+  return json({ data, has_more: false, first_id: visible[0] ?? null, last_id: visible.at(-1) ?? null })
+}
+
+/** https://platform.openai.com/docs/api-reference/models/object */
+function openAiModel(id: string, created: number): object {
+  return { id, object: 'model', created, owned_by: 'openai' }
+}
+
+/** https://docs.anthropic.com/en/api/models-list */
+function anthropicModel(id: string, created: number): object {
+  return { type: 'model', id, display_name: id, created_at: new Date(created * 1000).toISOString() }
+}
+
+function json(value: object): Reply {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(value)),
+  }
+}

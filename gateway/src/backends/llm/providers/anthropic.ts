@@ -1,0 +1,14 @@
+import type { Provider } from './provider.ts'
+
+/** https://docs.anthropic.com/en/api */
+export const anthropic: Provider = {
+  name: 'anthropic',
+  address: 'https://api.anthropic.com',
+  paths: { messages: '/v1/messages', count_tokens: '/v1/messages/count_tokens' },
+  defaultHeaders: { 'anthropic-version': '2023-06-01' },
+  authorize(request, credential) {
+    // Tokens of an interactive login are bearer tokens; keys have a header of their own.
+    if (credential.startsWith('sk-ant-oat')) request.headers['authorization'] = `Bearer ${credential}`
+    else request.headers['x-api-key'] = credential
+  },
+}

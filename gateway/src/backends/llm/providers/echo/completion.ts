@@ -1,0 +1,40 @@
+import type { JsonObject } from '../../../../lib/json.ts'
+import type { EchoAnswer } from './index.ts'
+import {
+  countsOf,
+  created,
+  dataEvent,
+  doneEvent,
+  idOf,
+  limit,
+  modelOf,
+  piecesOf,
+  systemFingerprint,
+  usageOf,
+  wantsUsage,
+} from './words.ts'
+
+/** https://platform.openai.com/docs/api-reference/completions */
+export function echoCompletion(request: JsonObject): EchoAnswer {
+  const { prompt, max_tokens: maxTokens, stream } = request
+  const first = Array.isArray(prompt) ? prompt[0] : prompt
+  const { text, cut } = limit(typeof first === 'string' ? first : '', maxTokens)
+  const finish = cut ? 'length' : 'stop'
+  const usage = usageOf(countsOf(request, text))
+  const head = {
+    id: idOf('cmpl-', request),
+    object: 'text_completion',
+    created,
+    model: modelOf(request),
+    system_fingerprint: systemFingerprint,
+  }
+  const choice = (piece: string, reason: string | null) => ({
+    choices: [{ text: piece, index: 0, logprobs: null, finish_reason: reason }],
+  })
+  if (stream !== true) return { kind: 'whole', body: { ...head, ...choice(text, finish), usage } }
+  const events = piecesOf(text).map((piece) => dataEvent({ ...head, ...choice(piece, null) }))
+  events.push(dataEvent({ ...head, ...choice('', finish) }))
+  if (wantsUsage(request)) events.push(dataEvent({ ...head, choices: [], usage }))
+  events.push(doneEvent)
+  return { kind: 'stream', events }
+}

@@ -1,0 +1,66 @@
+import { isJsonObject, type JsonObject } from '../../../../lib/json.ts'
+import { isSource } from '../../../../net/body.ts'
+import type { OutgoingRequest, Reply } from '../../../../net/send.ts'
+import type { Provider } from '../provider.ts'
+import { echoChat } from './chat.ts'
+import { echoCompletion } from './completion.ts'
+import { echoEmbeddings } from './embeddings.ts'
+import { eventSource } from './event-source.ts'
+import { echoResponse } from './response.ts'
+
+/** What the echo says: one object, or the events of a stream, each as it goes over the wire. */
+export type EchoAnswer = { kind: 'whole'; body: JsonObject } | { kind: 'stream'; events: readonly string[] }
+
+/**
+ * Answers inside the gateway with the last thing the user said: the same request always gets the same answer, without
+ * account or network. For trying the gateway out, for tests and for benchmarks.
+ */
+export const echo: Provider = {
+  name: 'echo',
+  address: undefined,
+  // Messages are served too, by translation.
+  paths: {
+    chat: '/chat/completions',
+    completions: '/completions',
+    embeddings: '/embeddings',
+    responses: '/responses',
+  },
+  authorize() {},
+  local: (request) => Promise.resolve(answer(request)),
+}
+
+const answers: ReadonlyMap<string, (body: JsonObject) => EchoAnswer> = new Map([
+  ['/chat/completions', echoChat],
+  ['/completions', echoCompletion],
+  ['/embeddings', echoEmbeddings],
+  ['/responses', echoResponse],
+])
+
+function answer({ path, body }: OutgoingRequest): Reply {
+  const query = path.indexOf('?')
+  const respond = answers.get(query === -1 ? path : path.slice(0, query))
+  if (!respond) return refuse(404, `echo does not answer ${path}`)
+  const request = parse(body)
+  if (!request) return refuse(400, 'request body is not a JSON object')
+  const answered = respond(request)
+  if (answered.kind === 'whole') return json(200, answered.body)
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+    body: eventSource(answered.events),
+  }
+}
+
+function parse(body: OutgoingRequest['body']): JsonObject | undefined {
+  if (body === undefined || (typeof body === 'object' && isSource(body))) return undefined
+  const value: unknown = JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString())
+  return isJsonObject(value) ? value : undefined
+}
+
+function refuse(status: number, message: string): Reply {
+  return json(status, { error: { message, type: 'invalid_request_error', param: null, code: null } })
+}
+
+function json(status: number, body: JsonObject): Reply {
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(body)) }
+}

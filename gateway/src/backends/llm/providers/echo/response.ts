@@ -1,0 +1,132 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import type { EchoAnswer } from './index.ts'
+import { type ToolCall, toolCallFor } from './tool-call.ts'
+import { countsOf, created, idOf, lastSaid, limit, modelOf, piecesOf, serviceTier } from './words.ts'
+
+/** https://platform.openai.com/docs/api-reference/responses */
+export function echoResponse(request: JsonObject): EchoAnswer {
+  const { input, max_output_tokens: maxTokens, stream } = request
+  const call = toolCallFor(request, lastType(input) === 'function_call_output')
+  const said = limit(typeof input === 'string' ? input : lastSaid(input), maxTokens)
+  const item = call ? callItem(request, call) : messageItem(request, said.text)
+  const { input: inputTokens, output: outputTokens } = countsOf(request, call ? call.args : said.text)
+  const usage = {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: inputTokens + outputTokens,
+  }
+  const cut = said.cut && !call
+  const response: JsonObject = {
+    ...frame(request),
+    status: cut ? 'incomplete' : 'completed',
+    incomplete_details: cut ? { reason: 'max_output_tokens' } : null,
+    output: [item],
+    usage,
+  }
+  if (stream !== true) return { kind: 'whole', body: response }
+  const steps = call ? callSteps(item, call.args) : messageSteps(item, said.text)
+  const opening = {
+    ...frame(request),
+    status: 'in_progress',
+    incomplete_details: null,
+    output: [],
+    usage: null,
+  }
+  return {
+    kind: 'stream',
+    events: numbered([
+      { type: 'response.created', response: opening },
+      { type: 'response.in_progress', response: opening },
+      ...steps,
+      { type: cut ? 'response.incomplete' : 'response.completed', response },
+    ]),
+  }
+}
+
+function lastType(input: JsonValue | undefined): JsonValue | undefined {
+  const last = Array.isArray(input) ? input.at(-1) : undefined
+  return isJsonObject(last) ? last['type'] : undefined
+}
+
+function frame(request: JsonObject): JsonObject {
+  const { instructions, metadata, tools, tool_choice: toolChoice, temperature, top_p: topP } = request
+  return {
+    id: idOf('resp_', request),
+    object: 'response',
+    created_at: created,
+    error: null,
+    instructions: instructions ?? null,
+    metadata: metadata ?? {},
+    model: modelOf(request),
+    parallel_tool_calls: true,
+    temperature: temperature ?? 1,
+    tool_choice: toolChoice ?? 'auto',
+    tools: tools ?? [],
+    top_p: topP ?? 1,
+    service_tier: serviceTier,
+  }
+}
+
+function messageItem(request: JsonObject, text: string): JsonObject {
+  return {
+    id: idOf('msg_', request),
+    type: 'message',
+    status: 'completed',
+    role: 'assistant',
+    content: [textPart(text)],
+  }
+}
+
+function textPart(text: string): JsonObject {
+  return { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+function callItem(request: JsonObject, { name, args }: ToolCall): JsonObject {
+  return {
+    id: idOf('fc_', request),
+    type: 'function_call',
+    status: 'completed',
+    call_id: idOf('call_', request),
+    name,
+    arguments: args,
+  }
+}
+
+function messageSteps(item: JsonObject, text: string): JsonObject[] {
+  const at = { item_id: item['id'] ?? null, output_index: 0, content_index: 0 }
+  return [
+    {
+      type: 'response.output_item.added',
+      output_index: 0,
+      item: { ...item, status: 'in_progress', content: [] },
+    },
+    { type: 'response.content_part.added', ...at, part: textPart('') },
+    ...piecesOf(text).map((delta) => ({ type: 'response.output_text.delta', ...at, delta, logprobs: [] })),
+    { type: 'response.output_text.done', ...at, text, logprobs: [] },
+    { type: 'response.content_part.done', ...at, part: textPart(text) },
+    { type: 'response.output_item.done', output_index: 0, item },
+  ]
+}
+
+function callSteps(item: JsonObject, args: string): JsonObject[] {
+  const at = { item_id: item['id'] ?? null, output_index: 0 }
+  return [
+    {
+      type: 'response.output_item.added',
+      output_index: 0,
+      item: { ...item, status: 'in_progress', arguments: '' },
+    },
+    ...piecesOf(args).map((delta) => ({ type: 'response.function_call_arguments.delta', ...at, delta })),
+    { type: 'response.function_call_arguments.done', ...at, arguments: args },
+    { type: 'response.output_item.done', output_index: 0, item },
+  ]
+}
+
+function numbered(events: readonly JsonObject[]): string[] {
+  return events.map((event, index) => {
+    const data = JSON.stringify({ ...event, sequence_number: index })
+    return `event: ${String(event['type'])}\ndata: ${data}\n\n`
+  })
+}

@@ -1,0 +1,18 @@
+import { openAiPaths } from './openai-compatible.ts'
+import { bearer, type Provider } from './provider.ts'
+
+/** https://platform.openai.com/docs/api-reference. With `params.baseUrl`, any server of the same API. */
+export const openai: Provider = {
+  name: 'openai',
+  address: 'https://api.openai.com/v1',
+  paths: openAiPaths,
+  // The o-series refuses `max_tokens`, and the gpt models take the newer name.
+  renamesMaxTokens: (model) => model.startsWith('gpt-') || isReasoningSeries(model),
+  authorize: bearer,
+}
+
+/** o1, o3-mini, o4-mini, ... */
+function isReasoningSeries(model: string): boolean {
+  const digit = model.charCodeAt(1)
+  return model.startsWith('o') && digit >= 0x30 && digit <= 0x39
+}

@@ -1,0 +1,241 @@
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { isSource, readAll } from '../../net/body.ts'
+import { firstHeader, forwardableHeaders, type Headers } from '../../net/headers.ts'
+import type { Reply } from '../../net/send.ts'
+import { createSseParser, formatSseEvent } from '../../net/sse.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { errorBody, type Refusal } from '../../pipeline/errors.ts'
+import type { Exchange, Usage } from '../../pipeline/exchange.ts'
+import type { Call } from './call.ts'
+import { type DecodeErrors, decode, isPlain } from './encoding.ts'
+import { type Endpoint, errorFormatOf } from './endpoints.ts'
+import type { Candidate } from './models.ts'
+import { createStreamWatch, maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
+import type { Translation, TranslationContext } from './translate/translation.ts'
+import { generatedTextBytes, mergeUsage, usageIn } from './usage.ts'
+
+/** One provider's answer on its way to the client. */
+export type Answering = {
+  exchange: Exchange
+  call: Call
+  candidate: Candidate
+  translation: Translation | undefined
+  /** Bound on an answer that has to be read whole. */
+  maxReplyBytes: number
+  context: CompileContext
+}
+
+/**
+ * The client's reply for an upstream's: untouched bytes where both speak the same API, translated otherwise, counted
+ * either way. Throws `GatewayError` for an answer that is not what it should be, before anything was sent.
+ */
+export function answer(answering: Answering, reply: Reply): Reply | Promise<Reply> {
+  const { call } = answering
+  if (reply.status < 200 || reply.status > 299) return answerError(answering, reply)
+  call.answered = true
+  if (call.endpoint === 'passthrough') return { ...reply, headers: replyHeaders(reply.headers, keepsCoding) }
+  if (isEventStream(reply.headers)) return answerStream(answering, call.endpoint, reply)
+  return answerWhole(answering, call.endpoint, reply)
+}
+
+async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Reply): Promise<Reply> {
+  const { call, translation, exchange } = answering
+  const bytes = await readDecoded(answering, reply)
+  const message = parseObject(bytes)
+  if (!message)
+    throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
+  const headers = replyHeaders(reply.headers, takesCodingOff)
+  const upstreamEndpoint = translation ? translatedTo(endpoint) : endpoint
+  const usage = usageIn(upstreamEndpoint, message)
+  if (usage) takeUsage(exchange, call, usage)
+  call.usageFinal = usage !== undefined
+  call.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
+  if (!translation) return { status: reply.status, headers, body: bytes }
+  headers['content-type'] = 'application/json'
+  const translated = translation.reply(message, translationContext(answering))
+  return { status: reply.status, headers, body: Buffer.from(JSON.stringify(translated)) }
+}
+
+function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): Reply {
+  const { call, translation, exchange, context, candidate } = answering
+  const { body } = reply
+  if (!isPlain(firstHeader(reply.headers, 'content-encoding'))) {
+    cancel(reply)
+    throw new GatewayError(
+      'upstream_invalid',
+      'upstream sent a compressed event stream though it was asked not to',
+    )
+  }
+  const upstreamEndpoint = translation ? translatedTo(endpoint) : endpoint
+  const watch = createStreamWatch({
+    endpoint: upstreamEndpoint,
+    hideUsage: call.hideUsage,
+    onUsage(usage, message) {
+      takeUsage(exchange, call, upstreamEndpoint === 'messages' ? mergeUsage(call.usage, usage) : usage)
+      // The opening report of a stream of messages counts the input only.
+      call.usageFinal = upstreamEndpoint !== 'messages' || message['type'] === 'message_delta'
+    },
+    onGenerated(bytes) {
+      call.generatedBytes += bytes
+    },
+  })
+  const headers = replyHeaders(reply.headers, takesCodingOff)
+  // Proxies between here and the client would otherwise hold events back.
+  headers['x-accel-buffering'] ??= 'no'
+  headers['cache-control'] ??= 'no-cache'
+  const source = isSource(body) ? body : wholeSource(body)
+  const relayed = relayStream(source, {
+    watch,
+    conversion: translation && streamConversion(translation, translationContext(answering)),
+    errorEvent: (error) => errorEvent(exchange, endpoint, error),
+    onFirstByte() {
+      call.firstByteAt = context.clock.monotonic()
+    },
+    onFailure(error) {
+      exchange.failure ??= error
+      candidate.target.meter.upstreamError(error instanceof GatewayError ? error.code : 'internal')
+    },
+  })
+  return { status: reply.status, headers, body: relayed }
+}
+
+/** The other of the two chat APIs. */
+function translatedTo(endpoint: Endpoint): Endpoint {
+  return endpoint === 'chat' ? 'messages' : 'chat'
+}
+
+function translationContext({ exchange, call, context }: Answering): TranslationContext {
+  return {
+    requestModel: exchange.facts.llm?.requestModel ?? '',
+    now: () => context.clock.now(),
+    includeUsage: !call.hideUsage,
+  }
+}
+
+function streamConversion(translation: Translation, context: TranslationContext): StreamConversion {
+  const translator = translation.stream(context)
+  let out = ''
+  const parser = createSseParser({
+    maxEventBytes: maxLineBytes,
+    onEvent(event) {
+      for (const translated of translator.event(event)) out += formatSseEvent(translated)
+    },
+  })
+  return (lines) => {
+    out = ''
+    parser.push(lines)
+    if (translator.state === 'ended') for (const closing of translator.end()) out += formatSseEvent(closing)
+    return out
+  }
+}
+
+function takeUsage(exchange: Exchange, call: Call, usage: Usage): void {
+  call.usage = usage
+  exchange.facts.usage = usage
+}
+
+/** An upstream's refusal keeps its status. Its text is passed on where it is of the client's API, or can be made so. */
+async function answerError(answering: Answering, reply: Reply): Promise<Reply> {
+  const { exchange, call, translation } = answering
+  const { status } = reply
+  if (status < 400) {
+    cancel(reply)
+    throw new GatewayError(
+      'upstream_invalid',
+      `upstream answered with status ${status}; redirects are not followed`,
+    )
+  }
+  const bytes = await readDecoded(answering, reply)
+  const headers = replyHeaders(reply.headers, takesCodingOff)
+  if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
+  const isJson = parseObject(bytes) !== undefined
+  if (isJson && !translation) return { status, headers, body: bytes }
+  headers['content-type'] = 'application/json'
+  if (isJson && translation) {
+    return { status, headers, body: Buffer.from(JSON.stringify(translation.error(status, bytes.toString()))) }
+  }
+  const refusal = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
+  return { status, headers, body: Buffer.from(errorBody(formatOf(exchange), refusal).body) }
+}
+
+/** The event that ends a stream in place of its own end. */
+function errorEvent(exchange: Exchange, endpoint: Endpoint, error: Error): string {
+  const code = error instanceof GatewayError ? error.code : 'internal'
+  const message = error instanceof GatewayError ? error.message : 'internal error'
+  const refusal: Refusal = { status: code === 'upstream_timeout' ? 504 : 502, code, message }
+  // The empty line closes an event whose own closing line has not come.
+  if (endpoint === 'responses') {
+    return `\nevent: error\ndata: ${JSON.stringify({ type: 'error', code, message, param: null, sequence_number: 0 })}\n\n`
+  }
+  const format = formatOf(exchange)
+  const event = format === 'anthropic' ? 'event: error\n' : ''
+  return `\n${event}data: ${errorBody(format, refusal).body}\n\n`
+}
+
+function formatOf({ facts }: Exchange) {
+  return errorFormatOf(facts.request.path)
+}
+
+const decodeErrors: DecodeErrors = {
+  tooLarge: 'upstream_too_large',
+  malformed: 'upstream_invalid',
+  unknown: 'upstream_invalid',
+}
+
+async function readDecoded({ maxReplyBytes }: Answering, { body, headers }: Reply): Promise<Buffer> {
+  const bytes = await readAll(body, maxReplyBytes, 'upstream_too_large')
+  const encoding = firstHeader(headers, 'content-encoding')
+  if (encoding === undefined || isPlain(encoding)) return bytes
+  return decode(bytes, encoding, maxReplyBytes, decodeErrors)
+}
+
+function parseObject(bytes: Buffer): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isEventStream(headers: Headers): boolean {
+  return firstHeader(headers, 'content-type')?.startsWith('text/event-stream') === true
+}
+
+/** Frees the connection of an answer nobody reads. */
+export function cancel({ body }: Reply): void {
+  if (isSource(body)) body.cancel()
+}
+
+function wholeSource(body: Uint8Array | undefined) {
+  return {
+    start(sink: { write(chunk: Uint8Array): boolean; end(): void }) {
+      if (body) sink.write(body)
+      sink.end()
+    },
+    resume() {},
+    cancel() {},
+  }
+}
+
+type Dropped = { has(name: string): boolean }
+
+function replyHeaders(headers: Headers, dropped: Dropped): Headers {
+  return forwardableHeaders(headers, dropped)
+}
+
+/** What belongs to the provider's own site and limits, not to the gateway's. */
+const withheld: ReadonlySet<string> = new Set([
+  'set-cookie',
+  'alt-svc',
+  'strict-transport-security',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+])
+
+const keepsCoding: Dropped = { has: (name) => withheld.has(name) || name.startsWith('access-control-') }
+const takesCodingOff: Dropped = {
+  has: (name) => name === 'content-length' || name === 'content-encoding' || keepsCoding.has(name),
+}

@@ -1,0 +1,299 @@
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { endOfString } from '../../lib/json-text.ts'
+import type { BodySource } from '../../net/body.ts'
+import type { Usage } from '../../pipeline/exchange.ts'
+import type { Endpoint } from './endpoints.ts'
+import { usageIn } from './usage.ts'
+
+/** What is learnt from an event stream while it passes. */
+export type StreamWatch = {
+  /** `open` until the API's own end marker, or an error event of the upstream, has passed. */
+  readonly state: 'open' | 'ended' | 'failed'
+  /** Takes whole lines, one character for each byte; returns those that go on to the client. */
+  read(lines: string): string
+}
+
+export type StreamWatchOptions = {
+  endpoint: Endpoint
+  /** Leaves out the chunk of chat completions that carries nothing but usage. */
+  hideUsage: boolean
+  onUsage(usage: Usage, message: JsonObject): void
+  onGenerated(bytes: number): void
+}
+
+/**
+ * Watches a stream with a few native searches for each piece: only events that hold a usage object are parsed. The
+ * needles cannot occur inside JSON strings, where their quotes would be escaped, nor can a line begin there.
+ */
+export function createStreamWatch({
+  endpoint,
+  hideUsage,
+  onUsage,
+  onGenerated,
+}: StreamWatchOptions): StreamWatch {
+  const needles = generatedBy[endpoint]
+  const findState = stateMarkers[endpoint]
+  let state: StreamWatch['state'] = 'open'
+
+  return {
+    get state() {
+      return state
+    },
+    read(lines) {
+      let generated = 0
+      for (const needle of needles) generated += stringBytesAfter(lines, needle)
+      if (generated > 0) onGenerated(generated)
+      const kept = readUsage(lines)
+      if (state === 'open') state = findState(lines)
+      return kept
+    },
+  }
+
+  function readUsage(lines: string): string {
+    let kept = lines
+    let hit = lines.indexOf('"usage"')
+    while (hit !== -1) {
+      const lineEnd = lines.indexOf('\n', hit)
+      // Most servers say `"usage":null` in every chunk but the last.
+      if (valueStartsWith(lines, hit + 7, '{')) {
+        const line = lines.slice(lines.lastIndexOf('\n', hit) + 1, lineEnd + 1)
+        const message = parseDataLine(line)
+        const usage = message && usageIn(endpoint, message)
+        if (usage && message) onUsage(usage, message)
+        if (hideUsage && message && isUsageChunk(message)) kept = kept.replace(line, () => '')
+        hit = lines.indexOf('"usage"', lineEnd)
+      } else hit = lines.indexOf('"usage"', hit + 7)
+    }
+    return kept
+  }
+}
+
+/** Keys whose string values are generated text. */
+const generatedBy: Record<Endpoint, readonly string[]> = {
+  chat: ['"content":', '"arguments":', '"reasoning_content":'],
+  completions: ['"text":'],
+  responses: ['"delta":'],
+  messages: ['"text":', '"partial_json":', '"thinking":'],
+  embeddings: [],
+  count_tokens: [],
+}
+
+type FindState = (lines: string) => StreamWatch['state']
+
+const stateMarkers: Record<Endpoint, FindState> = {
+  chat: openAiState,
+  completions: openAiState,
+  embeddings: openAiState,
+  count_tokens: openAiState,
+  messages: (lines) => namedState(lines, messagesEnds),
+  responses: (lines) => namedState(lines, responsesEnds),
+}
+
+function openAiState(lines: string): StreamWatch['state'] {
+  const done = lines.indexOf('[DONE]')
+  if (done !== -1 && isFieldAt(lines, 'data:', done)) return 'ended'
+  const error = lines.indexOf('{"error"')
+  return error !== -1 && isFieldAt(lines, 'data:', error) ? 'failed' : 'open'
+}
+
+const messagesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
+  ['message_stop', 'ended'],
+  ['error', 'failed'],
+] satisfies [string, StreamWatch['state']][])
+
+const responsesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
+  ['response.completed', 'ended'],
+  ['response.incomplete', 'ended'],
+  ['response.failed', 'ended'],
+  ['error', 'failed'],
+] satisfies [string, StreamWatch['state']][])
+
+function namedState(lines: string, ends: ReadonlyMap<string, StreamWatch['state']>): StreamWatch['state'] {
+  let hit = lines.indexOf('event:')
+  while (hit !== -1) {
+    const lineEnd = lines.indexOf('\n', hit)
+    if (hit === 0 || lines[hit - 1] === '\n') {
+      const state = ends.get(lines.slice(hit + 6, lineEnd).trim())
+      if (state) return state
+    }
+    hit = lines.indexOf('event:', lineEnd)
+  }
+  return 'open'
+}
+
+/** Whether what starts at `index` is the value of a field at the beginning of a line. */
+function isFieldAt(lines: string, field: string, index: number): boolean {
+  const start = (lines[index - 1] === ' ' ? index - 1 : index) - field.length
+  return lines.startsWith(field, start) && (start === 0 || lines[start - 1] === '\n')
+}
+
+function stringBytesAfter(lines: string, needle: string): number {
+  let bytes = 0
+  let hit = lines.indexOf(needle)
+  while (hit !== -1) {
+    let start = hit + needle.length
+    while (lines[start] === ' ') start += 1
+    const end = lines[start] === '"' ? endOfString(lines, start) : start
+    if (end > start) bytes += end - start - 1
+    hit = lines.indexOf(needle, end)
+  }
+  return bytes
+}
+
+/** Whether the value of the key that ends before `index` starts with a character. */
+function valueStartsWith(lines: string, index: number, character: string): boolean {
+  let start = index
+  while (lines[start] === ' ' || lines[start] === ':') start += 1
+  return lines[start] === character
+}
+
+function parseDataLine(line: string): JsonObject | undefined {
+  if (!line.startsWith('data:')) return undefined
+  try {
+    const value: unknown = JSON.parse(line.slice(5))
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    // Some other server's idea of an event: it passes, and the answer is counted by its bytes.
+    return undefined
+  }
+}
+
+function isUsageChunk({ choices }: JsonObject): boolean {
+  return Array.isArray(choices) && choices.length === 0
+}
+
+/** Turns the upstream's events into the client's where their APIs differ; takes whole lines. Throws `GatewayError`. */
+export type StreamConversion = (lines: Buffer) => string
+
+export type RelayOptions = {
+  watch: StreamWatch
+  conversion: StreamConversion | undefined
+  /** The event that ends a stream that broke, in the client API's own shape. */
+  errorEvent(error: Error): string
+  onFirstByte(): void
+  onFailure(error: Error): void
+}
+
+/** Bound on one line of a stream; more is no event but an attack or a defect. */
+export const maxLineBytes = 1024 * 1024
+
+/**
+ * The client's side of an upstream's event stream. Whole lines go on as they come; a line that is not complete waits, so
+ * that a stream that breaks can always be ended by an event of its own. A stream that broke never looks complete.
+ */
+export function relayStream(source: BodySource, options: RelayOptions): BodySource {
+  const { watch, conversion, errorEvent, onFirstByte, onFailure } = options
+  let over = false
+  return {
+    resume: () => source.resume(),
+    cancel() {
+      over = true
+      source.cancel()
+    },
+    start(sink) {
+      let held: Uint8Array[] = []
+      let heldBytes = 0
+      let started = false
+
+      function forward(lines: Buffer, text: string): boolean {
+        if (!started) {
+          started = true
+          onFirstByte()
+        }
+        const kept = watch.read(text)
+        if (conversion) {
+          const converted = conversion(lines)
+          return converted === '' || sink.write(Buffer.from(converted))
+        }
+        if (kept.length === 0) return true
+        return sink.write(kept.length === text.length ? lines : Buffer.from(kept, 'latin1'))
+      }
+
+      /** The upstream has nothing more to say. */
+      function finish(error: Error): void {
+        if (over) return
+        if (watch.state === 'open') {
+          breakOff(error)
+          return
+        }
+        over = true
+        if (watch.state === 'failed') onFailure(upstreamReportedError)
+        sink.end()
+      }
+
+      function breakOff(error: Error): void {
+        over = true
+        onFailure(error)
+        sink.write(Buffer.from(errorEvent(error)))
+        sink.end()
+      }
+
+      /** The upstream says something it should not: nothing more is wanted of it. */
+      function reject(error: unknown): void {
+        source.cancel()
+        breakOff(error instanceof GatewayError ? error : unreadable(error))
+      }
+
+      source.start({
+        write(chunk) {
+          if (over) return true
+          const bytes = asBuffer(chunk)
+          const text = bytes.toString('latin1')
+          const newline = text.lastIndexOf('\n')
+          const lineBytes = heldBytes + (newline === -1 ? text.length : text.indexOf('\n'))
+          if (lineBytes > maxLineBytes) {
+            reject(lineTooLong)
+            return true
+          }
+          try {
+            if (heldBytes === 0 && newline === text.length - 1) return forward(bytes, text)
+            if (newline === -1) {
+              held.push(bytes)
+              heldBytes += bytes.length
+              return true
+            }
+            const lines = Buffer.concat([...held, bytes.subarray(0, newline + 1)])
+            const rest = bytes.subarray(newline + 1)
+            held = rest.length > 0 ? [rest] : []
+            heldBytes = rest.length
+            return forward(lines, lines.toString('latin1'))
+          } catch (error) {
+            reject(error)
+            return true
+          }
+        },
+        end() {
+          if (over) return
+          try {
+            if (heldBytes > 0) {
+              const lines = Buffer.concat([...held, lineFeed])
+              forward(lines, lines.toString('latin1'))
+            }
+          } catch (error) {
+            reject(error)
+            return
+          }
+          finish(new GatewayError('upstream_reset', 'upstream ended the stream before it was complete'))
+        },
+        fail: finish,
+      })
+    },
+  }
+}
+
+const lineTooLong = new GatewayError(
+  'upstream_too_large',
+  `a line of the stream is larger than ${maxLineBytes} bytes`,
+)
+const upstreamReportedError = new GatewayError('upstream_invalid', 'upstream reported an error in its stream')
+
+function unreadable(cause: unknown): GatewayError {
+  return new GatewayError('upstream_invalid', 'upstream stream cannot be read', { cause })
+}
+
+const lineFeed = Buffer.from('\n')
+
+function asBuffer(chunk: Uint8Array): Buffer {
+  return Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+}

@@ -1,0 +1,177 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import type { Usage } from '../../pipeline/exchange.ts'
+import type { Endpoint } from './endpoints.ts'
+
+/** More tokens than this in one answer is no count but a defect or an attack. */
+const maxTokens = 1_000_000_000
+
+/**
+ * The usage object of an unstreamed answer or of one stream event, normalised, or undefined where there is none worth
+ * believing. Input includes cache reads and writes, output includes reasoning.
+ */
+export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefined {
+  switch (endpoint) {
+    case 'chat':
+    case 'completions':
+    case 'embeddings':
+      return openAiUsage(message['usage'])
+    case 'responses':
+      return responsesUsage(nested(message, 'response'))
+    case 'messages':
+      return anthropicUsage(nested(message, 'message'))
+    case 'count_tokens':
+      return undefined
+  }
+}
+
+/** Stream events wrap the answer they are about; unstreamed answers are that answer. */
+function nested(message: JsonObject, wrapper: string): JsonValue | undefined {
+  const inner = message[wrapper]
+  return isJsonObject(inner) ? inner['usage'] : message['usage']
+}
+
+/** https://platform.openai.com/docs/api-reference/chat/object: prompt tokens include cached ones, completion tokens reasoning. */
+function openAiUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const input = count(value['prompt_tokens'])
+  const output = count(value['completion_tokens'])
+  if (input === undefined && output === undefined) return undefined
+  const inputDetails = value['prompt_tokens_details']
+  const outputDetails = value['completion_tokens_details']
+  return usage({
+    inputTokens: input ?? 0,
+    outputTokens: output ?? 0,
+    cachedInputTokens: detail(inputDetails, 'cached_tokens'),
+    cacheCreationInputTokens: detail(inputDetails, 'cache_write_tokens'),
+    reasoningTokens: detail(outputDetails, 'reasoning_tokens'),
+  })
+}
+
+/** https://platform.openai.com/docs/api-reference/responses/object */
+function responsesUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const input = count(value['input_tokens'])
+  const output = count(value['output_tokens'])
+  if (input === undefined && output === undefined) return undefined
+  return usage({
+    inputTokens: input ?? 0,
+    outputTokens: output ?? 0,
+    cachedInputTokens: detail(value['input_tokens_details'], 'cached_tokens'),
+    cacheCreationInputTokens: 0,
+    reasoningTokens: detail(value['output_tokens_details'], 'reasoning_tokens'),
+  })
+}
+
+/** https://docs.anthropic.com/en/api/messages: input tokens come without cache reads and writes, which are added. */
+function anthropicUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isJsonObject(value)) return undefined
+  const input = count(value['input_tokens'])
+  const output = count(value['output_tokens'])
+  if (input === undefined && output === undefined) return undefined
+  const cached = count(value['cache_read_input_tokens']) ?? 0
+  const created = count(value['cache_creation_input_tokens']) ?? 0
+  return usage({
+    inputTokens: (input ?? 0) + cached + created,
+    outputTokens: output ?? 0,
+    cachedInputTokens: cached,
+    cacheCreationInputTokens: created,
+    reasoningTokens: detail(value['output_tokens_details'], 'thinking_tokens'),
+  })
+}
+
+/**
+ * Two reports of one stream of messages as one: the opening one counts the input, the closing one the output, and what
+ * a report leaves out is zero in it.
+ */
+export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
+  if (earlier === undefined) return later
+  return usage({
+    inputTokens: Math.max(earlier.inputTokens, later.inputTokens),
+    outputTokens: Math.max(earlier.outputTokens, later.outputTokens),
+    cachedInputTokens: Math.max(earlier.cachedInputTokens, later.cachedInputTokens),
+    cacheCreationInputTokens: Math.max(earlier.cacheCreationInputTokens, later.cacheCreationInputTokens),
+    reasoningTokens: Math.max(earlier.reasoningTokens, later.reasoningTokens),
+  })
+}
+
+/**
+ * Counts for an answer that ended without usage: bytes / 4. What the upstream did report of the input stands, and its
+ * output count is a lower bound.
+ */
+export function estimateUsage(
+  reported: Usage | undefined,
+  request: JsonObject,
+  generatedBytes: number,
+): Usage {
+  const generated = Math.ceil(generatedBytes / 4)
+  return {
+    ...usage({
+      inputTokens: reported?.inputTokens ?? estimateTokens(request),
+      outputTokens: Math.max(reported?.outputTokens ?? 0, generated),
+      cachedInputTokens: reported?.cachedInputTokens ?? 0,
+      cacheCreationInputTokens: reported?.cacheCreationInputTokens ?? 0,
+      reasoningTokens: reported?.reasoningTokens ?? 0,
+    }),
+    estimated: true,
+  }
+}
+
+/** Input tokens of a request of any API: the bytes of its texts / 4, at least one. */
+export function estimateTokens(request: JsonObject): number {
+  return Math.max(1, Math.ceil(textBytes(request) / 4))
+}
+
+/** Members that hold files and pictures, whose size says nothing about tokens, or no content at all. */
+const notText: ReadonlySet<string> = new Set([
+  'model',
+  'data',
+  'file_data',
+  'image_url',
+  'url',
+  'encrypted_content',
+  'signature',
+])
+
+/** Bytes of the texts of an answer that says nothing of its size. */
+export function generatedTextBytes(message: JsonObject): number {
+  return textBytes(message)
+}
+
+function textBytes(value: JsonValue): number {
+  if (typeof value === 'string') return Buffer.byteLength(value)
+  if (typeof value !== 'object' || value === null) return 0
+  let bytes = 0
+  if (Array.isArray(value)) {
+    // Token ids, which embeddings accept in place of text, are tokens themselves.
+    for (const item of value) bytes += typeof item === 'number' ? 4 : textBytes(item)
+    return bytes
+  }
+  for (const key in value) {
+    const member = value[key]
+    if (member !== undefined && !notText.has(key)) bytes += textBytes(member)
+  }
+  return bytes
+}
+
+function usage(counts: Omit<Usage, 'totalTokens' | 'estimated'>): Usage {
+  const { inputTokens, outputTokens, cachedInputTokens, cacheCreationInputTokens, reasoningTokens } = counts
+  return {
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+    cachedInputTokens,
+    cacheCreationInputTokens,
+    reasoningTokens,
+    estimated: false,
+  }
+}
+
+function detail(details: JsonValue | undefined, name: string): number {
+  return (isJsonObject(details) ? count(details[name]) : undefined) ?? 0
+}
+
+function count(value: JsonValue | undefined): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxTokens
+    ? value
+    : undefined
+}
