@@ -21,7 +21,7 @@ export function firstHeader(headers: Headers, name: string): string | undefined 
 }
 
 /** A new set of headers without those that `dropped` names, without hop-by-hop ones and those `connection` lists. */
-export function forwardableHeaders(headers: Headers, dropped: ReadonlySet<string>): Headers {
+export function forwardableHeaders(headers: Headers, dropped: { has(name: string): boolean }): Headers {
   const kept: Headers = {}
   const connection = firstHeader(headers, 'connection')
   const listed =
