@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  createBucket,
+  giveBackTo,
+  isFull,
+  type Rate,
+  refillBucket,
+  secondsToRefill,
+  takeFrom,
+} from './bucket.ts'
+
+const perMinute: Rate = { capacity: 15, refill: 10, intervalMs: 60_000 }
+
+describe('bucket', () => {
+  it('starts full', () => {
+    const bucket = createBucket(500)
+    expect(bucket.used).toBe(0)
+    expect(isFull(bucket, perMinute, 500)).toBe(true)
+  })
+
+  it('refills by its base, once per interval since it began', () => {
+    const bucket = createBucket(500)
+    takeFrom(bucket, perMinute, 15)
+    refillBucket(bucket, perMinute, 60_499)
+    expect(bucket.used).toBe(15)
+    refillBucket(bucket, perMinute, 60_500)
+    expect(bucket.used).toBe(5)
+    refillBucket(bucket, perMinute, 120_500)
+    expect(bucket.used).toBe(0)
+  })
+
+  it('adds up the intervals it was not looked at', () => {
+    const bucket = createBucket(0)
+    takeFrom(bucket, { ...perMinute, capacity: 100 }, 100)
+    refillBucket(bucket, { ...perMinute, capacity: 100 }, 3 * 60_000 + 1)
+    expect(bucket).toMatchObject({ used: 70, refilledAt: 180_000 })
+  })
+
+  it('forgives what goes beyond its capacity', () => {
+    const bucket = createBucket(0)
+    takeFrom(bucket, perMinute, 1_000_000)
+    refillBucket(bucket, perMinute, 60_000)
+    expect(perMinute.capacity - bucket.used).toBe(10)
+  })
+
+  it('keeps what was used when it becomes smaller or larger', () => {
+    const bucket = createBucket(0)
+    takeFrom(bucket, perMinute, 8)
+    refillBucket(bucket, { capacity: 5, refill: 5, intervalMs: 60_000 }, 1)
+    expect(bucket.used).toBe(5)
+    refillBucket(bucket, { capacity: 100, refill: 5, intervalMs: 60_000 }, 2)
+    expect(bucket.used).toBe(5)
+  })
+
+  it('gives a unit back, unless a refill has come in between', () => {
+    const bucket = createBucket(0)
+    takeFrom(bucket, perMinute, 3)
+    giveBackTo(bucket, 10)
+    expect(bucket.used).toBe(2)
+    takeFrom(bucket, perMinute, 10)
+    refillBucket(bucket, perMinute, 60_000)
+    giveBackTo(bucket, 10)
+    expect(bucket.used).toBe(2)
+  })
+
+  it('ignores a clock that goes back', () => {
+    const bucket = createBucket(1_000)
+    takeFrom(bucket, perMinute, 3)
+    refillBucket(bucket, perMinute, 0)
+    expect(bucket).toMatchObject({ used: 3, refilledAt: 1_000 })
+  })
+
+  it('has room after the seconds it names, whatever its rate', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          refill: fc.integer({ min: 1, max: 1000 }),
+          burst: fc.integer({ min: 0, max: 1000 }),
+          intervalMs: fc.integer({ min: 1, max: 10_000_000 }),
+          began: fc.nat(),
+          later: fc.nat(),
+        }),
+        ({ refill, burst, intervalMs, began, later }) => {
+          const rate = { capacity: refill + burst, refill, intervalMs }
+          const bucket = createBucket(began)
+          refillBucket(bucket, rate, began + later)
+          takeFrom(bucket, rate, rate.capacity)
+          const seconds = secondsToRefill(bucket, rate, began + later)
+          expect(seconds).toBeGreaterThanOrEqual(1)
+          refillBucket(bucket, rate, began + later + seconds * 1000)
+          expect(bucket.used).toBeLessThan(rate.capacity)
+        },
+      ),
+    )
+  })
+
+  it('is full exactly when refilling leaves nothing used', () => {
+    fc.assert(
+      fc.property(fc.nat(100), fc.nat(400_000), (used, later) => {
+        const rate = { capacity: 100, refill: 10, intervalMs: 60_000 }
+        const bucket = createBucket(0)
+        takeFrom(bucket, rate, used)
+        const full = isFull(bucket, rate, later)
+        refillBucket(bucket, rate, later)
+        expect(full).toBe(bucket.used === 0)
+      }),
+    )
+  })
+})

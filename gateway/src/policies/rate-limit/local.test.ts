@@ -1,0 +1,410 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Reply } from '../../net/send.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Facts } from '../../pipeline/exchange.ts'
+import {
+  type FixtureContext,
+  fixtureContext,
+  fixtureExchange,
+  fixtureUsage,
+  textOf,
+  throughPolicies,
+} from '../../pipeline/fixtures.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { compileLocalRateLimit } from './local.ts'
+import type { LocalRateLimitConfig } from './local-config.ts'
+
+function policiesOf(config: LocalRateLimitConfig, context: CompileContext, place = 'llm'): Policy[] {
+  const { beforeBody, afterBody } = compileLocalRateLimit(config, context, { place })
+  return [beforeBody, afterBody].filter((policy) => policy !== undefined)
+}
+
+function call(policies: readonly Policy[], facts: Partial<Facts> = {}, method = 'POST'): Reply {
+  return throughPolicies(policies, fixtureExchange({ method }, facts))
+}
+
+function spend(policies: readonly Policy[], totalTokens: number): Reply {
+  return call(policies, { usage: fixtureUsage(totalTokens) })
+}
+
+function standing(reply: Reply): string {
+  const { headers } = reply
+  const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
+  return `${reply.status} ${names.map((name) => headers[name] ?? '-').join(' ')}`
+}
+
+describe('request limits', () => {
+  it('allow base and burst, then answer 429 as plain text with the time to wait', () => {
+    const context = fixtureContext()
+    const policies = policiesOf([{ requests: 2, unit: 'Minutes', burst: 1 }], context)
+    expect(standing(call(policies))).toBe('200 3 2 60 -')
+    expect(standing(call(policies))).toBe('200 3 1 60 -')
+    context.clock.advance(1)
+    expect(standing(call(policies))).toBe('200 3 0 60 -')
+    context.clock.advance(30_000)
+    const refused = call(policies)
+    expect(standing(refused)).toBe('429 3 0 30 30')
+    expect(refused.headers['content-type']).toBe('text/plain')
+    expect(textOf(refused)).toBe('rate limit exceeded')
+  })
+
+  it('give back the base, not the burst, after one unit', () => {
+    const context = fixtureContext()
+    const policies = policiesOf([{ requests: 2, unit: 'Seconds', burst: 3 }], context)
+    for (let count = 0; count < 5; count++) call(policies)
+    context.clock.advance(1000)
+    expect(standing(call(policies))).toBe('200 5 1 1 -')
+  })
+
+  it('read the bucket form like the form per unit', () => {
+    const policies = policiesOf([{ maxTokens: 7, tokensPerFill: 3, fillInterval: '90s' }], fixtureContext())
+    expect(standing(call(policies))).toBe('200 7 6 90 -')
+  })
+
+  it('pass exactly the limit of 500 requests that come at once', () => {
+    const policies = policiesOf([{ requests: 50, unit: 'Hours' }], fixtureContext())
+    const statuses = Array.from({ length: 500 }, () => call(policies).status)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(50)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(450)
+  })
+
+  it('use up nothing of any limit when one refuses', () => {
+    const context = fixtureContext()
+    const policies = policiesOf(
+      [
+        { requests: 10, unit: 'Hours' },
+        { requests: 1, unit: 'Seconds' },
+      ],
+      context,
+    )
+    call(policies)
+    for (let count = 0; count < 100; count++) expect(call(policies).status).toBe(429)
+    context.clock.advance(1000)
+    call(policies)
+    context.clock.advance(1000)
+    expect(standing(call(policies.slice(0, 1)))).toBe('200 1 0 1 -')
+    context.clock.advance(1000)
+    const passed = Array.from({ length: 20 }, () => {
+      context.clock.advance(1000)
+      return call(policies).status
+    })
+    expect(passed.filter((status) => status === 200)).toHaveLength(7)
+  })
+
+  it('show the limit with the fewest requests left', () => {
+    const policies = policiesOf(
+      [
+        { requests: 9, unit: 'Seconds' },
+        { requests: 4, unit: 'Minutes' },
+        { requests: 6, unit: 'Hours' },
+      ],
+      fixtureContext(),
+    )
+    expect(standing(call(policies))).toBe('200 4 3 60 -')
+  })
+
+  it('replace the upstream’s own figures', () => {
+    const policies = policiesOf([{ requests: 5, unit: 'Seconds' }], fixtureContext())
+    const exchange = fixtureExchange()
+    const reply = { status: 200, headers: { 'x-ratelimit-remaining': '999' }, body: undefined }
+    policies[0]?.onRequest?.(exchange)
+    expect(policies[0]?.onReply?.(exchange, reply)).toMatchObject({
+      headers: { 'x-ratelimit-remaining': '4' },
+    })
+  })
+
+  it('count decisions under a name of place and limit, and name the limit for the log', () => {
+    const context = fixtureContext()
+    const policies = policiesOf(
+      [
+        { requests: 1, unit: 'Minutes' },
+        { requests: 100, unit: 'Hours', name: 'daily' },
+      ],
+      context,
+    )
+    call(policies)
+    const exchange = fixtureExchange()
+    throughPolicies(policies, exchange)
+    expect(exchange.refusedBy).toBe('rate-limit: llm: requests per minute')
+    expect(Object.fromEntries(context.decisions)).toEqual({
+      'llm: requests per minute allowed': 1,
+      'llm: requests per minute refused': 1,
+      'llm: daily allowed': 1,
+    })
+  })
+})
+
+describe('token limits', () => {
+  it('pass while anything is left, charge at the end, and refuse until the refill', () => {
+    const context = fixtureContext()
+    const policies = policiesOf([{ tokens: 100, unit: 'Minutes' }], context)
+    expect(standing(spend(policies, 99))).toBe('200 100 100 60 -')
+    expect(standing(spend(policies, 5_000))).toBe('200 100 1 60 -')
+    context.clock.advance(20_000)
+    expect(standing(spend(policies, 1))).toBe('429 100 0 40 40')
+    context.clock.advance(40_000)
+    expect(standing(spend(policies, 1))).toBe('200 100 100 60 -')
+  })
+
+  it('charge to the time of the end, not of the beginning', () => {
+    const context = fixtureContext()
+    const policies = policiesOf([{ tokens: 10, unit: 'Seconds' }], context)
+    const exchange = fixtureExchange()
+    policies[0]?.onRequest?.(exchange)
+    context.clock.advance(1500)
+    exchange.facts.usage = fixtureUsage(4)
+    policies[0]?.onEnd?.(exchange)
+    expect(standing(call(policies))).toBe('200 10 6 1 -')
+  })
+
+  it('charge a request once, and nothing without a usable count', () => {
+    const policies = policiesOf([{ tokens: 100, unit: 'Minutes' }], fixtureContext())
+    const exchange = fixtureExchange({}, { usage: fixtureUsage(10) })
+    throughPolicies(policies, exchange)
+    policies[0]?.onEnd?.(exchange)
+    for (const count of [Number.NaN, -50, 0]) spend(policies, count)
+    call(policies)
+    expect(standing(call(policies))).toContain('200 100 90')
+    spend(policies, Number.POSITIVE_INFINITY)
+    expect(call(policies).status).toBe(429)
+  })
+
+  it('give back the request units of a request they refuse', () => {
+    const context = fixtureContext()
+    const policies = policiesOf(
+      [
+        { requests: 3, unit: 'Hours' },
+        { tokens: 10, unit: 'Minutes' },
+      ],
+      context,
+    )
+    spend(policies, 10)
+    for (let count = 0; count < 10; count++) expect(call(policies).status).toBe(429)
+    context.clock.advance(60_000)
+    expect(standing(call(policies))).toBe('200 3 1 3540 -')
+  })
+
+  it('do not hold back reads, which cost no tokens', () => {
+    const policies = policiesOf([{ tokens: 10, unit: 'Minutes' }], fixtureContext())
+    spend(policies, 10)
+    expect(call(policies, {}, 'POST').status).toBe(429)
+    expect(standing(call(policies, {}, 'GET'))).toBe('200 - - - -')
+  })
+
+  it('show whichever of requests and tokens has the smaller share left', () => {
+    const policies = policiesOf(
+      [
+        { requests: 10, unit: 'Minutes' },
+        { tokens: 1000, unit: 'Hours' },
+      ],
+      fixtureContext(),
+    )
+    expect(standing(spend(policies, 900))).toBe('200 10 9 60 -')
+    expect(standing(call(policies))).toBe('200 1000 100 3600 -')
+  })
+})
+
+describe('limits with a key', () => {
+  const perKey: LocalRateLimitConfig = [{ requests: 1, unit: 'Minutes', key: 'apiKey.id' }]
+
+  it('count every value apart', () => {
+    const policies = policiesOf(perKey, fixtureContext())
+    expect(call(policies, { apiKey: { id: 'a' } }).status).toBe(200)
+    expect(call(policies, { apiKey: { id: 'b' } }).status).toBe(200)
+    expect(call(policies, { apiKey: { id: 'a' } }).status).toBe(429)
+  })
+
+  it('let requests without a value share one count', () => {
+    const policies = policiesOf(perKey, fixtureContext())
+    expect(call(policies).status).toBe(200)
+    expect(call(policies, { apiKey: {} }).status).toBe(429)
+    expect(call(policies, { apiKey: { id: null } }).status).toBe(429)
+    expect(call(policies, { apiKey: { id: ['x'] } }).status).toBe(429)
+    expect(call(policies, { apiKey: { id: 7 } }).status).toBe(200)
+  })
+
+  it('wait for the body when the key names it', () => {
+    const config: LocalRateLimitConfig = [{ requests: 1, unit: 'Minutes', key: 'llmRequest.model' }]
+    const { beforeBody, afterBody } = compileLocalRateLimit(config, fixtureContext(), { place: 'llm' })
+    expect(beforeBody).toBeUndefined()
+    const policies = [afterBody].filter((policy) => policy !== undefined)
+    expect(call(policies, { llmRequest: { model: 'm' } }).status).toBe(200)
+    expect(call(policies, { llmRequest: { model: 'n' } }).status).toBe(200)
+    expect(call(policies, { llmRequest: { model: 'm' } }).status).toBe(429)
+  })
+
+  it('charge tokens to the value even after its full bucket was forgotten', () => {
+    const context = fixtureContext()
+    const config: LocalRateLimitConfig = [{ tokens: 10, unit: 'Minutes', key: 'apiKey.id' }]
+    const { afterBody } = compileLocalRateLimit(config, context, { place: 'llm', maxKeys: 1 })
+    const slow = fixtureExchange({}, { apiKey: { id: 'slow' } })
+    afterBody?.onRequest?.(slow)
+    const other = fixtureExchange({}, { apiKey: { id: 'other' } })
+    afterBody?.onRequest?.(other)
+    slow.facts.usage = fixtureUsage(10)
+    afterBody?.onEnd?.(slow)
+    expect(throughPolicies([afterBody], fixtureExchange({}, { apiKey: { id: 'slow' } })).status).toBe(429)
+  })
+})
+
+describe('a reload', () => {
+  const two: LocalRateLimitConfig = [
+    { requests: 10, unit: 'Minutes' },
+    { tokens: 100, unit: 'Minutes' },
+  ]
+
+  it('keeps what was used when the numbers change', () => {
+    const context = fixtureContext()
+    for (let count = 0; count < 4; count++) call(policiesOf([{ requests: 10, unit: 'Minutes' }], context))
+    expect(standing(call(policiesOf([{ requests: 7, unit: 'Minutes', burst: 1 }], context)))).toBe(
+      '200 8 3 60 -',
+    )
+    expect(call(policiesOf([{ requests: 3, unit: 'Minutes' }], context)).status).toBe(429)
+  })
+
+  it('keeps counts apart when the list is put in another order', () => {
+    const context = fixtureContext()
+    const limits: LocalRateLimitConfig = [
+      { requests: 10, unit: 'Seconds' },
+      { requests: 20, unit: 'Seconds', key: 'apiKey.id' },
+      { requests: 5, unit: 'Seconds', name: 'own' },
+      { requests: 30, unit: 'Seconds' },
+    ]
+    call(policiesOf(limits.slice(2, 3), context))
+    call(policiesOf(limits.slice(2, 3), context))
+    call(policiesOf(limits, context))
+    expect(standing(call(policiesOf(limits.toReversed(), context)))).toBe('200 5 1 1 -')
+    expect(standing(call(policiesOf(limits.slice(0, 1), context)))).toBe('200 10 7 1 -')
+  })
+
+  it('keeps places apart', () => {
+    const context = fixtureContext()
+    call(policiesOf([{ requests: 1, unit: 'Hours' }], context, 'llm'))
+    expect(call(policiesOf([{ requests: 1, unit: 'Hours' }], context, 'route a')).status).toBe(200)
+  })
+
+  it('counts the tokens of a request that began before it', () => {
+    const context = fixtureContext()
+    const exchange = fixtureExchange({}, { usage: fixtureUsage(100) })
+    const before = policiesOf(two, context)
+    for (const policy of before) policy.onRequest?.(exchange)
+    const after = policiesOf(two, context)
+    for (const policy of before) policy.onEnd?.(exchange)
+    expect(call(after).status).toBe(429)
+  })
+})
+
+describe('several places', () => {
+  it('show the closest limit of all, and give back across places', () => {
+    const context = fixtureContext()
+    const gateway = policiesOf([{ requests: 5, unit: 'Hours' }], context, 'gateway')
+    const route = policiesOf([{ requests: 2, unit: 'Minutes' }], context, 'route')
+    const both = [...gateway, ...route]
+    expect(standing(call(both))).toBe('200 2 1 60 -')
+    call(both)
+    expect(standing(call(both))).toBe('429 2 0 60 60')
+    expect(standing(call(gateway))).toBe('200 5 2 3600 -')
+  })
+})
+
+/** A limit as one would write it on paper: a level, and a refill whenever its time has come. */
+type PaperLimit = { level: number; capacity: number; base: number; intervalMs: number; nextRefillAt: number }
+
+const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 }
+const limitArbitrary = fc.record({
+  counts: fc.constantFrom<'requests' | 'tokens'>('requests', 'tokens'),
+  base: fc.integer({ min: 1, max: 6 }),
+  burst: fc.nat(4),
+  unit: fc.constantFrom<'Seconds' | 'Minutes' | 'Hours'>('Seconds', 'Minutes', 'Hours'),
+})
+const stepArbitrary = fc.oneof(
+  fc.record({ kind: fc.constant('call' as const), tokens: fc.nat(4) }),
+  fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 200_000 }) }),
+)
+
+describe('any sequence of requests', () => {
+  it('meets the decisions of limits kept on paper', () => {
+    fc.assert(
+      fc.property(
+        fc.array(limitArbitrary, { minLength: 1, maxLength: 4 }),
+        fc.array(stepArbitrary, { maxLength: 60 }),
+        (limits, steps) => {
+          const context = fixtureContext()
+          const policies = policiesOf(
+            limits.map(({ counts, base, burst, unit }, index) => {
+              const rest = { unit, burst, name: `limit ${index}` }
+              return counts === 'requests' ? { requests: base, ...rest } : { tokens: base, ...rest }
+            }),
+            context,
+          )
+          const paper = limits.map(({ base, burst, unit }) => ({
+            level: base + burst,
+            capacity: base + burst,
+            base,
+            intervalMs: unitMs[unit],
+            nextRefillAt: context.clock.monotonic() + unitMs[unit],
+          }))
+          for (const step of steps) {
+            if (step.kind === 'wait') context.clock.advance(step.ms)
+            else checkCall(step.tokens)
+          }
+
+          function checkCall(tokens: number) {
+            for (const limit of paper) refillOnPaper(limit, context)
+            const expected = paper.every((limit) => limit.level > 0) ? 200 : 429
+            const reply = spend(policies, tokens)
+            expect(reply.status).toBe(expected)
+            if (expected === 429) return expect(textOf(reply)).toBe('rate limit exceeded')
+            for (const [index, limit] of paper.entries()) {
+              const cost = limits[index]?.counts === 'requests' ? 1 : tokens
+              limit.level = Math.max(0, limit.level - cost)
+            }
+          }
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  it('admits a client that waits for the reset it was told', () => {
+    fc.assert(
+      fc.property(
+        fc.array(limitArbitrary, { minLength: 1, maxLength: 4 }),
+        fc.array(stepArbitrary, { maxLength: 40 }),
+        (limits, steps) => {
+          const context = fixtureContext()
+          const policies = policiesOf(
+            limits.map(({ counts, base, burst, unit }, index) => {
+              const rest = { unit, burst, name: `limit ${index}` }
+              return counts === 'requests' ? { requests: base, ...rest } : { tokens: base, ...rest }
+            }),
+            context,
+          )
+          for (const step of steps) {
+            if (step.kind === 'wait') context.clock.advance(step.ms + 0.25)
+            else spend(policies, step.tokens)
+          }
+          const refused = exhaust(policies)
+          context.clock.advance(Number(refused.headers['x-ratelimit-reset']) * 1000)
+          expect(call(policies).status).toBe(200)
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+})
+
+function refillOnPaper(limit: PaperLimit, { clock }: FixtureContext) {
+  while (clock.monotonic() >= limit.nextRefillAt) {
+    limit.level = Math.min(limit.capacity, limit.level + limit.base)
+    limit.nextRefillAt += limit.intervalMs
+  }
+}
+
+function exhaust(policies: readonly Policy[]): Reply {
+  for (;;) {
+    const reply = spend(policies, 3)
+    if (reply.status === 429) return reply
+  }
+}
