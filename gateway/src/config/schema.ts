@@ -12,6 +12,7 @@ import {
   optional,
   string,
 } from '../schema/dsl.ts'
+import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Report } from './load.ts'
 
 const maxBufferBytes = 1024 * 1024 * 1024
@@ -90,7 +91,7 @@ export type Config = Infer<typeof configSchema>
 
 /** JSON Schema of the configuration file, for editors. */
 export function configJsonSchema(): object {
-  return { title: 'Tollgate configuration' }
+  return jsonSchemaOf(configSchema, { title: 'Tollgate configuration' })
 }
 
 /** Rules about the whole file that a schema cannot say. */

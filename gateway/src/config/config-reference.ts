@@ -1,0 +1,143 @@
+import type { Schema } from '../schema/dsl.ts'
+import { describe, type Field, type Shape } from '../schema/shape.ts'
+
+type ObjectShape = Shape & { kind: 'object' }
+/** An object of the configuration and the path it has in the file. */
+type Section = { path: string; shape: ObjectShape; choiceOf: number }
+
+/**
+ * The reference of the configuration file in Markdown: a section for each object, with its fields, their types, defaults
+ * and descriptions. Everything in it comes from the schema.
+ */
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: references to the environment as users write them
+export function renderConfigReference(schema: Schema): string {
+  const sections = sectionsOf(describe(schema), '')
+  return `${[
+    '# Configuration reference',
+    '<!-- Generated from the schema by `npm run docs`. -->',
+    'Fields marked * are required. `[]` stands for any item of a list and `<name>` for any key. Values may refer to the ' +
+      'environment: `${NAME}`, `$NAME`, `${NAME:-default}`; `$$` is a dollar sign. Durations are written `500ms`, `10s` or ' +
+      '`1h30m`. Fields marked secret are never shown in logs, messages or pages.',
+    ...sections.map(renderSection),
+  ].join('\n\n')}\n`
+}
+
+// biome-ignore-end lint/suspicious/noTemplateCurlyInString: see above
+
+function sectionsOf(shape: Shape, path: string, choiceOf = 1): Section[] {
+  switch (shape.kind) {
+    case 'object':
+      return [
+        { path, shape, choiceOf },
+        ...[...shape.fields].flatMap(([name, field]) =>
+          sectionsOf(field.shape, path === '' ? name : `${path}.${name}`),
+        ),
+      ]
+    case 'list':
+      return sectionsOf(shape.item, `${path}[]`)
+    case 'map':
+      return sectionsOf(shape.value, `${path}.<name>`)
+    case 'choice': {
+      const objects = shape.shapes.filter((option) => option.kind === 'object').length
+      return shape.shapes.flatMap((option) => sectionsOf(option, path, objects))
+    }
+    default:
+      return []
+  }
+}
+
+function renderSection({ path, shape, choiceOf }: Section): string {
+  const title = path === '' ? 'Top level' : `\`${path}\``
+  // Only where several objects are possible does each need to be told apart.
+  const heading = choiceOf > 1 ? `## ${title}: ${[...shape.fields.keys()].join(', ')}` : `## ${title}`
+  const choice =
+    shape.exactlyOne.length === 0 ? [] : [`Exactly one of ${shape.exactlyOne.map(code).join(', ')}.`]
+  const fields = [...shape.fields].toSorted(([, one], [, other]) => rank(one) - rank(other))
+  return [heading, shape.meta.doc, ...choice, renderTable(fields)].filter((part) => part !== '').join('\n\n')
+}
+
+function rank({ shape }: Field): number {
+  return shape.meta.advanced === true ? 1 : 0
+}
+
+function renderTable(fields: readonly [string, Field][]): string {
+  if (fields.length === 0) return ''
+  const rows = fields.map(([name, field]) => renderRow(name, field))
+  return ['| Field | Type | Default | Description |', '| --- | --- | --- | --- |', ...rows].join('\n')
+}
+
+function renderRow(name: string, { shape, required }: Field): string {
+  const { doc, example, secret, advanced } = shape.meta
+  const notes = [
+    doc,
+    example === undefined ? '' : `Example: ${renderValue(example)}.`,
+    secret === true ? '**Secret.**' : '',
+    advanced === true ? '*Advanced.*' : '',
+  ]
+  const cells = [
+    `${code(name)}${required ? ' *' : ''}`,
+    typeWords(shape),
+    renderDefault(shape.meta.default),
+    notes.filter((note) => note !== '').join(' '),
+  ]
+  return `| ${cells.map(cell).join(' | ')} |`
+}
+
+function typeWords(shape: Shape): string {
+  const { format, min, max } = shape.meta
+  switch (shape.kind) {
+    case 'string':
+      return format === undefined ? 'text' : formatWords[format]
+    case 'number':
+      return format === undefined
+        ? `${shape.integer ? 'whole number' : 'number'}${range(min, max)}`
+        : formatWords[format]
+    case 'boolean':
+      return '`true` or `false`'
+    case 'enumeration':
+      return shape.values.map(code).join(', ')
+    case 'list':
+      return `list of ${typeWords(shape.item)}`
+    case 'map':
+      return `map of names to ${typeWords(shape.value)}`
+    case 'object':
+      return 'object'
+    case 'choice':
+      return [...new Set(shape.shapes.map(typeWords))].join(' or ')
+    case 'any':
+      return 'any JSON'
+  }
+}
+
+const formatWords = {
+  duration: 'duration',
+  'host:port': '`host:port`',
+  cel: 'CEL expression',
+  url: 'URL',
+  port: 'port',
+}
+
+function range(min: number | undefined, max: number | undefined): string {
+  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`
+  if (min !== undefined) return `, at least ${min}`
+  return max === undefined ? '' : `, at most ${max}`
+}
+
+/** Defaults that are sentences stay sentences. */
+function renderDefault(value: unknown): string {
+  if (value === undefined) return ''
+  return typeof value === 'string' && value.includes(' ') ? value : renderValue(value)
+}
+
+function renderValue(value: unknown): string {
+  return code(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+function code(text: string): string {
+  const fence = text.includes('`') ? '``' : '`'
+  return `${fence}${text}${fence}`
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+}

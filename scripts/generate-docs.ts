@@ -1,0 +1,39 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
+import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
+
+// Writes what the documentation says about the schemas. With --check it writes nothing, and exits with 1 where the files
+// are not what the schemas say.
+
+const generated: Record<string, () => string> = {
+  'docs/reference/config.md': () => renderConfigReference(configSchema),
+  'docs/reference/config.schema.json': () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
+}
+
+const checkOnly = process.argv.includes('--check')
+
+for (const [path, render] of Object.entries(generated)) {
+  const file = fileURLToPath(new URL(`../${path}`, import.meta.url))
+  const text = render()
+  if (text === contentOf(file)) continue
+  if (checkOnly) {
+    process.stderr.write(`${path} is not what the schemas say: run \`npm run docs\` and commit the result\n`)
+    process.exitCode = 1
+    continue
+  }
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  process.stdout.write(`wrote ${path}\n`)
+}
+
+/** Line ends are as Git made them on this machine. */
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').replaceAll('\r\n', '\n')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
