@@ -1,9 +1,6 @@
 import { GatewayError, type GatewayErrorCode } from '../lib/gateway-error.ts'
 import type { Reply } from '../net/send.ts'
-import type { Exchange } from './exchange.ts'
-
-/** The client API whose error shape a refusal takes. */
-export type ErrorFormat = 'text' | 'openai' | 'anthropic'
+import type { ErrorFormat, Exchange } from './exchange.ts'
 
 /** Why a request ends without the backend's answer. `message` and `code` go to the client. */
 export type Refusal = {

@@ -2,7 +2,6 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import type { JsonObject } from '../lib/json.ts'
 import type { Body } from '../net/body.ts'
 import type { Headers } from '../net/headers.ts'
-import type { ErrorFormat } from './errors.ts'
 
 /** What the client asked for. `path` is normalised: dot segments, duplicate and trailing slashes are gone. */
 export type RequestFacts = {
@@ -85,6 +84,9 @@ export type LimitTally = {
   shown: boolean
   readonly claims: LimitClaim[]
 }
+
+/** The client API whose error shape a refusal takes. */
+export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 
 /** One request on its way through the gateway. */
 export type Exchange = {

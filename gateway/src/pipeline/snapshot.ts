@@ -1,5 +1,4 @@
-import type { ErrorFormat } from './errors.ts'
-import type { RequestFacts } from './exchange.ts'
+import type { ErrorFormat, RequestFacts } from './exchange.ts'
 import type { RouteMeter } from './metrics.ts'
 import type { Backend, Policy } from './policy.ts'
 

@@ -1,4 +1,4 @@
-import type { ErrorFormat } from '../../pipeline/errors.ts'
+import type { ErrorFormat } from '../../pipeline/exchange.ts'
 
 /** The API calls that are known, by what they ask for. */
 export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'

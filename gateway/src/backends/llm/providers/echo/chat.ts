@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
-import type { EchoAnswer } from './index.ts'
+import type { EchoAnswer } from './answer.ts'
 import { type ToolCall, toolCallFor } from './tool-call.ts'
 import {
   countsOf,

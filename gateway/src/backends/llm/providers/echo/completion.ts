@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../../lib/json.ts'
-import type { EchoAnswer } from './index.ts'
+import type { EchoAnswer } from './answer.ts'
 import {
   countsOf,
   created,

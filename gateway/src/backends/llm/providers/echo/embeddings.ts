@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { JsonObject, JsonValue } from '../../../../lib/json.ts'
 import { estimateTokens } from '../../usage.ts'
-import type { EchoAnswer } from './index.ts'
+import type { EchoAnswer } from './answer.ts'
 import { modelOf } from './words.ts'
 
 const defaultDimensions = 256

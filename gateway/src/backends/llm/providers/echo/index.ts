@@ -2,14 +2,12 @@ import { isJsonObject, type JsonObject } from '../../../../lib/json.ts'
 import { isSource } from '../../../../net/body.ts'
 import type { OutgoingRequest, Reply } from '../../../../net/send.ts'
 import type { Provider } from '../provider.ts'
+import type { EchoAnswer } from './answer.ts'
 import { echoChat } from './chat.ts'
 import { echoCompletion } from './completion.ts'
 import { echoEmbeddings } from './embeddings.ts'
 import { eventSource } from './event-source.ts'
 import { echoResponse } from './response.ts'
-
-/** What the echo says: one object, or the events of a stream, each as it goes over the wire. */
-export type EchoAnswer = { kind: 'whole'; body: JsonObject } | { kind: 'stream'; events: readonly string[] }
 
 /**
  * Answers inside the gateway with the last thing the user said: the same request always gets the same answer, without
