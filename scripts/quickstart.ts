@@ -1,37 +1,32 @@
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
 
-// `npm start`: runs the gateway on examples/quickstart.yaml and, once it answers, says what can be done with it.
+// `npm start`: runs the gateway on examples/quickstart.yaml, or on a file like it (`npm start -- FILE`), and says, once it
+// answers, what can be done with it.
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const adminStatus = 'http://127.0.0.1:15000/api/config/status'
+type Quickstart = {
+  config: { bindAddress: string; adminAddr?: string; statsAddr: string; readinessAddr: string }
+  llm: { port: number; models: { name: string }[]; policies: { apiKey: { keys: { key: string }[] } } }
+}
+
 const pollMs = 50
+const root = fileURLToPath(new URL('..', import.meta.url))
+process.chdir(root)
 
-const banner = `
-Tollgate is running.
-
-  LLM endpoint  http://127.0.0.1:4000/v1   (models: echo and echo-*; key: tg-quickstart-key)
-  Metrics       http://127.0.0.1:15020/metrics
-  Readiness     http://127.0.0.1:15021/healthz/ready
-  Admin         http://127.0.0.1:15000/api/config/status
-
-Try it:
-
-  curl http://127.0.0.1:4000/v1/chat/completions -H 'authorization: Bearer tg-quickstart-key' -H 'content-type: application/json' -d '{"model":"echo","messages":[{"role":"user","content":"Hello, Tollgate"}]}'
-
-  curl -N http://127.0.0.1:4000/v1/chat/completions -H 'authorization: Bearer tg-quickstart-key' -H 'content-type: application/json' -d '{"model":"echo","stream":true,"messages":[{"role":"user","content":"Hello, Tollgate"}]}'
-
-The configuration is examples/quickstart.yaml; changes to it apply at once. Stop with Ctrl+C.
-One line per request follows.
-
-`
+const { argv, env } = process
+// npm runs scripts in the top folder; the file may be named from where the user stands.
+const file =
+  argv[2] === undefined
+    ? 'examples/quickstart.yaml'
+    : fileURLToPath(new URL(argv[2], `file://${env['INIT_CWD'] ?? root}/`))
+const { config, llm }: Quickstart = parse(readFileSync(file, 'utf8'))
+const admin = config.adminAddr ?? '127.0.0.1:15000'
 
 const startedAt = Date.now()
-const gateway = spawn(process.execPath, ['gateway/src/main.ts', '-f', 'examples/quickstart.yaml'], {
-  cwd: root,
-  stdio: 'inherit',
-})
+const gateway = spawn(process.execPath, ['gateway/src/main.ts', '-f', file], { stdio: 'inherit' })
 let running = true
 gateway.on('exit', (code, signal) => {
   running = false
@@ -42,12 +37,12 @@ process.on('SIGINT', () => process.stdin.isTTY || gateway.kill('SIGINT'))
 process.on('SIGTERM', () => gateway.kill('SIGTERM'))
 
 while (running && !(await isServing())) await sleep(pollMs)
-if (running) process.stdout.write(banner)
+if (running) process.stdout.write(banner())
 
 /** Another gateway may hold the admin port: only one that applied its configuration after our start is ours. */
 async function isServing(): Promise<boolean> {
   try {
-    const reply = await fetch(adminStatus)
+    const reply = await fetch(`http://${admin}/api/config/status`)
     const status: unknown = await reply.json()
     if (typeof status !== 'object' || status === null || !('appliedAt' in status)) return false
     return Date.parse(String(status.appliedAt)) >= startedAt
@@ -55,4 +50,33 @@ async function isServing(): Promise<boolean> {
     // Not listening yet, or not a gateway: its own error message tells when it cannot start.
     return false
   }
+}
+
+function banner(): string {
+  const endpoint = `http://${config.bindAddress}:${llm.port}/v1`
+  const [model] = llm.models
+  const [entry] = llm.policies.apiKey.keys
+  const ask = (options: string, fields: object) => {
+    const body = { model: model?.name, ...fields, messages: [{ role: 'user', content: 'Hello, Tollgate' }] }
+    const headers = `-H 'authorization: Bearer ${entry?.key}' -H 'content-type: application/json'`
+    return `curl ${options} ${endpoint}/chat/completions ${headers} -d '${JSON.stringify(body)}'`
+  }
+  return `
+Tollgate is running.
+
+  LLM endpoint  ${endpoint}   (models: ${llm.models.map(({ name }) => name).join(', ')}; key: ${entry?.key})
+  Metrics       http://${config.statsAddr}/metrics
+  Readiness     http://${config.readinessAddr}/healthz/ready
+  Admin         http://${admin}/api/config/status
+
+Try it, with the limits in the headers, and as a stream:
+
+  ${ask('-i', {})}
+
+  ${ask('-N', { stream: true })}
+
+The configuration is ${file}; changes to it apply at once. Stop with Ctrl+C.
+One line for each request follows.
+
+`
 }

@@ -1,0 +1,74 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { endAfter } from '../support/cleanup.ts'
+import { freePorts } from '../support/free-port.ts'
+import { until, within } from '../support/wait.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** `npm start` on the quickstart's file, with ports of its own. */
+async function start() {
+  const ports = await freePorts(4)
+  const [port, adminPort, statsPort, readinessPort] = ports
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-quickstart-'))
+  const file = join(folder, 'quickstart.yaml')
+  const text = readFileSync(join(root, 'examples/quickstart.yaml'), 'utf8')
+    .replace('port: 4000', `port: ${port}`)
+    .replace('127.0.0.1:15020', `127.0.0.1:${statsPort}\n  adminAddr: 127.0.0.1:${adminPort}`)
+    .replace('127.0.0.1:15021', `127.0.0.1:${readinessPort}`)
+  writeFileSync(file, text)
+  const child = spawn(process.execPath, ['scripts/run.mjs', 'start', file], { cwd: root })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output += chunk
+  })
+  const exit = once(child, 'exit')
+  endAfter('test', async () => {
+    child.kill('SIGTERM')
+    await within('exit of npm start', exit)
+    rmSync(folder, { recursive: true })
+  })
+  return { file, child, exit, output: () => output }
+}
+
+it('prints addresses and curl lines that work when pasted', async () => {
+  const { output, child, exit } = await start()
+  await until('the banner', () => output().includes('Tollgate is running'))
+  const [plain = '', stream = '', ...others] = output().match(/^ *curl .*$/gm) ?? []
+  expect(others).toEqual([])
+
+  const answer = spawnSync('bash', ['-c', plain], { encoding: 'utf8' }).stdout
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+  expect(answer).toMatch(/^x-ratelimit-remaining: \d+\r$/m)
+  expect(answer).toContain('Hello, Tollgate')
+
+  const events = spawnSync('bash', ['-c', stream], { encoding: 'utf8' }).stdout
+  expect(events).toMatch(/^data: \{/)
+  expect(events).toMatch(/data: \[DONE\]\n\n$/)
+
+  const [, metrics = ''] = /Metrics +(\S+)/.exec(output()) ?? []
+  expect(await (await fetch(metrics)).text()).toContain('tollgate_requests_total{')
+
+  child.kill('SIGTERM')
+  expect(await within('exit', exit)).toEqual([0, null])
+})
+
+it("shows the gateway's own error when a port is taken", async () => {
+  const first = await start()
+  await until('the banner', () => first.output().includes('Tollgate is running'))
+  const { status, stderr, stdout } = spawnSync(process.execPath, ['scripts/run.mjs', 'start', first.file], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  expect(status).toBe(1)
+  expect(stderr).toMatch(/^cannot listen on 127\.0\.0\.1:\d+: the port is in use/)
+  expect(stdout).not.toContain('Tollgate is running')
+})
