@@ -1,0 +1,145 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { endAfter } from '../support/cleanup.ts'
+import { type Gateway, type GatewayConfig, startGateway } from '../support/gateway.ts'
+import { chat, jsonHeaders, llmConfig } from '../support/llm-config.ts'
+import { metricValue } from '../support/metrics.ts'
+import { mockOpenAi } from '../support/mock-openai.ts'
+import { member } from '../support/mock-server.ts'
+import { readStream } from '../support/sse.ts'
+import { until } from '../support/wait.ts'
+
+function withModels(...names: string[]): GatewayConfig {
+  return llmConfig({}, { models: names.map((name) => ({ name, provider: 'echo' })) })
+}
+
+async function listed(gateway: Gateway): Promise<unknown[]> {
+  const response = await fetch(`${gateway.url}/v1/models`, { headers: jsonHeaders })
+  const data = member(await response.json(), 'data')
+  return Array.isArray(data) ? data.map((model) => member(model, 'id')) : []
+}
+
+/** Keeps requests going over kept-alive connections; every answer counts. */
+function steadyLoad(gateway: Gateway, connections: number) {
+  const statuses = new Map<string, number>()
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+  let running = true
+  const body = JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'steady' }] })
+  const once = () =>
+    new Promise<string>((resolve) => {
+      const sent = request(
+        {
+          port: gateway.port,
+          host: '127.0.0.1',
+          path: '/v1/chat/completions',
+          method: 'POST',
+          agent,
+          headers: jsonHeaders,
+        },
+        (response) => {
+          response.resume()
+          response.on('end', () => resolve(String(response.statusCode)))
+          response.on('error', (error) => resolve(error.message))
+        },
+      )
+      sent.on('error', (error) => resolve(error.message))
+      sent.end(body)
+    })
+  const drivers = Array.from({ length: connections }, async () => {
+    while (running) {
+      const outcome = await once()
+      statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1)
+    }
+  })
+  const finish = async () => {
+    running = false
+    await Promise.all(drivers)
+    agent.destroy()
+    return Object.fromEntries(statuses)
+  }
+  endAfter('test', async () => {
+    await finish()
+  })
+  return { finish, count: () => [...statuses.values()].reduce((sum, count) => sum + count, 0) }
+}
+
+describe('a change of the file', () => {
+  it('takes effect, also when it is written in place', async () => {
+    const gateway = await startGateway(withModels('one'))
+    expect(await listed(gateway)).toEqual(['one'])
+    await gateway.reload(withModels('one', 'two'))
+    expect(await listed(gateway)).toEqual(['one', 'two'])
+    writeFileSync(gateway.file, readFileSync(gateway.file, 'utf8').replace('"two"', '"three"'))
+    await until('the change in place is applied', async () => (await listed(gateway)).includes('three'))
+  })
+
+  it('that is bad keeps the running state and says so, until a good one comes', async () => {
+    const gateway = await startGateway(withModels('one'))
+    gateway.write('llm:\n  modles: []\n')
+    const status = await until('the bad file is noticed', async () => {
+      const now = await gateway.status()
+      return now.lastError === undefined ? undefined : now
+    })
+    expect(status).toMatchObject({ synchronized: false, revision: 1 })
+    expect(status.lastError).toContain('modles')
+    expect(await listed(gateway)).toEqual(['one'])
+    expect(metricValue(await gateway.metrics(), 'tollgate_config_synchronized')).toBe(0)
+    await until('the log names the mistake', () => gateway.stdout().includes('modles'))
+
+    gateway.write(withModels('two'))
+    await until('the good file is applied', async () => (await gateway.status()).synchronized)
+    expect(await listed(gateway)).toEqual(['two'])
+    expect(metricValue(await gateway.metrics(), 'tollgate_config_synchronized')).toBe(1)
+  })
+
+  it('that turns bad and good again under load loses no request', async () => {
+    const gateway = await startGateway(withModels('echo'))
+    const load = steadyLoad(gateway, 8)
+    for (let turn = 0; turn < 3; turn++) {
+      gateway.write(turn % 2 === 0 ? '{{ nonsense' : 'llm: {models: 5}')
+      await until('the bad file is noticed', async () => !(await gateway.status()).synchronized)
+      gateway.write(withModels('echo', `more-${turn}`))
+      await until('the good file is applied', async () => (await gateway.status()).synchronized)
+    }
+    const served = await load.finish()
+    expect(Object.keys(served)).toEqual(['200'])
+    expect(served['200']).toBeGreaterThan(100)
+  })
+
+  it('lets streams that have begun go on under the configuration they began with', async () => {
+    const openai = await mockOpenAi()
+    openai.behaviour.pauseMs = 150
+    const gateway = await startGateway(llmConfig({ openai }))
+    const response = await chat(gateway, { model: 'gpt-test', stream: true })
+    await gateway.reload(withModels('other'))
+    const { text, broken } = await readStream(response)
+    expect(broken).toBe(false)
+    expect(text).toContain('[DONE]')
+    expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(404)
+  })
+
+  it('of the port moves the listener', async () => {
+    const gateway = await startGateway(withModels('one'))
+    const other = await startGateway(withModels('one'))
+    const { port } = other
+    await other.stop()
+    const config = withModels('one')
+    await gateway.reload({ ...config, llm: { ...config.llm, port } })
+    const response = await fetch(`http://127.0.0.1:${port}/v1/models`, { headers: jsonHeaders })
+    expect(response.status).toBe(200)
+    await until('the old port is closed', () =>
+      fetch(`${gateway.url}/v1/models`).then(
+        () => false,
+        () => true,
+      ),
+    )
+  })
+
+  it('that only touches comments changes nothing', async () => {
+    const gateway = await startGateway(withModels('one'))
+    appendFileSync(gateway.file, '\n# a remark\n')
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect(await gateway.status()).toMatchObject({ synchronized: true, revision: 1 })
+  })
+})

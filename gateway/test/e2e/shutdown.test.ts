@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest'
+import { startGateway } from '../support/gateway.ts'
+import { aliceKey, chat, llmConfig } from '../support/llm-config.ts'
+import { mockOpenAi } from '../support/mock-openai.ts'
+import { rawConnect } from '../support/raw-http.ts'
+import { readStream } from '../support/sse.ts'
+import { until, within } from '../support/wait.ts'
+
+async function streamingGateway(config: Record<string, unknown> = {}) {
+  const openai = await mockOpenAi()
+  openai.behaviour.pauseMs = 200
+  const gateway = await startGateway({ ...llmConfig({ openai }), config })
+  const response = await chat(gateway, { model: 'gpt-test', stream: true })
+  return { gateway, response }
+}
+
+describe.each([['SIGTERM'], ['SIGINT']] as const)('after %s', (signal) => {
+  it('a stream that has begun is finished, nothing new is accepted, and the exit is clean', async () => {
+    const { gateway, response } = await streamingGateway()
+    gateway.child.kill(signal)
+    await until('new connections are refused', () =>
+      fetch(`${gateway.url}/v1/models`).then(
+        () => false,
+        () => true,
+      ),
+    )
+    const { text, broken } = await readStream(response)
+    expect(broken).toBe(false)
+    expect(text).toContain('[DONE]')
+    expect(await gateway.stop()).toEqual({ code: 0, signal: null })
+    expect(gateway.requests().at(-1)).toMatchObject({ stream: true, status: 200, totalTokens: 30 })
+  })
+})
+
+describe('while it shuts down', () => {
+  it('a second signal ends it at once', async () => {
+    const { gateway, response } = await streamingGateway()
+    gateway.child.kill('SIGTERM')
+    await until('new connections are refused', () =>
+      fetch(`${gateway.url}/v1/models`).then(
+        () => false,
+        () => true,
+      ),
+    )
+    gateway.child.kill('SIGTERM')
+    const exit = await within('the process ends', gateway.exited, 1000)
+    expect(exit.code).toBe(0)
+    await gateway.stop()
+    expect((await readStream(response)).text).not.toContain('[DONE]')
+  })
+
+  it('the deadline of the configuration ends streams that take longer', async () => {
+    const openai = await mockOpenAi()
+    openai.behaviour.pauseMs = 60_000
+    const gateway = await startGateway({
+      ...llmConfig({ openai }),
+      config: { connectionTerminationDeadline: '500ms' },
+    })
+    const response = await chat(gateway, { model: 'gpt-test', stream: true })
+    const started = Date.now()
+    gateway.child.kill('SIGTERM')
+    await within('the process ends', gateway.exited, 5000)
+    expect(Date.now() - started).toBeGreaterThan(400)
+    expect((await readStream(response)).text).not.toContain('[DONE]')
+    await gateway.stop()
+  })
+
+  it('idle connections do not hold it up', async () => {
+    const gateway = await startGateway(llmConfig({}))
+    const connection = await rawConnect(gateway.port)
+    connection.send(`GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${aliceKey}\r\n\r\n`)
+    await connection.receives('"object":"list"')
+    const untouched = await rawConnect(gateway.port)
+    const started = Date.now()
+    await gateway.stop()
+    expect(Date.now() - started).toBeLessThan(3000)
+    await untouched.closed()
+  })
+
+  it('a connection that goes on with requests is closed after its answer', async () => {
+    const { gateway, response } = await streamingGateway()
+    const connection = await rawConnect(gateway.port)
+    const body = JSON.stringify({ model: 'gpt-test', messages: [] })
+    const request =
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${aliceKey}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`
+    connection.send(request)
+    // The head is in, the body is still to come: a request that has begun is served.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    gateway.child.kill('SIGTERM')
+    await until('new connections are refused', () =>
+      fetch(`${gateway.url}/v1/models`).then(
+        () => false,
+        () => true,
+      ),
+    )
+    connection.send(body)
+    const received = await connection.closed()
+    expect(received).toMatch(/^HTTP\/1\.1 200/)
+    await readStream(response)
+    await gateway.stop()
+  })
+
+  it('readiness says so', async () => {
+    const { gateway, response } = await streamingGateway()
+    gateway.child.kill('SIGTERM')
+    await until('readiness fails', async () => {
+      const ready = await fetch(`http://127.0.0.1:${gateway.readinessPort}/healthz/ready`).catch(
+        () => undefined,
+      )
+      return ready?.status !== 200
+    })
+    await readStream(response)
+    await gateway.stop()
+  })
+})
