@@ -23,6 +23,8 @@ export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
   setIfPresent(translated, 'reasoning_effort', toReasoningEffort(body, refusals))
   setIfPresent(translated, 'user', toUser(body.metadata))
   if (body.service_tier === 'standard_only') translated.service_tier = 'default'
+  // The closing event of a message carries the token counts, which chat streams tell only when asked.
+  if (body.stream === true) translated.stream_options = { include_usage: true }
   for (const name of ['max_tokens', 'stream', 'temperature', 'top_p'])
     setIfPresent(translated, name, body[name])
   return refusals.result(translated)

@@ -1,0 +1,91 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages.ts'
+import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
+import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat.ts'
+import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translation.ts'
+import type { JsonObject } from '../../src/lib/json.ts'
+import { createSseParser, formatSseEvent } from '../../src/net/sse.ts'
+
+/**
+ * Wire pairs: what goes in is written by hand as the real APIs send it, what comes out is compared.
+ * UPDATE_GOLDEN=1 writes what comes out, to be read before it is committed.
+ */
+const update = process.env['UPDATE_GOLDEN'] === '1'
+const root = join(import.meta.dirname, 'llm')
+const directions: Record<string, Translation> = {
+  'chat-to-messages': chatToMessages,
+  'messages-to-chat': messagesToChat,
+}
+
+for (const [direction, translation] of Object.entries(directions)) {
+  describe(`golden llm/${direction}`, () => {
+    for (const name of readdirSync(join(root, direction))) {
+      const folder = join(root, direction, name)
+      const context: TranslationContext = {
+        requestModel: 'model-asked-for',
+        now: () => 1_700_000_000_123,
+        includeUsage: true,
+      }
+      const given = (file: string) => existsSync(join(folder, file))
+
+      if (given('request.json')) {
+        it(`${name}: request`, () => {
+          compare(
+            folder,
+            'upstream-request.json',
+            indented(translation.request(readObject(folder, 'request.json'))),
+          )
+        })
+      }
+      if (given('upstream-reply.json')) {
+        it(`${name}: reply`, () => {
+          const reply = translation.reply(readObject(folder, 'upstream-reply.json'), context)
+          compare(folder, 'reply.json', indented(reply))
+        })
+      }
+      if (given('upstream-stream.txt')) {
+        it(`${name}: stream`, () => {
+          const upstream = readFileSync(join(folder, 'upstream-stream.txt'))
+          compare(folder, 'stream.txt', translateStream(translation, context, upstream))
+        })
+      }
+    }
+  })
+}
+
+function translateStream(
+  translation: Translation,
+  context: TranslationContext,
+  upstream: Uint8Array,
+): string {
+  const translator = translation.stream(context)
+  let text = ''
+  const parser = createSseParser({
+    maxEventBytes: 100_000,
+    onEvent(event) {
+      for (const translated of translator.event(event)) text += formatSseEvent(translated)
+    },
+  })
+  parser.push(upstream)
+  parser.end()
+  for (const translated of translator.end()) text += formatSseEvent(translated)
+  return text
+}
+
+function compare(folder: string, file: string, actual: string): void {
+  const path = join(folder, file)
+  if (update) writeFileSync(path, actual)
+  expect(actual).toBe(readFileSync(path, 'utf8'))
+}
+
+function readObject(folder: string, file: string): JsonObject {
+  const object = parseExactObject(readFileSync(join(folder, file), 'utf8'))
+  if (object === undefined) throw new Error(`${join(folder, file)} is not a JSON object`)
+  return object
+}
+
+function indented(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`
+}
