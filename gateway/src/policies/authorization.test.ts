@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest'
+import type { Exchange, Facts } from '../pipeline/exchange.ts'
+import { fixtureExchange, textOf, throughPolicies } from '../pipeline/fixtures.ts'
+import {
+  type AuthorizationConfig,
+  authorizationSchema,
+  checkAuthorization,
+  compileAuthorization,
+} from './authorization.ts'
+
+const roots = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'])
+type Rules = AuthorizationConfig['rules']
+
+function decide(
+  rules: Rules,
+  facts: Partial<Facts> = {},
+): { status: number; exchange: Exchange; body: string } {
+  const { beforeBody, afterBody } = compileAuthorization({ rules }, roots)
+  const exchange = fixtureExchange({}, facts)
+  const reply = throughPolicies([beforeBody, afterBody], exchange)
+  return { status: reply.status, exchange, body: textOf(reply) }
+}
+
+function statusOf(rules: Rules, facts: Partial<Facts> = {}): number {
+  return decide(rules, facts).status
+}
+
+const admin = { apiKey: { id: '1', group: 'admin' } }
+const trial = { apiKey: { id: '2', group: 'trial' } }
+
+describe('rules', () => {
+  it('allow everything when there are none', () => expect(statusOf([])).toBe(200))
+
+  it('that are plain expressions allow, and one of them must hold', () => {
+    const rules = ['apiKey.group == "admin"', 'apiKey.group == "staff"']
+    expect(statusOf(rules, admin)).toBe(200)
+    expect(statusOf(rules, trial)).toBe(403)
+  })
+
+  it('that deny win over rules that allow', () => {
+    const rules = [{ allow: 'true' }, { deny: 'apiKey.group == "trial"' }]
+    expect(statusOf(rules, admin)).toBe(200)
+    expect(statusOf(rules, trial)).toBe(403)
+  })
+
+  it('that require must all hold, whatever is allowed', () => {
+    const rules = [{ require: 'has(apiKey.id)' }, { require: 'apiKey.group == "admin"' }, 'true']
+    expect(statusOf(rules, admin)).toBe(200)
+    expect(statusOf(rules, trial)).toBe(403)
+  })
+
+  it('allow by default when they only deny or require', () => {
+    expect(statusOf([{ deny: 'apiKey.group == "trial"' }, { require: 'true' }], admin)).toBe(200)
+  })
+
+  it('that cannot be evaluated refuse, of every kind', () => {
+    expect(statusOf([{ deny: 'apiKey.missing == "x"' }], admin)).toBe(403)
+    expect(statusOf([{ require: 'apiKey.missing == "x"' }], admin)).toBe(403)
+    expect(statusOf([{ allow: 'apiKey.missing == "x"' }], admin)).toBe(403)
+    expect(statusOf([{ deny: 'jwt.sub == "x"' }], admin)).toBe(403)
+  })
+
+  it('that cannot be evaluated leave it to another rule to allow', () => {
+    expect(statusOf(['apiKey.missing == "x"', 'apiKey.group == "admin"'], admin)).toBe(200)
+  })
+
+  it('that yield no boolean refuse', () => {
+    expect(statusOf([{ deny: 'apiKey.group' }], admin)).toBe(403)
+    expect(statusOf([{ allow: '1' }], admin)).toBe(403)
+  })
+})
+
+describe('a refusal', () => {
+  it('tells the client no more than that it was refused', () => {
+    const { body } = decide([{ deny: 'true' }])
+    expect(JSON.parse(body)).toEqual({
+      error: {
+        message: 'authorization failed',
+        type: 'invalid_request_error',
+        param: null,
+        code: 'authorization_failed',
+      },
+    })
+  })
+
+  it('names the rule for the log', () => {
+    const rules: Rules = ['true', { deny: 'apiKey.group == "trial"' }, { require: 'has(apiKey.name)' }]
+    expect(decide(rules, trial).exchange.refusedBy).toBe('authorization: deny rule 2')
+    expect(decide(rules, admin).exchange.refusedBy).toBe('authorization: require rule 3')
+    expect(decide(['false']).exchange.refusedBy).toBe('authorization: no allow rule holds')
+  })
+})
+
+describe('rules on the body', () => {
+  const big = { llmRequest: { model: 'big' }, ...trial }
+
+  function stepsOf(rules: Rules) {
+    const { beforeBody, afterBody } = compileAuthorization({ rules }, roots)
+    return { before: beforeBody !== undefined, after: afterBody !== undefined }
+  }
+
+  it('wait for it, others do not', () => {
+    expect(stepsOf([{ deny: 'apiKey.group == "trial"' }])).toEqual({ before: true, after: false })
+    expect(stepsOf([{ deny: 'llmRequest.model == "big"' }])).toEqual({ before: false, after: true })
+    expect(stepsOf([{ require: 'has(apiKey.id)' }, { deny: 'llm.streaming' }])).toEqual({
+      before: true,
+      after: true,
+    })
+  })
+
+  it('refuse before the body is read where they can', () => {
+    const { beforeBody } = compileAuthorization(
+      { rules: [{ deny: 'apiKey.group == "trial"' }, 'llmRequest.model == "big"'] },
+      roots,
+    )
+    expect(throughPolicies([beforeBody], fixtureExchange({}, trial)).status).toBe(403)
+    expect(throughPolicies([beforeBody], fixtureExchange({}, admin)).status).toBe(200)
+  })
+
+  it('keep the allow rules one decision', () => {
+    const rules = ['apiKey.group == "admin"', 'llmRequest.model == "big"']
+    expect(stepsOf(rules)).toEqual({ before: false, after: true })
+    expect(statusOf(rules, big)).toBe(200)
+    expect(statusOf(rules, { ...big, llmRequest: { model: 'small' } })).toBe(403)
+    expect(statusOf(rules, { llmRequest: { model: 'small' }, ...admin })).toBe(200)
+  })
+
+  it('find an empty body where a request has none, and refuse what they cannot evaluate', () => {
+    expect(statusOf([{ deny: 'has(llmRequest.model) && llmRequest.model == "big"' }])).toBe(200)
+    expect(statusOf([{ deny: 'llmRequest.model == "big"' }])).toBe(403)
+  })
+})
+
+describe('checking', () => {
+  function issues(rules: Rules): string[] {
+    const found: string[] = []
+    checkAuthorization({ rules }, roots, (path, message) => found.push(`${path.join('.')}: ${message}`))
+    return found
+  }
+
+  it('finds expressions that do not compile, where they are', () => {
+    const found = issues(['true', '1 +', { deny: 'nobody.id == 1' }])
+    expect(found).toHaveLength(2)
+    expect(found[0]).toMatch(/^rules\.1: .+column/)
+    expect(found[1]).toMatch(/^rules\.2\.deny: .*nobody/)
+  })
+
+  it('leaves rules of no kind and of two kinds to the schema', () => {
+    for (const rule of [{}, { allow: 'true', deny: 'true' }, 5, { permit: 'true' }]) {
+      expect(authorizationSchema.safeParse({ rules: [rule] }).success).toBe(false)
+    }
+    expect(authorizationSchema.safeParse({ rules: ['true', { deny: 'true' }] }).success).toBe(true)
+  })
+})
