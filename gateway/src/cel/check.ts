@@ -1,4 +1,5 @@
 import { compilePattern } from '../lib/pattern.ts'
+import { type CallNode, isFallback } from './closures.ts'
 import { type FunctionForm, libraryFunctions } from './library.ts'
 import type { Node } from './tree.ts'
 
@@ -28,6 +29,35 @@ export function checkNames(
 
 type Names = { known: ReadonlySet<string>; roots: Set<string>; locals: readonly string[] }
 
+/** The first `default()` or `coalesce()` of an expression, which only the closures evaluate. */
+export function findFallback(node: Node): Node | undefined {
+  if (isFallback(node)) return node
+  return partsOf(node)
+    .map(findFallback)
+    .find((found) => found !== undefined)
+}
+
+function partsOf(node: Node): readonly Node[] {
+  switch (node.kind) {
+    case 'constant':
+    case 'identifier':
+      return []
+    case 'select':
+    case 'has':
+      return [node.operand]
+    case 'call':
+      return node.target === undefined ? node.args : [node.target, ...node.args]
+    case 'list':
+      return node.items
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value])
+    case 'macro':
+      return [node.range, node.test, node.step].filter((part) => part !== undefined)
+    case 'foreign':
+      return node.parts
+  }
+}
+
 function visit(node: Node, names: Names): NameIssue | undefined {
   switch (node.kind) {
     case 'constant':
@@ -53,6 +83,8 @@ function visit(node: Node, names: Names): NameIssue | undefined {
       const parts = [node.test, node.step].filter((part) => part !== undefined)
       return visit(node.range, names) ?? firstIssue(parts, inner)
     }
+    default:
+      return firstIssue(partsOf(node), names)
   }
 }
 
@@ -79,8 +111,6 @@ function checkRoot(
   return { message: `unknown variable "${name}"; ${hint}`, offset }
 }
 
-type CallNode = Extract<Node, { kind: 'call' }>
-
 function checkCall(node: CallNode, names: Names): NameIssue | undefined {
   const isOperator = !/^[a-zA-Z]/.test(node.name)
   const isQualified = node.target !== undefined && functions.has(`${pathOf(node.target)}.${node.name}`)
@@ -89,7 +119,15 @@ function checkCall(node: CallNode, names: Names): NameIssue | undefined {
   return issue ?? firstIssue([...target, ...node.args], names)
 }
 
-function checkForm({ name, target, args, offset }: CallNode): NameIssue | undefined {
+function checkForm(node: CallNode): NameIssue | undefined {
+  const { name, target, args, offset } = node
+  if (isFallback(node)) {
+    if (args.length === 2 || (name === 'coalesce' && args.length > 0)) return undefined
+    return {
+      message: `${name}() takes ${name === 'default' ? '2' : '1 or more'} arguments, not ${args.length}`,
+      offset,
+    }
+  }
   const forms = functions.get(name)
   if (forms === undefined) return { message: unknownFunction(name), offset }
   const isMethod = target !== undefined
@@ -119,7 +157,7 @@ function checkPattern(pattern: Node | undefined): NameIssue | undefined {
 }
 
 function unknownFunction(name: string): string {
-  const usage = macroUsage[name]
+  const usage = macroUsage.get(name)
   if (usage !== undefined) return `${name} is used as ${usage}`
   const nearest = nearestName(name, functions.keys())
   return nearest === undefined
@@ -127,14 +165,14 @@ function unknownFunction(name: string): string {
     : `unknown function "${name}"; did you mean "${nearest}"?`
 }
 
-const macroUsage: Partial<Record<string, string>> = {
-  has: 'has(a.b)',
-  all: 'list.all(x, test)',
-  exists: 'list.exists(x, test)',
-  exists_one: 'list.exists_one(x, test)',
-  filter: 'list.filter(x, test)',
-  map: 'list.map(x, value) or list.map(x, test, value)',
-}
+const macroUsage: ReadonlyMap<string, string> = new Map([
+  ['has', 'has(a.b)'],
+  ['all', 'list.all(x, test)'],
+  ['exists', 'list.exists(x, test)'],
+  ['exists_one', 'list.exists_one(x, test)'],
+  ['filter', 'list.filter(x, test)'],
+  ['map', 'list.map(x, value) or list.map(x, test, value)'],
+])
 
 function pathOf(node: Node): string {
   if (node.kind === 'identifier') return node.name

@@ -96,9 +96,12 @@ describe('compiling', () => {
 
   it.each([
     ['jwt.sub.startWith("a")', 'unknown function "startWith"; did you mean "startsWith"?'],
+    ['constructor(jwt.sub)', 'unknown function "constructor"'],
     ['has(jwt)', 'has is used as has(a.b)'],
     ['jwt.roles.exists("r", true)', 'exists is used as list.exists(x, test)'],
     ['size(jwt.roles, 1)', 'size() takes 1 argument, not 2'],
+    ['default(jwt.sub)', 'default() takes 2 arguments, not 1'],
+    ['default(jwt.sub, type(1))', 'do not combine with'],
     ['contains(jwt.sub, "a")', 'contains is called as x.contains(…), not as contains()'],
     ['jwt.sub.matches("(")', 'invalid regular expression "("'],
   ])('refuses %s', (source, message) => {
@@ -130,6 +133,12 @@ describe('values', () => {
     ['timestamp(90)', '1970-01-01T00:01:30Z'],
     ['duration("90s")', '90s'],
     ['type(jwt.level)', 'int'],
+    ['default(jwt.tenant, "none")', 'none'],
+    ['default(llmRequest.model, "none")', 'none'],
+    ['default(jwt.sub, "none")', 'u1'],
+    ['default(jwt.nothing, "none")', null],
+    ['coalesce(jwt.tenant, jwt.nothing, jwt.sub)', 'u1'],
+    ['coalesce(jwt.nothing)', null],
     ['" A😀b ".trim().lowerAscii().substring(1)', '😀b'],
     ['"a b c".split(" ", 2)', ['a', 'b c']],
     ['"a b c".split(" ", 0)', []],
@@ -153,6 +162,11 @@ describe('values', () => {
   ])('%s has no value', (source) => {
     expect(() => evaluate(source)).toThrow(CelEvaluationError)
     expect(() => evaluate(`type(${source}) == int`)).toThrow(CelEvaluationError)
+  })
+
+  it('fail when every alternative fails', () => {
+    expect(() => evaluate('default(jwt.a, jwt.b)')).toThrow('no such key: b')
+    expect(() => evaluate('coalesce(jwt.a, jwt.b)')).toThrow('no such key: b')
   })
 
   it('see a key whose value is null, and no key whose value is undefined', () => {

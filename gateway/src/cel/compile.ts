@@ -1,5 +1,5 @@
 import { createPatternCache } from '../lib/pattern.ts'
-import { checkNames } from './check.ts'
+import { checkNames, findFallback } from './check.ts'
 import { compileClosures } from './closures.ts'
 import { CelEvaluationError, Failure, OutsideClosures } from './failure.ts'
 import { compileWithLibrary } from './library.ts'
@@ -38,7 +38,12 @@ export function compileCel(
   if (parsed.kind === 'issue') return issueAt(source, parsed)
   const checked = checkNames(parsed.node, roots)
   if (checked.issue !== undefined) return issueAt(source, checked.issue)
-  return { kind: 'program', program: createProgram(source, checked.roots, parsed) }
+  const program = createProgram(source, checked.roots, parsed)
+  const fallback = program.engine === 'library' ? findFallback(parsed.node) : undefined
+  if (fallback === undefined) return { kind: 'program', program }
+  const message =
+    'default() and coalesce() do not combine with bytes, unsigned ints, types, timestamps or durations'
+  return issueAt(source, { message, offset: fallback.offset })
 }
 
 /** The answer of a rule. Throws CelEvaluationError when it cannot be evaluated or is no boolean. */
@@ -99,7 +104,8 @@ function withLibraryBehind(
 
 function evaluationError(error: unknown): CelEvaluationError {
   if (error instanceof CelEvaluationError) return error
-  const message = error instanceof RangeError ? 'values are nested too deeply' : 'evaluation failed'
+  const message =
+    error instanceof RangeError ? 'values are nested too deeply or too large' : 'evaluation failed'
   return new CelEvaluationError(message, { cause: error })
 }
 
