@@ -62,12 +62,8 @@ function createProgram(
 ): CelProgram {
   const budget: Budget = { left: maxSteps }
   const closures = compileClosures(node, { roots, locals: [], budget, patterns: createPatternCache(64) })
-  let planned: ((variables: Variables) => unknown) | undefined
-  const viaLibrary = (variables: Variables) => {
-    planned ??= compileWithLibrary(library, roots, budget)
-    return planned(variables)
-  }
-  const run = closures === undefined ? viaLibrary : withLibraryBehind(closures, viaLibrary)
+  const viaLibrary = () => compileWithLibrary(library, roots, budget)
+  const run = closures === undefined ? viaLibrary() : withLibraryBehind(closures, viaLibrary)
   return {
     source,
     roots,
@@ -86,15 +82,18 @@ function createProgram(
 
 function withLibraryBehind(
   closures: (variables: Variables) => unknown,
-  viaLibrary: (variables: Variables) => unknown,
+  compileForLibrary: () => (variables: Variables) => unknown,
 ): (variables: Variables) => unknown {
+  let viaLibrary: ((variables: Variables) => unknown) | undefined
   return (variables) => {
     let value: unknown
     try {
       value = closures(variables)
     } catch (error) {
-      if (error instanceof OutsideClosures) return viaLibrary(variables)
-      throw error
+      if (!(error instanceof OutsideClosures)) throw error
+      // Hardly an expression ever meets a date or bytes, so the library's plan is made when the first one does.
+      viaLibrary ??= compileForLibrary()
+      return viaLibrary(variables)
     }
     if (typeof value !== 'object') return value
     if (value instanceof Failure) throw new CelEvaluationError(value.message)
