@@ -9,6 +9,7 @@ import { type Endpoint, versionedRest } from './endpoints.ts'
 import type { Candidate } from './models.ts'
 import type { Target } from './target.ts'
 import { chatToMessages } from './translate/chat-to-messages.ts'
+import { parseExactObject } from './translate/exact-json.ts'
 import { messagesToChat } from './translate/messages-to-chat.ts'
 import type { Translation } from './translate/translation.ts'
 
@@ -83,7 +84,9 @@ type BodyFor = Uint8Array | string | undefined | { kind: 'refused'; refusal: Ref
 function bodyFor(call: Call, candidate: Candidate, route: RouteTo): BodyFor {
   const { json, bytes } = call
   if (json === undefined) return bytes.length > 0 ? bytes : undefined
-  if (route.translation) return translatedBody(json.value, candidate, route.translation)
+  // Read again, because the input of a tool call may hold numbers longer than `JSON.parse` keeps.
+  if (route.translation)
+    return translatedBody(parseExactObject(json.text) ?? json.value, candidate, route.translation)
   const edits = editsFor(json, call, candidate)
   return edits ? Buffer.from(editTopLevel(json, edits)) : bytes
 }

@@ -12,6 +12,7 @@ import { type DecodeErrors, decode, isPlain } from './encoding.ts'
 import { type Endpoint, errorFormatOf } from './endpoints.ts'
 import type { Candidate } from './models.ts'
 import { createStreamWatch, maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
+import { parseExactObject } from './translate/exact-json.ts'
 import type { Translation, TranslationContext } from './translate/translation.ts'
 import { generatedTextBytes, mergeUsage, usageIn } from './usage.ts'
 
@@ -42,7 +43,8 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
 async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Reply): Promise<Reply> {
   const { call, translation, exchange } = answering
   const bytes = await readDecoded(answering, reply)
-  const message = parseObject(bytes)
+  // A translated tool call carries its input along: long numbers in it must survive.
+  const message = translation ? parseExactObject(bytes.toString()) : parseObject(bytes)
   if (!message)
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
   const headers = replyHeaders(reply.headers, takesCodingOff)
