@@ -1,4 +1,4 @@
-import { formatPath, type Path } from '../schema/path.ts'
+import type { Path } from '../schema/path.ts'
 
 /** A key of the reference product: `planned` ones come in a later version, the others are outside of what Tollgate does. */
 type Standing = 'planned' | 'unsupported'
@@ -178,7 +178,7 @@ const insteadOf: Record<string, string> = {
 export function knownElsewhere(path: Path): string | undefined {
   const key = String(path.at(-1))
   const place = placeOf(path.slice(0, -1))
-  const keys = knownKeys[place] ?? knownKeys[place.replace(/^gateways\.[^.[]+/, 'gateways.*')]
+  const keys = Object.hasOwn(knownKeys, place) ? knownKeys[place] : undefined
   const standing = keys !== undefined && Object.hasOwn(keys, key) ? keys[key] : undefined
   if (standing === undefined) return undefined
   if (standing === 'planned') return `agentgateway's ${key} is not supported yet in this version`
@@ -186,6 +186,12 @@ export function knownElsewhere(path: Path): string | undefined {
   return `agentgateway's ${key} is not supported${instead === undefined ? '' : `: ${instead}`}`
 }
 
+/** Only gateways are kept by names of the user's choice. */
 function placeOf(path: Path): string {
-  return formatPath(path).replace(/\[\d+\]/g, '[]')
+  const [first, , ...rest] = path
+  const generic = first === 'gateways' && path.length > 1 ? ['gateways.*', ...rest] : path
+  return generic.reduce<string>((place, step) => {
+    if (typeof step === 'number') return `${place}[]`
+    return place === '' ? step : `${place}.${step}`
+  }, '')
 }

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import {
   anyOfShapes,
@@ -312,4 +313,76 @@ it('bounds the number of issues', () => {
   const found = issues(keys)
   expect(found).toHaveLength(501)
   expect(found.at(-1)).toBe('c.yaml:1:1: and 1500 more mistakes')
+})
+
+it('never throws, and answers with a config or at least one issue, whatever the text', () => {
+  const piece = fc.constantFrom(
+    ...[
+      'llm',
+      'models',
+      ':',
+      ': ',
+      '- ',
+      '\n',
+      '  ',
+      '\t',
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      '"',
+      "'",
+      '&a',
+      '*a',
+      '|',
+      '>',
+      '!',
+      '#',
+    ],
+    ...[
+      '$X',
+      '${',
+      '? ',
+      '---\n',
+      '...\n',
+      '%',
+      '@',
+      '<<',
+      '1e999',
+      '0x1',
+      'null',
+      '\uFEFF',
+      '\r',
+      '\0',
+      '\u2028',
+      'é',
+      '😀',
+    ],
+  )
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join('')),
+  )
+  fc.assert(
+    fc.property(text, (source) => {
+      const result = load(source)
+      if (result.kind === 'config') return
+      expect(result.issues.length).toBeGreaterThan(0)
+      for (const { line, column, message } of result.issues) {
+        expect(line).toBeGreaterThan(0)
+        expect(column).toBeGreaterThan(0)
+        expect(message).not.toBe('')
+      }
+    }),
+    { numRuns: 500 },
+  )
+})
+
+it('takes time in proportion to the mistakes of a large file', () => {
+  const text = `llm:\n  models: []\n  secrets:\n${Array.from({ length: 30_000 }, (_, index) => `    key${index}: 1\n`).join('')}`
+  const start = performance.now()
+  expect(issues(text)).toHaveLength(501)
+  // A search per mistake would take minutes.
+  expect(performance.now() - start).toBeLessThan(10_000)
 })

@@ -58,12 +58,12 @@ function build(tree: YamlTree, shapes: readonly Shape[], building: Building): un
 }
 
 function buildMap(
-  entries: readonly YamlEntry[],
+  entries: ReadonlyMap<string, YamlEntry>,
   shapes: readonly Shape[],
   building: Building,
 ): Record<string, unknown> {
   const object: Record<string, unknown> = {}
-  for (const { key, value } of entries) {
+  for (const [key, { value }] of entries) {
     const plain = buildUnder(key, value, shapes, building)
     if (plain === null && !takesNull(shapesUnder(shapes, key))) continue
     object[key] = plain

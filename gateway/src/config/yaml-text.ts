@@ -12,13 +12,13 @@ import {
 
 /** A YAML document as values with their places in the text, before environment references and aliases are expanded. */
 export type YamlTree =
-  | { kind: 'map'; offset: number; entries: YamlEntry[] }
+  | { kind: 'map'; offset: number; entries: ReadonlyMap<string, YamlEntry> }
   | { kind: 'list'; offset: number; items: YamlTree[] }
   /** `plain` is false for quoted and block text; `end` is the offset after the last character. */
   | { kind: 'scalar'; offset: number; end: number; value: string | number | boolean | null; plain: boolean }
   | { kind: 'alias'; offset: number; target: YamlTree }
 
-export type YamlEntry = { key: string; keyOffset: number; value: YamlTree }
+export type YamlEntry = { keyOffset: number; value: YamlTree }
 
 /** Something wrong at an offset of the text. */
 export type TextMistake = { offset: number; message: string }
@@ -154,21 +154,19 @@ function entriesOf(
   mapOffset: number,
   reading: Reading,
   depth: number,
-): YamlEntry[] {
-  const seen = new Set<string>()
-  const entries: YamlEntry[] = []
+): Map<string, YamlEntry> {
+  const entries = new Map<string, YamlEntry>()
   for (const { key: keyNode, value } of pairs) {
     const keyOffset = keyNode?.range?.[0] ?? mapOffset
     const key = isScalar(keyNode) ? keyText(keyNode) : undefined
-    const problem = keyProblem(key, seen)
+    const problem = keyProblem(key, entries)
     if (problem !== undefined || key === undefined) {
       reading.mistakes.push({ offset: keyOffset, message: problem ?? 'a key must be text' })
       continue
     }
-    seen.add(key)
     const tree = treeOf(value, reading, depth + 1)
     // A key without a value has no place of its own.
-    entries.push({ key, keyOffset, value: tree === emptyTree ? { ...emptyTree, offset: keyOffset } : tree })
+    entries.set(key, { keyOffset, value: tree === emptyTree ? { ...emptyTree, offset: keyOffset } : tree })
   }
   return entries
 }
@@ -178,11 +176,11 @@ function keyText(node: Scalar): string | undefined {
   return node.source ?? undefined
 }
 
-function keyProblem(key: string | undefined, seen: ReadonlySet<string>): string | undefined {
+function keyProblem(key: string | undefined, taken: ReadonlyMap<string, unknown>): string | undefined {
   if (key === undefined || key === '') return 'a key must be text'
   if (key === '<<') return 'YAML merge keys (`<<`) are not supported'
   if (key === '__proto__') return 'the key `__proto__` is not allowed'
-  return seen.has(key) ? `duplicate key \`${key}\`` : undefined
+  return taken.has(key) ? `duplicate key \`${key}\`` : undefined
 }
 
 function target(tree: YamlTree): YamlTree {
@@ -190,7 +188,7 @@ function target(tree: YamlTree): YamlTree {
 }
 
 function entryAt(tree: YamlTree, step: string | number): { keyOffset: number; value: YamlTree } | undefined {
-  if (tree.kind === 'map') return tree.entries.find((entry) => entry.key === String(step))
+  if (tree.kind === 'map') return tree.entries.get(String(step))
   if (tree.kind !== 'list') return undefined
   const item = tree.items[Number(step)]
   return item === undefined ? undefined : { keyOffset: item.offset, value: item }

@@ -59,9 +59,8 @@ function distance(issues: readonly z.core.$ZodIssue[]): number {
 function mistakesOf({ path, detail }: Issue, subject: Subject): Mistake[] {
   const shapes = shapesAt(subject.root, path)
   if (detail.code === 'unrecognized_keys') {
-    return detail.keys.map((key) =>
-      unknownKey([...path, key], knownKeys(shapes, valueAt(subject.value, path))),
-    )
+    const known = knownKeys(shapes, valueAt(subject.value, path))
+    return detail.keys.map((key) => unknownKey([...path, key], known))
   }
   const value = valueAt(subject.value, path)
   // The only rule of objects is `exactlyOne`, which speaks for itself in `choiceMistakes`.

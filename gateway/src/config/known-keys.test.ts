@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest'
+import { knownElsewhere } from './known-keys.ts'
+
+it.each([
+  [['mcp'], "agentgateway's mcp is not supported yet in this version"],
+  [['llm', 'policies', 'extProc'], "agentgateway's extProc is not supported"],
+  [['gateways', 'my-gateway', 'extProc'], "agentgateway's extProc is not supported"],
+  [['gateways', 'my gateway', 'listeners', 0, 'extProc'], "agentgateway's extProc is not supported"],
+  [
+    ['llm', 'models', 3, 'params', 'hostOverride'],
+    "agentgateway's hostOverride is not supported: use baseUrl",
+  ],
+])('knows %j', (path, message) => {
+  expect(knownElsewhere(path)).toBe(message)
+})
+
+it.each([
+  [['extProc']],
+  [['llm', 'models', 0, 'extProc']],
+  [['nonsense']],
+  [['llm', 'toString']],
+  [['toString', 'x']],
+  [[]],
+])('has nothing to say of %j', (path: (string | number)[]) => {
+  expect(knownElsewhere(path)).toBeUndefined()
+})
