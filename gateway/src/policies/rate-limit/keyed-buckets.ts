@@ -15,6 +15,8 @@ const stepsPerInsert = 2
 /** Buckets looked at when there is no room. */
 const stepsWhenFull = 32
 const longestPlainKey = 64
+/** A Map that grows moves all its entries at once: 150 ms for a million. Many small ones never pause for long. */
+const shardCount = 64
 
 /**
  * Full buckets are forgotten a few at a time, whenever a new value needs room: no timer, and no request pays for all.
@@ -22,8 +24,9 @@ const longestPlainKey = 64
  * so a client that invents values gains nothing.
  */
 export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
-  const buckets = new Map<string, Bucket>()
-  let hand = buckets.values()
+  const shards = Array.from({ length: shardCount }, () => new Map<string, Bucket>())
+  const walk = endlessWalk(shards)
+  let size = 0
   let withoutValue: Bucket | undefined
   let overflow: Bucket | undefined
 
@@ -39,29 +42,28 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
   }
 
   function ownBucket(key: string, rate: Rate, nowMs: number): Bucket {
-    const known = buckets.get(key)
+    const shard = shardOf(shards, key)
+    const known = shard.get(key)
     if (known !== undefined) return known
-    forgetFull(buckets.size < maxKeys ? stepsPerInsert : stepsWhenFull, rate, nowMs)
-    if (buckets.size >= maxKeys) {
+    forgetFull(size < maxKeys ? stepsPerInsert : stepsWhenFull, rate, nowMs)
+    if (size >= maxKeys) {
       overflow ??= createBucket(nowMs)
       return overflow
     }
     const created = createBucket(nowMs, ownCopy(key))
-    buckets.set(created.key, created)
+    shard.set(created.key, created)
+    size += 1
     return created
   }
 
   function forgetFull(steps: number, rate: Rate, nowMs: number) {
     for (let step = 0; step < steps; step++) {
-      const next = hand.next()
-      if (next.done) {
-        hand = buckets.values()
-        continue
-      }
-      const bucket = next.value
+      const bucket = walk()
+      if (bucket === undefined) return
       if (!isFull(bucket, rate, nowMs)) continue
       bucket.forgotten = true
-      buckets.delete(bucket.key)
+      shardOf(shards, bucket.key).delete(bucket.key)
+      size -= 1
     }
   }
 
@@ -73,9 +75,36 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
       return bucket
     },
     get size() {
-      return buckets.size
+      return size
     },
   }
+}
+
+/** Each call gives the next bucket, round and round; undefined when there is none. */
+function endlessWalk(shards: readonly Map<string, Bucket>[]): () => Bucket | undefined {
+  let position = 0
+  let buckets = shards[0]?.values()
+  return () => {
+    // One round more than there are shards: the first may be at its end, and come again at the last.
+    for (let round = 0; round <= shards.length; round++) {
+      const next = buckets?.next()
+      if (next !== undefined && !next.done) return next.value
+      position = (position + 1) % shards.length
+      buckets = shards[position]?.values()
+    }
+    return undefined
+  }
+}
+
+/** The ends of values differ most. */
+function shardOf(shards: readonly Map<string, Bucket>[], key: string): Map<string, Bucket> {
+  const { length } = key
+  let mixed = length
+  for (let index = Math.max(0, length - 4); index < length; index++)
+    mixed = mixed * 31 + key.charCodeAt(index)
+  const shard = shards[mixed % shards.length]
+  if (shard === undefined) throw new RangeError('there are no shards')
+  return shard
 }
 
 /** Clients choose values, so their length is bounded too. */
