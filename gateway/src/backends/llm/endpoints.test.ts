@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest'
+import { errorFormatOf, matchEndpoint } from './endpoints.ts'
+
+describe('matchEndpoint', () => {
+  it.each([
+    ['/v1/chat/completions', 'chat'],
+    ['/chat/completions', 'chat'],
+    ['/team-a/v1/chat/completions', 'chat'],
+    ['/v1/team/v1/completions', 'completions'],
+    ['/v1/embeddings', 'embeddings'],
+    ['/v1/responses', 'responses'],
+    ['/v1/messages', 'messages'],
+    ['/v1/messages/count_tokens', 'count_tokens'],
+  ])('knows %s', (path, endpoint) => {
+    expect(matchEndpoint(path)).toEqual({ kind: 'endpoint', endpoint })
+  })
+
+  it.each([
+    ['/v1/models', undefined],
+    ['/models', undefined],
+    ['/a/v1/models/gpt-4o', 'gpt-4o'],
+    ['/v1/models/org/name', 'org/name'],
+    ['/v1/models/org%2Fname', 'org/name'],
+    ['/v1/models/org/v1/name', 'org/v1/name'],
+    ['/v1/models/50%', '50%'],
+  ])('lists models at %s', (path, id) => {
+    expect(matchEndpoint(path)).toEqual({ kind: 'models', id })
+  })
+
+  it.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v1/threads/t/messages',
+    '/x/chat/completions',
+    '/v1/chat/completions/x',
+    '/v1/rerank',
+  ])('does not know %s', (path) => {
+    expect(matchEndpoint(path)).toEqual({ kind: 'unknown' })
+  })
+})
+
+it('takes the error shape from the API the path belongs to', () => {
+  expect(errorFormatOf('/a/v1/messages')).toBe('anthropic')
+  expect(errorFormatOf('/v1/messages/count_tokens')).toBe('anthropic')
+  expect(errorFormatOf('/v1/chat/completions')).toBe('openai')
+  expect(errorFormatOf('/nowhere')).toBe('openai')
+})
