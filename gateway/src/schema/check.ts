@@ -27,7 +27,8 @@ export function check<T>(schema: Schema<T>, value: unknown, mayShow: MayShow = (
   const subject = { root: describe(schema), value, mayShow }
   const issues = parsed.error.issues.flatMap((issue) => flattenIssue(issue, []))
   const mistakes = issues.flatMap((issue) => mistakesOf(issue, subject))
-  return { kind: 'mistakes', mistakes: [...mistakes, ...choiceMistakes(issues, subject)] }
+  const found = [...mistakes, ...choiceMistakes(issues, subject)]
+  return { kind: 'mistakes', mistakes: found.map((mistake) => withFamiliarWords(mistake, subject.root)) }
 }
 
 type Subject = { root: Shape; value: unknown; mayShow: MayShow }
@@ -67,6 +68,16 @@ function mistakesOf({ path, detail }: Issue, subject: Subject): Mistake[] {
   if (detail.code === 'custom' && typeof value === 'object') return []
   if (value === undefined) return [missing(path, shapes)]
   return [{ path, part: 'value', ...wrongValue(detail, shapes, value, maySee(subject, path, shapes)) }]
+}
+
+/** What programs look for in messages about a kind of record comes first; see `FieldMeta.mismatch`. */
+function withFamiliarWords(mistake: Mistake, root: Shape): Mistake {
+  for (let length = mistake.path.length; length > 0; length--) {
+    const shapes = shapesAt(root, mistake.path.slice(0, length))
+    const words = shapes.find((shape) => shape.meta.mismatch !== undefined)?.meta.mismatch
+    if (words !== undefined) return { ...mistake, message: `${words}: ${mistake.message}` }
+  }
+  return mistake
 }
 
 function missing(path: Path, shapes: readonly Shape[]): Mistake {

@@ -16,6 +16,8 @@ export type FieldMeta = {
   /** Listed after the common fields. */
   advanced?: boolean
   format?: Format
+  /** Words that begin every message about a mistake in this value, for programs that look for them. */
+  mismatch?: string
 }
 
 /** Strings and numbers with a meaning of their own; each has its words for what was expected. */

@@ -24,7 +24,18 @@ export function jsonSchemaOf(schema: Schema, { title }: { title: string }): obje
 /** Turns the metadata that the library copied as it is into words of JSON Schema. In place, as the library wants it. */
 function dress(json: JsonSchema): void {
   const { doc, example, secret, advanced, format, roots, min, max, exactlyOne } = json
-  for (const key of ['doc', 'example', 'secret', 'advanced', 'format', 'roots', 'min', 'max', 'exactlyOne'])
+  for (const key of [
+    'doc',
+    'example',
+    'secret',
+    'advanced',
+    'format',
+    'mismatch',
+    'roots',
+    'min',
+    'max',
+    'exactlyOne',
+  ])
     delete json[key]
   if (typeof doc === 'string' && doc !== '') json.description = doc
   if (example !== undefined) json.examples = [example]

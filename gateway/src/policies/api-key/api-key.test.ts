@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../../pipeline/fixtures.ts'
+import { check } from '../../schema/check.ts'
 import { type ApiKeyConfig, apiKeySchema, checkApiKey, compileApiKey } from './api-key.ts'
 
 const keyHash = (key: string) => `sha256:${createHash('sha256').update(key).digest('hex')}`
@@ -223,9 +224,19 @@ describe('checking', () => {
     expect(issues({ keys, location: { expression: 'apiKey.id' } })[0]).toContain('location.expression: ')
   })
 
-  it('leaves records of both forms, of none, and with unknown fields to the schema', () => {
-    for (const record of [{ key: 'a', keyHash: keyHash('a') }, {}, { key: 'a', budget: 5 }, { key: 5 }]) {
-      expect(apiKeySchema.safeParse({ keys: [record] }).success).toBe(false)
-    }
+  it.each([
+    [
+      'both forms',
+      { key: 'a', keyHash: keyHash('a') },
+      'exactly one of key, keyHash is allowed here; found both key and keyHash',
+    ],
+    ['no form', { metadata: {} }, 'exactly one of key, keyHash is required here; found none'],
+    ['an unknown field', { key: 'a', budget: 5 }, 'unknown key `budget`'],
+    ['a key that is no text', { key: 5 }, 'expected a string'],
+  ])('names a record with %s as clients know it', (_, record, reason) => {
+    const checked = check(apiKeySchema, { keys: [record] })
+    const messages = checked.kind === 'mistakes' ? checked.mistakes.map((mistake) => mistake.message) : []
+    expect(messages).toHaveLength(1)
+    expect(messages[0]).toContain(`${mismatch}: ${reason}`)
   })
 })

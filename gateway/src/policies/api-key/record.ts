@@ -3,6 +3,9 @@ import type { JsonObject } from '../../lib/json.ts'
 import { exactlyOne, type Infer, jsonObject, list, name, optional, secret, string } from '../../schema/dsl.ts'
 import { checkAllowedModels, compileAllowedModels } from './allowed-models.ts'
 
+/** How the specification's "Errors" names every mistake of a key record. */
+const recordMismatch = 'data did not match any variant of untagged enum LocalAPIKey'
+
 /** One virtual key (specification, "`llm.apiKey` value"). */
 export const apiKeyRecordSchema = exactlyOne(
   {
@@ -26,7 +29,7 @@ export const apiKeyRecordSchema = exactlyOne(
       }),
     ),
   },
-  { doc: 'One virtual key: either the key or its hash.' },
+  { doc: 'One virtual key: either the key or its hash.', mismatch: recordMismatch },
 )
 
 export type ApiKeyRecord = Infer<typeof apiKeyRecordSchema>
@@ -40,9 +43,6 @@ export type ApiKeyEntry = {
   readonly group: string
   readonly mayUseModel: ((model: string) => boolean) | undefined
 }
-
-/** How the specification's "Errors" names every mistake of a key record. */
-export const recordMismatch = 'data did not match any variant of untagged enum LocalAPIKey'
 
 const keyHashForm = /^sha256:([0-9a-f]{64})$/i
 
