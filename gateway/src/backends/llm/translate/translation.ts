@@ -1,9 +1,6 @@
 import type { JsonObject } from '../../../lib/json.ts'
 import type { SseEvent } from '../../../net/sse.ts'
 
-/** The wire format of a chat API: OpenAI's chat completions, or Anthropic's messages. */
-export type WireFormat = 'chat' | 'messages'
-
 /** A request in the upstream's format, or the field of the client's request that has no counterpart there (a 400). */
 export type TranslatedRequest =
   | { kind: 'body'; body: JsonObject }

@@ -8,7 +8,7 @@ import { toToolChoice, toTools } from './tools.ts'
  * `max_tokens` where the client set no limit. Messages require one; every current model of the API takes this many.
  * `defaults` of the model's configuration set another.
  */
-export const defaultMaxTokens = 8192
+const defaultMaxTokens = 8192
 
 /** A chat completions request as a messages request. */
 export function chatToMessagesRequest(body: JsonObject): TranslatedRequest {
