@@ -13,7 +13,7 @@ const tasks = {
   check: ['node', 'scripts/check.ts'],
   bench: ['node', 'gateway/bench/run.ts'],
   build: ['node', 'scripts/build.ts'],
-  soak: ['node', 'gateway/test/soak/run.ts'],
+  soak: ['node', 'scripts/soak.ts'],
   format: ['biome', 'check', '--write', '.'],
   docs: ['node', 'scripts/generate-docs.ts'],
 }
