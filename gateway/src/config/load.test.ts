@@ -308,6 +308,15 @@ it('survives a scalar of a megabyte', () => {
   expect(issues(`llm: {models: ${'$NONE '.repeat(200_000)}}`)).toHaveLength(1)
 })
 
+it('keeps an issue one printable line of bearable length', () => {
+  const found = issues(`"a\\n\\e[31m${'k'.repeat(900)}": 1\nllm: $${'N'.repeat(5_000)}`)
+  expect(found).toHaveLength(2)
+  for (const issue of found) {
+    expect(issue.length).toBeLessThan(1_000)
+    expect(issue).not.toMatch(/\p{Cc}/u)
+  }
+})
+
 it('bounds the number of issues', () => {
   const keys = Array.from({ length: 2_000 }, (_, index) => `k${index}: 1`).join('\n')
   const found = issues(keys)

@@ -45,6 +45,7 @@ export type LoadedConfig<T> =
 
 /** More issues than anybody reads; a bound for files that are not configuration at all. */
 const maxIssues = 500
+const maxIssueLength = 400
 
 /**
  * Reads a configuration file's text: YAML, then environment references, then the schema, then the checks. All issues are
@@ -191,7 +192,19 @@ function limited(issues: ConfigIssue[]): ConfigIssue[] {
 }
 
 function toIssue({ offset, path, message, suggestion }: Found, file: string, yaml: YamlText): ConfigIssue {
-  return { file, ...yaml.position(offset), path: formatPath(path), message, ...optionally(suggestion) }
+  return {
+    file,
+    ...yaml.position(offset),
+    path: printable(formatPath(path)),
+    message: printable(message),
+    ...optionally(suggestion),
+  }
+}
+
+/** Keys and names come from the file: an issue stays one line of bearable length, whatever they hold. */
+function printable(text: string): string {
+  const line = text.replace(/\s+/g, ' ').replace(/\p{C}/gu, '\uFFFD')
+  return line.length > maxIssueLength ? `${line.slice(0, maxIssueLength)}…` : line
 }
 
 function withoutByteOrderMark(text: string): string {

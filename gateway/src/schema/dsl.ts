@@ -116,11 +116,6 @@ export function map<T>(value: Schema<T>, meta: FieldMeta): Schema<Record<string,
   return z.record(z.string(), value).meta(meta)
 }
 
-/** Any JSON value, passed through as it is. */
-export function json(meta: FieldMeta): Schema<unknown> {
-  return z.unknown().meta(meta)
-}
-
 /** Any JSON object, passed through as it is. */
 export function jsonObject(meta: FieldMeta): Schema<Record<string, unknown>> {
   return z.record(z.string(), z.unknown()).meta(meta)

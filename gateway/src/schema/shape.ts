@@ -42,33 +42,6 @@ export function openChoice(shape: Shape | undefined): Shape[] {
   return shape.shapes.flatMap(openChoice).map((option) => (secret ? asSecret(option) : option))
 }
 
-/** Every expression, address or other string with a format, and every leaf, in the order of the schema. */
-export function* walkShape(
-  shape: Shape,
-  path: readonly string[] = [],
-): Generator<{ path: readonly string[]; field: Field }> {
-  for (const [name, field] of namedParts(shape)) {
-    const here = [...path, name]
-    yield { path: here, field }
-    yield* walkShape(field.shape, here)
-  }
-}
-
-function namedParts(shape: Shape): (readonly [string, Field])[] {
-  switch (shape.kind) {
-    case 'object':
-      return [...shape.fields]
-    case 'list':
-      return [['[]', { shape: shape.item, required: false }]]
-    case 'map':
-      return [['*', { shape: shape.value, required: false }]]
-    case 'choice':
-      return shape.shapes.flatMap(namedParts)
-    default:
-      return []
-  }
-}
-
 function under(shape: Shape, step: string | number): Shape | undefined {
   switch (shape.kind) {
     case 'object':
