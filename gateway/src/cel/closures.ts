@@ -72,10 +72,15 @@ function compileHas(node: Extract<Node, { kind: 'has' }>, scope: Scope): Evaluat
   }
 }
 
-/** Whether an unset variable at the root of this expression makes `has()` false instead of an error. */
+/** Whether the expression only follows a variable, so that `has()` is false, not an error, where that has no value. */
 function isPath(node: Node): boolean {
-  if (node.kind === 'call') return node.name === '_[_]' || node.name === '_?_:_'
-  return node.kind === 'identifier' || node.kind === 'select'
+  if (node.kind === 'select') return isPath(node.operand)
+  if (node.kind !== 'call') return node.kind === 'identifier'
+  const [first, second, third] = node.args
+  if (node.name === '_[_]') return first !== undefined && isPath(first)
+  return (
+    node.name === '_?_:_' && second !== undefined && third !== undefined && isPath(second) && isPath(third)
+  )
 }
 
 function compileList(items: readonly Node[], scope: Scope): Evaluate | undefined {

@@ -133,6 +133,10 @@ describe('values', () => {
     ['timestamp(90)', '1970-01-01T00:01:30Z'],
     ['duration("90s")', '90s'],
     ['type(jwt.level)', 'int'],
+    ['jwt.roles.contains("admin")', true],
+    ['jwt.roles.contains("adm")', false],
+    ['jwt.contains("sub")', true],
+    ['jwt.roles.contains("admin") && jwt.contains("sub") && type(1) == int', true],
     ['default(jwt.tenant, "none")', 'none'],
     ['default(llmRequest.model, "none")', 'none'],
     ['default(jwt.sub, "none")', 'u1'],
@@ -217,6 +221,26 @@ describe('values', () => {
   })
 })
 
+describe('has()', () => {
+  it.each([
+    ['has(llmRequest.model)', false],
+    ['has(llmRequest.a.b[0].c)', false],
+    ['has((jwt.level == 3 ? llmRequest : jwt).sub)', false],
+    ['has((jwt.level == 4 ? llmRequest : jwt).sub)', true],
+    ['has(jwt.sub.model)', false],
+    ['has(jwt.a.b)', 'fails'],
+    ['has((llmRequest.a ? jwt : jwt).sub)', 'fails'],
+    ['has(jwt[llmRequest].a)', 'fails'],
+    ['has([llmRequest][0].a)', 'fails'],
+    ['has({"a": llmRequest}.a)', 'fails'],
+  ])('%s: %s, in both engines', (source, expected) => {
+    for (const engine of ['', ' && type(1) == int']) {
+      if (expected === 'fails') expect(() => evaluate(source + engine)).toThrow(CelEvaluationError)
+      else expect(evaluate(source + engine)).toBe(expected)
+    }
+  })
+})
+
 describe('hostile values', () => {
   it('end in an error when they are nested too deeply', () => {
     const nest = (): unknown => JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
@@ -230,6 +254,12 @@ describe('hostile values', () => {
       expect(() => evaluate(source, variables)).toThrow(CelEvaluationError)
     }
     expect(evaluate('size(jwt.a)', variables)).toBe(1)
+  })
+
+  it('may hold text that is no valid Unicode', () => {
+    const variables = { jwt: { sub: '\ud800a\udc00' } }
+    expect(evaluate('size(jwt.sub)', variables)).toBe(3)
+    expect(evaluate('size(jwt.sub) + size(string(type(1) == int))', variables)).toBe(7)
   })
 
   it('cannot keep a nested loop busy', () => {

@@ -225,6 +225,7 @@ const typedExpressions = fc.letrec<Typed>((tie) => {
       infix(['=='], tie('ints')),
       infix(['in'], tie('int'), tie('ints')),
       infix(['in'], tie('text'), tie('texts')),
+      fc.tuple(tie('ints'), tie('int')).map(([list, item]) => `${list}.contains(${item})`),
       fc
         .tuple(tie('text'), fc.constantFrom('contains', 'startsWith', 'endsWith', 'matches'), tie('text'))
         .map(([text, name, part]) => `${text}.${name}(${part})`),

@@ -83,6 +83,13 @@ function corrections() {
     // The library takes whatever JavaScript's own conversions take: empty text, blanks, hexadecimal digits.
     celFunc('int', [STRING], INT, (text) => BigInt(required(parseInt64(text)))),
     celFunc('double', [STRING], DOUBLE, (text) => required(parseDouble(text))),
+    // The reference product's `contains` takes lists and maps as well.
+    celMethod('contains', listType(DYN), [DYN], BOOL, function (item) {
+      return containerHas({ item, container: this })
+    }),
+    celMethod('contains', anyMap, [DYN], BOOL, function (item) {
+      return containerHas({ item, container: this })
+    }),
     // The library does not see a key whose value is null.
     ...[STRING, BOOL, INT, UINT, DOUBLE].map((key) =>
       celFunc('@in', [key, anyMap], BOOL, (name, map) => map.get(name) !== undefined),
@@ -99,6 +106,14 @@ function libraryMethod({ name, target, args, apply }: TextMethod) {
     if (typeof result === 'string' || Array.isArray(result)) return result
     throw new Error(result instanceof Failure ? result.message : `${name} failed`)
   })
+}
+
+const isIn = plan(celEnv(), parse('item in container'))
+
+function containerHas(operands: { item: CelInput; container: CelInput }): boolean {
+  const answer = isIn(operands)
+  if (typeof answer !== 'boolean') throw new Error('contains does not apply')
+  return answer
 }
 
 const readTimestamp = plan(celEnv(), parse('timestamp(text)'))

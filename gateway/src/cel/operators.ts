@@ -162,18 +162,18 @@ const arithmetic: ReadonlyMap<string, (left: unknown, right: unknown) => unknown
 ])
 
 function compileIn(item: Evaluate, container: Evaluate, budget: Budget): Evaluate {
-  return (variables) => {
-    const value = item(variables)
-    if (value instanceof Failure) return value
-    const searched = container(variables)
-    if (Array.isArray(searched)) {
-      budget.left -= searched.length >> 4
-      return listHas(searched, value)
-    }
-    if (searched instanceof Failure) return searched
-    const isKey = typeof value === 'number' || mapKey(value) !== undefined
-    return isKey && isMap(searched) ? hasKey(searched, value) : noOverload('in', value, searched)
+  return (variables) => isIn(item(variables), container(variables), budget)
+}
+
+function isIn(value: unknown, searched: unknown, budget: Budget): unknown {
+  if (value instanceof Failure) return value
+  if (Array.isArray(searched)) {
+    budget.left -= searched.length >> 4
+    return listHas(searched, value)
   }
+  if (searched instanceof Failure) return searched
+  const isKey = typeof value === 'number' || mapKey(value) !== undefined
+  return isKey && isMap(searched) ? hasKey(searched, value) : noOverload('in', value, searched)
 }
 
 function listHas(list: readonly unknown[], value: unknown): boolean {
@@ -189,6 +189,7 @@ export function compileTextTest(
   context: BinaryContext,
 ): Evaluate | undefined {
   if (name === 'matches') return compileMatches(text, part, context)
+  if (name === 'contains') return compileContains(text, part, context)
   const test = textTests.get(name)
   if (test === undefined) return undefined
   return (variables) => {
@@ -199,8 +200,17 @@ export function compileTextTest(
   }
 }
 
+/** In the reference product `list.contains(x)` is `x in list`; CEL itself has only the form for strings. */
+function compileContains(target: Evaluate, part: Evaluate, { budget }: BinaryContext): Evaluate {
+  return (variables) => {
+    const searched = target(variables)
+    const value = part(variables)
+    if (typeof searched !== 'string') return isIn(value, searched, budget)
+    return typeof value === 'string' ? searched.includes(value) : noOverload('contains', searched, value)
+  }
+}
+
 const textTests: ReadonlyMap<string, (text: string, part: string) => boolean> = new Map([
-  ['contains', (text, part) => text.includes(part)],
   ['startsWith', (text, part) => text.startsWith(part)],
   ['endsWith', (text, part) => text.endsWith(part)],
 ])
