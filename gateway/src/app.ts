@@ -14,6 +14,7 @@ import { watchFile } from './config/watch.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
+import { releaseMemory } from './lib/release-memory.ts'
 import { createHttpClient } from './net/http-client.ts'
 import { defaultServerLimits, type HttpServer, type IncomingRequest, listen } from './net/http-server.ts'
 import type { Reply } from './net/send.ts'
@@ -180,10 +181,13 @@ export async function startApp(options: AppOptions): Promise<App> {
       createReadiness(() => (stopping ? ['shutdown'] : status.revision === 0 ? ['listeners'] : [])),
     )
     await apply(running)
+    releaseMemory()
   } catch (error) {
     await closeAll()
     throw error
   }
+
+  log.info({ version, listeners: listeners.addresses() }, 'serving')
 
   const watcher = watchFile(file, {
     text,

@@ -13,6 +13,8 @@ export type LiveListeners = {
    * error is thrown. Addresses that are gone stop accepting and finish what they have.
    */
   apply(next: Snapshot): Promise<void>
+  /** What it listens on now, as `host:port`. */
+  addresses(): string[]
   /** Stops accepting everywhere; resolves when the last exchange is over. */
   drain(): Promise<void>
   /** Ends every connection at once. */
@@ -55,6 +57,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
         void drainServer(server)
       }
     },
+    addresses: () => [...servers.keys()],
     async drain() {
       const open = [...servers.values()]
       servers.clear()
