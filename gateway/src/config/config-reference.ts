@@ -15,7 +15,7 @@ export function renderConfigReference(schema: Schema): string {
   return `${[
     '# Configuration reference',
     '<!-- Generated from the schema by `npm run docs`. -->',
-    'Fields marked * are required. `[]` stands for any item of a list and `<name>` for any key. Values may refer to the ' +
+    'Fields marked * are required. `[]` stands for any item of a list and `<name>` for any key. Values, not keys, may refer to the ' +
       'environment: `${NAME}`, `$NAME`, `${NAME:-default}`; `$$` is a dollar sign. Durations are written `500ms`, `10s` or ' +
       '`1h30m`. Fields marked secret are never shown in logs, messages or pages.',
     ...sections.map(renderSection),

@@ -204,6 +204,12 @@ it('gives an unquoted reference the type of its place', () => {
   })
 })
 
+it('does not expand keys', () => {
+  expect(config('llm: {models: [], secrets: {$NAME: x}}')).toEqual({
+    llm: { models: [], secrets: { $NAME: 'x' } },
+  })
+})
+
 it('never makes structure of a value', () => {
   expect(issues('llm: $LLM', { LLM: '{models: []}' })).toEqual([
     'c.yaml:1:6: llm: expected an object, got a string from the environment',
@@ -322,6 +328,37 @@ it('bounds the number of issues', () => {
   const found = issues(keys)
   expect(found).toHaveLength(501)
   expect(found.at(-1)).toBe('c.yaml:1:1: and 1500 more mistakes')
+})
+
+it('reads JSON as it is, where the schema takes any', () => {
+  const free = object({ value: optional(jsonObject(doc)) }, doc)
+  const key = fc
+    .string({ minLength: 1, maxLength: 20 })
+    .filter((text) => text !== '__proto__' && text !== '<<' && !text.includes('$'))
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.string(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.maxSafeInteger(),
+      tie('list'),
+      tie('map'),
+    ),
+    list: fc.array(tie('value'), { maxLength: 4 }),
+    map: fc.dictionary(key, tie('value'), { maxKeys: 4, noNullPrototype: true }),
+  }))
+  fc.assert(
+    fc.property(
+      fc.dictionary(key, value, { maxKeys: 4, noNullPrototype: true }),
+      fc.boolean(),
+      (map, pretty) => {
+        const text = JSON.stringify({ value: map }, null, pretty ? 2 : 0).replaceAll('$', '$$$$')
+        const result = loadConfigText({ text, file: 'c.json', env: {}, schema: free, checks: [] })
+        expect(result).toMatchObject({ kind: 'config', config: { value: map } })
+      },
+    ),
+  )
 })
 
 it('never throws, and answers with a config or at least one issue, whatever the text', () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type FSWatcher, watch } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -28,7 +29,8 @@ const maxRounds = 20
  */
 export function watchFile(file: string, options: WatchOptions): Watcher {
   const { debounceMs = 250, pollMs = 5_000 } = options
-  let text = options.text
+  /** A digest, because the text may be large. */
+  let known = options.text === undefined ? undefined : digest(options.text)
   /** What the file looked like when it was last read. */
   let seen: string | undefined
   let lastError: string | undefined
@@ -66,20 +68,21 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
     await read(now)
   }
 
-  async function read(now: string): Promise<void> {
+  async function read(looks: string): Promise<void> {
     const result = await rereadConfigFile(file).then(
       (content) => ({ content }),
       (error: Error) => ({ error }),
     )
     if (closed) return
-    seen = now
+    seen = looks
     if ('error' in result) return fail(result.error)
     const recovered = lastError !== undefined
     lastError = undefined
     await watchFolders()
-    if (closed || (result.content === text && !recovered)) return
-    text = result.content
-    options.onChange(text)
+    const now = digest(result.content)
+    if (closed || (now === known && !recovered)) return
+    known = now
+    options.onChange(result.content)
   }
 
   function fail(error: Error): void {
@@ -130,6 +133,10 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
       folders.clear()
     },
   }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
 }
 
 /** Changes whenever the content may have: another file, or another state of it. */
