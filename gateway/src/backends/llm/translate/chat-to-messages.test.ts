@@ -76,6 +76,10 @@ describe('a chat request for the messages API', () => {
     ],
     [
       'messages[0].content[0].image_url.url',
+      inMessage({ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png,AA' } }] }),
+    ],
+    [
+      'messages[0].content[0].image_url.url',
       inMessage({
         role: 'user',
         content: [{ type: 'image_url', image_url: { url: 'data:image/tiff;base64,AA==' } }],
@@ -380,6 +384,15 @@ describe('a message stream for a chat client', () => {
     const all = [...texts, ...stream.end()].map(({ data }) => data)
     expect(all.join()).not.toContain('usage')
     expect(all.at(-1)).toBe('[DONE]')
+  })
+
+  it('keeps a count that the closing event does not repeat', () => {
+    const stream = chatToMessages.stream(context)
+    const message = { id: 'msg_1', usage: { input_tokens: 3, output_tokens: 4, cache_read_input_tokens: 5 } }
+    const events = [{ ...start, message }, { ...finish, usage: { input_tokens: null } }, stop]
+    for (const data of events) stream.event(event(data))
+    const usage = stream.end().at(1)
+    expect(usage?.data).toContain('"prompt_tokens":8,"completion_tokens":4')
   })
 
   it('is ended by message_stop and by nothing else', () => {

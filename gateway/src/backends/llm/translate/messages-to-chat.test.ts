@@ -150,7 +150,7 @@ describe('a messages request for chat completions', () => {
   })
 
   const efforts: [JsonObject, JsonValue | undefined][] = [
-    [{ thinking: { type: 'enabled', budget_tokens: 1024 } }, 'low'],
+    [{ thinking: { type: 'enabled', budget_tokens: 4096 } }, 'low'],
     [{ thinking: { type: 'enabled', budget_tokens: 16_384 } }, 'medium'],
     [{ thinking: { type: 'enabled', budget_tokens: 32_000 } }, 'high'],
     [{ thinking: { type: 'enabled', budget_tokens: 32_000 }, output_config: { effort: 'low' } }, 'low'],
@@ -285,6 +285,12 @@ describe('a chat completion for a messages client', () => {
       { choices: [{ message: { tool_calls: [toolCall('{"x":')] }, finish_reason: 'tool_calls' }] },
     ],
     [
+      'arguments that no length limit can have cut',
+      {
+        choices: [{ message: { tool_calls: [toolCall('{"x":'), toolCall('{}')] }, finish_reason: 'length' }],
+      },
+    ],
+    [
       'arguments that are no object',
       { choices: [{ message: { tool_calls: [toolCall('5')] }, finish_reason: 'stop' }] },
     ],
@@ -380,6 +386,14 @@ describe('a chat stream for a messages client', () => {
     }
   })
 
+  it('takes a fragment without an index for the call before it', () => {
+    const stream = messagesToChat.stream(context)
+    stream.event(toolChunk({ index: 1, id: 'a', function: { name: 'f', arguments: '{' } }))
+    expect(stream.event(toolChunk({ function: { arguments: '}' } }))).toMatchObject([
+      { event: 'content_block_delta' },
+    ])
+  })
+
   it('takes a server that repeats id and name in every fragment for one call', () => {
     const stream = messagesToChat.stream(context)
     stream.event(toolChunk({ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }))
@@ -396,6 +410,16 @@ describe('a chat stream for a messages client', () => {
       for (let count = 0; count < 9; count += 1)
         stream.event(toolChunk({ index: 1, function: { arguments: fragment } }))
     }).toThrow(expect.objectContaining({ code: 'upstream_too_large' }))
+  })
+
+  it('forgets what no longer waits', () => {
+    const stream = messagesToChat.stream(context)
+    const long = `{"x":"${'x'.repeat(5 * 1024 * 1024)}`
+    stream.event(toolChunk({ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }))
+    stream.event(toolChunk({ index: 1, id: 'b', function: { name: 'f', arguments: long } }))
+    stream.event(toolChunk({ index: 0, function: { arguments: '}' } }))
+    const events = stream.event(toolChunk({ index: 2, id: 'c', function: { name: 'f', arguments: long } }))
+    expect(events).toEqual([])
   })
 
   const garbage: [string, { data: string }[]][] = [

@@ -42,8 +42,7 @@ export function createBlockSequence(): BlockSequence {
   return {
     text(kind) {
       const last = entries.at(-1)
-      if (last?.content.kind === kind && !last.closed)
-        return { block: blockOf(last, entries.length - 1), events: [] }
+      if (last?.content.kind === kind) return { block: blockOf(last, entries.length - 1), events: [] }
       return add({ kind }, undefined)
     },
     tool: (id, name) => add({ kind: 'tool_use', id, name }, createNestingScan()),

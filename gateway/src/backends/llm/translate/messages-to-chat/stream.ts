@@ -122,14 +122,14 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
   /** Servers differ: some leave the index out, some give every call the index 0 and another id. */
   function toolCallFor(change: JsonObject, name: string): ToolCall {
     const id = stringOf(change.id)
-    const known = toolCalls.get(change.index ?? lastTool)
+    lastTool = change.index ?? lastTool
+    const known = toolCalls.get(lastTool)
     const isNew = known === undefined || (id !== '' && name !== '' && known.name !== '' && id !== known.id)
     if (!isNew) {
       if (known.name === '') known.name = name
       return known
     }
     const call: ToolCall = { id: toolCallId(id, messageId, toolCount), name, block: undefined }
-    lastTool = change.index ?? toolCount
     toolCount += 1
     toolCalls.set(lastTool, call)
     return call
