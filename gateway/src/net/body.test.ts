@@ -55,6 +55,11 @@ describe('readAll', () => {
     expect(large.state.cancelled).toBe(true)
   })
 
+  it('holds a body at hand to the same limit', async () => {
+    const refused = readAll(Buffer.from('abcde'), 4, 'request_too_large')
+    await expect(refused).rejects.toMatchObject({ code: 'request_too_large' })
+  })
+
   it('passes a failure of the source on', async () => {
     const manual = manualSource()
     const read = readAll(manual.source, 4, 'request_too_large')

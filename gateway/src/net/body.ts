@@ -45,6 +45,7 @@ const nothing = Buffer.alloc(0)
  */
 export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode): Promise<Buffer> {
   if (!isSource(body)) {
+    if (body !== undefined && body.byteLength > maxBytes) return Promise.reject(overLimit(tooLarge, maxBytes))
     return Promise.resolve(
       body === undefined ? nothing : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
     )
@@ -60,7 +61,7 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
         if (size > maxBytes) {
           settled = true
           body.cancel()
-          reject(new GatewayError(tooLarge, `body is larger than ${maxBytes} bytes`))
+          reject(overLimit(tooLarge, maxBytes))
           return true
         }
         chunks.push(chunk)
@@ -79,4 +80,8 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
       },
     })
   })
+}
+
+function overLimit(code: GatewayErrorCode, maxBytes: number): GatewayError {
+  return new GatewayError(code, `body is larger than ${maxBytes} bytes`)
 }

@@ -79,7 +79,7 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
   const body = await readBody(exchange, rules.maxBodyBytes)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   const contentType = firstHeader(exchange.facts.request.headers, 'content-type')
-  if (body.bytes.length === 0 || contentType === undefined || !isJsonType(contentType)) {
+  if (body.bytes.length === 0 || !isJsonType(contentType)) {
     return take(exchange, { endpoint: 'passthrough', bytes: body.bytes, json: undefined, model: '*' }, rules)
   }
   const read = readJson(body.bytes)

@@ -197,11 +197,14 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
       let started = false
 
       function forward(lines: Buffer, text: string): boolean {
+        return emit(lines, text, watch.read(text))
+      }
+
+      function emit(lines: Buffer, text: string, kept: string): boolean {
         if (!started) {
           started = true
           onFirstByte()
         }
-        const kept = watch.read(text)
         if (conversion) {
           const converted = conversion(lines)
           return converted === '' || sink.write(Buffer.from(converted))
@@ -267,8 +270,11 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
           if (over) return
           try {
             if (heldBytes > 0) {
+              // A line without its end was cut, unless it says that this is the end.
               const lines = Buffer.concat([...held, lineFeed])
-              forward(lines, lines.toString('latin1'))
+              const text = lines.toString('latin1')
+              const kept = watch.read(text)
+              if (watch.state !== 'open') emit(lines, text, kept)
             }
           } catch (error) {
             reject(error)
