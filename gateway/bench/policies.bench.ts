@@ -107,10 +107,10 @@ const three = limitsOf(
   ],
   'three',
 )
-const { beforeBody } = compileAuthorization(
-  { rules: ['request.path.startsWith("/v1/")'] },
-  new Set(['request']),
-)
+const { beforeBody } = compileAuthorization({ rules: ['request.path.startsWith("/v1/")'] }, context, {
+  roots: new Set(['request']),
+  place: 'llm',
+})
 const rule = beforeBody === undefined ? [] : [beforeBody]
 let turn = 0
 

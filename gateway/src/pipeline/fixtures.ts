@@ -7,7 +7,7 @@ import type { Policy } from './policy.ts'
 /** What tests and benchmarks of policies stand on: an exchange, a compile context and a clock that only they move. */
 export type FixtureClock = { now(): number; monotonic(): number; advance(ms: number): void }
 
-export function fixtureClock(startMs = 5_000): FixtureClock {
+function fixtureClock(startMs = 5_000): FixtureClock {
   let timeMs = startMs
   return {
     now: () => timeMs,
@@ -20,7 +20,7 @@ export function fixtureClock(startMs = 5_000): FixtureClock {
 
 export type FixtureContext = CompileContext & {
   clock: FixtureClock
-  /** Decisions of limits by name: `name allowed` and `name refused`. */
+  /** Decisions of limits and rules by name: `name allowed` and `name refused`. */
   readonly decisions: Map<string, number>
 }
 
@@ -45,6 +45,7 @@ export function fixtureContext(): FixtureContext {
         allowed: () => decide(`${name} allowed`),
         refused: () => decide(`${name} refused`),
       }),
+      rule: (name) => ({ refused: () => decide(`${name} refused`) }),
       configSynchronized: silent,
       render: unused,
     },

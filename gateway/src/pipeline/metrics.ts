@@ -18,10 +18,14 @@ export type LlmMeter = {
 /** Instruments of one limit. */
 export type LimitMeter = { allowed(): void; refused(): void }
 
+/** Instrument of one authorization rule. */
+export type RuleMeter = { refused(): void }
+
 export type Metrics = {
   route(name: string): RouteMeter
   llm(model: string, provider: string): LlmMeter
   limit(name: string): LimitMeter
+  rule(name: string): RuleMeter
   /** Whether what runs is what the configuration source says. */
   configSynchronized(synchronized: boolean): void
   /** Prometheus text format, and its content type. */
@@ -104,6 +108,12 @@ export function createMetrics(): Metrics {
     'limit',
     'decision',
   ])
+  const rules = counterFamily(
+    registry,
+    'tollgate_authorization_refusals_total',
+    'Requests that an authorization rule refused.',
+    ['rule'],
+  )
   const synchronized = counterFamily(
     registry,
     'tollgate_config_synchronized',
@@ -169,6 +179,14 @@ export function createMetrics(): Metrics {
         },
         refused() {
           refused.value += 1
+        },
+      }
+    },
+    rule(name) {
+      const refusals = rules.slot(name)
+      return {
+        refused() {
+          refusals.value += 1
         },
       }
     },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
-import { fixtureExchange, textOf, throughPolicies } from '../pipeline/fixtures.ts'
+import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../pipeline/fixtures.ts'
 import {
   type AuthorizationConfig,
   authorizationSchema,
@@ -8,6 +8,7 @@ import {
   compileAuthorization,
 } from './authorization.ts'
 
+const context = fixtureContext()
 const roots = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'])
 type Rules = AuthorizationConfig['rules']
 
@@ -15,7 +16,7 @@ function decide(
   rules: Rules,
   facts: Partial<Facts> = {},
 ): { status: number; exchange: Exchange; body: string } {
-  const { beforeBody, afterBody } = compileAuthorization({ rules }, roots)
+  const { beforeBody, afterBody } = compileAuthorization({ rules }, context, { roots, place: 'llm' })
   const exchange = fixtureExchange({}, facts)
   const reply = throughPolicies([beforeBody, afterBody], exchange)
   return { status: reply.status, exchange, body: textOf(reply) }
@@ -89,13 +90,21 @@ describe('a refusal', () => {
     expect(decide(rules, admin).exchange.refusedBy).toBe('authorization: require rule 3')
     expect(decide(['false']).exchange.refusedBy).toBe('authorization: no allow rule holds')
   })
+
+  it('is counted by rule', () => {
+    const refusals = () => context.decisions.get('llm: require rule 2 refused') ?? 0
+    const before = refusals()
+    decide(['true', { require: 'apiKey.group == "admin"' }], trial)
+    decide(['true', { require: 'apiKey.group == "admin"' }], admin)
+    expect(refusals()).toBe(before + 1)
+  })
 })
 
 describe('rules on the body', () => {
   const big = { llmRequest: { model: 'big' }, ...trial }
 
   function stepsOf(rules: Rules) {
-    const { beforeBody, afterBody } = compileAuthorization({ rules }, roots)
+    const { beforeBody, afterBody } = compileAuthorization({ rules }, context, { roots, place: 'llm' })
     return { before: beforeBody !== undefined, after: afterBody !== undefined }
   }
 
@@ -111,7 +120,8 @@ describe('rules on the body', () => {
   it('refuse before the body is read where they can', () => {
     const { beforeBody } = compileAuthorization(
       { rules: [{ deny: 'apiKey.group == "trial"' }, 'llmRequest.model == "big"'] },
-      roots,
+      context,
+      { roots, place: 'llm' },
     )
     expect(throughPolicies([beforeBody], fixtureExchange({}, trial)).status).toBe(403)
     expect(throughPolicies([beforeBody], fixtureExchange({}, admin)).status).toBe(200)

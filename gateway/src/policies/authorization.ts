@@ -2,8 +2,10 @@ import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
 import type { Reply } from '../net/send.ts'
+import type { CompileContext } from '../pipeline/compile-context.ts'
 import { refuse } from '../pipeline/errors.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
+import type { RuleMeter } from '../pipeline/metrics.ts'
 import type { Policy } from '../pipeline/policy.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 
@@ -47,7 +49,16 @@ const bodyRoots: ReadonlySet<string> = new Set(['llmRequest', 'llm'])
 
 type RuleKind = 'allow' | 'deny' | 'require'
 type RuleSource = { kind: RuleKind; source: string; path: string[] }
-type Rule = { name: string; kind: RuleKind; program: CelProgram; needsBody: boolean }
+/** Why a request is refused: a rule, or that no allow rule holds. */
+type Ground = { name: string; meter: RuleMeter }
+type Rule = Ground & { kind: RuleKind; program: CelProgram; needsBody: boolean }
+
+export type AuthorizationOptions = {
+  /** Variables that rules may name. */
+  roots: ReadonlySet<string>
+  /** Where the rules are configured: part of their names in metrics. */
+  place: string
+}
 
 type Report = (path: (string | number)[], message: string) => void
 
@@ -63,15 +74,26 @@ export function checkAuthorization(config: AuthorizationConfig, roots: ReadonlyS
  * Compiles the rules. Deny and require rules run as soon as their variables exist. The allow rules form one decision:
  * as soon as one of them needs the body, all of them wait, or a request would be refused before its one chance was read.
  */
-export function compileAuthorization(config: AuthorizationConfig, roots: ReadonlySet<string>): Authorization {
-  const rules = config.rules.map((rule, index) => compileRule(ruleSource(rule), index, roots))
+export function compileAuthorization(
+  config: AuthorizationConfig,
+  context: CompileContext,
+  { roots, place }: AuthorizationOptions,
+): Authorization {
+  const ground = (name: string) => ({ name, meter: context.metrics.rule(`${place}: ${name}`) })
+  const rules = config.rules.map((rule, index): Rule => {
+    const { kind, source } = ruleSource(rule)
+    const program = compileCheckedCel(source, roots)
+    const needsBody = [...bodyRoots].some((root) => program.roots.has(root))
+    return { ...ground(`${kind} rule ${index + 1}`), kind, program, needsBody }
+  })
+  const noneAllows = ground('no allow rule holds')
   const allowWaits = rules.some((rule) => rule.kind === 'allow' && rule.needsBody)
   const waits = (rule: Rule) => (rule.kind === 'allow' ? allowWaits : rule.needsBody)
   const early = rules.filter((rule) => !waits(rule))
   const late = rules.filter(waits)
   return {
-    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early)),
-    afterBody: late.length === 0 ? undefined : latePolicy(decision(late)),
+    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early, noneAllows)),
+    afterBody: late.length === 0 ? undefined : latePolicy(decision(late, noneAllows)),
   }
 }
 
@@ -80,12 +102,6 @@ function ruleSource(rule: AuthorizationConfig['rules'][number]): RuleSource {
   if (rule.allow !== undefined) return { kind: 'allow', source: rule.allow, path: ['allow'] }
   if (rule.deny !== undefined) return { kind: 'deny', source: rule.deny, path: ['deny'] }
   return { kind: 'require', source: rule.require, path: ['require'] }
-}
-
-function compileRule({ kind, source }: RuleSource, index: number, roots: ReadonlySet<string>): Rule {
-  const program = compileCheckedCel(source, roots)
-  const needsBody = [...bodyRoots].some((root) => program.roots.has(root))
-  return { name: `${kind} rule ${index + 1}`, kind, program, needsBody }
 }
 
 function earlyPolicy(decide: Decision): Policy {
@@ -105,19 +121,19 @@ function factsWithBody(facts: Facts): object {
   return { ...facts, llmRequest: {}, llm: facts.llm ?? {} }
 }
 
-/** The name of the rule that refuses, or undefined. */
-type Decision = (variables: object) => string | undefined
+/** The ground for refusing, or undefined. */
+type Decision = (variables: object) => Ground | undefined
 
-function decision(rules: readonly Rule[]): Decision {
+function decision(rules: readonly Rule[], noneAllows: Ground): Decision {
   const denies = rules.filter((rule) => rule.kind === 'deny')
   const requires = rules.filter((rule) => rule.kind === 'require')
   const allows = rules.filter((rule) => rule.kind === 'allow')
   return (variables) => {
     // What a rule counts as when it cannot be evaluated is always what refuses.
-    for (const rule of denies) if (holds(rule.program, variables, true)) return rule.name
-    for (const rule of requires) if (!holds(rule.program, variables, false)) return rule.name
+    for (const rule of denies) if (holds(rule.program, variables, true)) return rule
+    for (const rule of requires) if (!holds(rule.program, variables, false)) return rule
     for (const rule of allows) if (holds(rule.program, variables, false)) return undefined
-    return allows.length === 0 ? undefined : 'no allow rule holds'
+    return allows.length === 0 ? undefined : noneAllows
   }
 }
 
@@ -130,8 +146,9 @@ function holds(program: CelProgram, variables: object, otherwise: boolean): bool
   }
 }
 
-function answer(exchange: Exchange, refusedBy: string | undefined): Reply | undefined {
-  if (refusedBy === undefined) return undefined
-  exchange.refusedBy = `authorization: ${refusedBy}`
+function answer(exchange: Exchange, ground: Ground | undefined): Reply | undefined {
+  if (ground === undefined) return undefined
+  ground.meter.refused()
+  exchange.refusedBy = `authorization: ${ground.name}`
   return refuse(exchange, { status: 403, code: 'authorization_failed', message: 'authorization failed' })
 }

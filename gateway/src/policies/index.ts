@@ -47,14 +47,7 @@ type LlmSteps = {
 }
 
 /** Variables that exist on LLM routes; `llmRequest` and `llm` only once the body is read. */
-export const llmRoots: ReadonlySet<string> = new Set([
-  'request',
-  'source',
-  'jwt',
-  'apiKey',
-  'llmRequest',
-  'llm',
-])
+const llmRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'])
 
 /** `llm.policies`. */
 export const llmPoliciesSchema = object(
@@ -102,7 +95,8 @@ export function compileLlmPolicies(
   llmRequest: Policy,
   place: string,
 ): Policy[] {
-  const authorization = config.authorization && compileAuthorization(config.authorization, llmRoots)
+  const authorization =
+    config.authorization && compileAuthorization(config.authorization, context, { roots: llmRoots, place })
   const limits = compileLocalRateLimit(localLimits(config), context, { place })
   const steps: LlmSteps = {
     cors: config.cors && compileCors(config.cors),

@@ -16,7 +16,7 @@ function send(config: Partial<ApiKeyConfig>, request: Partial<RequestFacts>) {
   const exchange = fixtureExchange(request)
   const reply = throughPolicies([policy], exchange)
   const { headers, query } = exchange.facts.request
-  return { status: reply.status, text: textOf(reply), exchange, headers, query }
+  return { reply, status: reply.status, text: textOf(reply), exchange, headers, query }
 }
 
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
@@ -94,8 +94,9 @@ describe('a request without a known key', () => {
     ['in the wrong scheme', { headers: { authorization: 'Basic key-a' } }, missing],
     ['without a scheme', { headers: { authorization: 'key-a' } }, missing],
   ])('is refused when the key is %s', (_, request, message) => {
-    const { status, text, exchange } = send({}, request)
+    const { reply, status, text, exchange } = send({}, request)
     expect(status).toBe(401)
+    expect(reply.headers['www-authenticate']).toBe('Bearer')
     expect(JSON.parse(text).error).toMatchObject({ message, code: 'invalid_api_key' })
     expect(exchange.refusedBy).toBe(`api-key: ${message.split(': ')[1]}`)
     expect(exchange.facts.apiKey).toBeUndefined()

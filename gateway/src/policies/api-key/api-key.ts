@@ -94,11 +94,15 @@ function indexOf(config: ApiKeyConfig, context: CompileContext): ReadonlyMap<str
   return entries
 }
 
+/** RFC 9110 section 15.5.2: a 401 names a way to authenticate. */
+const challenge = { 'www-authenticate': 'Bearer' }
+
 function unauthorized(exchange: Exchange, reason: string) {
   exchange.refusedBy = `api-key: ${reason}`
   return refuse(exchange, {
     status: 401,
     code: 'invalid_api_key',
     message: `api key authentication failure: ${reason}`,
+    headers: challenge,
   })
 }

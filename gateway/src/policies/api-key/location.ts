@@ -6,7 +6,7 @@ import type { Facts } from '../../pipeline/exchange.ts'
 import { cel, exactlyOne, type Infer, name, object, optional, string } from '../../schema/dsl.ts'
 
 /** Variables that exist when a key is looked for. */
-export const locationRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt'])
+const locationRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt'])
 
 export const locationSchema = exactlyOne(
   {
