@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment, as users write them
 import { expect, it } from 'vitest'
 import {
   anyOfShapes,
@@ -6,6 +7,7 @@ import {
   duration,
   enumeration,
   exactlyOne,
+  hostPort,
   integer,
   jsonObject,
   list,
@@ -17,6 +19,7 @@ import {
   type Schema,
   secret,
   string,
+  url,
 } from './dsl.ts'
 import { jsonSchemaOf } from './json-schema.ts'
 
@@ -49,6 +52,7 @@ it('carries descriptions, examples, defaults, secrets and formats', () => {
     examples: ['10s'],
     default: '5s',
     'x-format': 'duration',
+    pattern: expect.any(String),
   })
   expect(field(secret(doc))).toMatchObject({ writeOnly: true })
   expect(field(cel(doc, ['jwt']))).toMatchObject({ 'x-format': 'cel', 'x-roots': ['jwt'] })
@@ -62,6 +66,22 @@ it('lets numbers, booleans and fixed words come from the environment', () => {
   expect(field(number(doc))).toEqual({ description: 'd', anyOf: [{ type: 'number' }, reference] })
   expect(field(boolean(doc))).toMatchObject({ anyOf: [{ type: 'boolean' }, reference] })
   expect(field(enumeration(['a', 'b'], doc))).toMatchObject({ anyOf: [{ enum: ['a', 'b'] }, reference] })
+})
+
+it.each([
+  [duration(doc), ['10s', '1h30m', '$WAIT', '1${UNIT}'], ['10', 'x', '-1s', '']],
+  [hostPort(doc), ['a:1', '[::]:80', 'localhost:$PORT'], ['a', ':', '80']],
+  [url(doc), ['http://a', 'https://a/b', '$URL'], ['a', 'ftp://a']],
+])('says as much of a format as a pattern can', (schema, good, bad) => {
+  const pattern = new RegExp(String(Object(field(schema)).pattern))
+  for (const text of good) expect(text).toMatch(pattern)
+  for (const text of bad) expect(text).not.toMatch(pattern)
+})
+
+it('leaves out defaults in words, which an editor would fill in', () => {
+  expect(field(string({ doc: 'd', default: 'the name' }))).not.toHaveProperty('default')
+  expect(field(list(string(doc), { doc: 'd', default: 'all' }))).not.toHaveProperty('default')
+  expect(field(enumeration(['a', 'b'], { doc: 'd', default: 'a' }))).toHaveProperty('default', 'a')
 })
 
 it('says that exactly one of some keys is there', () => {
