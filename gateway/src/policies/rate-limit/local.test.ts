@@ -278,6 +278,14 @@ describe('a reload', () => {
     expect(standing(call(policiesOf(limits.slice(0, 1), context)))).toBe('200 10 7 1 -')
   })
 
+  it('tells limits that differ only in their numbers apart by size, not by order', () => {
+    const context = fixtureContext()
+    const small: LocalRateLimitConfig = [{ requests: 10, unit: 'Seconds' }]
+    for (let count = 0; count < 3; count++) call(policiesOf(small, context))
+    const large: LocalRateLimitConfig = [{ requests: 30, unit: 'Seconds' }]
+    expect(standing(call(policiesOf([...large, ...small], context)))).toBe('200 10 6 1 -')
+  })
+
   it('keeps places apart', () => {
     const context = fixtureContext()
     call(policiesOf([{ requests: 1, unit: 'Hours' }], context, 'llm'))
