@@ -1,11 +1,12 @@
 import { readFileSync, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 
-const maxFileBytes = 64 * 1024 * 1024
+/** Reading YAML takes some 80 times the size of the file in memory: a clear refusal beats running out of it. */
+const maxFileBytes = 32 * 1024 * 1024
 
 /**
  * The text of a configuration file. Throws an error that says in a person's words why there is none: no such file, not
- * allowed, a directory, larger than 64 MiB, not UTF-8.
+ * allowed, a directory, larger than 32 MiB, not UTF-8.
  */
 export function readConfigFile(file: string): string {
   try {
@@ -33,7 +34,7 @@ function decode(bytes: Uint8Array): string {
 }
 
 function refuseLarge(bytes: number): void {
-  if (bytes > maxFileBytes) throw new Error('it is larger than 64 MiB')
+  if (bytes > maxFileBytes) throw new Error('it is larger than 32 MiB')
 }
 
 function unreadable(file: string, error: unknown): Error {

@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { readConfigFile } from './config-file.ts'
 import { type Watcher, watchFile } from './watch.ts'
 
 let folder: string
@@ -127,15 +126,4 @@ it('reports a file that is not text', async () => {
   expect(await start(undefined)()).toBe(
     `error: cannot read the configuration file ${file}: it is not UTF-8 text`,
   )
-})
-
-it('says why a file cannot be read', async () => {
-  expect(() => readConfigFile(file)).toThrow(
-    `cannot read the configuration file ${file}: there is no such file`,
-  )
-  expect(() => readConfigFile(folder)).toThrow(
-    `cannot read the configuration file ${folder}: it is a directory`,
-  )
-  await writeFile(file, 'a: 1')
-  expect(readConfigFile(file)).toBe('a: 1')
 })
