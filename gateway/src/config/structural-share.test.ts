@@ -21,6 +21,7 @@ it('gives back the previous object when nothing changed', () => {
     fc.property(anyJson, (value) => {
       expect(share(value, structuredClone(value))).toBe(value)
     }),
+    { numRuns: 1_000 },
   )
 })
 
@@ -39,6 +40,26 @@ it('keeps the identity of every equal named item, wherever it moved', () => {
       for (const item of kept) expect(result).toContain(item)
     }),
   )
+})
+
+it.each([[[['{}'], {}, ['[]'], []]], [[0, -0, '-0', ['-0']]], [['0', 0, null, 'null']]])(
+  'tells apart items that look alike: %j',
+  (previous: unknown[]) => {
+    expect(share(previous, structuredClone(previous))).toBe(previous)
+    const reversed = structuredClone(previous).reverse()
+    const result = share(previous, reversed)
+    expect(result).toStrictEqual(reversed)
+    expect(result).toEqual([...previous].reverse())
+    for (const item of previous) expect(result).toContain(item)
+  },
+)
+
+it('keeps equal items apart', () => {
+  const previous = [{ a: 1 }, { a: 1 }, { a: 2 }]
+  const result = share(previous, [{ a: 2 }, { a: 1 }, { a: 1 }])
+  expect(result[0]).toBe(previous[2])
+  expect(new Set(result)).toEqual(new Set(previous))
+  expect(new Set(result).size).toBe(3)
 })
 
 it('keeps unchanged parts of a changed object', () => {

@@ -30,31 +30,39 @@ function sharedObject(previous: JsonObject, next: JsonObject): JsonObject {
 }
 
 function sharedList(previous: readonly unknown[], next: readonly unknown[]): readonly unknown[] {
-  const counterpart = counterparts(previous, next)
-  const result = next.map((item, index) => shared(counterpart(item, index), item))
+  const property = identifyingProperty(previous, next)
+  const before = property === undefined ? byContent(previous, next) : byIdentity(previous, next, property)
+  const result = next.map((item, index) => shared(before[index], item))
   const same =
     result.length === previous.length && result.every((item, index) => Object.is(item, previous[index]))
   return same ? previous : result
 }
 
-/** How to find the item of `previous` that an item of `next` continues. Looked up in maps, so that long lists stay cheap. */
-function counterparts(previous: readonly unknown[], next: readonly unknown[]) {
-  const property = identifyingProperty(previous, next)
-  if (property !== undefined) {
-    const byIdentity = new Map(previous.map((item) => [identity(item, property), item]))
-    return (item: unknown) => byIdentity.get(identity(item, property))
-  }
+/** For each item of `next` the one of `previous` that it continues. Looked up in maps, so that long lists stay cheap. */
+function byIdentity(previous: readonly unknown[], next: readonly unknown[], property: string): unknown[] {
+  const items = new Map(previous.map((item) => [identity(item, property), item]))
+  return next.map((item) => items.get(identity(item, property)))
+}
+
+/** As `byIdentity`. Each item is continued by one at most, because equal items are still two. */
+function byContent(previous: readonly unknown[], next: readonly unknown[]): unknown[] {
   const previousContents = previous.map(contentOf)
-  const byContent = new Map(previousContents.map((content, index) => [content, previous[index]]))
   const contents = next.map(contentOf)
-  const kept = new Set(contents)
-  return (_item: unknown, index: number) => {
-    const content = contents[index]
-    if (content !== undefined && byContent.has(content)) return byContent.get(content)
-    // An item that still stands elsewhere is not what this one was before.
-    const before = previousContents[index]
-    return before === undefined || kept.has(before) ? undefined : previous[index]
+  const moved = new Map<string, number[]>()
+  for (const [index, content] of previousContents.entries()) {
+    if (content === contents[index]) continue
+    const places = moved.get(content)
+    if (places === undefined) moved.set(content, [index])
+    else places.push(index)
   }
+  const left = new Set(previous.keys())
+  const places = contents.map((content, index) => {
+    const place = content === previousContents[index] ? index : moved.get(content)?.pop()
+    if (place !== undefined) left.delete(place)
+    return place
+  })
+  // What is neither where it was nor elsewhere was edited in its place.
+  return places.map((place, index) => previous[place ?? (left.has(index) ? index : -1)])
 }
 
 /** The first of these properties that every item of both lists has, with a different text each. */
@@ -75,15 +83,18 @@ function identity(item: unknown, property: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A text that is equal for equal content, whatever the order of keys. */
+/** A text that is the same for equal content, whatever the order of keys, and for nothing else. */
 function contentOf(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) => (isObject(part) ? sortedEntries(part) : part)) ?? ''
+  return JSON.stringify(value, (_key, part: unknown) => marked(part)) ?? ''
 }
 
-/** Objects become lists of entries. A list that happens to look the same only costs a comparison. */
-function sortedEntries(object: JsonObject): unknown[] {
-  const keys = Object.keys(object).sort()
-  return ['{}', ...keys.flatMap((key) => [key, object[key]])]
+/** Lists and objects as lists that begin with what they are; minus zero, which JSON has no text for, likewise. */
+function marked(part: unknown): unknown {
+  if (Array.isArray(part)) return ['[]', ...part]
+  if (Object.is(part, -0)) return ['-0']
+  if (!isObject(part)) return part
+  const keys = Object.keys(part).sort()
+  return ['{}', ...keys.flatMap((key) => [key, part[key]])]
 }
 
 function isObject(value: unknown): value is JsonObject {
