@@ -2,7 +2,12 @@ import Anthropic from '@anthropic-ai/sdk'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { aliceKey, llmConfig } from '../support/llm-config.ts'
-import { anthropicErrors, type MockAnthropic, mockAnthropic } from '../support/mock-anthropic.ts'
+import {
+  anthropicErrors,
+  anthropicKey,
+  type MockAnthropic,
+  mockAnthropic,
+} from '../support/mock-anthropic.ts'
 import { type MockOpenAi, mockOpenAi, openAiErrors } from '../support/mock-openai.ts'
 import { member } from '../support/mock-server.ts'
 
@@ -146,12 +151,15 @@ describe('the anthropic package for other calls', () => {
   })
 
   it('keeps its version and beta headers on the way to the provider', async () => {
-    await client.messages.create(
-      { model: 'claude-test', ...question },
-      { headers: { 'anthropic-beta': 'some-beta-2026-01-01' } },
-    )
-    expect(anthropic.seen[0]?.headers['anthropic-version']).toBe('2023-06-01')
-    expect(anthropic.seen[0]?.headers['anthropic-beta']).toBe('some-beta-2026-01-01')
+    const headers = { 'anthropic-beta': 'some-beta-2026-01-01' }
+    const direct = new Anthropic({ apiKey: anthropicKey, baseURL: anthropic.url, maxRetries: 0 })
+    for (const asking of [direct, client]) {
+      await asking.messages.create({ model: 'claude-test', ...question }, { headers })
+    }
+    const [sent, arrived] = anthropic.seen
+    expect(sent?.headers['anthropic-version']).toMatch(/^\d{4}-\d{2}-\d{2}$/)
+    expect(arrived?.headers['anthropic-version']).toBe(sent?.headers['anthropic-version'])
+    expect(arrived?.headers['anthropic-beta']).toBe('some-beta-2026-01-01')
   })
 })
 

@@ -66,25 +66,25 @@ const mistakes: Mistake[] = [
     title: 'a key of the reference product that is not supported',
     text: good.replace('    authorization:', '    extProc: {}\n    authorization:'),
     expected: [/extProc/, /not supported/],
-    line: 16,
+    line: 17,
   },
   {
     title: 'a wrong type',
     text: good.replace('requests: 10', 'requests: many'),
     expected: [/requests/, /number|integer/],
-    line: 20,
+    line: 21,
   },
   {
     title: 'two of exactly-one',
     text: good.replace('requests: 10', 'requests: 10, tokens: 5'),
     expected: [/exactly one|both/i, /requests/, /tokens/],
-    line: 20,
+    line: 21,
   },
   {
     title: 'none of exactly-one',
     text: good.replace('requests: 10, ', ''),
     expected: [/requests/, /tokens/],
-    line: 20,
+    line: 21,
   },
   {
     title: 'both key and keyHash',
@@ -231,7 +231,7 @@ describe('--validate-only', () => {
       .replace('rules:', 'ruels:')
       .replace('unit: Hours', 'unit: Fortnights')
     const { stderr } = await validate(text)
-    for (const line of [7, 18, 20, 21]) expect(stderr).toMatch(new RegExp(`tollgate\\.yaml:${line}:`))
+    for (const line of [7, 18, 21, 22]) expect(stderr).toMatch(new RegExp(`tollgate\\.yaml:${line}:`))
   })
 
   it('says what is wrong with a file that cannot be read', async () => {

@@ -287,6 +287,18 @@ describe('errors reach the openai package as its own classes', () => {
   })
 })
 
+describe('sampling parameters for an Anthropic upstream', () => {
+  it('arrive under the version of the API that takes them', async () => {
+    await client.chat.completions.create({
+      model: 'claude-test',
+      messages: question,
+      temperature: 0.3,
+      top_p: 0.9,
+    })
+    expect(anthropic.seen[0]?.json).toMatchObject({ temperature: 0.3, top_p: 0.9 })
+  })
+})
+
 describe('what the provider sees of a request by the openai package', () => {
   it('is its own credential and not the virtual key', async () => {
     await client.chat.completions.create({ model: 'gpt-test', messages: question })

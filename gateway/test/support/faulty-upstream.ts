@@ -44,6 +44,7 @@ export async function faultyUpstream(fault: Fault): Promise<FaultyUpstream> {
     const port = await freePort()
     return { port, url: `http://127.0.0.1:${port}`, connections: () => 0, open: () => 0 }
   }
+  if (fault === 'gzip bomb') gzipBomb()
   const server = createServer((socket) => {
     connections += 1
     sockets.add(socket)
@@ -77,6 +78,14 @@ function isWhole(request: string): boolean {
   if (end === -1) return false
   const length = /\r\ncontent-length: *(\d+)/i.exec(request.slice(0, end))
   return request.length >= end + 4 + Number(length?.[1] ?? 0)
+}
+
+let bomb: Buffer | undefined
+
+/** A quarter of a gigabyte of spaces; made once, since making it takes a second. */
+function gzipBomb(): Buffer {
+  bomb ??= gzipSync(Buffer.alloc(256 * 1024 * 1024, 0x20))
+  return bomb
 }
 
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
@@ -168,7 +177,7 @@ const faults: Record<Exclude<Fault, 'refuses'>, (socket: Socket) => void> = {
   'huge headers': (socket) =>
     socket.write(answer('200 OK', { ...json, 'x-huge': 'h'.repeat(1024 * 1024), 'content-length': 2 }, '{}')),
   'gzip bomb': (socket) => {
-    const bomb = gzipSync(Buffer.alloc(256 * 1024 * 1024, 0x20))
+    const bomb = gzipBomb()
     socket.write(
       answer('200 OK', { ...json, 'content-encoding': 'gzip', 'content-length': bomb.byteLength }, bomb),
     )

@@ -37,6 +37,7 @@ export const anthropicErrors = {
   unauthorized: error(401, 'authentication_error', 'invalid x-api-key'),
   noVersion: error(400, 'invalid_request_error', 'anthropic-version: header is required'),
   noMaxTokens: error(400, 'invalid_request_error', 'max_tokens: Field required'),
+  noSampling: error(400, 'invalid_request_error', 'temperature, top_p and top_k are not supported'),
   rateLimited: error(429, 'rate_limit_error', 'This request would exceed your rate limit.', {
     'retry-after': '1',
   }),
@@ -61,13 +62,25 @@ export async function mockAnthropic(options: { lifetime?: Lifetime } = {}): Prom
 type Handler = (request: SeenRequest, response: Parameters<Answer>[1], behaviour: AnthropicBehaviour) => void
 
 function answerFor(request: SeenRequest): Handler {
-  if (request.headers['x-api-key'] !== anthropicKey) return anthropicErrors.unauthorized
+  if (!isAuthorized(request)) return anthropicErrors.unauthorized
   if (request.headers['anthropic-version'] === undefined) return anthropicErrors.noVersion
   const [path] = request.path.split('?')
   if (path === '/v1/messages/count_tokens') return jsonAnswer(200, { input_tokens: 14 })
   if (path !== '/v1/messages') return error(404, 'not_found_error', 'Not found')
   if (typeof member(request.json, 'max_tokens') !== 'number') return anthropicErrors.noMaxTokens
+  if (request.headers['anthropic-version'] === '2026-10-21' && samplesByHand(request))
+    return anthropicErrors.noSampling
   return messages
+}
+
+/** The service takes a key in either header. */
+function isAuthorized({ headers }: SeenRequest): boolean {
+  return headers['x-api-key'] === anthropicKey || headers.authorization === `Bearer ${anthropicKey}`
+}
+
+/** Version 2026-10-21 of the API refuses the sampling parameters that the version before took. */
+function samplesByHand({ json }: SeenRequest): boolean {
+  return ['temperature', 'top_p', 'top_k'].some((name) => member(json, name) !== undefined)
 }
 
 function messages(

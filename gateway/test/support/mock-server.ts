@@ -35,7 +35,12 @@ export async function startMockServer(answer: Answer, lifetime: Lifetime = 'test
       request.aborted = !response.writableFinished
     })
     const chosen = queue.shift() ?? answer
-    chosen(request, response)
+    try {
+      chosen(request, response)
+    } catch (error) {
+      // A broken mock must not look like a stalled upstream: whoever waits for the answer sees why there is none.
+      response.writeHead(599, { 'content-type': 'text/plain' }).end(`the mock failed: ${error}`)
+    }
   })
   const port = await new Promise<number>((resolve, reject) => {
     server.on('error', reject)
