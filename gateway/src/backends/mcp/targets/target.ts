@@ -1,0 +1,117 @@
+import type { Cancellation } from '../../../lib/cancellation.ts'
+import type { GatewayError } from '../../../lib/gateway-error.ts'
+import type { JsonObject } from '../../../lib/json.ts'
+import type { Headers } from '../../../net/headers.ts'
+import type { Reply } from '../../../net/send.ts'
+
+/**
+ * One JSON-RPC message: its exact text and the value it says. The text is what is passed on; changes to it go through
+ * `lib/json-text`, so that whatever nobody here knows survives. A `JsonText` is a message too.
+ */
+export type Message = { readonly text: string; readonly value: JsonObject }
+
+/** `id` and `retry` (milliseconds) of the upstream's event, where a message came in one. */
+export type EventMark = { readonly id?: string; readonly retry?: number }
+
+/** Why nothing more comes. */
+export type TargetFailure =
+  /** No connection, a time limit, garbage. The client gets a JSON-RPC error with the error's message. */
+  | { readonly kind: 'error'; readonly error: GatewayError }
+  /** The upstream refused over HTTP: passed to the client with its status and body. Only before the first message. */
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  /** The upstream's session is over (404, the child has ended): the client gets 404 and begins anew. */
+  | { readonly kind: 'ended'; readonly reason: string }
+  /** The tool, prompt or resource does not exist, or the client may not know that it does. */
+  | { readonly kind: 'unknown'; readonly item: ItemKind }
+  /** The gateway itself refuses, with a JSON-RPC error. */
+  | { readonly kind: 'refused'; readonly status: number; readonly code: number; readonly message: string }
+
+/** Takes messages in order. After `end` or `fail` nothing more is called. */
+export type MessageSink = {
+  /** Returns false when full: stop until `MessageFlow.resume`. What is under way may still be delivered. */
+  message(message: Message, mark?: EventMark): boolean
+  /** An event without a message, which only tells where and when to reconnect. */
+  mark(mark: EventMark): void
+  /** Everything that belongs here has been delivered. For a request: the response was, or the upstream asks to reconnect. */
+  end(): void
+  fail(failure: TargetFailure): void
+}
+
+export type MessageFlow = {
+  /** Goes on after `message` returned false. */
+  resume(): void
+  /** Nobody listens any more; the sink hears nothing more. Harmless when called twice or at the end. */
+  cancel(): void
+}
+
+export type ItemKind = 'tool' | 'prompt' | 'resource'
+
+/** What a rule about tools, prompts and resources is asked. `name` is the target's own name, for a resource its URI. */
+export type Item = {
+  readonly method: string
+  readonly kind: ItemKind
+  readonly name: string
+  readonly target: string
+  /** Only of a call. */
+  readonly arguments?: JsonObject
+}
+
+/** Rules as they apply to one request of one client. */
+export type Permissions = {
+  permits(item: Item, at: 'list' | 'call'): boolean
+  /** For methods that name no tool, prompt or resource. */
+  permitsMethod(method: string): boolean
+}
+
+export type CallContext = {
+  /** Headers of the client's request that may go upstream; credentials the gateway used are gone. */
+  readonly headers: Headers
+  /** Cancelled when the client has gone. That does not cancel the request: MCP clients say so in a notification. */
+  readonly cancellation: Cancellation
+  /** Of the client's request. */
+  readonly protocolVersion?: string
+  readonly lastEventId?: string
+  /** Undefined where no rules are configured. */
+  readonly permissions?: Permissions
+}
+
+/** One session at one target. */
+export type TargetSession = {
+  /**
+   * Sends a request; everything that belongs to it (progress, logging, requests of the server, the response) goes to the
+   * sink in order. The session at the upstream begins with `initialize`.
+   */
+  request(message: Message, context: CallContext, sink: MessageSink): MessageFlow
+  /** Sends a notification or a response of the client. Resolves when the target has taken it, with why not otherwise. */
+  deliver(message: Message, context: CallContext): Promise<TargetFailure | undefined>
+  /**
+   * Messages that belong to no request. Resolves once the stream stands: `none` where the target offers none (405).
+   * With `lastEventId` a broken stream, of a request too, goes on behind that event.
+   */
+  listen(context: CallContext, sink: MessageSink): Promise<Listening>
+  /** What another process needs to go on with this session; undefined where only this one can (a child process). */
+  state(): JsonObject | undefined
+  /** Ends the session upstream: DELETE, end of the child. Never rejects; harmless when called twice. */
+  close(): Promise<void>
+  /** Called once when the target has ended on its own between or during requests. */
+  onDeath(listener: (reason: string) => void): void
+}
+
+export type Listening =
+  | { readonly kind: 'flow'; readonly flow: MessageFlow }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'failed'; readonly failure: TargetFailure }
+
+/** A configured MCP server. */
+export type Target = {
+  readonly name: string
+  /**
+   * True where requests of revisions without sessions (2026-07-28) may be sent to a session that was never initialized,
+   * with whatever headers those revisions ask for.
+   */
+  readonly sessionless: boolean
+  /** A session that begins with the first request, which is `initialize`. Starts nothing by itself. */
+  open(): TargetSession
+  /** Goes on with a session from its `state`; undefined where that is not possible (any more). */
+  resume(state: JsonObject): TargetSession | undefined
+}
