@@ -21,7 +21,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['gateway/test/{e2e,soak}/**/*.test.ts'],
+          include: ['gateway/test/{e2e,conformance,soak}/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
           // Each file starts processes of its own: more at once than processors only makes waits longer. And the unit tests
