@@ -10,7 +10,7 @@ import { Failure, OutsideClosures } from './failure.ts'
  */
 
 /** A double that would pass for an int: 1.0. JSON has no such thing, so variables never need it below 2^63. */
-export class IntegralDouble {
+class IntegralDouble {
   readonly value: number
 
   constructor(value: number) {

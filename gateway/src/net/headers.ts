@@ -2,7 +2,7 @@
 export type Headers = Record<string, string | string[]>
 
 /** RFC 9110 section 7.6.1 plus the de-facto ones: they describe one connection and are never forwarded. */
-export const hopByHopHeaders: ReadonlySet<string> = new Set([
+const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',

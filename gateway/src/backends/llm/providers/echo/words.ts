@@ -18,7 +18,7 @@ export function modelOf({ model }: JsonObject): string {
 }
 
 /** The text of a message's or item's content: a string, or parts of which some hold text. */
-export function textOf(content: JsonValue | undefined): string {
+function textOf(content: JsonValue | undefined): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   return content
