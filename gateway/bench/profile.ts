@@ -4,26 +4,35 @@ import { join } from 'node:path'
 export type ProfileLine = { place: string; selfMs: number; share: number }
 
 type CpuProfile = {
+  /** Microseconds of the system's monotonic clock, which is the same in every process. */
+  startTime: number
   nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[]
   samples: number[]
   timeDeltas: number[]
 }
 
-/** Where the CPU time of the newest `.cpuprofile` in a folder went: functions by self time, idle time left out. */
-export function summariseProfile(folder: string, lines: number): ProfileLine[] {
+/**
+ * Where the CPU time of the newest `.cpuprofile` in a folder went: functions by self time, idle time left out.
+ * Counts from `sinceMicros` of the monotonic clock on, so that start-up and warm-up stay out.
+ */
+export function summariseProfile(folder: string, sinceMicros: number): ProfileLine[] {
   const file = readdirSync(folder).findLast((name) => name.endsWith('.cpuprofile'))
   if (!file) throw new Error('no profile was written')
   const profile: CpuProfile = JSON.parse(readFileSync(join(folder, file), 'utf8'))
-  return selfTimes(profile).slice(0, lines)
+  return selfTimes(profile, sinceMicros)
 }
 
 /** Functions of a profile by self time, the longest first. */
-export function selfTimes(profile: CpuProfile): ProfileLine[] {
+export function selfTimes(profile: CpuProfile, sinceMicros: number): ProfileLine[] {
   const places = new Map(profile.nodes.map((node) => [node.id, placeOf(node.callFrame)]))
   const micros = new Map<string, number>()
+  let now = profile.startTime
   profile.samples.forEach((id, index) => {
+    const delta = profile.timeDeltas[index] ?? 0
+    now += delta
+    if (now < sinceMicros) return
     const place = places.get(id) ?? 'unknown'
-    micros.set(place, (micros.get(place) ?? 0) + (profile.timeDeltas[index] ?? 0))
+    micros.set(place, (micros.get(place) ?? 0) + delta)
   })
   micros.delete('(idle)')
   const total = [...micros.values()].reduce((sum, value) => sum + value, 0)
