@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -37,7 +37,10 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     await freePort(),
     await freePort(),
   ]
-  const file = join(folder, 'config.yaml')
+  // The folder of the config file is watched; a log that grows in it would be noticed with every line.
+  const configFolder = join(folder, 'config')
+  mkdirSync(configFolder)
+  const file = join(configFolder, 'config.yaml')
   const addresses = {
     bindAddress: '127.0.0.1',
     adminAddr: `127.0.0.1:${admin}`,
