@@ -23,8 +23,9 @@ export type StreamWatchOptions = {
 }
 
 /**
- * Watches a stream with a few native searches for each piece: only events that hold a usage object are parsed. The
- * needles cannot occur inside JSON strings, where their quotes would be escaped, nor can a line begin there.
+ * Watches a stream with a few native searches for each piece: only events that hold a usage object are parsed. What is
+ * searched for cannot occur inside JSON strings, where its quotes would be escaped, nor can a line begin there. Searches
+ * start with a letter, since one for a quote stops at every quote of the JSON.
  */
 export function createStreamWatch({
   endpoint,
@@ -32,7 +33,7 @@ export function createStreamWatch({
   onUsage,
   onGenerated,
 }: StreamWatchOptions): StreamWatch {
-  const needles = generatedBy[endpoint]
+  const textKey = endpoint === 'completions' ? 'text":' : 'delta":'
   const findState = stateMarkers[endpoint]
   let state: StreamWatch['state'] = 'open'
 
@@ -41,8 +42,7 @@ export function createStreamWatch({
       return state
     },
     read(lines) {
-      let generated = 0
-      for (const needle of needles) generated += stringBytesAfter(lines, needle)
+      const generated = generatedBytes(lines, textKey)
       if (generated > 0) onGenerated(generated)
       const kept = readUsage(lines)
       if (state === 'open') state = findState(lines)
@@ -52,31 +52,21 @@ export function createStreamWatch({
 
   function readUsage(lines: string): string {
     let kept = lines
-    let hit = lines.indexOf('"usage"')
+    let hit = lines.indexOf('usage"')
     while (hit !== -1) {
       const lineEnd = lines.indexOf('\n', hit)
       // Most servers say `"usage":null` in every chunk but the last.
-      if (valueStartsWith(lines, hit + 7, '{')) {
+      if (lines[hit - 1] === '"' && valueStartsWith(lines, hit + 6, '{')) {
         const line = lines.slice(lines.lastIndexOf('\n', hit) + 1, lineEnd + 1)
         const message = parseDataLine(line)
         const usage = message && usageIn(endpoint, message)
         if (usage && message) onUsage(usage, message)
         if (hideUsage && message && isUsageChunk(message)) kept = kept.replace(line, () => '')
-        hit = lines.indexOf('"usage"', lineEnd)
-      } else hit = lines.indexOf('"usage"', hit + 7)
+        hit = lines.indexOf('usage"', lineEnd)
+      } else hit = lines.indexOf('usage"', hit + 6)
     }
     return kept
   }
-}
-
-/** Keys whose string values are generated text. */
-const generatedBy: Record<Endpoint, readonly string[]> = {
-  chat: ['"content":', '"arguments":', '"reasoning_content":'],
-  completions: ['"text":'],
-  responses: ['"delta":'],
-  messages: ['"text":', '"partial_json":', '"thinking":'],
-  embeddings: [],
-  count_tokens: [],
 }
 
 type FindState = (lines: string) => StreamWatch['state']
@@ -91,8 +81,8 @@ const stateMarkers: Record<Endpoint, FindState> = {
 }
 
 function openAiState(lines: string): StreamWatch['state'] {
-  const done = lines.indexOf('[DONE]')
-  if (done !== -1 && isFieldAt(lines, 'data:', done)) return 'ended'
+  const done = lines.indexOf('DONE]')
+  if (done !== -1 && lines[done - 1] === '[' && isFieldAt(lines, 'data:', done - 1)) return 'ended'
   const error = lines.indexOf('{"error"')
   return error !== -1 && isFieldAt(lines, 'data:', error) ? 'failed' : 'open'
 }
@@ -128,18 +118,70 @@ function isFieldAt(lines: string, field: string, index: number): boolean {
   return lines.startsWith(field, start) && (start === 0 || lines[start - 1] === '\n')
 }
 
-function stringBytesAfter(lines: string, needle: string): number {
+/** Bytes of the strings at a key, or of those inside the object there that hold generated text. */
+function generatedBytes(lines: string, key: string): number {
   let bytes = 0
-  let hit = lines.indexOf(needle)
+  let hit = lines.indexOf(key)
   while (hit !== -1) {
-    let start = hit + needle.length
-    while (lines[start] === ' ') start += 1
-    const end = lines[start] === '"' ? endOfString(lines, start) : start
-    if (end > start) bytes += end - start - 1
-    hit = lines.indexOf(needle, end)
+    let next = hit + key.length
+    if (lines.charCodeAt(hit - 1) === quote) {
+      while (lines.charCodeAt(next) === space) next += 1
+      if (lines.charCodeAt(next) === quote) bytes += endOfString(lines, next) - next - 1
+      else if (lines.charCodeAt(next) === openBrace) bytes += textBytesIn(lines, next)
+    }
+    hit = lines.indexOf(key, next)
   }
   return bytes
 }
+
+/** Members of a delta that hold generated text; `reasoning` stands for `reasoning_content` and its like too. */
+const textMembers = ['content', 'text', 'arguments', 'partial_json', 'thinking', 'reasoning', 'refusal']
+
+/** Bytes of the generated text in the object that opens at `start`. */
+function textBytesIn(lines: string, start: number): number {
+  let bytes = 0
+  let depth = 0
+  let keyStart = start
+  for (let index = start; index < lines.length; index += 1) {
+    switch (lines.charCodeAt(index)) {
+      case quote: {
+        const end = endOfString(lines, index)
+        if (isKey(lines, end)) keyStart = index + 1
+        else if (isTextMember(lines, keyStart)) bytes += end - index - 1
+        index = end
+        break
+      }
+      case openBrace:
+        depth += 1
+        break
+      case closeBrace:
+        depth -= 1
+        if (depth === 0) return bytes
+        break
+      case lineFeedCode:
+        return bytes
+    }
+  }
+  return bytes
+}
+
+function isKey(lines: string, stringEnd: number): boolean {
+  let next = stringEnd + 1
+  while (lines.charCodeAt(next) === space) next += 1
+  return lines.charCodeAt(next) === colon
+}
+
+function isTextMember(lines: string, keyStart: number): boolean {
+  for (const member of textMembers) if (lines.startsWith(member, keyStart)) return true
+  return false
+}
+
+const lineFeedCode = 0x0a
+const space = 0x20
+const quote = 0x22
+const colon = 0x3a
+const openBrace = 0x7b
+const closeBrace = 0x7d
 
 /** Whether the value of the key that ends before `index` starts with a character. */
 function valueStartsWith(lines: string, index: number, character: string): boolean {
