@@ -1,9 +1,14 @@
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import {
+  checkLocation,
+  compileLocation,
+  defaultLocations,
+  locationSchema,
+} from '../../pipeline/credential-location.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
-import { checkLocation, compileLocation, defaultLocations, locationSchema } from './location.ts'
 import {
   type ApiKeyEntry,
   apiKeyEntry,

@@ -1,11 +1,11 @@
-import { checkCel, compileCheckedCel } from '../../cel/checked.ts'
-import type { CelProgram } from '../../cel/compile.ts'
-import { CelEvaluationError } from '../../cel/failure.ts'
-import { firstHeader } from '../../net/headers.ts'
-import type { Facts } from '../../pipeline/exchange.ts'
-import { cel, exactlyOne, type Infer, name, object, optional, string } from '../../schema/dsl.ts'
+import { checkCel, compileCheckedCel } from '../cel/checked.ts'
+import type { CelProgram } from '../cel/compile.ts'
+import { CelEvaluationError } from '../cel/failure.ts'
+import { firstHeader } from '../net/headers.ts'
+import { cel, exactlyOne, type Infer, name, object, optional, string } from '../schema/dsl.ts'
+import type { Facts } from './exchange.ts'
 
-/** Variables that exist when a key is looked for. */
+/** Variables that exist when a credential is looked for. */
 const locationRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt'])
 
 export const locationSchema = exactlyOne(
@@ -15,28 +15,28 @@ export const locationSchema = exactlyOne(
         name: name({ doc: 'Name of the header.', example: 'x-team-key' }),
         prefix: optional(
           string({
-            doc: 'What comes before the key, in any case. Without it the header counts as missing.',
+            doc: 'What comes before the credential, in any case. Without it the header counts as missing.',
             example: 'Bearer ',
           }),
         ),
       },
-      { doc: 'The key is in a header.' },
+      { doc: 'The credential is in a header.' },
     ),
     queryParameter: object(
       { name: name({ doc: 'Name of the parameter.', example: 'key' }) },
-      { doc: 'The key is in the query of the address.' },
+      { doc: 'The credential is in the query of the address.' },
     ),
-    cookie: object({ name: name({ doc: 'Name of the cookie.' }) }, { doc: 'The key is in a cookie.' }),
+    cookie: object({ name: name({ doc: 'Name of the cookie.' }) }, { doc: 'The credential is in a cookie.' }),
     expression: cel(
       {
-        doc: 'The key is the text this expression yields. Headers and query parameters that hold it are not forwarded.',
+        doc: 'The credential is the text this expression yields. Headers and query parameters that hold it are not forwarded.',
         example: 'request.headers["x-credentials"].split(":")[1]',
       },
       [...locationRoots],
     ),
   },
   {},
-  { doc: 'Where clients put the key.' },
+  { doc: 'Where clients put the credential.' },
 )
 
 export type LocationConfig = Infer<typeof locationSchema>
@@ -45,15 +45,15 @@ export type LocationConfig = Infer<typeof locationSchema>
 export type Location = {
   /** The credential, or undefined when there is none. */
   read(facts: Facts): string | undefined
-  /** Takes the credential `key`, and whatever else is in its place, off the request. */
-  remove(facts: Facts, key: string): void
+  /** Takes `credential`, and whatever else is in its place, off the request. */
+  remove(facts: Facts, credential: string): void
 }
 
-/** Both usual places: OpenAI clients send `authorization: Bearer`, Anthropic ones also `x-api-key`. */
-export const defaultLocations: readonly Location[] = [
-  headerLocation('authorization', 'Bearer '),
-  headerLocation('x-api-key', ''),
-]
+/** Where RFC 6750 section 2.1 puts a token. */
+export const bearerLocation: Location = headerLocation('authorization', 'Bearer ')
+
+/** Both usual places of a key: OpenAI clients send `authorization: Bearer`, Anthropic ones also `x-api-key`. */
+export const defaultLocations: readonly Location[] = [bearerLocation, headerLocation('x-api-key', '')]
 
 export function compileLocation(config: LocationConfig): Location {
   if (config.header !== undefined)
@@ -134,20 +134,20 @@ function expressionLocation(source: string): Location {
       const value = evaluated(program, facts)
       return typeof value === 'string' ? nonEmpty(value) : undefined
     },
-    // Where an expression found the key is unknown, so everything that holds the key goes.
-    remove(facts, key) {
+    // Where an expression found it is unknown, so everything that holds it goes.
+    remove(facts, credential) {
       const { headers } = facts.request
       for (const header in headers) {
         const value = headers[header]
         const values = typeof value === 'string' ? [value] : (value ?? [])
-        if (values.some((text) => text.includes(key))) delete headers[header]
+        if (values.some((text) => text.includes(credential))) delete headers[header]
       }
-      keepQueryParts(facts, (part) => !decoded(part.value).includes(key))
+      keepQueryParts(facts, (part) => !decoded(part.value).includes(credential))
     },
   }
 }
 
-/** An expression that fails found no key. */
+/** An expression that fails found no credential. */
 function evaluated(program: CelProgram, facts: Facts): unknown {
   try {
     return program.evaluate(facts)
