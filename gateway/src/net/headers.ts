@@ -20,24 +20,39 @@ export function firstHeader(headers: Headers, name: string): string | undefined 
   return typeof value === 'object' ? value[0] : value
 }
 
-/** A new set of headers without those that `dropped` names, without hop-by-hop ones and those `connection` lists. */
-export function forwardableHeaders(headers: Headers, dropped: { has(name: string): boolean }): Headers {
-  const kept: Headers = {}
-  const connection = firstHeader(headers, 'connection')
-  const listed =
-    connection === undefined || isKeepAlive(connection) ? undefined : connectionOptions(connection)
-  for (const name in headers) {
-    if (hopByHopHeaders.has(name) || dropped.has(name) || listed?.has(name)) continue
-    const value = headers[name]
-    if (value !== undefined) kept[name] = value
+/** Copies headers without hop-by-hop ones, those that `connection` lists, and those it was made to drop. */
+export type HeaderFilter = (headers: Headers) => Headers
+
+/** Names remembered per filter; clients may send any, so there is a bound. */
+const maxRememberedNames = 1_000
+
+/** A filter for headers on their way through. `drops` is asked once per name, not once per request. */
+export function createHeaderFilter(drops: (name: string) => boolean): HeaderFilter {
+  const decisions = new Map<string, boolean>()
+
+  function decide(name: string): boolean {
+    const dropped = hopByHopHeaders.has(name) || drops(name)
+    if (decisions.size < maxRememberedNames) decisions.set(name, dropped)
+    return dropped
   }
-  return kept
+
+  return (headers) => {
+    const kept: Headers = {}
+    const connection = headers['connection']
+    const listed = connection === undefined ? undefined : connectionOptions(connection)
+    for (const name in headers) {
+      if (decisions.get(name) ?? decide(name)) continue
+      if (listed?.has(name)) continue
+      const value = headers[name]
+      if (value !== undefined) kept[name] = value
+    }
+    return kept
+  }
 }
 
-function isKeepAlive(connection: string): boolean {
-  return connection === 'keep-alive' || connection === 'close' || connection === 'Keep-Alive'
-}
-
-function connectionOptions(connection: string): Set<string> {
-  return new Set(connection.split(',').map((option) => option.trim().toLowerCase()))
+/** The fields a `connection` header declares hop-by-hop; undefined for the values that name none. */
+function connectionOptions(connection: string | string[]): Set<string> | undefined {
+  if (connection === 'keep-alive' || connection === 'close') return undefined
+  const options = typeof connection === 'string' ? connection : connection.join(',')
+  return new Set(options.split(',').map((option) => option.trim().toLowerCase()))
 }

@@ -81,7 +81,8 @@ const lingerMs = 5_000
 
 /** Listens; rejects with the system's error (`EADDRINUSE`, `EACCES`) when it cannot. */
 export function listen(options: HttpServerOptions): Promise<HttpServer> {
-  const { limits } = options
+  const { limits, clock, handle } = options
+  const edge: Edge = { clock, handle, draining: false, closeIdle: () => server.closeIdleConnections() }
   const server = createServer(
     {
       maxHeaderSize: limits.maxHeaderBytes,
@@ -92,16 +93,12 @@ export function listen(options: HttpServerOptions): Promise<HttpServer> {
       noDelay: true,
       insecureHTTPParser: false,
     },
-    (request, response) => answer(request, response, options),
+    (request, response) => answer(request, response, edge),
   )
   // Node drops headers past a count without a word; the size limit refuses them instead.
   server.maxHeadersCount = 0
-  server.on('checkContinue', (request, response) => answer(request, response, options, true))
+  server.on('checkContinue', (request, response) => answer(request, response, edge, true))
   server.on('clientError', refuseMalformed)
-  let draining = false
-  server.on('request', (_, response) => {
-    if (draining) response.shouldKeepAlive = false
-  })
 
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -112,7 +109,7 @@ export function listen(options: HttpServerOptions): Promise<HttpServer> {
         port,
         drain: () =>
           new Promise((closed) => {
-            draining = true
+            edge.draining = true
             server.close(() => closed())
             server.closeIdleConnections()
           }),
@@ -125,23 +122,27 @@ export function listen(options: HttpServerOptions): Promise<HttpServer> {
   })
 }
 
+/** What every request of one server shares. */
+type Edge = Pick<HttpServerOptions, 'clock' | 'handle'> & { draining: boolean; closeIdle(): void }
+
 function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { clock, handle }: HttpServerOptions,
+  edge: Edge,
   awaitsContinue = false,
 ): void {
+  const { clock } = edge
   const cancellation = createCancellation()
   const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
   const { socket } = request
-  const exchange = handle({
+  const exchange = edge.handle({
     method: request.method ?? 'GET',
     target: request.url ?? '/',
     version: request.httpVersion,
     headers: request.headers as Headers,
     address: socket.remoteAddress ?? '',
     port: socket.remotePort ?? 0,
-    body: hasBody(request) ? requestBody(request, awaitsContinue ? response : undefined) : undefined,
+    body: hasBody(request) ? requestBody(request, response, awaitsContinue) : undefined,
     cancellation,
     startedAt: clock.monotonic(),
   })
@@ -161,6 +162,8 @@ function answer(
       abandon?.()
     }
     endWhenOver()
+    // A connection that was busy when the drain began is idle only now.
+    if (edge.draining) edge.closeIdle()
   })
 
   exchange.reply.then((reply) => {
@@ -170,6 +173,7 @@ function answer(
       endWhenOver()
       return
     }
+    if (edge.draining) response.shouldKeepAlive = false
     if (isSource(reply.body)) abandon = writeStream(response, reply, reply.body, delivery, clock)
     else writeWhole(response, reply, reply.body, delivery, clock)
     if (!request.complete) limitUnreadBody(request, response)
@@ -245,11 +249,15 @@ function hasBody(request: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-function requestBody(request: IncomingMessage, awaitingContinue: ServerResponse | undefined): BodySource {
+function requestBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  awaitsContinue: boolean,
+): BodySource {
   let over = false
   return {
     start(sink) {
-      awaitingContinue?.writeContinue()
+      if (awaitsContinue) response.writeContinue()
       request.on('data', (chunk: Buffer) => {
         if (!over && !sink.write(chunk)) request.pause()
       })
@@ -258,12 +266,12 @@ function requestBody(request: IncomingMessage, awaitingContinue: ServerResponse 
         over = true
         sink.end()
       })
-      request.on('close', () => {
+      // A connection that breaks closes the response; the request itself stays silent without an error listener.
+      response.on('close', () => {
         if (over) return
         over = true
         sink.fail(new GatewayError('request_aborted', 'the request ended before its body was complete'))
       })
-      request.on('error', ignore)
     },
     resume: () => request.resume(),
     cancel() {

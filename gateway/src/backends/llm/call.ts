@@ -3,11 +3,9 @@ import type { Exchange, Usage } from '../../pipeline/exchange.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { Candidate } from './models.ts'
 
-const brand: unique symbol = Symbol('llm call')
-
 /** What is known of one LLM call between reading the request and the last byte of the answer. */
 export type Call = {
-  readonly [brand]: true
+  readonly kind: 'llm call'
   readonly endpoint: Endpoint | 'passthrough'
   /** The body as authorised, without content coding. */
   readonly bytes: Buffer
@@ -34,7 +32,7 @@ export type CallRequest = Pick<Call, 'endpoint' | 'bytes' | 'json' | 'candidates
 
 export function createCall({ endpoint, bytes, json, candidates, hideUsage }: CallRequest): Call {
   return {
-    [brand]: true,
+    kind: 'llm call',
     endpoint,
     bytes,
     json,
@@ -56,5 +54,5 @@ export function callOf({ backendState }: Exchange): Call | undefined {
 }
 
 function isCall(value: unknown): value is Call {
-  return typeof value === 'object' && value !== null && brand in value
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'llm call'
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../lib/json.ts'
 import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../lib/json-text.ts'
-import { firstHeader, forwardableHeaders, type Headers } from '../../net/headers.ts'
+import { createHeaderFilter, firstHeader, type Headers } from '../../net/headers.ts'
 import type { OutgoingRequest } from '../../net/send.ts'
 import type { Refusal } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -164,7 +164,7 @@ function translatedBody(value: JsonObject, { target, model }: Candidate, transla
 }
 
 function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
-  const headers = forwardableHeaders(client, withheld)
+  const headers = towardsProvider(client)
   // Bodies are read for usage and by guards: a coding would have to be taken off again.
   headers['accept-encoding'] = 'identity'
   if (call.bytes.length > 0) headers['content-type'] ??= 'application/json'
@@ -207,10 +207,10 @@ const withheldNames: ReadonlySet<string> = new Set([
   'expect',
 ])
 
-const withheld = {
-  has: (name: string) =>
+const towardsProvider = createHeaderFilter(
+  (name) =>
     withheldNames.has(name) ||
     name.startsWith('x-forwarded-') ||
     name.startsWith('sec-') ||
     name.startsWith('access-control-'),
-}
+)

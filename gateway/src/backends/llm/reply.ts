@@ -1,7 +1,7 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { isSource, readAll } from '../../net/body.ts'
-import { firstHeader, forwardableHeaders, type Headers } from '../../net/headers.ts'
+import { createHeaderFilter, firstHeader, type Headers } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
 import { createSseParser, formatSseEvent } from '../../net/sse.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -35,7 +35,7 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
   const { call } = answering
   if (reply.status < 200 || reply.status > 299) return answerError(answering, reply)
   call.answered = true
-  if (call.endpoint === 'passthrough') return { ...reply, headers: replyHeaders(reply.headers, keepsCoding) }
+  if (call.endpoint === 'passthrough') return { ...reply, headers: withCoding(reply.headers) }
   if (isEventStream(reply.headers)) return answerStream(answering, call.endpoint, reply)
   return answerWhole(answering, call.endpoint, reply)
 }
@@ -47,7 +47,7 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   const message = translation ? parseExactObject(bytes.toString()) : parseObject(bytes)
   if (!message)
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
-  const headers = replyHeaders(reply.headers, takesCodingOff)
+  const headers = withoutCoding(reply.headers)
   const upstreamEndpoint = translation ? translatedTo(endpoint) : endpoint
   const usage = usageIn(upstreamEndpoint, message)
   if (usage) takeUsage(exchange, call, usage)
@@ -82,7 +82,7 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
       call.generatedBytes += bytes
     },
   })
-  const headers = replyHeaders(reply.headers, takesCodingOff)
+  const headers = withoutCoding(reply.headers)
   // Proxies between here and the client would otherwise hold events back.
   headers['x-accel-buffering'] ??= 'no'
   headers['cache-control'] ??= 'no-cache'
@@ -149,7 +149,7 @@ async function answerError(answering: Answering, reply: Reply): Promise<Reply> {
     )
   }
   const bytes = await readDecoded(answering, reply)
-  const headers = replyHeaders(reply.headers, takesCodingOff)
+  const headers = withoutCoding(reply.headers)
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
   const isJson = parseObject(bytes) !== undefined
   if (isJson && !translation) return { status, headers, body: bytes }
@@ -221,12 +221,6 @@ function wholeSource(body: Uint8Array | undefined) {
   }
 }
 
-type Dropped = { has(name: string): boolean }
-
-function replyHeaders(headers: Headers, dropped: Dropped): Headers {
-  return forwardableHeaders(headers, dropped)
-}
-
 /** What belongs to the provider's own site and limits, not to the gateway's. */
 const withheld: ReadonlySet<string> = new Set([
   'set-cookie',
@@ -237,7 +231,9 @@ const withheld: ReadonlySet<string> = new Set([
   'x-ratelimit-reset',
 ])
 
-const keepsCoding: Dropped = { has: (name) => withheld.has(name) || name.startsWith('access-control-') }
-const takesCodingOff: Dropped = {
-  has: (name) => name === 'content-length' || name === 'content-encoding' || keepsCoding.has(name),
-}
+const isWithheld = (name: string) => withheld.has(name) || name.startsWith('access-control-')
+
+const withCoding = createHeaderFilter(isWithheld)
+const withoutCoding = createHeaderFilter(
+  (name) => name === 'content-length' || name === 'content-encoding' || isWithheld(name),
+)
