@@ -107,6 +107,16 @@ describe('checkLlm', () => {
       'models.0.params.baseUrl: must not hold a credential; use params.apiKey',
     ],
     [
+      'a credential that is empty',
+      { models: [{ name: 'a', provider: 'openai', params: { apiKey: '' } }] },
+      'models.0.params.apiKey: must be printable ASCII without spaces, and not empty',
+    ],
+    [
+      'a credential with a line end, without repeating it',
+      { models: [], providers: [{ name: 'a', provider: 'openai', params: { apiKey: 'secret\n' } }] },
+      'providers.0.params.apiKey: must be printable ASCII without spaces, and not empty',
+    ],
+    [
       'a model that can never be reached',
       { models: [gpt, gpt] },
       'models.1.name: an earlier model named "gpt-4o" takes every request already; give one of them matches',

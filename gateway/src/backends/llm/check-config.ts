@@ -11,6 +11,7 @@ import {
 } from './config.ts'
 import { compileNamePattern, namePatternMistake } from './name-pattern.ts'
 import { findProvider, providers } from './providers/index.ts'
+import { isCredential } from './target.ts'
 
 /** Told each mistake with its path inside the `llm` section. */
 export type Report = (path: (string | number)[], message: string) => void
@@ -58,6 +59,9 @@ function checkKind(
       : `known are ${names.join(', ')}; for other servers of OpenAI's API use custom`
     report([...path, 'provider'], `unknown provider "${kind}", ${hint}`)
     return
+  }
+  if (typeof params?.apiKey === 'string' && !isCredential(params.apiKey)) {
+    report([...path, 'params', 'apiKey'], 'must be printable ASCII without spaces, and not empty')
   }
   if (params?.baseUrl !== undefined) checkBaseUrl(params.baseUrl, [...path, 'params', 'baseUrl'], report)
   else if (provider.address === undefined && !provider.local) {

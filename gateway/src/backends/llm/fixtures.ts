@@ -34,7 +34,7 @@ export function fixtureGateway(
   const context: FixtureContext = {
     ...base,
     random: random ?? base.random,
-    readFile: (path) => `content of ${path}\n`,
+    readFile: (path) => `content-of-${path}\n`,
     send: async (request) => {
       sent.push(request)
       return provider(request)

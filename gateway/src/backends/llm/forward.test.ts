@@ -231,7 +231,12 @@ describe('the headers', () => {
 
   it('read a credential from a file', async () => {
     const { sent } = await sentFor({ params: { apiKey: { file: '/run/secret' } } }, { body: chatBody })
-    expect(sent?.headers['authorization']).toBe('Bearer content of /run/secret')
+    expect(sent?.headers['authorization']).toBe('Bearer content-of-/run/secret')
+  })
+
+  it('are not made of a file that holds no credential', async () => {
+    const unreadable = sentFor({ params: { apiKey: { file: 'two words' } } }, { body: chatBody })
+    await expect(unreadable).rejects.toThrow('two words does not hold a credential')
   })
 
   it('name the version Anthropic wants, unless the client did', async () => {

@@ -230,6 +230,10 @@ describe('passthrough', () => {
     expect(limited.status).toBe(403)
   })
 
+  it('asks for no tunnels', async () => {
+    expect((await call(passing(), { method: 'CONNECT', path: '/v1/files' })).status).toBe(405)
+  })
+
   it('checks a JSON body as it does elsewhere', async () => {
     const { status } = await call(passing(), { path: '/v1/x', body: '{"model":"img","model":"*"}' })
     expect(status).toBe(400)

@@ -39,7 +39,10 @@ export function readRequest(
       if (method !== 'POST') return methodNotAllowed(exchange, 'POST')
       return readCall(exchange, asked.endpoint, rules)
     case 'unknown':
-      if (rules.passthrough) return readPassthrough(exchange, rules)
+      if (rules.passthrough) {
+        if (!passedMethods.has(method)) return methodNotAllowed(exchange, [...passedMethods].join(', '))
+        return readPassthrough(exchange, rules)
+      }
       return refuse(exchange, {
         status: 404,
         code: 'not_found',
@@ -112,6 +115,17 @@ function take(
   exchange.backendState = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
   return undefined
 }
+
+/** Not those that ask for a tunnel or for the request back. */
+const passedMethods: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+])
 
 function methodNotAllowed(exchange: Exchange, allow: string): Reply {
   return refuse(exchange, {

@@ -93,7 +93,15 @@ function pathOf(address: URL): string {
 
 function readSecret(source: LlmParams['apiKey'], { readFile }: CompileContext): string | undefined {
   if (source === undefined || typeof source === 'string') return source
-  return readFile(source.file).trim()
+  const credential = readFile(source.file).trim()
+  if (!isCredential(credential))
+    throw new Error(`${source.file} does not hold a credential: printable ASCII on one line`)
+  return credential
+}
+
+/** Whether a text can be sent as a credential; anything else would fail, or be cut, only once a request is served. */
+export function isCredential(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
 }
 
 function jsonTexts(fields: Record<string, unknown>): Map<string, string> {
