@@ -1,0 +1,224 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { compileStdio, type StdioConfig } from '../../src/backends/mcp/targets/stdio.ts'
+import type { Target } from '../../src/backends/mcp/targets/target.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { isJsonObject } from '../../src/lib/json.ts'
+import { type ChildProcesses, createChildProcesses } from '../../src/net/child-process.ts'
+import { endAfter } from '../support/cleanup.ts'
+import { call, callContext, collect, messageOf, reasonOf, resultOf } from '../support/target-session.ts'
+import { until, within } from '../support/wait.ts'
+
+// The stdio target on real processes.
+
+const program = fileURLToPath(new URL('../support/stdio-program.mjs', import.meta.url))
+
+type Line = { fields: object; message: string }
+type Started = { target: Target; children: ChildProcesses; log: Line[] }
+
+function start(config: Partial<StdioConfig> = {}, maxChildren = 100): Started {
+  const children = createChildProcesses({
+    environment: process.env,
+    maxChildren,
+    closeGraceMs: 200,
+    terminateGraceMs: 300,
+  })
+  endAfter('test', async () => {
+    await children.close()
+    expect(children.count()).toBe(0)
+  })
+  const log: Line[] = []
+  const write = (fields: object, message: string) => {
+    log.push({ fields, message })
+  }
+  const target = compileStdio(
+    'files',
+    { cmd: process.execPath, args: [program], ...config },
+    {
+      clock: systemClock,
+      spawn: children.spawn,
+      log: { debug: write, info: write, warn: write, error: write },
+    },
+  )
+  return { target, children, log }
+}
+
+function isRunning(pid: unknown): boolean {
+  if (typeof pid !== 'number' || !existsSync(`/proc/${pid}/stat`)) return false
+  // A zombie has ended; who has to collect it is not this test's matter.
+  return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+}
+
+describe('a stdio target', () => {
+  it('starts a program of its own for each session, with the first request', async () => {
+    const { target, children } = start()
+    const [one, other] = [target.open(), target.open()]
+    expect(children.count()).toBe(0)
+    const pids = await Promise.all([one, other].map((session) => resultOf(call(session, 'pid'))))
+    expect(pids[0]?.['pid']).not.toBe(pids[1]?.['pid'])
+    expect(children.count()).toBe(2)
+  })
+
+  it('gives the program the configured arguments and, when told so, no other environment', async () => {
+    const { target } = start({ args: [program, 'a b', '$HOME'], env: { ONLY: 'this' }, clearEnv: true })
+    const result = await resultOf(call(target.open(), 'environment'))
+    expect(result['arguments']).toEqual(['a b', '$HOME'])
+    expect(result['names']).toContain('ONLY')
+    expect(result['names']).not.toContain('HOME')
+  })
+
+  it('ends the program when the session is closed', async () => {
+    const { target, children } = start()
+    const session = target.open()
+    const { pid } = await resultOf(call(session, 'pid'))
+    await within('the session closes', session.close())
+    expect(isRunning(pid)).toBe(false)
+    expect(children.count()).toBe(0)
+  })
+
+  it('ends a program that ignores SIGTERM, and what it started, after a while', async () => {
+    const { target } = start({ args: [program, '--stubborn'] })
+    const session = target.open()
+    const { pid } = await resultOf(call(session, 'pid'))
+    const { pid: grandchild } = await resultOf(call(session, 'grandchild'))
+    expect(isRunning(grandchild)).toBe(true)
+    await within('the session closes', session.close())
+    expect([isRunning(pid), isRunning(grandchild)]).toEqual([false, false])
+  })
+
+  it('ends what a program leaves behind when it ends on its own', async () => {
+    const { target, children } = start()
+    const session = target.open()
+    const { pid: grandchild } = await resultOf(call(session, 'grandchild'))
+    await call(session, 'crash').ended
+    await until('the group is gone', () => children.count() === 0)
+    expect(isRunning(grandchild)).toBe(false)
+  })
+
+  it('fails what is under way with the reason when the program ends, and everything after', async () => {
+    const { target, log } = start()
+    const session = target.open()
+    const deaths: string[] = []
+    session.onDeath((reason) => deaths.push(reason))
+    await resultOf(call(session, 'pid'))
+    const hanging = call(session, 'hang')
+    const crashing = call(session, 'crash')
+    expect(reasonOf(await hanging.ended)).toBe('upstream_reset: target "files" ended: exit code 3')
+    expect(reasonOf(await crashing.ended)).toBe('upstream_reset: target "files" ended: exit code 3')
+    expect(deaths).toEqual(['exit code 3'])
+    expect(reasonOf(await call(session, 'pid').ended)).toBe('ended: exit code 3')
+    expect(log).toContainEqual({
+      fields: { target: 'files', line: 'about to crash' },
+      message: 'error output of an MCP target',
+    })
+  })
+
+  it('says that a command does not exist', async () => {
+    const { target } = start({ cmd: 'no-such-command-of-tollgate' })
+    expect(reasonOf(await call(target.open(), 'pid').ended)).toBe(
+      'upstream_connect: target "files" did not start: there is no such command',
+    )
+  })
+
+  it('refuses more processes than allowed', async () => {
+    const { target } = start({}, 1)
+    await resultOf(call(target.open(), 'pid'))
+    expect(reasonOf(await call(target.open(), 'pid').ended)).toContain('more than 1 processes would run')
+  })
+
+  it('ignores and logs output that is no message', async () => {
+    const { target, log } = start()
+    await resultOf(call(target.open(), 'garbage'))
+    expect(log.filter(({ message }) => message.includes('no message')).map(({ fields }) => fields)).toEqual([
+      { target: 'files', line: 'Server is listening' },
+      { target: 'files', line: '{"half": ' },
+      { target: 'files', line: '[1,2]' },
+    ])
+  })
+
+  it.each(['flood', 'chatter'])('ends a session whose program sends a %s', async (method) => {
+    const { target, children, log } = start()
+    const failure = await within('the session ends', call(target.open(), method).ended)
+    expect(reasonOf(failure)).toMatch(/it wrote (a line of more than|1000 lines in a row that are no)/)
+    await until('the program is gone', () => children.count() === 0)
+    expect(log.length).toBeLessThan(200)
+  })
+
+  it('ends a session whose program closes its input', async () => {
+    const { target } = start()
+    const session = target.open()
+    const first = call(session, 'deaf')
+    await within(
+      'a message fails',
+      until('the pipe breaks', async () => {
+        const failure = await session.deliver(
+          messageOf({ jsonrpc: '2.0', method: 'notifications/x' }),
+          callContext(),
+        )
+        return failure?.kind === 'ended'
+      }),
+    )
+    expect(reasonOf(await first.ended)).toContain('it closed its input')
+  })
+
+  it('refuses messages once too much waits for a program that does not read', async () => {
+    const { target } = start()
+    const session = target.open()
+    await resultOf(call(session, 'pid'))
+    call(session, 'busy')
+    const big = 'x'.repeat(5 * 1024 * 1024)
+    call(session, 'hang', { big })
+    call(session, 'hang', { big })
+    expect(reasonOf(await call(session, 'hang').ended)).toBe(
+      'upstream_timeout: target "files" does not read its input',
+    )
+  })
+
+  it('holds the program back while a reader is full, and loses nothing', async () => {
+    const { target } = start()
+    const session = target.open()
+    await resultOf(call(session, 'pid'))
+    const sink = collect(() => false)
+    const request = messageOf({ jsonrpc: '2.0', id: 'm', method: 'many', params: { count: 20_000 } })
+    const flow = session.request(request, callContext(), sink)
+    await until('the first message comes', () => sink.messages.length === 1)
+    for (let count = 1; count <= 20_000; count += 1) {
+      await until(`message ${count} comes`, () => sink.messages.length === count)
+      flow.resume()
+    }
+    expect(await sink.ended).toBe(undefined)
+    const indexes = sink.messages.map(({ params }) => (isJsonObject(params) ? params['index'] : 'result'))
+    expect(indexes).toEqual([...Array.from({ length: 20_000 }, (_, index) => index), 'result'])
+  })
+
+  it('limits what error output can put into the log', async () => {
+    const { target, log } = start()
+    await resultOf(call(target.open(), 'errors', { count: 10_000 }))
+    expect(log.length).toBeGreaterThan(10)
+    expect(log.length).toBeLessThan(300)
+  })
+
+  it('speaks with the official server', async () => {
+    const everything = createRequire(import.meta.url).resolve(
+      '@modelcontextprotocol/server-everything/dist/index.js',
+    )
+    const { target } = start({ args: [everything, 'stdio'] })
+    const session = target.open()
+    const initialized = await resultOf(
+      call(session, 'initialize', {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '1' },
+      }),
+    )
+    expect(initialized['serverInfo']).toMatchObject({ name: expect.stringContaining('everything') })
+    await session.deliver(messageOf({ jsonrpc: '2.0', method: 'notifications/initialized' }), callContext())
+    const result = await resultOf(
+      call(session, 'tools/call', { name: 'echo', arguments: { message: 'hello' } }),
+    )
+    expect(result['content']).toEqual([{ type: 'text', text: 'Echo: hello' }])
+    await session.close()
+  })
+})
