@@ -2,15 +2,18 @@ import type { JsonText } from '../../lib/json-text.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { Candidate } from './models.ts'
+import { estimateTokens } from './usage.ts'
 
 /** What is known of one LLM call between reading the request and the last byte of the answer. */
 export type Call = {
   readonly kind: 'llm call'
   readonly endpoint: Endpoint | 'passthrough'
-  /** The body as authorised, without content coding. */
-  readonly bytes: Buffer
-  /** Undefined only for a passthrough that is no JSON object. */
-  readonly json: JsonText | undefined
+  /** The body as authorised, without content coding; empty once a stream has begun. */
+  bytes: Buffer
+  /** Undefined for a passthrough that is no JSON object, and once a stream has begun. */
+  json: JsonText | undefined
+  /** Estimated input, known from when the request was let go. */
+  requestTokens: number | undefined
   readonly candidates: readonly Candidate[]
   /** The client said `include_usage: false`: it does not get the usage chunk that is asked for all the same. */
   readonly hideUsage: boolean
@@ -36,6 +39,7 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
     endpoint,
     bytes,
     json,
+    requestTokens: undefined,
     candidates,
     hideUsage,
     asked: false,
@@ -46,6 +50,15 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
     served: undefined,
     firstByteAt: undefined,
   }
+}
+
+const nothing = Buffer.alloc(0)
+
+/** Drops the request, which a stream of minutes would otherwise keep in memory, but for what counting it takes. */
+export function releaseRequest(call: Call): void {
+  if (call.json) call.requestTokens = estimateTokens(call.json.value)
+  call.json = undefined
+  call.bytes = nothing
 }
 
 /** The call of an exchange whose request has been read, else undefined. */

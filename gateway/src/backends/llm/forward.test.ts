@@ -114,6 +114,13 @@ describe('the body sent upstream', () => {
     expect(bodyOf(sent)).toMatchObject({ model: 'claude-x', max_tokens: 77, messages: [{ role: 'user' }] })
   })
 
+  it('keeps large integers in translation', async () => {
+    const parameters = '{"type":"object","properties":{"id":{"const":12345678901234567890}}}'
+    const tools = `[{"type":"function","function":{"name":"f","parameters":${parameters}}}]`
+    const body = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":${tools}}`
+    expect((await sentFor({ provider: 'anthropic' }, { body })).text).toContain(parameters)
+  })
+
   it('asks a translated stream for usage too', async () => {
     const body = { model: 'gpt-4o', max_tokens: 5, stream: true, messages: [{ role: 'user', content: 'x' }] }
     const { sent } = await sentFor({}, { path: '/v1/messages', body })

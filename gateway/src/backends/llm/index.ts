@@ -88,8 +88,9 @@ function settle(exchange: Exchange, { clock }: CompileContext): void {
   const call = callOf(exchange)
   if (!call?.served) return
   const { meter } = call.served.target
-  if (call.json && counts(call) && !call.usageFinal && mayHaveWorked(exchange, call)) {
-    exchange.facts.usage = estimateUsage(call.usage, call.json.value, call.generatedBytes)
+  if (counts(call) && !call.usageFinal && mayHaveWorked(exchange, call)) {
+    const requestTokens = call.requestTokens ?? (call.json ? estimateTokens(call.json.value) : 0)
+    exchange.facts.usage = estimateUsage(call.usage, requestTokens, call.generatedBytes)
   }
   const firstByteMs = call.firstByteAt === undefined ? undefined : call.firstByteAt - exchange.startedAt
   meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)

@@ -128,7 +128,7 @@ describe('estimates', () => {
   const request = { model: 'a-model-name', messages: [{ role: 'user', content: 'x'.repeat(400) }] }
 
   it('count a quarter of the bytes of texts', () => {
-    expect(estimateUsage(undefined, request, 80)).toEqual({
+    expect(estimateUsage(undefined, estimateTokens(request), 80)).toEqual({
       ...none,
       inputTokens: 101,
       outputTokens: 20,
@@ -139,12 +139,12 @@ describe('estimates', () => {
 
   it('keep what was reported of the input and the larger output', () => {
     const reported = usageIn('messages', { usage: { input_tokens: 10, output_tokens: 50 } })
-    expect(estimateUsage(reported, request, 80)).toMatchObject({
+    expect(estimateUsage(reported, 101, 80)).toMatchObject({
       inputTokens: 10,
       outputTokens: 50,
       estimated: true,
     })
-    expect(estimateUsage(reported, request, 800)).toMatchObject({ inputTokens: 10, outputTokens: 200 })
+    expect(estimateUsage(reported, 101, 800)).toMatchObject({ inputTokens: 10, outputTokens: 200 })
   })
 
   it('do not take pictures for text', () => {

@@ -100,13 +100,13 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
  */
 export function estimateUsage(
   reported: Usage | undefined,
-  request: JsonObject,
+  requestTokens: number,
   generatedBytes: number,
 ): Usage {
   const generated = Math.ceil(generatedBytes / 4)
   return {
     ...usage({
-      inputTokens: reported?.inputTokens ?? estimateTokens(request),
+      inputTokens: reported?.inputTokens ?? requestTokens,
       outputTokens: Math.max(reported?.outputTokens ?? 0, generated),
       cachedInputTokens: reported?.cachedInputTokens ?? 0,
       cacheCreationInputTokens: reported?.cacheCreationInputTokens ?? 0,
