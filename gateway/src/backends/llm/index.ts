@@ -38,7 +38,7 @@ export function compileLlm(config: LlmConfig, context: CompileContext, limits: L
   const models = compileModels(config, context)
   const rules = { models, passthrough: config.passthrough === true, maxBodyBytes: limits.maxBufferSize }
   const started = context.keep('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
-  const list: ModelList = { names: models.publicNames, started }
+  const list: ModelList = { models, started }
   const options: AttemptOptions = {
     context,
     maxReplyBytes: limits.maxReplyBytes ?? defaultMaxReplyBytes,

@@ -1,9 +1,10 @@
 import type { Reply } from '../../net/send.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Models } from './models.ts'
 
 export type ModelList = {
-  names: readonly string[]
+  models: Pick<Models, 'publicNames' | 'isPublic'>
   /** When the gateway started, in seconds since the Unix epoch. */
   started: { at: number }
 }
@@ -12,15 +13,15 @@ export type ModelList = {
 export function answerModels(
   exchange: Exchange,
   id: string | undefined,
-  { names, started }: ModelList,
+  { models, started }: ModelList,
 ): Reply {
   const { mayUseModel } = exchange
   const created = started.at
-  const visible = mayUseModel ? names.filter(mayUseModel) : names
   const describe =
     exchange.facts.request.headers['anthropic-version'] === undefined ? openAiModel : anthropicModel
   if (id !== undefined) {
-    if (visible.includes(id)) return json(describe(id, created))
+    // A name that a pattern serves can be asked for though the list has only the pattern.
+    if (models.isPublic(id) && (!mayUseModel || mayUseModel(id))) return json(describe(id, created))
     return refuse(exchange, {
       status: 404,
       code: 'model_not_found',
@@ -28,6 +29,7 @@ export function answerModels(
       param: 'model',
     })
   }
+  const visible = mayUseModel ? models.publicNames.filter(mayUseModel) : models.publicNames
   const data = visible.map((name) => describe(name, created))
   if (describe === openAiModel) return json({ data, object: 'list' })
   return json({ data, has_more: false, first_id: visible[0] ?? null, last_id: visible.at(-1) ?? null })

@@ -161,6 +161,7 @@ describe('the list of models', () => {
   })
 
   it('answers one model, or that there is none', async () => {
+    expect(JSON.parse((await get('/v1/models/gpt-9')).text)).toMatchObject({ id: 'gpt-9', object: 'model' })
     expect(JSON.parse((await get('/v1/models/fast')).text)).toMatchObject({ id: 'fast', object: 'model' })
     const missing = await get('/v1/models/hidden')
     expect(missing.status).toBe(404)

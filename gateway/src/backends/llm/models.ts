@@ -22,6 +22,8 @@ export type Models = {
   resolve(requested: string, facts: Facts): Resolution
   /** Names clients may ask for, virtual ones first; patterns are listed as written. */
   readonly publicNames: readonly string[]
+  /** Whether some request by that name would be served. */
+  isPublic(name: string): boolean
 }
 
 const notFound: Resolution = {
@@ -52,9 +54,10 @@ export function compileModels(config: LlmConfig, context: CompileContext): Model
   const virtuals = new Map(
     (config.virtualModels ?? []).map(({ name, routing }) => [name, compileRouting(routing, lookup, context)]),
   )
-  const listed = entries.filter((entry) => !entry.internal).map((entry) => entry.name)
+  const listed = entries.filter((entry) => !entry.internal)
   return {
-    publicNames: [...new Set([...virtuals.keys(), ...listed])],
+    publicNames: [...new Set([...virtuals.keys(), ...listed.map((entry) => entry.name)])],
+    isPublic: (name) => virtuals.has(name) || listed.some((entry) => entry.pattern.matches(name)),
     resolve(requested, facts) {
       const virtual = virtuals.get(requested)
       if (virtual) return virtual(facts)
