@@ -16,6 +16,8 @@ export type LoadOrder =
       maxRequests: number
     }
   | { kind: 'open'; port: number; request: string; connections: number }
+  /** Opens streams and leaves each after a random part of it. */
+  | { kind: 'churn'; port: number; request: string; connections: number; durationMs: number }
   | { kind: 'close' }
 
 export type LoadReport = {
@@ -173,6 +175,48 @@ function openOne(order: { port: number; request: string }): Promise<string> {
   })
 }
 
+async function churn(order: Extract<LoadOrder, { kind: 'churn' }>): Promise<LoadReport> {
+  const started = performance.now()
+  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, p50Ms: 0, p99Ms: 0 }
+  const drivers = Array.from({ length: order.connections }, async () => {
+    while (performance.now() < started + order.durationMs) {
+      const answer = await leaveEarly(order)
+      if (answer === '' || answer.startsWith('HTTP/1.1 200')) report.requests += 1
+      else {
+        report.failures += 1
+        report.firstFailure ||= answer
+      }
+    }
+  })
+  await Promise.all(drivers)
+  report.seconds = (performance.now() - started) / 1000
+  return report
+}
+
+/** Resolves with the beginning of the answer: empty when this client left before there was any. */
+function leaveEarly({ port, request }: { port: number; request: string }): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' })
+    let received = ''
+    let pieces = Math.ceil(Math.random() * 20)
+    // Not every stream flows, and some clients leave before the first byte.
+    const patience = setTimeout(() => socket.destroy(), Math.random() * 200)
+    socket.on('connect', () => socket.write(request, 'latin1'))
+    socket.on('error', (error) => {
+      received ||= error.message
+    })
+    socket.on('data', (chunk) => {
+      if (received === '') received = chunk.toString('latin1').slice(0, 500)
+      pieces -= 1
+      if (pieces <= 0) socket.destroy()
+    })
+    socket.on('close', () => {
+      clearTimeout(patience)
+      resolve(received)
+    })
+  })
+}
+
 function closeAll(): LoadReport {
   for (const socket of held.splice(0)) socket.destroy()
   return { requests: 0, failures: 0, firstFailure: '', seconds: 0, p50Ms: 0, p99Ms: 0 }
@@ -184,6 +228,8 @@ function obey(order: LoadOrder): Promise<LoadReport> | LoadReport {
       return run(order)
     case 'open':
       return open(order)
+    case 'churn':
+      return churn(order)
     case 'close':
       return closeAll()
   }

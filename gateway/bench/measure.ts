@@ -111,7 +111,8 @@ export async function residentAfter(
   return sizes
 }
 
-function runOrder(
+/** The order to drive a subject with a workload until time or requests run out. */
+export function runOrder(
   subject: Subject,
   workload: Workload,
   limit: { durationMs?: number; maxRequests?: number },
@@ -128,7 +129,7 @@ function runOrder(
 }
 
 /** A figure over failed requests says nothing, so one failure ends the benchmark. */
-async function checked(load: LoadGenerator, order: LoadOrder): Promise<LoadReport> {
+export async function checked(load: LoadGenerator, order: LoadOrder): Promise<LoadReport> {
   const report = await load.do(order)
   if (report.failures > 0 || report.requests === 0) {
     throw new Error(
@@ -138,7 +139,8 @@ async function checked(load: LoadGenerator, order: LoadOrder): Promise<LoadRepor
   return report
 }
 
-function httpRequest(port: number, body: Buffer): string {
+/** The bytes of a request with the key of the benchmark. */
+export function httpRequest(port: number, body: Buffer): string {
   const head = [
     'POST /v1/chat/completions HTTP/1.1',
     `host: 127.0.0.1:${port}`,

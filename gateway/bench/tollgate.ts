@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,6 +19,9 @@ import { freePort, type Subject, stop, track } from './processes.ts'
 export type Tollgate = Subject & {
   /** Folder of the run, where profiles are written as well. */
   folder: string
+  adminPort: number
+  /** Replaces the config file by one with another key at the end of the list, or by text of any kind. */
+  reconfigure(change: { extraKey: string } | { text: string }): void
   /** Empties the access log, which would otherwise grow by gigabytes. */
   truncateLog(): void
   end(): Promise<void>
@@ -31,12 +43,10 @@ const keyCount = 10_000
 /** Starts the gateway in the configuration that the speed targets speak of; resolves once it is ready. */
 export async function startTollgate(options: TollgateOptions): Promise<Tollgate> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-  const [port, admin, stats, readiness] = [
-    await freePort(),
-    await freePort(),
-    await freePort(),
-    await freePort(),
-  ]
+  const port = await freePort()
+  const admin = await freePort()
+  const stats = await freePort()
+  const readiness = await freePort()
   // The folder of the config file is watched; a log that grows in it would be noticed with every line.
   const configFolder = join(folder, 'config')
   mkdirSync(configFolder)
@@ -47,10 +57,13 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     statsAddr: `127.0.0.1:${stats}`,
     readinessAddr: `127.0.0.1:${readiness}`,
   }
-  writeFileSync(
-    file,
-    JSON.stringify({ config: addresses, llm: { port, ...llmConfig(options.upstreamPort) } }, undefined, 1),
-  )
+  const textWith = (extraKeys: readonly string[]) =>
+    JSON.stringify(
+      { config: addresses, llm: { port, ...llmConfig(options.upstreamPort, extraKeys) } },
+      undefined,
+      1,
+    )
+  writeFileSync(file, textWith([]))
 
   const log = openSync(join(folder, 'access.log'), 'a')
   const entry = options.entry ?? fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -66,10 +79,22 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     rmSync(folder, { recursive: true, force: true })
   }
   await ready(`http://127.0.0.1:${readiness}/healthz/ready`, () => child.exitCode)
-  return { name: 'tollgate', port, child, folder, truncateLog: () => ftruncateSync(log, 0), end }
+  return {
+    name: 'tollgate',
+    port,
+    child,
+    folder,
+    adminPort: admin,
+    reconfigure(change) {
+      writeFileSync(`${file}.next`, 'text' in change ? change.text : textWith([change.extraKey]))
+      renameSync(`${file}.next`, file)
+    },
+    truncateLog: () => ftruncateSync(log, 0),
+    end,
+  }
 }
 
-function llmConfig(upstreamPort: number): object {
+function llmConfig(upstreamPort: number, extraKeys: readonly string[]): object {
   const unlimited = 1_000_000_000
   return {
     models: [
@@ -80,7 +105,13 @@ function llmConfig(upstreamPort: number): object {
       },
     ],
     policies: {
-      apiKey: { mode: 'strict', keys: Array.from({ length: keyCount }, (_, index) => keyRecord(index)) },
+      apiKey: {
+        mode: 'strict',
+        keys: [
+          ...Array.from({ length: keyCount }, (_, index) => keyRecord(index)),
+          ...extraKeys.map((key) => ({ key })),
+        ],
+      },
       authorization: { rules: ['apiKey.group == "platform" && request.path.startsWith("/v1/")'] },
       localRateLimit: [
         { requests: unlimited, unit: 'Seconds' },

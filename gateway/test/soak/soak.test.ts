@@ -1,0 +1,15 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+// The short form of each campaign; `npm run soak` runs the long one. A campaign that fails exits with 1.
+it.each(['memory', 'reloads', 'disconnects'])(
+  'the campaign %s passes in its short form',
+  async (name) => {
+    const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
+    const { stdout } = await promisify(execFile)(process.execPath, [program, '--short'])
+    expect(stdout).toMatch(/growth .*: \d/)
+  },
+  90_000,
+)
