@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -118,7 +120,7 @@ describe('a stdio target', () => {
   it('says that a command does not exist', async () => {
     const { target } = start({ cmd: 'no-such-command-of-tollgate' })
     expect(reasonOf(await call(target.open(), 'pid').ended)).toBe(
-      'upstream_connect: target "files" did not start: there is no such command',
+      'upstream_connect: target "files" is not available: there is no such command',
     )
   })
 
@@ -198,6 +200,39 @@ describe('a stdio target', () => {
     await resultOf(call(target.open(), 'errors', { count: 10_000 }))
     expect(log.length).toBeGreaterThan(10)
     expect(log.length).toBeLessThan(300)
+  })
+
+  it('leaves no process of 1,000 sessions, whether they are closed or abandoned', async () => {
+    const { target, children } = start({ cmd: 'cat', args: [] }, 1000)
+    const sessions = Array.from({ length: 1000 }, () => target.open())
+    for (const session of sessions) call(session, 'initialize')
+    expect(children.count()).toBe(1000)
+    await within('half of them close', Promise.all(sessions.slice(500).map((session) => session.close())))
+    expect(children.count()).toBe(500)
+    await within('all end', children.close())
+    expect(children.count()).toBe(0)
+  })
+
+  it('leaves no process behind when the gateway itself is killed', async () => {
+    const module = new URL('../../src/net/child-process.ts', import.meta.url).href
+    const script = `
+      const { createChildProcesses } = await import(${JSON.stringify(module)})
+      const options = { environment: process.env, maxChildren: 1, closeGraceMs: 1000, terminateGraceMs: 1000 }
+      const stdout = (chunk) => process.stdout.write(chunk)
+      const command = { command: process.execPath, args: [${JSON.stringify(program)}], env: {}, clearEnv: false }
+      const child = createChildProcesses(options).spawn(command, { stdout, stderr() {}, ended() {} })
+      child.write('{"id":1,"method":"pid"}\\n')`
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    endAfter('test', () => {
+      parent.kill('SIGKILL')
+    })
+    const [answer] = await within('the child answers', once(parent.stdout, 'data'))
+    const { pid } = JSON.parse(String(answer)).result
+    expect(isRunning(pid)).toBe(true)
+    parent.kill('SIGKILL')
+    await until('the child ends', () => !isRunning(pid))
   })
 
   it('speaks with the official server', async () => {

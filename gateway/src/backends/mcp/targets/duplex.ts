@@ -5,7 +5,6 @@ import type { Log } from '../../../pipeline/log.ts'
 import { createOutlet, type Outlet } from './outlet.ts'
 import type {
   CallContext,
-  EventMark,
   Message,
   MessageFlow,
   MessageSink,
@@ -29,7 +28,7 @@ export type Wire = {
 
 export type WireListener = {
   /** A text that should be a message. */
-  message(text: string, mark?: EventMark): void
+  message(text: string): void
   /** Nothing comes any more. Not called after `Wire.close`, or harmlessly so. */
   ended(reason: string): void
 }
@@ -73,7 +72,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
   let paused = false
   const pending = new Map<number, Pending>()
   let listener: Outlet | undefined
-  let unclaimed: { message: Message; mark: EventMark | undefined }[] = []
+  let unclaimed: Message[] = []
   let unclaimedChars = 0
   const deathListeners: ((reason: string) => void)[] = []
 
@@ -160,7 +159,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     const code = heardOf ? 'upstream_reset' : 'upstream_connect'
     const message = heardOf
       ? `target "${name}" ended: ${reason}`
-      : `target "${name}" did not start: ${reason}`
+      : `target "${name}" is not available: ${reason}`
     finish(reason, () => failure(code, message))
     for (const onDeath of deathListeners) onDeath(reason)
     // What it left behind ends as well.
@@ -179,7 +178,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     unclaimedChars = 0
   }
 
-  function receive(text: string, mark?: EventMark): void {
+  function receive(text: string): void {
     if (over !== undefined) return
     const json = readJsonObject(text)
     if (json.kind !== 'object') {
@@ -189,11 +188,11 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       return
     }
     heardOf = true
-    if (typeof json.value['method'] === 'string') route(json, mark)
-    else answer(json, mark)
+    if (typeof json.value['method'] === 'string') route(json)
+    else answer(json)
   }
 
-  function answer(json: JsonText, mark: EventMark | undefined): void {
+  function answer(json: JsonText): void {
     const id = answeredId(json.value)
     const call = id === undefined ? undefined : pending.get(id)
     if (id === undefined || call === undefined) {
@@ -202,7 +201,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     }
     pending.delete(id)
     const text = editTopLevel(json, { set: new Map([['id', call.clientId]]) })
-    call.outlet.push({ text, value: { ...json.value, id: parsedId(call.clientId) } }, mark)
+    call.outlet.push({ text, value: { ...json.value, id: parsedId(call.clientId) } })
     call.outlet.end()
   }
 
@@ -213,10 +212,10 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     return pending.keys().next().value
   }
 
-  function route(message: JsonText, mark: EventMark | undefined): void {
+  function route(message: JsonText): void {
     const outlet = byProgress(message.value) ?? only() ?? listener ?? latest()
-    if (outlet) outlet.push(message, mark)
-    else keepUnclaimed(message, mark)
+    if (outlet) outlet.push(message)
+    else keepUnclaimed(message)
   }
 
   function byProgress({ method, params }: JsonObject): Outlet | undefined {
@@ -237,14 +236,14 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     return last
   }
 
-  function keepUnclaimed(message: Message, mark: EventMark | undefined): void {
-    unclaimed.push({ message, mark })
+  function keepUnclaimed(message: Message): void {
+    unclaimed.push(message)
     unclaimedChars += message.text.length
     while (unclaimed.length > maxUnclaimed || unclaimedChars > maxUnclaimedChars) {
       const dropped = unclaimed.shift()
       if (dropped === undefined) return
-      unclaimedChars -= dropped.message.text.length
-      refuse(dropped.message)
+      unclaimedChars -= dropped.text.length
+      refuse(dropped)
     }
   }
 
@@ -261,7 +260,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     const waiting = unclaimed
     unclaimed = []
     unclaimedChars = 0
-    for (const { message, mark } of waiting) outlet.push(message, mark)
+    for (const message of waiting) outlet.push(message)
   }
 
   function failUnreadable(text: string, problem: string): void {

@@ -1,8 +1,8 @@
-import type { EventMark, Message, MessageSink, TargetFailure } from './target.ts'
+import type { Message, MessageSink, TargetFailure } from './target.ts'
 
 /** A sink that may be full, with the messages that wait for it. */
 export type Outlet = {
-  push(message: Message, mark?: EventMark): void
+  push(message: Message): void
   /** Ends the sink once everything before has been delivered. */
   end(): void
   /** As `end`, with a failure. */
@@ -13,25 +13,23 @@ export type Outlet = {
   cancel(): void
 }
 
-type Waiting = { message: Message; mark: EventMark | undefined }
-
 /**
  * Holds messages back while the sink is full, because one stream from the target feeds many sinks and one slow reader
  * must not hold up the others at once. `onHeld` is told by how many characters the amount held has changed.
  */
 export function createOutlet(sink: MessageSink, onHeld: (change: number) => void): Outlet {
-  let waiting: Waiting[] = []
+  let waiting: Message[] = []
   let full = false
   let closing: (() => void) | undefined
   let closed = false
 
   return {
-    push(message, mark) {
+    push(message) {
       if (closed || closing) return
       if (full) {
-        waiting.push({ message, mark })
+        waiting.push(message)
         onHeld(message.text.length)
-      } else full = !sink.message(message, mark)
+      } else full = !sink.message(message)
     },
     end: () => closeWith(() => sink.end()),
     fail: (failure) => closeWith(() => sink.fail(failure)),
@@ -41,7 +39,7 @@ export function createOutlet(sink: MessageSink, onHeld: (change: number) => void
     },
     cancel() {
       closed = true
-      for (const { message } of waiting) onHeld(-message.text.length)
+      for (const message of waiting) onHeld(-message.text.length)
       waiting = []
     },
   }
@@ -56,8 +54,8 @@ export function createOutlet(sink: MessageSink, onHeld: (change: number) => void
     while (!closed && !full) {
       const next = waiting.shift()
       if (next === undefined) break
-      onHeld(-next.message.text.length)
-      full = !sink.message(next.message, next.mark)
+      onHeld(-next.text.length)
+      full = !sink.message(next)
     }
     if (closed || closing === undefined || waiting.length > 0) return
     closed = true

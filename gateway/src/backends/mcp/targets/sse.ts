@@ -1,0 +1,267 @@
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import { type BodySource, isSource, readAll } from '../../../net/body.ts'
+import { firstHeader, type Headers } from '../../../net/headers.ts'
+import type { Reply } from '../../../net/send.ts'
+import { createSseParser, type SseEvent } from '../../../net/sse.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import { type Infer, object } from '../../../schema/dsl.ts'
+import { addressFields, readAddress, type TargetAddress } from './address.ts'
+import { createDuplexSession, type Wire, type WireListener } from './duplex.ts'
+import type { CallContext, Target, TargetFailure } from './target.ts'
+
+/** `mcp.targets[].sse`. */
+export const sseSchema = object(addressFields, {
+  doc: 'A server that speaks the HTTP+SSE transport of MCP 2024-11-05. Newer servers belong under `mcp`.',
+})
+
+export type SseConfig = Infer<typeof sseSchema>
+
+type Report = (path: (string | number)[], message: string) => void
+
+const defaultPath = '/sse'
+
+/** Reports an address that leads nowhere. */
+export function checkSse(config: SseConfig, report: Report): void {
+  const address = readAddress(config, defaultPath)
+  if ('mistake' in address) report(['host'], address.mistake)
+}
+
+export type SseContext = Pick<CompileContext, 'send' | 'log'>
+
+const maxMessageBytes = 32 * 1024 * 1024
+const maxRefusalBytes = 64 * 1024
+const maxIgnoredBytes = 16 * 1024
+/** How long the server may take for the head of an answer, and to say where messages go. */
+const answerTimeoutMs = 60_000
+/** The stream is silent for as long as nothing happens in the session. */
+const streamIdleMs = 24 * 60 * 60 * 1000
+/** Of messages that wait for the server to say where they go. */
+const maxEarlyMessages = 256
+
+/** A target of the HTTP+SSE transport: messages are posted, and all that comes back comes on one event stream. */
+export function compileSse(targetName: string, config: SseConfig, context: SseContext): Target {
+  const address = readAddress(config, defaultPath)
+  if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
+  const { log, send } = context
+  return {
+    name: targetName,
+    sessionless: false,
+    open: () =>
+      createDuplexSession({
+        name: targetName,
+        log,
+        open: (listener, call) => openWire({ address, targetName, send, listener }, call),
+        garbage: (_, problem) =>
+          log.warn({ target: targetName, problem }, 'MCP target sent an event that is no message'),
+      }),
+    // The stream is this process's own.
+    resume: () => undefined,
+  }
+}
+
+type WireOptions = {
+  address: TargetAddress
+  targetName: string
+  send: CompileContext['send']
+  listener: WireListener
+}
+
+type Posted = (path: string | TargetFailure) => void
+
+function openWire({ address, targetName, send, listener }: WireOptions, call: CallContext): Wire {
+  /** Where messages go; undefined until the server has said so. */
+  let endpoint: string | undefined
+  let early: Posted[] = []
+  let source: BodySource | undefined
+  let over = false
+  let paused = false
+  const patience = setTimeout(() => end('it did not say in time where messages go'), answerTimeoutMs)
+
+  const headers = { ...headersOf(call), accept: 'text/event-stream' }
+  send({
+    ...address,
+    method: 'GET',
+    headers,
+    body: undefined,
+    firstByteTimeoutMs: answerTimeoutMs,
+    idleTimeoutMs: streamIdleMs,
+  }).then(connect, (error: unknown) => end(messageOf(error)))
+
+  return {
+    send(text, context, sent) {
+      whenReady((path) => {
+        if (typeof path === 'string') post(path, text, context).then(sent)
+        else sent(path)
+      })
+    },
+    pause() {
+      paused = true
+    },
+    resume() {
+      paused = false
+      source?.resume()
+    },
+    close() {
+      if (!over) release()
+      flushEarly({ kind: 'ended', reason: 'the session was ended' })
+      return Promise.resolve()
+    },
+  }
+
+  function whenReady(posted: Posted): void {
+    if (endpoint !== undefined) posted(endpoint)
+    else if (over || early.length >= maxEarlyMessages) {
+      const error = new GatewayError('upstream_connect', `target "${targetName}" is not connected`)
+      queueMicrotask(() => posted({ kind: 'error', error }))
+    } else early.push(posted)
+  }
+
+  function connect(reply: Reply): void {
+    const { body } = reply
+    if (over) {
+      discard(reply)
+    } else if (reply.status !== 200) {
+      void refuse(reply)
+    } else if (!isSource(body) || !isEventStream(reply)) {
+      discard(reply)
+      end('its answer is no event stream')
+    } else {
+      source = body
+      read(body)
+    }
+  }
+
+  /** Those who wait get the server's own refusal, for example its 401. */
+  async function refuse(reply: Reply): Promise<void> {
+    const refusal = await refusalOf(reply)
+    flushEarly(refusal)
+    end(`status ${reply.status}`)
+  }
+
+  function read(body: BodySource): void {
+    const parser = createSseParser({
+      maxEventBytes: maxMessageBytes,
+      onEvent: takeEvent,
+      onError: (error) => end(error.message),
+    })
+    body.start({
+      write(chunk) {
+        parser.push(chunk)
+        return !paused
+      },
+      end: () => end('its event stream ended'),
+      fail: (error) => end(messageOf(error)),
+    })
+  }
+
+  function takeEvent({ event = 'message', data }: SseEvent): void {
+    if (over) return
+    if (event === 'message') {
+      listener.message(data)
+    } else if (event === 'endpoint' && endpoint === undefined) {
+      endpoint = endpointPath(data, address)
+      if (endpoint === undefined) {
+        end('it sends messages to another origin, or to no address at all')
+        return
+      }
+      clearTimeout(patience)
+      flushEarly(endpoint)
+    }
+  }
+
+  function flushEarly(outcome: string | TargetFailure): void {
+    const waiting = early
+    early = []
+    for (const posted of waiting) posted(outcome)
+  }
+
+  async function post(path: string, text: string, context: CallContext | undefined) {
+    const request = {
+      origin: address.origin,
+      path,
+      method: 'POST',
+      headers: {
+        ...headersOf(context ?? call),
+        accept: 'application/json, text/event-stream',
+        'content-type': 'application/json',
+      },
+      body: text,
+      firstByteTimeoutMs: answerTimeoutMs,
+    }
+    try {
+      const reply = await send(request)
+      if (reply.status < 200 || reply.status >= 300) return await refusalOf(reply)
+      discard(reply)
+      return undefined
+    } catch (error) {
+      return failureOf(error)
+    }
+  }
+
+  function end(reason: string): void {
+    if (over) return
+    release()
+    listener.ended(reason)
+    flushEarly({ kind: 'ended', reason })
+  }
+
+  function release(): void {
+    over = true
+    clearTimeout(patience)
+    source?.cancel()
+  }
+}
+
+/** Where to post, if the server stays within its own origin: it must not make the gateway call others. */
+function endpointPath(data: string, { origin, path }: TargetAddress): string | undefined {
+  const url = URL.parse(data, origin + path)
+  return url === null || url.origin !== origin ? undefined : url.pathname + url.search
+}
+
+function headersOf({ headers, protocolVersion }: CallContext): Headers {
+  return {
+    ...headers,
+    'accept-encoding': 'identity',
+    ...(protocolVersion === undefined ? {} : { 'mcp-protocol-version': protocolVersion }),
+  }
+}
+
+async function refusalOf(reply: Reply): Promise<TargetFailure> {
+  if (reply.status < 400) {
+    discard(reply)
+    const message = `the target answered status ${reply.status}, which means nothing here`
+    return { kind: 'error', error: new GatewayError('upstream_invalid', message) }
+  }
+  try {
+    const body = await readAll(reply.body, maxRefusalBytes, 'upstream_too_large')
+    const headers: Headers = {}
+    for (const header of ['content-type', 'www-authenticate', 'retry-after']) {
+      const value = reply.headers[header]
+      if (value !== undefined) headers[header] = value
+    }
+    return { kind: 'reply', reply: { status: reply.status, headers, body } }
+  } catch (error) {
+    return failureOf(error)
+  }
+}
+
+function failureOf(error: unknown): TargetFailure {
+  if (error instanceof GatewayError) return { kind: 'error', error }
+  return { kind: 'error', error: new GatewayError('internal', 'internal error', { cause: error }) }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof GatewayError ? error.message : 'internal error'
+}
+
+function isEventStream({ headers }: Reply): boolean {
+  return firstHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true
+}
+
+/** Nobody reads the body: a short one is let through, so that its connection can be used again. */
+function discard(reply: Reply): void {
+  const { body } = reply
+  if (!isSource(body)) return
+  if (isEventStream(reply)) body.cancel()
+  else readAll(body, maxIgnoredBytes, 'upstream_too_large').catch(() => {})
+}
