@@ -200,6 +200,15 @@ describe('relayStream', () => {
     expect(played.text.length).toBeLessThan(maxLineBytes)
   })
 
+  it('takes time in proportion to a line that comes in tiny pieces', () => {
+    const text = `data: {"choices":[],"x":"${'a'.repeat(500_000)}"}\n\ndata: [DONE]\n\n`
+    const whole = Buffer.from(text)
+    const started = performance.now()
+    const played = play(Array.from(whole, (_, index) => whole.subarray(index, index + 1)))
+    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(played.text).toBe(text)
+  })
+
   it('passes garbage on without believing it, and says that it was cut', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 50 })), (chunks) => {

@@ -234,8 +234,7 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
       source.cancel()
     },
     start(sink) {
-      let held: Uint8Array[] = []
-      let heldBytes = 0
+      const held = createHeldLine()
       let started = false
 
       function forward(lines: Buffer, text: string): boolean {
@@ -286,22 +285,19 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
           const bytes = asBuffer(chunk)
           const text = bytes.toString('latin1')
           const newline = text.lastIndexOf('\n')
-          const lineBytes = heldBytes + (newline === -1 ? text.length : text.indexOf('\n'))
+          const lineBytes = held.size + (newline === -1 ? text.length : text.indexOf('\n'))
           if (lineBytes > maxLineBytes) {
             reject(lineTooLong)
             return true
           }
           try {
-            if (heldBytes === 0 && newline === text.length - 1) return forward(bytes, text)
+            if (held.size === 0 && newline === text.length - 1) return forward(bytes, text)
             if (newline === -1) {
-              held.push(bytes)
-              heldBytes += bytes.length
+              held.add(bytes)
               return true
             }
-            const lines = Buffer.concat([...held, bytes.subarray(0, newline + 1)])
-            const rest = bytes.subarray(newline + 1)
-            held = rest.length > 0 ? [rest] : []
-            heldBytes = rest.length
+            const lines = held.take(bytes.subarray(0, newline + 1))
+            held.add(bytes.subarray(newline + 1))
             return forward(lines, lines.toString('latin1'))
           } catch (error) {
             reject(error)
@@ -311,9 +307,9 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
         end() {
           if (over) return
           try {
-            if (heldBytes > 0) {
+            if (held.size > 0) {
               // A line without its end was cut, unless it says that this is the end.
-              const lines = Buffer.concat([...held, lineFeed])
+              const lines = held.take(lineFeed)
               const text = lines.toString('latin1')
               const kept = watch.read(text)
               if (watch.state !== 'open') emit(lines, text, kept)
@@ -330,6 +326,42 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
   }
 }
 
+/** The beginning of a line whose end has not come. */
+type HeldLine = {
+  readonly size: number
+  add(bytes: Buffer): void
+  /** What was held, followed by `rest`; nothing is held any more. */
+  take(rest: Buffer): Buffer
+}
+
+/** Copies into a buffer that doubles, so that a line in tiny pieces costs no more than one in large ones. */
+function createHeldLine(): HeldLine {
+  let buffer = nothing
+  let size = 0
+  return {
+    get size() {
+      return size
+    },
+    add(bytes) {
+      const needed = size + bytes.length
+      if (needed > buffer.length) {
+        const larger = Buffer.allocUnsafe(needed * 2)
+        buffer.copy(larger, 0, 0, size)
+        buffer = larger
+      }
+      bytes.copy(buffer, size)
+      size = needed
+    },
+    take(rest) {
+      if (size === 0) return rest
+      const taken = Buffer.concat([buffer.subarray(0, size), rest])
+      buffer = nothing
+      size = 0
+      return taken
+    },
+  }
+}
+
 const lineTooLong = new GatewayError(
   'upstream_too_large',
   `a line of the stream is larger than ${maxLineBytes} bytes`,
@@ -340,6 +372,7 @@ function unreadable(cause: unknown): GatewayError {
   return new GatewayError('upstream_invalid', 'upstream stream cannot be read', { cause })
 }
 
+const nothing = Buffer.alloc(0)
 const lineFeed = Buffer.from('\n')
 
 function asBuffer(chunk: Uint8Array): Buffer {
