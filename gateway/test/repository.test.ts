@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
@@ -58,6 +58,17 @@ describe('documents', () => {
         .map((target) => `${path} -> ${target}`),
     )
     expect(broken).toEqual([])
+  })
+
+  it('are all in the index of the documentation', () => {
+    const index = localLinks(read('docs/README.md'))
+    const pages = globSync(['docs/*.md', 'docs/reference/*.md'], { cwd: root }).map((path) =>
+      relative('docs', path),
+    )
+    expect(pages.filter((page) => page !== 'README.md' && !index.includes(page))).toEqual([])
+    const decisions = localLinks(read('docs/decisions/README.md'))
+    const numbered = globSync('[0-9]*.md', { cwd: join(root, 'docs/decisions') })
+    expect(decisions.sort()).toEqual(numbered.sort())
   })
 
   it('give a reason for every dependency', () => {
