@@ -114,13 +114,17 @@ describe('relayStream', () => {
   })
 
   it('reports the opening and the closing usage of messages', () => {
-    const played = play(cutAt(messages, [5, 100, 101]), { endpoint: 'messages' })
-    expect(played.text).toBe(messages)
-    expect(played.usages.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])).toEqual([
-      [10, 1],
-      [0, 5],
-    ])
-    expect(played.state).toBe('ended')
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 30 }), (positions) => {
+        const played = play(cutAt(messages, positions), { endpoint: 'messages' })
+        expect(played.text).toBe(messages)
+        expect(played.usages.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])).toEqual([
+          [10, 1],
+          [0, 5],
+        ])
+        expect(played).toMatchObject({ state: 'ended', failures: [] })
+      }),
+    )
   })
 
   it('reads the usage of responses from the closing event', () => {
@@ -178,7 +182,20 @@ describe('relayStream', () => {
 
   it('takes an end marker without a line end for an end', () => {
     const played = play(bytes(chat.trimEnd()))
-    expect(played).toMatchObject({ text: `${chat.trimEnd()}\n`, state: 'ended', failures: [] })
+    expect(played).toMatchObject({ text: chat, state: 'ended', failures: [] })
+  })
+
+  it('does not take the name of the last event for the event', () => {
+    const cut = messages.indexOf('data: {"type":"message_stop"}')
+    for (const length of [cut, cut + 10]) {
+      const played = play(bytes(messages.slice(0, length)), { endpoint: 'messages' })
+      expect(played.failures).toEqual(['upstream_reset'])
+      expect(
+        played.text.endsWith('\ndata: {"error":"upstream ended the stream before it was complete"}\n\n'),
+      ).toBe(true)
+    }
+    const whole = play(bytes(messages.trimEnd()), { endpoint: 'messages' })
+    expect(whole).toMatchObject({ text: messages, state: 'ended', failures: [] })
   })
 
   it('adds nothing to a stream in which the upstream reported its own error', () => {

@@ -34,7 +34,7 @@ export function createStreamWatch({
   onGenerated,
 }: StreamWatchOptions): StreamWatch {
   const textKey = endpoint === 'completions' ? 'text":' : 'delta":'
-  const findState = stateMarkers[endpoint]
+  const findState = stateMarkers[endpoint]()
   let state: StreamWatch['state'] = 'open'
 
   return {
@@ -71,13 +71,13 @@ export function createStreamWatch({
 
 type FindState = (lines: string) => StreamWatch['state']
 
-const stateMarkers: Record<Endpoint, FindState> = {
-  chat: openAiState,
-  completions: openAiState,
-  embeddings: openAiState,
-  count_tokens: openAiState,
-  messages: (lines) => namedState(lines, messagesEnds),
-  responses: (lines) => namedState(lines, responsesEnds),
+const stateMarkers: Record<Endpoint, () => FindState> = {
+  chat: () => openAiState,
+  completions: () => openAiState,
+  embeddings: () => openAiState,
+  count_tokens: () => openAiState,
+  messages: () => createNamedState(messagesEnds),
+  responses: () => createNamedState(responsesEnds),
 }
 
 function openAiState(lines: string): StreamWatch['state'] {
@@ -99,23 +99,35 @@ const responsesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
   ['error', 'failed'],
 ] satisfies [string, StreamWatch['state']][])
 
-function namedState(lines: string, ends: ReadonlyMap<string, StreamWatch['state']>): StreamWatch['state'] {
-  let hit = lines.indexOf('event:')
-  while (hit !== -1) {
-    const lineEnd = lines.indexOf('\n', hit)
-    if (hit === 0 || lines[hit - 1] === '\n') {
-      const state = ends.get(lines.slice(hit + 6, lineEnd).trim())
-      if (state) return state
+/** An event whose name says that this is the end, once its data has come too: a name alone is no event. */
+function createNamedState(ends: ReadonlyMap<string, StreamWatch['state']>): FindState {
+  let named: StreamWatch['state'] = 'open'
+  return (lines) => {
+    let from = 0
+    if (named === 'open') {
+      let hit = lines.indexOf('event:')
+      while (hit !== -1 && named === 'open') {
+        from = lines.indexOf('\n', hit)
+        if (isLineStart(lines, hit)) named = ends.get(lines.slice(hit + 6, from).trim()) ?? 'open'
+        hit = lines.indexOf('event:', from)
+      }
     }
-    hit = lines.indexOf('event:', lineEnd)
+    if (named === 'open') return 'open'
+    for (let data = lines.indexOf('data:', from); data !== -1; data = lines.indexOf('data:', data + 5)) {
+      if (isLineStart(lines, data)) return named
+    }
+    return 'open'
   }
-  return 'open'
+}
+
+function isLineStart(lines: string, index: number): boolean {
+  return index === 0 || lines.charCodeAt(index - 1) === lineFeedCode
 }
 
 /** Whether what starts at `index` is the value of a field at the beginning of a line. */
 function isFieldAt(lines: string, field: string, index: number): boolean {
   const start = (lines[index - 1] === ' ' ? index - 1 : index) - field.length
-  return lines.startsWith(field, start) && (start === 0 || lines[start - 1] === '\n')
+  return lines.startsWith(field, start) && isLineStart(lines, start)
 }
 
 /** Bytes of the strings at a key, or of those inside the object there that hold generated text. */
@@ -236,12 +248,14 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
     start(sink) {
       const held = createHeldLine()
       let started = false
+      let last = ''
 
       function forward(lines: Buffer, text: string): boolean {
         return emit(lines, text, watch.read(text))
       }
 
       function emit(lines: Buffer, text: string, kept: string): boolean {
+        last = text
         if (!started) {
           started = true
           onFirstByte()
@@ -259,6 +273,13 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
         if (over) return
         if (watch.state === 'open') {
           breakOff(error)
+          return
+        }
+        try {
+          // Without its closing empty line the last event would be none.
+          if (!endsEvent(last)) emit(lineFeed, '\n', '\n')
+        } catch (unreadableEvent) {
+          reject(unreadableEvent)
           return
         }
         over = true
@@ -308,11 +329,10 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
           if (over) return
           try {
             if (held.size > 0) {
-              // A line without its end was cut, unless it says that this is the end.
+              // A line without its end was cut, unless its data is whole all the same.
               const lines = held.take(lineFeed)
               const text = lines.toString('latin1')
-              const kept = watch.read(text)
-              if (watch.state !== 'open') emit(lines, text, kept)
+              if (isWholeData(text)) forward(lines, text)
             }
           } catch (error) {
             reject(error)
@@ -324,6 +344,14 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
       })
     },
   }
+}
+
+function isWholeData(line: string): boolean {
+  return parseDataLine(line) !== undefined || /^data: ?\[DONE\]\s*$/.test(line)
+}
+
+function endsEvent(lines: string): boolean {
+  return lines === '\n' || lines === '\r\n' || lines.endsWith('\n\n') || lines.endsWith('\n\r\n')
 }
 
 /** The beginning of a line whose end has not come. */
