@@ -4,7 +4,8 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import type { BodySource } from '../../net/body.ts'
 import type { Usage } from '../../pipeline/exchange.ts'
 import type { Endpoint } from './endpoints.ts'
-import { createStreamWatch, maxLineBytes, relayStream } from './stream.ts'
+import { maxLineBytes, relayStream } from './stream.ts'
+import { createStreamWatch } from './stream-watch.ts'
 
 type Played = {
   text: string
