@@ -137,6 +137,11 @@ export function object<S extends Shape>(shape: S, meta: FieldMeta): Schema<Objec
   return z.strictObject(shape).meta(meta) as unknown as Schema<ObjectOf<S>>
 }
 
+/** An object with these fields and any others, which are passed on as they are. */
+export function openObject<S extends Shape>(shape: S, meta: FieldMeta): Schema<ObjectOf<S>> {
+  return z.looseObject(shape).meta(meta) as unknown as Schema<ObjectOf<S>>
+}
+
 type ExactlyOneOf<V extends Shape, C extends Shape> = {
   [K in keyof V]: ObjectOf<C> & { [P in K]: Exclude<Infer<V[P]>, undefined> } & {
     [P in Exclude<keyof V, K>]?: undefined

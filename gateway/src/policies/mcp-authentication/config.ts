@@ -1,0 +1,157 @@
+import { locationSchema } from '../../pipeline/credential-location.ts'
+import {
+  anyOfShapes,
+  boolean,
+  enumeration,
+  exactlyOne,
+  type Infer,
+  list,
+  name,
+  object,
+  openObject,
+  optional,
+  secretSource,
+  string,
+  url,
+} from '../../schema/dsl.ts'
+
+function provider(doc: string) {
+  return object({}, { doc })
+}
+
+const providerSchema = exactlyOne(
+  {
+    idpA: provider('Agentic issuers `{address}/v1/apps/agentic/<project>/<server>`, keys of the project.'),
+    idpB: provider('Keys at `{issuer}/jwks/`, no registration of its own.'),
+    descope: provider('Another name of `idpA`.'),
+    authentik: provider('Another name of `idpB`.'),
+    keycloak: provider('Realms of Keycloak.'),
+    auth0: provider('Tenants of Auth0.'),
+    okta: provider('Authorization servers of Okta.'),
+    entra: provider('Tenants of Microsoft Entra ID.'),
+  },
+  {},
+  { doc: 'The identity provider, where it differs from the standards.' },
+)
+
+const resourceMetadata = openObject(
+  {
+    resource: optional(
+      url({
+        doc: 'Address of the MCP endpoint as clients know it, with its path. Without it, it is read off each request.',
+        example: 'https://gateway.example.com/mcp',
+      }),
+    ),
+    scopesSupported: optional(
+      list(name({ doc: 'A scope.' }), { doc: 'Scopes that clients should ask for.', example: ['openid'] }),
+    ),
+    bearerMethodsSupported: optional(
+      list(name({ doc: '`header`, `body` or `query`.' }), {
+        doc: 'How clients may send tokens.',
+        example: ['header'],
+      }),
+    ),
+  },
+  {
+    doc: 'What the protected resource metadata (RFC 9728) says. Further fields are added to it with their names in snake_case.',
+  },
+)
+
+const keysSchema = anyOfShapes(
+  [
+    string({ doc: 'Address of the key set, or the key set itself as JSON.' }),
+    exactlyOne(
+      {
+        url: url({ doc: 'Address of the key set.' }),
+        file: name({ doc: 'Path of a file that holds the key set, read when the configuration is.' }),
+        inline: string({ doc: 'The key set as JSON.' }),
+      },
+      {},
+      { doc: 'Where the keys are.' },
+    ),
+  ],
+  {
+    doc: 'The keys that sign tokens (RFC 7517).',
+    default: 'derived from issuer and provider',
+    example: 'https://id.example.com/keys',
+  },
+)
+
+/** `mcp.policies.mcpAuthentication` (specification, "MCP authentication config"). */
+export const mcpAuthenticationSchema = object(
+  {
+    mode: optional(
+      enumeration(['strict', 'optional', 'permissive'], {
+        doc: 'Who passes: `strict` only valid tokens, `optional` also requests without a token, `permissive` everyone.',
+        default: 'strict',
+      }),
+    ),
+    issuer: url({
+      doc: 'Issuer of the tokens; equals their `iss` to the letter.',
+      example: 'https://id.example.com/realms/main',
+    }),
+    audiences: list(
+      name({ doc: 'An audience.' }),
+      {
+        doc: 'One of them must be in the `aud` of a token.',
+        example: ['https://gateway.example.com/mcp'],
+      },
+      { min: 1 },
+    ),
+    provider: optional(providerSchema),
+    clientId: optional(
+      name({
+        doc: 'Client registered at the provider, which the gateway hands to every client that registers.',
+      }),
+    ),
+    clientSecret: optional(
+      secretSource({
+        doc: 'Secret of that client, which the gateway adds where it passes on token requests (`entra`).',
+        advanced: true,
+      }),
+    ),
+    allowedRedirectUris: optional(
+      list(name({ doc: 'An address; its port may be `*`, and `*` may stand at its end.' }), {
+        doc: 'Redirect addresses that may be registered while `clientId` is set. Without it all may.',
+        example: ['http://localhost:*/callback', 'https://chat.example.com/oauth/callback'],
+      }),
+    ),
+    resourceMetadata: optional(resourceMetadata),
+    jwks: optional(keysSchema),
+    authorizationServers: optional(
+      enumeration(['gateway', 'provider'], {
+        doc: 'Where clients find the authorization server: described by the gateway, or at the issuer itself.',
+        default: 'gateway where provider is set, else provider',
+      }),
+    ),
+    authorizationLocation: optional(locationSchema),
+    jwtValidationOptions: optional(
+      object(
+        {
+          requiredClaims: optional(
+            list(
+              enumeration(['exp', 'nbf', 'aud', 'iss', 'sub'], {
+                doc: 'A claim. `iss` and `aud` are always required.',
+              }),
+              { doc: 'Claims without which a token is refused.', default: ['exp'] },
+            ),
+          ),
+        },
+        { doc: 'How tokens are checked.' },
+      ),
+    ),
+    trustForwardedHeaders: optional(
+      boolean({
+        doc: 'Whether `x-forwarded-proto` and `x-forwarded-host` tell the address clients use, where `resource` does not. Only behind a proxy that sets both.',
+        default: false,
+        advanced: true,
+      }),
+    ),
+  },
+  { doc: 'OAuth 2.1 access tokens of an identity provider, and what clients need to find it.' },
+)
+
+export type McpAuthenticationConfig = Infer<typeof mcpAuthenticationSchema>
+export type ProviderConfig = NonNullable<McpAuthenticationConfig['provider']>
+export type KeysConfig = NonNullable<McpAuthenticationConfig['jwks']>
+export type ResourceMetadataConfig = NonNullable<McpAuthenticationConfig['resourceMetadata']>

@@ -1,0 +1,9 @@
+import type { JsonObject } from '../../lib/json.ts'
+import type { Headers } from '../../net/headers.ts'
+import type { Reply } from '../../net/send.ts'
+
+/** A reply of a JSON object, or of its text. */
+export function jsonReply(status: number, json: JsonObject | string, headers: Headers = {}): Reply {
+  const text = typeof json === 'string' ? json : JSON.stringify(json)
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(text) }
+}

@@ -1,0 +1,22 @@
+import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
+
+const version1Issuer = /^https:\/\/sts\.windows\.net\/([^/?#]+)\/?$/
+const version2Issuer = /^(.+)\/v2\.0\/?$/
+
+/** Microsoft Entra ID: tokens of both versions, nobody can register, and `resource` beside `scope` is an error. */
+export const entra: Provider = {
+  keysUrl(issuer) {
+    const tenant = version1Issuer.exec(issuer)?.[1]
+    if (tenant !== undefined) return `https://login.microsoftonline.com/${tenant}/discovery/keys`
+    const base = version2Issuer.exec(issuer)?.[1] ?? withoutTrailingSlashes(issuer)
+    return `${base}/discovery/v2.0/keys`
+  },
+  metadataUrls(issuer) {
+    const tenant = version1Issuer.exec(issuer)?.[1]
+    if (tenant === undefined) return [openIdConfigurationUrl(issuer)]
+    return [openIdConfigurationUrl(`https://login.microsoftonline.com/${tenant}/v2.0`)]
+  },
+  registersAtGateway: 'always',
+  registrationUrl: () => undefined,
+  refusesResourceParameter: true,
+}

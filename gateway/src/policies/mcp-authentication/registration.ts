@@ -1,0 +1,121 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import { readAll } from '../../net/body.ts'
+import type { Reply, Send } from '../../net/send.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { fetchDocument } from './fetch-document.ts'
+import { jsonReply } from './json-reply.ts'
+import { compileRedirectUris } from './redirect-uris.ts'
+
+export type RegistrationOptions = {
+  clientId: string | undefined
+  allowedRedirectUris: readonly string[] | undefined
+  /** Where registrations are passed on to while there is no client id. */
+  registrationUrl: string | undefined
+  send: Send
+}
+
+const maxBytes = 64 * 1024
+const timeoutMs = 10_000
+/** Anyone may register, so the provider is asked only so many times at once. */
+const maxRelays = 16
+
+/** Answers a client registration (RFC 7591). */
+export function compileRegistration(options: RegistrationOptions): (exchange: Exchange) => Promise<Reply> {
+  const { clientId, allowedRedirectUris, registrationUrl, send } = options
+  if (clientId !== undefined) {
+    const register = fixedRegistration(clientId, allowedRedirectUris)
+    return async (exchange) => register(await readObject(exchange))
+  }
+  if (registrationUrl !== undefined) {
+    const relay = relayedRegistration(registrationUrl, send)
+    return async (exchange) => {
+      const metadata = await readObject(exchange)
+      if (metadata === undefined) return refused('invalid_client_metadata', 'expected a JSON object')
+      return relay(metadata)
+    }
+  }
+  return () =>
+    Promise.resolve(
+      refused(
+        'invalid_client_metadata',
+        'clients cannot register here: clientId is required in the configuration of the gateway',
+      ),
+    )
+}
+
+/**
+ * Hands out the client that is registered at the provider already. Nothing is stored, so what a client asks for is
+ * echoed only where clients rely on it.
+ */
+function fixedRegistration(clientId: string, allowed: readonly string[] | undefined) {
+  const isAllowed = allowed && compileRedirectUris(allowed)
+  return (metadata: JsonObject = {}): Reply => {
+    const { redirect_uris: requested, client_name: name, scope } = metadata
+    const uris = stringsOf(requested)
+    if (isAllowed !== undefined && !(uris ?? []).every(isAllowed)) {
+      return refused('invalid_redirect_uri', 'a redirect_uri is not among those the gateway allows')
+    }
+    return jsonReply(201, {
+      client_id: clientId,
+      client_id_issued_at: 0,
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+      redirect_uris: uris ?? [],
+      ...(typeof name === 'string' ? { client_name: name } : {}),
+      ...(typeof scope === 'string' ? { scope } : {}),
+    })
+  }
+}
+
+function relayedRegistration(url: string, send: Send): (metadata: JsonObject) => Promise<Reply> {
+  let relays = 0
+  return async (metadata) => {
+    if (relays >= maxRelays) return unavailable
+    relays += 1
+    try {
+      const { status, text } = await fetchDocument(send, {
+        url,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(metadata),
+        maxBytes,
+        timeoutMs,
+      })
+      const isObject = parseObject(text) !== undefined
+      return isObject && status >= 200 && status < 500 ? jsonReply(status, text) : unavailable
+    } catch {
+      // Why the provider did not answer is of no use to a client; that it did not is.
+      return unavailable
+    } finally {
+      relays -= 1
+    }
+  }
+}
+
+const unavailable: Reply = jsonReply(503, {
+  error: 'temporarily_unavailable',
+  error_description: 'the identity provider does not answer',
+})
+
+async function readObject({ body }: Exchange): Promise<JsonObject | undefined> {
+  return parseObject((await readAll(body, maxBytes, 'request_too_large')).toString('utf8'))
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function stringsOf(value: JsonValue | undefined): string[] | undefined {
+  if (!Array.isArray(value)) return undefined
+  return value.filter((entry) => typeof entry === 'string')
+}
+
+function refused(error: string, description: string): Reply {
+  return jsonReply(400, { error, error_description: description })
+}

@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto'
+import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
+import type { Clock } from '../../lib/clock.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { createLru } from '../../lib/lru.ts'
+import type { KeySet, SigningKey } from './key-set.ts'
+import type { KeySource } from './key-source.ts'
+
+/** What became of a token. `reason` is for the log: a client is never told. */
+export type Verdict =
+  | { kind: 'valid'; claims: JsonObject }
+  | { kind: 'invalid'; reason: string }
+  /** There are no keys to check it with. */
+  | { kind: 'unavailable' }
+
+export type TokenRules = {
+  issuer: string
+  audiences: readonly string[]
+  requiredClaims: readonly string[]
+}
+
+export type TokenVerifier = { verify(token: string): Verdict | Promise<Verdict> }
+
+type Verified = {
+  claims: JsonObject
+  /** Milliseconds since the epoch. */
+  usableUntil: number
+  /** With other keys it has to be verified again. */
+  keys: KeySet
+}
+
+const maxTokenLength = 16 * 1024
+const maxVerified = 5_000
+/** How long a token that never expires is believed without another look. */
+const maxUnlimitedMs = 5 * 60_000
+const leewaySeconds = 60
+const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+
+/**
+ * Verifies signed tokens (RFC 7519): the signature by a key and an algorithm of that key, `iss`, `aud`, `exp` and `nbf`
+ * with a minute of leeway, and required claims. A token once verified is known by the SHA-256 of all of it, never past
+ * its `exp`. Owner of jose, with the key set beside it.
+ */
+export function createTokenVerifier(source: KeySource, rules: TokenRules, clock: Clock): TokenVerifier {
+  const verified = createLru<string, Verified>(maxVerified)
+
+  function remembered(digest: string, keys: KeySet): Verified | undefined {
+    const known = verified.get(digest)
+    if (known === undefined) return undefined
+    if (known.keys === keys && clock.now() < known.usableUntil) return known
+    verified.delete(digest)
+    return undefined
+  }
+
+  async function verifyAnew(token: string, digest: string, keys: KeySet | undefined): Promise<Verdict> {
+    const header = headerOf(token)
+    if (header === undefined) return invalid('malformed')
+    const set = await keysFor(header, keys, source)
+    if (set === undefined) return { kind: 'unavailable' }
+    const candidates = set.find(header.keyId, header.algorithm)
+    const verdict = await verifyWith(token, candidates, rules, clock.now())
+    if (verdict.kind === 'valid') {
+      const usableUntil = expiryMs(verdict.claims) ?? clock.now() + maxUnlimitedMs
+      verified.set(digest, { claims: verdict.claims, usableUntil, keys: set })
+    }
+    return verdict
+  }
+
+  return {
+    verify(token) {
+      // Before hashing: what is too long is not worth a look.
+      if (token.length > maxTokenLength) return invalid('too long')
+      const digest = hash('sha256', token, 'base64')
+      const keys = source.keys()
+      if (keys === undefined) return verifyAnew(token, digest, undefined)
+      if (keys instanceof Promise) return keys.then((set) => verifyAnew(token, digest, set))
+      const known = remembered(digest, keys)
+      if (known !== undefined) return { kind: 'valid', claims: known.claims }
+      return verifyAnew(token, digest, keys)
+    },
+  }
+}
+
+type TokenHeader = { algorithm: string; keyId: string | undefined }
+
+function headerOf(token: string): TokenHeader | undefined {
+  if (!compactForm.test(token)) return undefined
+  try {
+    const { alg, kid } = decodeProtectedHeader(token)
+    if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return undefined
+    return { algorithm: alg, keyId: kid }
+  } catch {
+    return undefined
+  }
+}
+
+/** The keys at hand, or newer ones where the token names a key that is not among them. */
+async function keysFor(
+  { keyId, algorithm }: TokenHeader,
+  keys: KeySet | undefined,
+  source: KeySource,
+): Promise<KeySet | undefined> {
+  if (keys === undefined || keyId === undefined || keys.find(keyId, algorithm).length > 0) return keys
+  return source.renewed()
+}
+
+async function verifyWith(
+  token: string,
+  candidates: readonly SigningKey[],
+  { issuer, audiences, requiredClaims }: TokenRules,
+  now: number,
+): Promise<Verdict> {
+  let verdict: Verdict = invalid('unknown key')
+  for (const { key, algorithms } of candidates) {
+    verdict = await jwtVerify(token, key, {
+      algorithms: [...algorithms],
+      issuer,
+      audience: [...audiences],
+      requiredClaims: [...requiredClaims],
+      clockTolerance: leewaySeconds,
+      currentDate: new Date(now),
+    }).then(({ payload }) => valid(payload), refused)
+    if (verdict.kind === 'valid') return verdict
+  }
+  return verdict
+}
+
+function valid(payload: unknown): Verdict {
+  return isJsonObject(payload) ? { kind: 'valid', claims: payload } : invalid('malformed')
+}
+
+/** Every failure refuses, whatever it is. */
+function refused(error: unknown): Verdict {
+  if (error instanceof errors.JWTExpired) return invalid('expired')
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return invalid(`claim ${claimNames.get(error.claim) ?? ''}`)
+  if (error instanceof errors.JWSSignatureVerificationFailed) return invalid('wrong signature')
+  return invalid('malformed')
+}
+
+const claimNames: ReadonlyMap<string, string> = new Map(
+  ['iss', 'aud', 'exp', 'nbf', 'iat', 'sub'].map((claim) => [claim, claim]),
+)
+
+function invalid(reason: string): Verdict {
+  return { kind: 'invalid', reason }
+}
+
+function expiryMs({ exp }: JsonObject): number | undefined {
+  return typeof exp === 'number' ? exp * 1000 : undefined
+}
