@@ -432,3 +432,18 @@ it('takes time in proportion to the mistakes of a large file', () => {
   // A search per mistake would take minutes.
   expect(performance.now() - start).toBeLessThan(10_000)
 })
+
+it('checks what is sound even where other parts have mistakes of type or are incomplete', () => {
+  const found = issues(`llm:
+  models:
+    - {name: a, provider: echo}
+    - {name: a, provider: echo}
+  policies:
+    localRateLimit:
+      - {requests: many, unit: Seconds}
+      - {unit: Fortnights}
+`)
+  expect(found.join('\n')).toContain('llm.models[1].name: duplicate model name "a"')
+  expect(found.join('\n')).toContain('localRateLimit[0].requests')
+  expect(found.join('\n')).toContain('localRateLimit[1]')
+})

@@ -150,8 +150,8 @@ function offsetInside(tree: YamlTree, path: Path, at: number | undefined): numbe
 }
 
 /**
- * The checks see the configuration without its unknown keys, so that a misspelt key does not hide their findings. With
- * other mistakes they cannot run, because they rely on the schema.
+ * The checks rely on the schema, so they see the configuration without the parts that have mistakes: one misspelt key
+ * must not hide what else they would find.
  */
 function checkMistakes<T>(
   source: ConfigSource<T>,
@@ -159,8 +159,7 @@ function checkMistakes<T>(
   value: unknown,
   checked: Checked<T>,
 ): Found[] {
-  const valid =
-    checked.kind === 'valid' ? checked : check(source.schema, withoutUnknownKeys(value, checked.mistakes))
+  const valid = checked.kind === 'valid' ? checked : checkSoundParts(source.schema, value, checked)
   if (valid.kind !== 'valid') return []
   const found: Found[] = []
   const report: Report = (path, message, at) => {
@@ -171,17 +170,39 @@ function checkMistakes<T>(
   return found
 }
 
-function withoutUnknownKeys(value: unknown, mistakes: readonly Mistake[]): unknown {
+/** Taking a part away can leave what is around it incomplete, so it is taken away in turn, up to this many times. */
+const maxPrunings = 20
+
+function checkSoundParts<T>(schema: Schema<T>, value: unknown, first: Checked<T>): Checked<T> {
   const copy = structuredClone(value)
-  for (const { path, part } of mistakes) {
-    if (part !== 'key') continue
-    let holder: unknown = copy
-    for (const step of path.slice(0, -1)) {
-      holder = typeof holder === 'object' && holder !== null ? Reflect.get(holder, step) : undefined
-    }
-    if (typeof holder === 'object' && holder !== null) Reflect.deleteProperty(holder, path.at(-1) ?? '')
+  let checked = first
+  for (let round = 0; round < maxPrunings && checked.kind === 'mistakes'; round++) {
+    for (const { path } of checked.mistakes) removePart(copy, path)
+    checked = check(schema, copy)
   }
-  return copy
+  return checked
+}
+
+/** Removes the innermost object member on the path that is there. List items stay, or later ones would change their place. */
+function removePart(root: unknown, path: Path): void {
+  for (let length = path.length; length > 0; length--) {
+    const key = path[length - 1]
+    const holder = valueAt(root, path.slice(0, length - 1))
+    // An earlier mistake has taken this part away already.
+    if (typeof holder !== 'object' || holder === null) return
+    if (typeof key !== 'string' || !Object.hasOwn(holder, key)) continue
+    Reflect.deleteProperty(holder, key)
+    return
+  }
+}
+
+function valueAt(root: unknown, path: Path): unknown {
+  let here = root
+  for (const step of path) {
+    if (typeof here !== 'object' || here === null) return undefined
+    here = Reflect.get(here, step)
+  }
+  return here
 }
 
 function limited(issues: ConfigIssue[]): ConfigIssue[] {

@@ -104,7 +104,8 @@ export function checkConfig(config: Config, report: Report): void {
   if (adminAddr !== undefined && !isLoopback(adminAddr)) {
     report(
       ['config', 'adminAddr'],
-      'the admin address has no authentication and must stay on loopback (127.0.0.1, localhost or [::1])',
+      'the admin address has no authentication and must stay on loopback (127.0.0.1, localhost or [::1]); ' +
+        'serving it elsewhere, behind authentication, is what ui.gateways is for (not in this version yet)',
     )
   }
   if (config.llm) checkLlm(config.llm, under('llm'))

@@ -158,8 +158,9 @@ function answer(
     closed = true
     delivery.complete = response.writableFinished && delivery.complete
     if (!response.writableFinished) {
-      cancellation.cancel()
+      // First the stream, so that what cancelling sets off no longer reaches this answer.
       abandon?.()
+      cancellation.cancel()
     }
     endWhenOver()
     // A connection that was busy when the drain began is idle only now.
