@@ -378,6 +378,14 @@ describe('a slow client', () => {
     expect(received).not.toContain('100 Continue')
   })
 
+  it('that never finishes its head is cut off', async () => {
+    const connection = await rawConnect(gateway.port)
+    connection.send(`POST /v1/chat/completions HTTP/1.1\r\n${head}`)
+    const drip = setInterval(() => connection.send('x-drip: 1\r\n'), 1000)
+    const received = await connection.closed(35_000).finally(() => clearInterval(drip))
+    expect(statusesOf(received)).toEqual([408])
+  }, 40_000)
+
   it('may send several requests at once and gets the answers in order', async () => {
     const connection = await rawConnect(gateway.port)
     const one = `POST /v1/chat/completions HTTP/1.1\r\n${head}content-length: ${good.length}\r\n\r\n${good}`

@@ -38,6 +38,16 @@ describe('request limits', () => {
     expect(reset).toBeLessThanOrEqual(3600)
   })
 
+  it('refuse in the same words whatever API the client speaks', async () => {
+    const gateway = await startGateway(limited([{ requests: 1, unit: 'Hours' }]))
+    await chat(gateway)
+    for (const path of ['/v1/messages', '/v1/responses', '/v1/embeddings']) {
+      const refused = await chat(gateway, {}, { path })
+      expect([path, refused.status, await refused.text()]).toEqual([path, 429, 'rate limit exceeded'])
+      expect(refused.headers.get('content-type')).toMatch(/^text\/plain/)
+    }
+  })
+
   it('admit a client again that waited as long as it was told', async () => {
     const gateway = await startGateway(limited([{ requests: 1, unit: 'Seconds' }]))
     expect((await chat(gateway)).status).toBe(200)

@@ -1,9 +1,13 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { endAfter } from '../support/cleanup.ts'
 import { faultyUpstream } from '../support/faulty-upstream.ts'
 import { startGateway } from '../support/gateway.ts'
 import { aliceKey, anthropicModel, chat, llmConfig, openAiModel } from '../support/llm-config.ts'
 import { mockAnthropic } from '../support/mock-anthropic.ts'
-import { type MockOpenAi, mockOpenAi, openAiErrors } from '../support/mock-openai.ts'
+import { type MockOpenAi, mockOpenAi, openAiErrors, openAiKey } from '../support/mock-openai.ts'
 import { member } from '../support/mock-server.ts'
 import { eventsOf, readStream } from '../support/sse.ts'
 
@@ -45,7 +49,7 @@ describe('the choice of a model', () => {
     const model = {
       name: 'house',
       provider: 'openai',
-      params: { baseUrl: `${first.url}/v1`, apiKey: 'sk-openai-canary-5f2c9d', model: 'gpt-real' },
+      params: { baseUrl: `${first.url}/v1`, apiKey: openAiKey, model: 'gpt-real' },
       defaults: { temperature: 0.5, top_p: 0.9 },
       overrides: { store: false },
     }
@@ -57,6 +61,41 @@ describe('the choice of a model', () => {
       top_p: 0.9,
       store: false,
     })
+  })
+
+  it('reads the credential of a provider from the environment or a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-secret-'))
+    endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
+    const file = join(folder, 'key')
+    writeFileSync(file, `${openAiKey}\n`)
+    const baseUrl = `${first.url}/v1`
+    const gateway = await startGateway(
+      llmConfig(
+        {},
+        {
+          models: [
+            { name: 'from-env', provider: 'openai', params: { baseUrl, apiKey: `$\{THE_KEY}` } },
+            { name: 'from-file', provider: 'openai', params: { baseUrl, apiKey: { file } } },
+          ],
+        },
+      ),
+      { env: { THE_KEY: openAiKey } },
+    )
+    expect((await chat(gateway, { model: 'from-env' })).status).toBe(200)
+    expect((await chat(gateway, { model: 'from-file' })).status).toBe(200)
+  })
+
+  it('takes bodies of many megabytes by default', async () => {
+    const gateway = await startGateway(llmConfig({ openai: first }))
+    const content = 'word '.repeat(4 * 1024 * 1024)
+    const response = await chat(gateway, { model: 'gpt-x', messages: [{ role: 'user', content }] })
+    expect(response.status).toBe(200)
+    expect(first.seen[0]?.text.length).toBeGreaterThan(20 * 1024 * 1024)
+    const larger = await chat(gateway, {
+      model: 'gpt-x',
+      messages: [{ role: 'user', content: content + content }],
+    })
+    expect(larger.status).toBe(413)
   })
 
   it('takes the settings of a provider by reference', async () => {

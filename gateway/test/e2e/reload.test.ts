@@ -136,6 +136,22 @@ describe('a change of the file', () => {
     )
   })
 
+  it('of the port to one that is taken is refused, and the old one goes on', async () => {
+    const gateway = await startGateway(withModels('one'))
+    const other = await startGateway(withModels('two'))
+    const config = withModels('three')
+    gateway.write({ ...config, llm: { ...config.llm, port: other.port } })
+    const status = await until('the change is refused', async () => {
+      const now = await gateway.status()
+      return now.lastError === undefined ? undefined : now
+    })
+    expect(status.lastError).toContain(String(other.port))
+    expect(await listed(gateway)).toEqual(['one'])
+    expect(await listed(other)).toEqual(['two'])
+    await gateway.reload(withModels('four'))
+    expect(await listed(gateway)).toEqual(['four'])
+  })
+
   it('that only touches comments changes nothing', async () => {
     const gateway = await startGateway(withModels('one'))
     appendFileSync(gateway.file, '\n# a remark\n')

@@ -76,6 +76,28 @@ describe('a streamed answer', () => {
   })
 })
 
+describe('many streams at once', () => {
+  it('each carry their own answer', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, async (_, index) => {
+        const content = `this is question number ${index} of many`
+        const path = index % 2 === 0 ? '/v1/chat/completions' : '/v1/messages'
+        const body = { stream: true, max_tokens: 50, messages: [{ role: 'user', content }] }
+        const { text } = await readStream(await chat(gateway, body, { path }))
+        const pieces = eventsOf(text)
+          .filter(({ data }) => data !== '[DONE]')
+          .map(({ data }) => JSON.parse(data))
+          .map(
+            (event) =>
+              member(event, 'choices', 0, 'delta', 'content') ?? member(event, 'delta', 'text') ?? '',
+          )
+        return pieces.join('').includes(content)
+      }),
+    )
+    expect(answers).toEqual(answers.map(() => true))
+  })
+})
+
 describe('a client that leaves', () => {
   it.each([
     ['of the same format', 'gpt-test', () => openai],

@@ -1,9 +1,10 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { type Fault, faultyUpstream } from '../support/faulty-upstream.ts'
 import { type GatewayConfig, startGateway } from '../support/gateway.ts'
 import { chat, llmConfig, openAiModel } from '../support/llm-config.ts'
 import { metricValue } from '../support/metrics.ts'
-import { member } from '../support/mock-server.ts'
+import { member, startMockServer } from '../support/mock-server.ts'
 import { eventsOf, readStream } from '../support/sse.ts'
 import { until, within } from '../support/wait.ts'
 
@@ -63,6 +64,33 @@ describe('an unstreamed call', () => {
     expect(response.redirected).toBe(false)
     expect(await response.text()).not.toContain('169.254.169.254')
   })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['br', brotliCompressSync],
+    ['deflate', deflateSync],
+    ['zstd', zstdCompressSync],
+  ] as [string, (text: string) => Buffer][])(
+    'reads an answer compressed with %s, streamed or not',
+    async (coding, compress) => {
+      const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }
+      const upstream = await startMockServer(({ json }, response) => {
+        const streamed = member(json, 'stream') === true
+        const body = streamed
+          ? `data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`
+          : JSON.stringify({ id: 'x', choices: [], usage })
+        const type = streamed ? 'text/event-stream' : 'application/json'
+        response.writeHead(200, { 'content-type': type, 'content-encoding': coding }).end(compress(body))
+      })
+      const gateway = await startGateway(llmConfig({ openai: upstream }))
+      expect(await (await chat(gateway, { model: 'gpt-test' })).json()).toMatchObject({ usage })
+      expect((await readStream(await chat(gateway, { model: 'gpt-test', stream: true }))).text).toContain(
+        '[DONE]',
+      )
+      const lines = await gateway.logged(2)
+      expect(lines.map(({ totalTokens }) => totalTokens)).toEqual([7, 7])
+    },
+  )
 
   it('gets through an upstream that sends three bytes at a time', async () => {
     const { gateway } = await gatewayBefore('slow drip')

@@ -103,12 +103,13 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       renameSync(`${file}.next`, file)
     },
     async reload(next) {
-      const { revision } = await gateway.status()
+      const before = await gateway.status()
       gateway.write(next)
       await until('the new configuration is applied', async () => {
         const status = await gateway.status()
-        if (status.lastError !== undefined) throw new Error(`configuration rejected: ${status.lastError}`)
-        return status.synchronized && status.revision > revision
+        if (status.lastError !== undefined && status.lastError !== before.lastError)
+          throw new Error(`configuration rejected: ${status.lastError}`)
+        return status.synchronized && status.revision > before.revision
       })
     },
     status: () => getJson<ConfigStatus>(`http://127.0.0.1:${adminPort}/api/config/status`),

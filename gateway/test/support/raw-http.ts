@@ -54,13 +54,17 @@ export async function rawConnect(port: number): Promise<RawConnection> {
   }
 }
 
-/** Sends one raw request and returns all that comes back until the server closes or falls silent. */
-export async function rawExchange(port: number, request: string, silenceMs = 400): Promise<string> {
+/** Sends one raw request and returns all that comes back until the server closes, falls silent, or says nothing at all. */
+export async function rawExchange(
+  port: number,
+  request: string,
+  { silenceMs = 400, patienceMs = 8000 }: { silenceMs?: number; patienceMs?: number } = {},
+): Promise<string> {
   const connection = await rawConnect(port)
   connection.send(request)
-  let last = Date.now()
-  let size = 0
   const started = Date.now()
+  let last = started
+  let size = 0
   await until('the server answers or closes', () => {
     const now = connection.received().length
     if (now !== size) {
@@ -68,7 +72,7 @@ export async function rawExchange(port: number, request: string, silenceMs = 400
       last = Date.now()
     }
     if (connection.socket.readableEnded || connection.socket.destroyed) return true
-    return (size > 0 && Date.now() - last > silenceMs) || Date.now() - started > 8000
+    return (size > 0 && Date.now() - last > silenceMs) || Date.now() - started > patienceMs
   })
   connection.socket.destroy()
   return connection.received()
