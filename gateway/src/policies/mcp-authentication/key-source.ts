@@ -109,6 +109,8 @@ function statedFreshMs(headers: Headers, now: number): number | undefined {
   if (/\bno-(?:store|cache)\b/i.test(control)) return 0
   const maxAge = /\bmax-age="?(\d{1,10})\b/i.exec(control)?.[1]
   if (maxAge !== undefined) return Number(maxAge) * 1000
-  const expires = Date.parse(firstHeader(headers, 'expires') ?? '')
-  return Number.isNaN(expires) ? undefined : expires - now
+  const expires = firstHeader(headers, 'expires')
+  if (expires === undefined) return undefined
+  // What is no date, `0` above all, is over already (RFC 9111 section 5.3).
+  return expires.endsWith('GMT') ? Date.parse(expires) - now || 0 : 0
 }
