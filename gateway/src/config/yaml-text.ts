@@ -54,6 +54,16 @@ export function readYaml(text: string): YamlText {
   return { tree: treeOf(document.contents, reading, 0), mistakes: reading.mistakes, position }
 }
 
+/** The plain value of a YAML 1.2 document that is no configuration. Throws an error that says what is wrong, and where. */
+export function parseYaml(text: string): unknown {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
+  const [error] = document.errors
+  if (error === undefined) return document.toJS({ maxAliasCount: 100 })
+  const { line, column } = toPosition(lines, error.pos[0])
+  throw new Error(`${syntaxMessage(error.code, error.message)} (line ${line}, column ${column})`)
+}
+
 /** The offset of the value at a path or of its key; of the nearest value around it where there is none. */
 export function locate(tree: YamlTree, path: readonly (string | number)[], part: 'key' | 'value'): number {
   let here = target(tree)

@@ -1,0 +1,282 @@
+import { type CancellationSource, createCancellation } from '../../../lib/cancellation.ts'
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
+import { type JsonText, memberText, readJsonObject } from '../../../lib/json-text.ts'
+import { readAll } from '../../../net/body.ts'
+import { firstHeader, type Headers } from '../../../net/headers.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import { anyOfShapes, type Infer, jsonObject, name, object, url } from '../../../schema/dsl.ts'
+import { errorText, internalError, invalidParams, methodNotFound } from '../json-rpc.ts'
+import { addressFields, readAddress, type TargetAddress } from './address.ts'
+import { compileArguments, type EncodeArguments } from './openapi/arguments.ts'
+import type { ApiDocument, Operation } from './openapi/document.ts'
+import { errorResultText, resultText } from './openapi/result.ts'
+import { createSource, readInline, type Source, strayKey } from './openapi/source.ts'
+import type { CallContext, Message, MessageFlow, MessageSink, Target, TargetSession } from './target.ts'
+
+/** `mcp.targets[].openapi`. */
+export const openApiSchema = object(
+  {
+    ...addressFields,
+    schema: anyOfShapes(
+      [
+        object(
+          { file: name({ doc: 'Path of the document.' }) },
+          { doc: 'A document in a file, JSON or YAML.' },
+        ),
+        object(
+          {
+            url: url({
+              doc: 'Address of the document. It is fetched when it is first needed, and again from time to time.',
+            }),
+          },
+          { doc: 'A document on a server, JSON or YAML.' },
+        ),
+        jsonObject({ doc: 'The document itself.' }),
+        name({ doc: 'The document itself as text, JSON or YAML.' }),
+      ],
+      { doc: 'The OpenAPI 3.0 or 3.1 document of the API: `{file}`, `{url}` or inline.' },
+    ),
+  },
+  { doc: 'An HTTP API as tools: each operation of its OpenAPI document is one.' },
+)
+
+export type OpenApiConfig = Infer<typeof openApiSchema>
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports an address that leads nowhere, and what is wrong with a document that is written in place as an object. */
+export function checkOpenApi(config: OpenApiConfig, report: Report): void {
+  const address = readAddress(config, '')
+  if ('mistake' in address) report(['host'], address.mistake)
+  else if (address.path.includes('?')) report(['host'], 'must not have a query')
+  const stray = strayKey(config.schema)
+  if (stray !== undefined) report(['schema', stray], 'does not belong beside file or url')
+  const read = readInline(config.schema)
+  if (read?.kind !== 'mistakes') return
+  for (const { place, message } of read.mistakes) report(['schema', ...place], message)
+}
+
+export type OpenApiContext = Pick<CompileContext, 'send' | 'log' | 'clock' | 'readFile'> & {
+  /** The plain value of YAML text; throws an error that says what is wrong with it. */
+  readonly parseYaml: (text: string) => unknown
+}
+
+const maxAnswerBytes = 8 * 1024 * 1024
+const answerTimeoutMs = 120_000
+const idleTimeoutMs = 60_000
+const maxCalls = 256
+
+/** What the tools of a document are at run time. */
+type Api = {
+  readonly document: ApiDocument
+  /** JSON text of `tools/list`'s result. */
+  readonly listText: string
+  readonly calls: ReadonlyMap<string, { operation: Operation; encode: EncodeArguments }>
+}
+
+/**
+ * A target that offers the operations of an HTTP API as tools. It is an MCP server of its own, without state, so that its
+ * sessions go on wherever they are continued. Throws when the document cannot be read.
+ */
+export function compileOpenApi(targetName: string, config: OpenApiConfig, context: OpenApiContext): Target {
+  const address = readAddress(config, '')
+  if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
+  const source = createSource(targetName, config.schema, context)
+  const api = compiledOnce(source, address)
+  const open = () => createSession({ address, targetName, context, api })
+  return { name: targetName, sessionless: false, open, resume: open }
+}
+
+function compiledOnce(source: Source, address: TargetAddress): () => Promise<Api> {
+  let compiled: Api | undefined
+  return async () => {
+    const document = await source()
+    if (compiled?.document !== document) compiled = compileApi(document, address)
+    return compiled
+  }
+}
+
+function compileApi(document: ApiDocument, { path }: TargetAddress): Api {
+  const basePath = (path === '' ? document.serverPath : path).replace(/\/+$/, '')
+  const operations = [...document.operations.values()]
+  return {
+    document,
+    listText: JSON.stringify({ tools: operations.map(({ tool }) => tool) }),
+    calls: new Map(
+      operations.map((operation) => [
+        operation.name,
+        { operation, encode: compileArguments(operation, basePath) },
+      ]),
+    ),
+  }
+}
+
+type SessionOptions = {
+  address: TargetAddress
+  targetName: string
+  context: OpenApiContext
+  api: () => Promise<Api>
+}
+
+const knownVersions = new Set(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])
+const newestVersion = '2025-11-25'
+
+function createSession({ address, targetName, context, api }: SessionOptions): TargetSession {
+  const { log, send } = context
+  /** Calls under way by the id of their request, as JSON text. */
+  const underWay = new Map<string, CancellationSource>()
+
+  return {
+    request(message, call, sink) {
+      const cancellation = createCancellation()
+      const json = readJsonObject(message.text)
+      const id = (json.kind === 'object' ? memberText(json, 'id') : undefined) ?? 'null'
+      if (underWay.size >= maxCalls) {
+        queueMicrotask(() => deliver(errorText(id, internalError, 'too many calls are under way'), sink))
+        return flowOf(cancellation)
+      }
+      underWay.set(id, cancellation)
+      const answer = json.kind === 'object' ? answerTo(json, id, call, cancellation) : Promise.resolve('')
+      answer
+        .then(
+          (text) => {
+            if (!cancellation.cancelled) deliver(text, sink)
+          },
+          (error: unknown) => {
+            if (!cancellation.cancelled) sink.fail({ kind: 'error', error: asGatewayError(error) })
+          },
+        )
+        .finally(() => {
+          if (underWay.get(id) === cancellation) underWay.delete(id)
+        })
+      return flowOf(cancellation)
+    },
+    deliver({ text, value }) {
+      if (value['method'] === 'notifications/cancelled') underWay.get(cancelledId(text))?.cancel()
+      return Promise.resolve(undefined)
+    },
+    listen: () => Promise.resolve({ kind: 'none' }),
+    state: () => ({}),
+    close() {
+      for (const cancellation of underWay.values()) cancellation.cancel()
+      underWay.clear()
+      return Promise.resolve()
+    },
+    onDeath() {},
+  }
+
+  async function answerTo(
+    json: JsonText,
+    id: string,
+    call: CallContext,
+    cancellation: CancellationSource,
+  ): Promise<string> {
+    switch (json.value['method']) {
+      case 'initialize':
+        return resultOf(id, initializeResult(json.value, (await api()).document))
+      case 'ping':
+        return resultOf(id, '{}')
+      case 'tools/list':
+        return resultOf(id, (await api()).listText)
+      case 'tools/call':
+        return callTool(json, id, call, cancellation)
+      default:
+        return errorText(id, methodNotFound, 'Method not found')
+    }
+  }
+
+  async function callTool(
+    json: JsonText,
+    id: string,
+    { headers }: CallContext,
+    cancellation: CancellationSource,
+  ): Promise<string> {
+    const params = paramsOf(json)
+    const tool = params?.value['name']
+    const known = typeof tool === 'string' ? (await api()).calls.get(tool) : undefined
+    if (!params || !known) return errorText(id, invalidParams, `Unknown tool: ${String(tool)}`)
+    const encoded = known.encode(memberText(params, 'arguments'))
+    if (encoded.kind === 'bad') return resultOf(id, errorResultText(encoded.message))
+    const reply = await send({
+      origin: address.origin,
+      path: encoded.path,
+      method: known.operation.method,
+      headers: { ...apiHeaders(headers), ...encoded.headers },
+      body: encoded.body,
+      cancellation,
+      firstByteTimeoutMs: answerTimeoutMs,
+      idleTimeoutMs,
+    })
+    const body = await readAll(reply.body, maxAnswerBytes, 'upstream_too_large')
+    if (firstHeader(reply.headers, 'content-encoding') !== undefined) {
+      throw new GatewayError(
+        'upstream_invalid',
+        `target "${targetName}" answered in an encoding nobody asked for`,
+      )
+    }
+    log.debug({ target: targetName, tool, status: reply.status }, 'API called')
+    return resultOf(id, resultText({ status: reply.status, headers: reply.headers, body }))
+  }
+}
+
+function paramsOf(json: JsonText): JsonText | undefined {
+  const text = memberText(json, 'params')
+  const params = text === undefined ? undefined : readJsonObject(text)
+  return params?.kind === 'object' ? params : undefined
+}
+
+function initializeResult({ params }: JsonObject, { title, version }: ApiDocument): string {
+  const asked = isJsonObject(params) ? params['protocolVersion'] : undefined
+  return JSON.stringify({
+    protocolVersion: typeof asked === 'string' && knownVersions.has(asked) ? asked : newestVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: title, version },
+  })
+}
+
+/** Headers that speak about the MCP request mean nothing, or something else, to the API. */
+const mcpHeaders = [
+  'accept',
+  'content-type',
+  'last-event-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'origin',
+]
+
+function apiHeaders(headers: Headers): Headers {
+  const kept: Headers = { ...headers }
+  for (const header of mcpHeaders) delete kept[header]
+  return { ...kept, accept: 'application/json, */*;q=0.5', 'accept-encoding': 'identity' }
+}
+
+function resultOf(id: string, result: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+}
+
+function deliver(text: string, sink: MessageSink): void {
+  sink.message(asMessage(text))
+  sink.end()
+}
+
+function asMessage(text: string): Message {
+  const value: JsonObject = JSON.parse(text)
+  return { text, value }
+}
+
+function flowOf(cancellation: CancellationSource): MessageFlow {
+  return { resume() {}, cancel: cancellation.cancel }
+}
+
+/** The id of the request that a notification cancels, as JSON text. */
+function cancelledId(text: string): string {
+  const json = readJsonObject(text)
+  const params = json.kind === 'object' ? paramsOf(json) : undefined
+  return (params && memberText(params, 'requestId')) ?? ''
+}
+
+function asGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  return new GatewayError('internal', 'internal error', { cause: error })
+}

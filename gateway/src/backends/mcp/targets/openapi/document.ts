@@ -1,0 +1,381 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import {
+  createSchemaBudget,
+  createSchemaConverter,
+  type SchemaBudget,
+  type SchemaConverter,
+} from './json-schema.ts'
+import { DocumentMistake, type Place, resolved } from './reference.ts'
+
+/** Where a parameter goes, which decides how it is encoded. */
+export type Position = 'path' | 'query' | 'header'
+
+export type Parameter = {
+  readonly name: string
+  readonly in: Position
+  readonly required: boolean
+  /** `json` for parameters described by a media type. */
+  readonly style: 'simple' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'json'
+  readonly explode: boolean
+}
+
+export type RequestBody = {
+  readonly required: boolean
+  readonly mediaType: string
+  /** `base64`: the argument is text that stands for bytes. */
+  readonly form: 'json' | 'base64' | 'text' | 'urlencoded'
+}
+
+/** One operation of the API. */
+export type Operation = {
+  readonly name: string
+  readonly method: string
+  /** With `{parameters}` in braces. */
+  readonly path: string
+  readonly parameters: readonly Parameter[]
+  readonly body: RequestBody | undefined
+  /** As `tools/list` shows it. */
+  readonly tool: JsonObject
+}
+
+export type ApiDocument = {
+  readonly title: string
+  readonly version: string
+  /** Path in front of those of the operations, from the document's first server; empty or starting with a slash. */
+  readonly serverPath: string
+  readonly operations: ReadonlyMap<string, Operation>
+  /** Operations that cannot be tools, and why. */
+  readonly leftOut: readonly string[]
+}
+
+export type ReadDocument =
+  | { kind: 'document'; document: ApiDocument }
+  | { kind: 'mistakes'; mistakes: { place: Place; message: string }[] }
+
+const maxOperations = 2000
+const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
+/** OpenAPI 3.1 section 4.8.12: these are described elsewhere and must be ignored; the others belong to the connection. */
+const ignoredHeaders = new Set([
+  'accept',
+  'accept-encoding',
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'cookie',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+const maxTitleLength = 64
+const maxNameLength = 128
+
+/** Reads an OpenAPI 3.0 or 3.1 document, finding every mistake that keeps an operation from being a tool. */
+export function readApiDocument(value: unknown): ReadDocument {
+  const mistakes: { place: Place; message: string }[] = []
+  const problem = kindProblem(value)
+  if (problem !== undefined || !isJsonObject(value)) {
+    return { kind: 'mistakes', mistakes: [{ place: [], message: problem ?? 'must be an object' }] }
+  }
+  const operations = new Map<string, Operation>()
+  const leftOut: string[] = []
+  const budget = createSchemaBudget()
+  for (const found of operationsOf(value, mistakes)) {
+    try {
+      const operation = readOperation(value, found, budget)
+      if (typeof operation === 'string') {
+        leftOut.push(operation)
+        continue
+      }
+      const { name } = operation
+      if (operations.has(name)) {
+        throw new DocumentMistake(found.place, `there is another operation named "${name}"; set operationId`)
+      }
+      if (operations.size >= maxOperations) {
+        throw new DocumentMistake(['paths'], `more than ${maxOperations} operations`)
+      }
+      operations.set(name, operation)
+    } catch (error) {
+      mistakes.push(mistakeOf(error))
+      if (operations.size >= maxOperations) break
+    }
+  }
+  if (mistakes.length > 0) return { kind: 'mistakes', mistakes }
+  const info = isJsonObject(value['info']) ? value['info'] : {}
+  const document: ApiDocument = {
+    title: textOf(info['title']) ?? 'OpenAPI',
+    version: textOf(info['version']) ?? (typeof info['version'] === 'number' ? String(info['version']) : ''),
+    serverPath: serverPathOf(value['servers']),
+    operations,
+    leftOut,
+  }
+  return { kind: 'document', document }
+}
+
+function kindProblem(value: unknown): string | undefined {
+  if (!isJsonObject(value)) return 'an OpenAPI document is an object'
+  const { openapi } = value
+  if (value['swagger'] !== undefined) return 'Swagger 2.0 is not supported; convert the document to OpenAPI 3'
+  // YAML reads an unquoted 3.1 as a number, and 3.0 as 3.
+  if (!/^3(?:\.[01](?:\.|$)|$)/.test(String(openapi))) {
+    return 'openapi must be a version of OpenAPI 3.0 or 3.1'
+  }
+  return isJsonObject(value['paths']) ? undefined : 'paths must be an object'
+}
+
+function mistakeOf(error: unknown): { place: Place; message: string } {
+  if (error instanceof DocumentMistake) return { place: error.place, message: error.message }
+  throw error
+}
+
+type Found = { path: string; method: string; item: JsonObject; place: Place; operation: JsonObject }
+
+function operationsOf(document: JsonObject, mistakes: { place: Place; message: string }[]): Found[] {
+  const { paths } = document
+  const found: Found[] = []
+  for (const [path, pathItem] of Object.entries(isJsonObject(paths) ? paths : {})) {
+    if (path.startsWith('x-')) continue
+    const place = ['paths', path]
+    try {
+      if (!/^\/[^\s?#\\]*$/.test(path)) {
+        throw new DocumentMistake(place, 'a path starts with a slash, without blanks, ? and #')
+      }
+      const item = resolved(document, pathItem, place)
+      for (const method of methods) {
+        if (item[method] === undefined) continue
+        const at = [...place, method]
+        found.push({ path, method, item, place: at, operation: resolved(document, item[method], at) })
+      }
+    } catch (error) {
+      mistakes.push(mistakeOf(error))
+    }
+  }
+  return found
+}
+
+/** The operation, or why it cannot be a tool. */
+function readOperation(document: JsonObject, found: Found, budget: SchemaBudget): Operation | string {
+  const { path, method, item, place, operation } = found
+  const converter = createSchemaConverter(document, budget)
+  const described = parametersOf(document, item, place, operation, converter)
+  const body = bodyOf(document, operation['requestBody'], [...place, 'requestBody'], converter)
+  if (body?.kind === 'unsupported') {
+    return `${method.toUpperCase()} ${path}: no supported media type among ${body.mediaTypes.join(', ')}`
+  }
+  for (const [, parameter = ''] of path.matchAll(/\{([^}]*)\}/g)) {
+    if (!described.some(({ is }) => is.in === 'path' && is.name === parameter)) {
+      throw new DocumentMistake(place, `the path parameter "${parameter}" is not described`)
+    }
+  }
+  const name = nameOf(operation, method, path)
+  return {
+    name,
+    method: method.toUpperCase(),
+    path,
+    parameters: described.map(({ is }) => is),
+    body: body?.is,
+    tool: toolOf(name, method, operation, inputSchemaOf(described, body)),
+  }
+}
+
+/** Only characters that tool names should have (MCP 2025-11-25, Tools, tool names). */
+function nameOf(operation: JsonObject, method: string, path: string): string {
+  const id =
+    textOf(operation['operationId']) ?? `${method}_${path.replaceAll(/[{}]/g, '').replace(/^\//, '')}`
+  return id
+    .replaceAll(/[^A-Za-z0-9_.-]+/g, '_')
+    .replace(/_+$/, '')
+    .slice(0, maxNameLength)
+}
+
+function toolOf(name: string, method: string, operation: JsonObject, inputSchema: JsonObject): JsonObject {
+  const summary = textOf(operation['summary'])
+  const readOnly = method === 'get' || method === 'head' || method === 'options'
+  return {
+    name,
+    ...(summary === undefined ? {} : { title: summary.slice(0, maxTitleLength) }),
+    description: textOf(operation['description']) ?? summary ?? name,
+    inputSchema,
+    annotations: readOnly
+      ? { readOnlyHint: true }
+      : {
+          readOnlyHint: false,
+          destructiveHint: method === 'delete' || method === 'put' || method === 'patch',
+          idempotentHint: method === 'put' || method === 'delete',
+        },
+  }
+}
+
+type DescribedParameter = { is: Parameter; schema: JsonObject }
+
+function parametersOf(
+  document: JsonObject,
+  item: JsonObject,
+  place: Place,
+  operation: JsonObject,
+  converter: SchemaConverter,
+): DescribedParameter[] {
+  // Those of the operation come last and replace those of the path.
+  const byKey = new Map<string, DescribedParameter>()
+  const lists: [JsonValue | undefined, Place][] = [
+    [item['parameters'], [...place.slice(0, -1), 'parameters']],
+    [operation['parameters'], [...place, 'parameters']],
+  ]
+  for (const [list, at] of lists) {
+    if (list === undefined) continue
+    if (!Array.isArray(list)) throw new DocumentMistake(at, 'must be a list')
+    for (const [index, entry] of list.entries()) {
+      const described = parameterOf(document, entry, [...at, index], converter)
+      if (described) byKey.set(`${described.is.in} ${described.is.name}`, described)
+    }
+  }
+  return [...byKey.values()]
+}
+
+/** Undefined for parameters that are none of the caller's business, and cookies, which tools cannot set. */
+function parameterOf(
+  document: JsonObject,
+  entry: JsonValue,
+  place: Place,
+  converter: SchemaConverter,
+): DescribedParameter | undefined {
+  const parameter = resolved(document, entry, place)
+  const name = textOf(parameter['name'])
+  const position = parameter['in']
+  if (name === undefined) throw new DocumentMistake(place, 'name must be text')
+  if (position === 'cookie') return undefined
+  if (position !== 'path' && position !== 'query' && position !== 'header') {
+    throw new DocumentMistake(place, 'in must be path, query, header or cookie')
+  }
+  if (position === 'header') {
+    if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) {
+      throw new DocumentMistake(place, `"${name}" cannot be the name of a header`)
+    }
+    if (ignoredHeaders.has(name.toLowerCase())) return undefined
+  }
+  const { content } = parameter
+  const [media] = isJsonObject(content) ? Object.values(content) : []
+  const schema = isJsonObject(media) ? media['schema'] : parameter['schema']
+  const { description } = parameter
+  const converted = converter(schema, [...place, 'schema'])
+  const is: Parameter = {
+    name,
+    in: position,
+    required: position === 'path' || parameter['required'] === true,
+    ...styleOf(parameter, position, place),
+  }
+  return { is, schema: typeof description === 'string' ? { description, ...converted } : converted }
+}
+
+function styleOf(
+  parameter: JsonObject,
+  position: Position,
+  place: Place,
+): Pick<Parameter, 'style' | 'explode'> {
+  if (isJsonObject(parameter['content'])) return { style: 'json', explode: false }
+  const style = parameter['style'] ?? (position === 'query' ? 'form' : 'simple')
+  const explode = typeof parameter['explode'] === 'boolean' ? parameter['explode'] : style === 'form'
+  if (position !== 'query') {
+    if (style === 'simple') return { style, explode }
+  } else if (
+    style === 'form' ||
+    style === 'spaceDelimited' ||
+    style === 'pipeDelimited' ||
+    style === 'deepObject'
+  ) {
+    return { style, explode }
+  }
+  throw new DocumentMistake(place, `style ${JSON.stringify(style)} is not supported in a ${position}`)
+}
+
+type DescribedBody = { kind: 'body'; is: RequestBody; schema: JsonObject }
+
+function bodyOf(
+  document: JsonObject,
+  value: JsonValue | undefined,
+  place: Place,
+  converter: SchemaConverter,
+): DescribedBody | { kind: 'unsupported'; mediaTypes: string[] } | undefined {
+  if (value === undefined) return undefined
+  const requestBody = resolved(document, value, place)
+  const content = requestBody['content']
+  if (!isJsonObject(content)) throw new DocumentMistake(place, 'content must be an object')
+  const mediaTypes = Object.keys(content)
+  const best = bodyForms
+    .map(({ form, accepts }) => ({ form, mediaType: mediaTypes.find((type) => accepts.test(type)) }))
+    .find(({ mediaType }) => mediaType !== undefined)
+  if (best?.mediaType === undefined) return { kind: 'unsupported', mediaTypes }
+  const { form, mediaType } = best
+  const media = content[mediaType]
+  const schema = converter(isJsonObject(media) ? media['schema'] : undefined, [
+    ...place,
+    'content',
+    mediaType,
+  ])
+  return {
+    kind: 'body',
+    is: { required: requestBody['required'] === true, mediaType, form },
+    schema: form === 'base64' ? { type: 'string', contentEncoding: 'base64' } : schema,
+  }
+}
+
+/** In the order of preference. */
+const bodyForms: readonly { form: RequestBody['form']; accepts: RegExp }[] = [
+  { form: 'json', accepts: /^application\/(?:[a-z0-9.+-]+\+)?json(?:;|$)/i },
+  { form: 'urlencoded', accepts: /^application\/x-www-form-urlencoded(?:;|$)/i },
+  { form: 'text', accepts: /^text\/[a-z0-9.+-]+(?:;|$)/i },
+  { form: 'base64', accepts: /^application\/octet-stream$/i },
+]
+
+/** One property for each position, so that parameters of the same name never meet. */
+function inputSchemaOf(
+  parameters: readonly DescribedParameter[],
+  body: DescribedBody | undefined,
+): JsonObject {
+  const properties: JsonObject = {}
+  const required: string[] = []
+  for (const position of ['path', 'query', 'header'] as const) {
+    const here = parameters.filter(({ is }) => is.in === position)
+    if (here.length === 0) continue
+    const needed = here.filter(({ is }) => is.required).map(({ is }) => is.name)
+    properties[position] = {
+      type: 'object',
+      properties: Object.fromEntries(here.map(({ is, schema }) => [is.name, schema])),
+      ...(needed.length > 0 ? { required: needed } : {}),
+      additionalProperties: false,
+    }
+    if (needed.length > 0) required.push(position)
+  }
+  if (body) {
+    properties['body'] = body.schema
+    if (body.is.required) required.push('body')
+  }
+  return {
+    type: 'object',
+    properties,
+    ...(required.length > 0 ? { required } : {}),
+    additionalProperties: false,
+  }
+}
+
+/** Only the path of the first server: where the API is, is configuration. */
+function serverPathOf(servers: JsonValue | undefined): string {
+  const [server] = Array.isArray(servers) ? servers : []
+  if (!isJsonObject(server) || typeof server['url'] !== 'string') return ''
+  const { variables } = server
+  const url = server['url'].replaceAll(/\{([^}]*)\}/g, (_, name: string) => {
+    const variable = isJsonObject(variables) && Object.hasOwn(variables, name) ? variables[name] : undefined
+    return isJsonObject(variable) ? (textOf(variable['default']) ?? '') : ''
+  })
+  const path = URL.parse(url, 'http://server.invalid')?.pathname ?? ''
+  return path.replace(/\/+$/, '')
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+}

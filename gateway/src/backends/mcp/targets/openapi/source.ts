@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto'
+import { GatewayError } from '../../../../lib/gateway-error.ts'
+import { readAll } from '../../../../net/body.ts'
+import type { CompileContext } from '../../../../pipeline/compile-context.ts'
+import { type ApiDocument, type ReadDocument, readApiDocument } from './document.ts'
+
+/** The document, as soon as there is one. Rejects with a `GatewayError`. */
+export type Source = () => Promise<ApiDocument>
+
+export type SourceContext = Pick<CompileContext, 'send' | 'log' | 'clock' | 'readFile'> & {
+  readonly parseYaml: (text: string) => unknown
+}
+
+/** `{file}`, `{url}`, the document as an object, or as text. */
+export type SourceConfig = Record<string, unknown> | string
+
+const maxDocumentBytes = 16 * 1024 * 1024
+const fetchTimeoutMs = 30_000
+/** Reading YAML takes many times as long as reading JSON. */
+const maxYamlChars = 2 * 1024 * 1024
+/** How long a fetched document is taken for current, and how long a failure to fetch it stands. */
+const freshMs = 5 * 60_000
+const retryMs = 5_000
+
+/** What a document written in place as an object is; undefined where it is somewhere else. */
+export function readInline(config: SourceConfig): ReadDocument | undefined {
+  if (typeof config === 'string' || kindOf(config) !== 'inline') return undefined
+  return readApiDocument(config)
+}
+
+/** A key beside `file` or `url`, which the schema cannot tell from a key of an inline document. */
+export function strayKey(config: SourceConfig): string | undefined {
+  if (typeof config === 'string') return undefined
+  const kind = kindOf(config)
+  return kind === 'inline' ? undefined : Object.keys(config).find((key) => key !== kind)
+}
+
+/**
+ * Where the document of a target comes from. Files and inline documents are read now, and mistakes in them thrown; one on
+ * a server is fetched when it is first needed, so that the gateway starts without that server.
+ */
+export function createSource(targetName: string, config: SourceConfig, context: SourceContext): Source {
+  const { parseYaml, readFile } = context
+  if (typeof config !== 'string') {
+    const { file, url } = config
+    if (kindOf(config) === 'url' && typeof url === 'string') return fetched(targetName, url, context)
+    if (kindOf(config) === 'file' && typeof file === 'string') {
+      return fixed(targetName, parseDocument(readFile(file), parseYaml), context, ` (${file})`)
+    }
+    return fixed(targetName, readApiDocument(config), context)
+  }
+  return fixed(targetName, parseDocument(config, parseYaml), context)
+}
+
+function kindOf(config: Record<string, unknown>): 'file' | 'url' | 'inline' {
+  if (config['openapi'] !== undefined) return 'inline'
+  if (typeof config['file'] === 'string') return 'file'
+  return typeof config['url'] === 'string' ? 'url' : 'inline'
+}
+
+function fixed(targetName: string, read: ReadDocument, { log }: SourceContext, where = ''): Source {
+  if (read.kind === 'mistakes')
+    throw new Error(`mcp.targets "${targetName}": OpenAPI document${where}: ${wording(read)}`)
+  logLeftOut(targetName, read.document, log)
+  const document = Promise.resolve(read.document)
+  return () => document
+}
+
+function parseDocument(text: string, parseYaml: (text: string) => unknown): ReadDocument {
+  const isJson = /^\s*\{/.test(text)
+  const limit = isJson ? maxDocumentBytes : maxYamlChars
+  if (text.length > limit) return mistake(`it is larger than ${limit} characters`)
+  try {
+    return readApiDocument(isJson ? JSON.parse(text) : parseYaml(text))
+  } catch (error) {
+    return mistake(error instanceof Error ? error.message : 'cannot be read')
+  }
+}
+
+function mistake(message: string): ReadDocument {
+  return { kind: 'mistakes', mistakes: [{ place: [], message }] }
+}
+
+const maxShownMistakes = 5
+
+function wording({ mistakes }: ReadDocument & { kind: 'mistakes' }): string {
+  const shown = mistakes
+    .slice(0, maxShownMistakes)
+    .map(({ place, message }) => (place.length === 0 ? message : `${place.join('.')}: ${message}`))
+  const more = mistakes.length - shown.length
+  return shown.join('; ') + (more > 0 ? `; and ${more} more` : '')
+}
+
+function logLeftOut(targetName: string, { leftOut }: ApiDocument, log: SourceContext['log']): void {
+  for (const reason of leftOut.slice(0, maxShownMistakes)) {
+    log.warn({ target: targetName, reason }, 'operation of an OpenAPI document left out')
+  }
+}
+
+/** One fetch at a time; the last good document is used while a newer one is fetched, and while fetching fails. */
+function fetched(targetName: string, url: string, context: SourceContext): Source {
+  const { clock, log } = context
+  let good: FetchedDocument | undefined
+  let failure: GatewayError | undefined
+  let fetching: Promise<FetchedDocument> | undefined
+  let nextAt = 0
+  return () => {
+    if (clock.monotonic() >= nextAt) fetching ??= refresh()
+    if (good) return Promise.resolve(good.document)
+    return (
+      fetching?.then(({ document }) => document) ??
+      Promise.reject(failure ?? new GatewayError('internal', 'no document'))
+    )
+  }
+
+  function refresh(): Promise<FetchedDocument> {
+    const attempt = fetchDocument(targetName, url, context, good).then(
+      (fetchedNow) => {
+        if (good === undefined) logLeftOut(targetName, fetchedNow.document, log)
+        good = fetchedNow
+        nextAt = clock.monotonic() + freshMs
+        return fetchedNow
+      },
+      (error: unknown) => {
+        failure = asGatewayError(error)
+        nextAt = clock.monotonic() + retryMs
+        log.warn({ target: targetName, reason: failure.message }, 'OpenAPI document cannot be fetched')
+        throw failure
+      },
+    )
+    const done = attempt.finally(() => {
+      fetching = undefined
+    })
+    // Whoever waits hears of a failure; a refresh in the background must not bring the process down.
+    done.catch(() => {})
+    return done
+  }
+}
+
+type FetchedDocument = { digest: string; document: ApiDocument }
+
+async function fetchDocument(
+  targetName: string,
+  url: string,
+  context: SourceContext,
+  former: FetchedDocument | undefined,
+): Promise<FetchedDocument> {
+  const { origin, pathname, search } = new URL(url)
+  const reply = await context.send({
+    origin,
+    path: pathname + search,
+    method: 'GET',
+    headers: { accept: 'application/json, application/yaml, */*;q=0.5', 'accept-encoding': 'identity' },
+    body: undefined,
+    firstByteTimeoutMs: fetchTimeoutMs,
+    idleTimeoutMs: fetchTimeoutMs,
+  })
+  const bytes = await readAll(reply.body, maxDocumentBytes, 'upstream_too_large')
+  if (reply.status !== 200) throw unusable(targetName, `its server answered status ${reply.status}`)
+  // Reading a large document takes long enough to be felt, so an unchanged one is not read again.
+  const digest = createHash('sha256').update(bytes).digest('hex')
+  if (former?.digest === digest) return former
+  const read = parseDocument(bytes.toString('utf8'), context.parseYaml)
+  if (read.kind === 'mistakes') throw unusable(targetName, wording(read))
+  return { digest, document: read.document }
+}
+
+function unusable(targetName: string, reason: string): GatewayError {
+  return new GatewayError(
+    'upstream_invalid',
+    `the OpenAPI document of target "${targetName}" cannot be used: ${reason}`,
+  )
+}
+
+function asGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  return new GatewayError('internal', 'internal error', { cause: error })
+}
