@@ -3,7 +3,9 @@ import { SignJWT } from 'jose'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import { type FixtureContext, fixtureContext } from '../../pipeline/fixtures.ts'
+import type { Policy } from '../../pipeline/policy.ts'
 
 /** What the tests of this folder stand on: an identity provider without sockets, and the keys it signs with. */
 export type SigningPair = { id: string; algorithm: string; privateKey: KeyObject; jwk: JsonObject }
@@ -78,4 +80,13 @@ export function fakeUpstream(): FakeUpstream {
 export function upstreamContext(): { context: FixtureContext; upstream: FakeUpstream } {
   const upstream = fakeUpstream()
   return { context: { ...fixtureContext(), send: upstream.send }, upstream }
+}
+
+/** Sends an exchange through policies in order; the backend answers 200. */
+export async function throughAll(policies: readonly Policy[], exchange: Exchange): Promise<Reply> {
+  for (const policy of policies) {
+    const reply = await policy.onRequest?.(exchange)
+    if (reply !== undefined) return reply
+  }
+  return { status: 200, headers: {}, body: undefined }
 }
