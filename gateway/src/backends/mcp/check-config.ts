@@ -1,0 +1,51 @@
+import { parseDuration } from '../../lib/duration.ts'
+import type { McpConfig, TargetConfig } from './config.ts'
+import { readSessionKey } from './session-id.ts'
+import { checkSse } from './targets/sse.ts'
+import { checkStdio } from './targets/stdio.ts'
+import { checkStreamableHttp } from './targets/streamable-http.ts'
+
+/** Told each mistake with its path inside the section. */
+export type Report = (path: (string | number)[], message: string) => void
+
+const namePattern = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
+const maxNameLength = 253
+
+/** Reports what a schema cannot see in the `mcp` section. */
+export function checkMcp({ targets }: McpConfig, report: Report): void {
+  const seen = new Set<string>()
+  for (const [index, target] of targets.entries()) {
+    const { name } = target
+    const path = ['targets', index]
+    if (!namePattern.test(name) || name.length > maxNameLength) {
+      report(
+        [...path, 'name'],
+        `must be lower-case letters, digits, "-" and ".", because "_" and "+" part it from names of tools and URIs, got "${name}"`,
+      )
+    }
+    if (seen.has(name)) report([...path, 'name'], `there is another target named "${name}"`)
+    seen.add(name)
+    checkTarget(target, (rest, message) => report([...path, ...rest], message))
+  }
+}
+
+/** Reports an unusable `config.session.key`. */
+export function checkSessionKey(key: string, report: Report): void {
+  // The text is a secret: it is not repeated.
+  if (readSessionKey(key) === undefined) report([], 'must be 64 hexadecimal digits (32 bytes)')
+}
+
+/** Reports a `config.mcp.sessionTtl` that would end every session at once. */
+export function checkSessionTtl(text: string, report: Report): void {
+  if (parseDuration(text) === 0) report([], 'must be longer than 0')
+}
+
+function checkTarget(target: TargetConfig, report: Report): void {
+  const under =
+    (key: string): Report =>
+    (path, message) =>
+      report([key, ...path], message)
+  if (target.stdio !== undefined) checkStdio(target.stdio, under('stdio'))
+  else if (target.mcp !== undefined) checkStreamableHttp(target.mcp, under('mcp'))
+  else if (target.sse !== undefined) checkSse(target.sse, under('sse'))
+}

@@ -1,0 +1,75 @@
+import { createHeaderFilter } from '../../net/headers.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Revision } from './protocol.ts'
+import type { CallContext, Item, Permissions } from './targets/target.ts'
+
+/** Rules about single tools, prompts and resources (`mcpAuthorization`). */
+export type McpRules = {
+  permits(exchange: Exchange, item: Item, at: 'list' | 'call'): boolean
+  /** For methods that name no tool, prompt or resource. */
+  permitsMethod(exchange: Exchange, method: string): boolean
+}
+
+/** What targets get to know of the client behind a request. */
+export function callContext(
+  exchange: Exchange,
+  revision: Revision,
+  rules: McpRules | undefined,
+): CallContext {
+  const sessionless = revision.kind === 'sessionless'
+  const { headers } = exchange.facts.request
+  const context: CallContext = {
+    headers: sessionless ? forwardWithoutSession(headers) : forward(headers),
+    cancellation: exchange.cancellation,
+  }
+  const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
+  return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }
+}
+
+/** Who a session belongs to: the token's subject, the key, or nobody in particular. */
+export function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
+  if (jwt === undefined && apiKey === undefined) return ''
+  const subject = jwt && (jwt['sub'] ?? jwt['client_id'] ?? jwt['azp'] ?? null)
+  return JSON.stringify([jwt?.['iss'] ?? null, subject ?? null, apiKey?.['id'] ?? null])
+}
+
+function permissionsOf(exchange: Exchange, rules: McpRules): Permissions {
+  return {
+    permits: (item, at) => rules.permits(exchange, item, at),
+    permitsMethod: (method) => rules.permitsMethod(exchange, method),
+  }
+}
+
+/** Headers that tell about the way to the gateway, belong to the gateway's own session, or are made anew. */
+const withheldNames: ReadonlySet<string> = new Set([
+  'host',
+  'accept',
+  'accept-encoding',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'cookie',
+  'expect',
+  'forwarded',
+  'last-event-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'origin',
+  'referer',
+  'via',
+  'x-real-ip',
+])
+
+const forwardWithoutSession = createHeaderFilter(isWithheld)
+
+/** Revisions with sessions know no `mcp-method` and the like: a target that believed them would not read the message the rules saw. */
+const forward = createHeaderFilter((name) => isWithheld(name) || name.startsWith('mcp-'))
+
+function isWithheld(name: string): boolean {
+  return (
+    withheldNames.has(name) ||
+    name.startsWith('x-forwarded-') ||
+    name.startsWith('sec-') ||
+    name.startsWith('access-control-')
+  )
+}

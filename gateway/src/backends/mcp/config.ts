@@ -1,0 +1,83 @@
+import {
+  duration,
+  enumeration,
+  exactlyOne,
+  type Infer,
+  list,
+  name,
+  object,
+  optional,
+  port,
+  secret,
+} from '../../schema/dsl.ts'
+import { sseSchema } from './targets/sse.ts'
+import { stdioSchema } from './targets/stdio.ts'
+import { streamableHttpSchema } from './targets/streamable-http.ts'
+
+const target = exactlyOne(
+  {
+    stdio: stdioSchema,
+    mcp: streamableHttpSchema,
+    sse: sseSchema,
+  },
+  {
+    name: name({
+      doc: 'Name of the target: lower-case letters, digits, `-` and `.`. It prefixes names where there are several targets.',
+      example: 'everything',
+    }),
+  },
+  { doc: 'An MCP server: a program, or a server reached over HTTP.' },
+)
+
+/** Fields of the `mcp` section; the section adds `policies`. */
+export const mcpFields = {
+  port: optional(port({ doc: 'Port of the MCP endpoint. Every path is the endpoint.', default: 3000 })),
+  targets: list(target, { doc: 'The MCP servers behind the endpoint.' }),
+  statefulMode: optional(
+    enumeration(['stateful', 'stateless'], {
+      doc: '`stateless` opens a session at the targets for every single request and gives clients none.',
+      default: 'stateful',
+    }),
+  ),
+  prefixMode: optional(
+    enumeration(['conditional', 'always', 'never'], {
+      doc: 'Whether names of tools and prompts carry their target (`<target>_<name>`): `conditional` with several targets.',
+      default: 'conditional',
+    }),
+  ),
+  failureMode: optional(
+    enumeration(['failClosed', 'failOpen'], {
+      doc: 'With several targets: whether one that fails fails what all are asked, or is left out.',
+      default: 'failClosed',
+    }),
+  ),
+}
+
+const fields = object(mcpFields, { doc: 'The MCP endpoint.' })
+
+export type McpConfig = Infer<typeof fields>
+export type TargetConfig = McpConfig['targets'][number]
+
+/** `config.mcp`. */
+export const mcpSettingsSchema = object(
+  {
+    sessionTtl: optional(
+      duration({ doc: 'How long an MCP session may be unused before it ends.', default: '30m' }),
+    ),
+  },
+  { doc: 'Settings of MCP sessions.' },
+)
+
+/** `config.session`. */
+export const sessionSettingsSchema = object(
+  {
+    key: optional(
+      secret({
+        doc: 'Key that session ids are sealed with: 32 bytes as 64 hexadecimal digits. Replicas share it, so that a session can go on at another one or after a restart. Without it every process makes its own.',
+        example: '$SESSION_KEY',
+        default: 'the environment variable SESSION_KEY, else a random key',
+      }),
+    ),
+  },
+  { doc: 'Session ids.' },
+)

@@ -1,0 +1,358 @@
+import { isSource, readAll } from '../../net/body.ts'
+import { firstHeader } from '../../net/headers.ts'
+import type { Reply } from '../../net/send.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import { createAnswer } from './answer.ts'
+import { callContext, type McpRules, ownerOf } from './client.ts'
+import type { Federation } from './federation.ts'
+import {
+  badRequest,
+  type ClientMessage,
+  headerMismatch,
+  isResponseTo,
+  readClientMessage,
+  sessionNotFound,
+  unsupportedVersion,
+} from './json-rpc.ts'
+import {
+  acceptsEventStream,
+  acceptsPost,
+  mismatchedHeader,
+  type Revision,
+  revisionOf,
+  revisions,
+} from './protocol.ts'
+import { failureText, refuseMcp, replyToFailure } from './replies.ts'
+import type { Session, Sessions } from './sessions.ts'
+import { requestOnce } from './stateless.ts'
+import type { CallContext, MessageFlow, TargetFailure, TargetSession } from './targets/target.ts'
+
+export type EndpointOptions = {
+  federation: Federation
+  sessions: Sessions
+  stateless: boolean
+  rules: McpRules | undefined
+  maxBodyBytes: number
+  version: string
+}
+
+type Request = Extract<ClientMessage, { kind: 'request' }>
+
+/** How long targets may take to introduce themselves; programs may have to be downloaded first. */
+const initializeTimeoutMs = 180_000
+
+/** The HTTP side of MCP's streamable HTTP transport (revision 2025-11-25, "Transports"). */
+export function createEndpoint(options: EndpointOptions): Backend {
+  const { federation, sessions, stateless, rules, maxBodyBytes, version } = options
+
+  return (exchange) => {
+    const { method, path } = exchange.facts.request
+    // Clients probe for metadata of authorization servers: 404 says that there is none.
+    if (path.startsWith('/.well-known/')) {
+      return refuseMcp(exchange, { status: 404, reason: 'no metadata', message: 'there is no such document' })
+    }
+    if (method === 'POST') return post(exchange)
+    if (stateless || (method !== 'GET' && method !== 'DELETE')) return refuseMethod(exchange, stateless)
+    if (revisionOf(exchange.facts.request.headers, undefined).kind === 'sessionless') {
+      const message = 'this revision has no sessions: send a POST'
+      return refuseMcp(exchange, { status: 400, reason: 'no sessions', message })
+    }
+    return method === 'GET' ? listen(exchange) : end(exchange)
+  }
+
+  async function post(exchange: Exchange): Promise<Reply> {
+    const { headers } = exchange.facts.request
+    if (!acceptsPost(firstHeader(headers, 'accept'))) {
+      const message = 'accept must list application/json and text/event-stream'
+      return refuseMcp(exchange, { status: 406, reason: 'accept', message })
+    }
+    if (firstHeader(headers, 'content-type')?.toLowerCase().startsWith('application/json') !== true) {
+      const message = 'content-type must be application/json'
+      return refuseMcp(exchange, { status: 415, reason: 'content-type', message })
+    }
+    if ((firstHeader(headers, 'content-encoding') ?? 'identity') !== 'identity') {
+      const message = 'content-encoding is not supported for MCP messages'
+      return refuseMcp(exchange, { status: 415, reason: 'content-encoding', message })
+    }
+    const { body } = exchange
+    const bytes = isSource(body) ? await readAll(body, maxBodyBytes, 'request_too_large') : body
+    const message = readClientMessage(bytes === undefined ? '' : Buffer.from(bytes).toString())
+    if (message.kind === 'malformed') {
+      const refusal = { status: 400, reason: 'malformed', message: message.message, code: message.code }
+      return refuseMcp(exchange, refusal, message.idText)
+    }
+    return route(exchange, message)
+  }
+
+  function route(exchange: Exchange, message: ClientMessage): Reply | Promise<Reply> {
+    const { headers } = exchange.facts.request
+    const revision = revisionOf(headers, message.json.value)
+    if (revision.kind === 'unknown' || (revision.kind === 'sessionless' && !federation.target.sessionless)) {
+      return refuseRevision(exchange, revision, message)
+    }
+    const context = callContext(exchange, revision, rules)
+    if (revision.kind === 'sessionless') return passOnce(exchange, message, context)
+    if (stateless) return answerOnce(exchange, message, context)
+    const id = firstHeader(headers, 'mcp-session-id')
+    if (id === undefined) {
+      if (message.kind === 'request' && message.method === 'initialize')
+        return initialize(exchange, message, context)
+      const refusal = { status: 400, reason: 'no session', code: badRequest }
+      return refuseMcp(
+        exchange,
+        { ...refusal, message: 'the mcp-session-id header is missing' },
+        idTextOf(message),
+      )
+    }
+    const session = sessions.find(id, federation, ownerOf(exchange))
+    if (session === undefined) return refuseUnknownSession(exchange, idTextOf(message))
+    if (message.kind === 'request') return request(exchange, message, context, session)
+    return deliver(exchange, message, context, session)
+  }
+
+  function initialize(exchange: Exchange, message: Request, context: CallContext): Promise<Reply> {
+    const target = federation.target.open()
+    let session: Session | undefined
+    const answer = createAnswer({
+      whole: true,
+      completes: (received) => isResponseTo(received, message.id),
+      headers: () => (session ? { 'mcp-session-id': session.id } : {}),
+      refuse: (failure) => replyToFailure(exchange, failure, message),
+      onOver() {
+        clearTimeout(timer)
+        if (session === undefined) void target.close()
+      },
+    })
+    const timer = setTimeout(() => answer.sink.fail(tooSlow), initializeTimeoutMs)
+    timer.unref()
+    const sink = {
+      ...answer.sink,
+      message(received: Parameters<typeof answer.sink.message>[0]) {
+        if (isResponseTo(received, message.id) && received.value['result'] !== undefined) {
+          session = sessions.begin(target, federation, ownerOf(exchange))
+          if (session === undefined) {
+            answer.sink.fail(tooMany)
+            return true
+          }
+        }
+        return answer.sink.message(received)
+      },
+    }
+    begin(exchange, answer, target.request(message.json, context, sink))
+    return answer.reply
+  }
+
+  function request(
+    exchange: Exchange,
+    message: Request,
+    context: CallContext,
+    session: Session,
+  ): Promise<Reply> {
+    if (message.method === 'initialize') {
+      const refusal = {
+        status: 400,
+        reason: 'initialized',
+        code: -32600,
+        message: 'the session is initialized already',
+      }
+      return Promise.resolve(refuseMcp(exchange, refusal, message.idText))
+    }
+    const answer = createAnswer({
+      completes: (received) => isResponseTo(received, message.id),
+      refuse: (failure) => replyToFailure(exchange, failure, message),
+      lastWords: (failure) => failureText(failure, message),
+      onOver: (failure) => release(session, endWith, failure),
+    })
+    const endWith = () => answer.sink.fail(sessionEnded)
+    occupy(session, endWith)
+    begin(exchange, answer, session.target.request(message.json, context, answer.sink))
+    return answer.reply
+  }
+
+  async function deliver(
+    exchange: Exchange,
+    message: ClientMessage,
+    context: CallContext,
+    session: Session,
+  ): Promise<Reply> {
+    const failure = await session.target.deliver(message.json, context)
+    if (failure === undefined) return { status: 202, headers: {}, body: undefined }
+    if (failure.kind === 'ended') void sessions.end(session)
+    return replyToFailure(exchange, failure, undefined)
+  }
+
+  async function listen(exchange: Exchange): Promise<Reply> {
+    const { headers } = exchange.facts.request
+    if (!acceptsEventStream(firstHeader(headers, 'accept'))) {
+      const message = 'accept must list text/event-stream'
+      return refuseMcp(exchange, { status: 406, reason: 'accept', message })
+    }
+    const session = sessionOf(exchange)
+    if ('status' in session) return session
+    const answer = createAnswer({
+      refuse: (failure) => replyToFailure(exchange, failure, undefined),
+      onOver: (failure) => release(session, endWith, failure),
+    })
+    const endWith = () => answer.sink.end()
+    occupy(session, endWith)
+    const context = callContext(exchange, revisionOf(headers, undefined), rules)
+    const lastEventId = firstHeader(headers, 'last-event-id')
+    const listening = await session.target.listen(
+      lastEventId === undefined ? context : { ...context, lastEventId },
+      answer.sink,
+    )
+    if (listening.kind === 'none') {
+      answer.abandon()
+      const message = 'the target offers no stream'
+      return { ...refuseMcp(exchange, { status: 405, reason: 'no stream', message }) }
+    }
+    if (listening.kind === 'failed') answer.sink.fail(listening.failure)
+    else {
+      begin(exchange, answer, listening.flow)
+      answer.open()
+    }
+    return answer.reply
+  }
+
+  async function end(exchange: Exchange): Promise<Reply> {
+    const session = sessionOf(exchange)
+    if ('status' in session) return session
+    await sessions.end(session)
+    return { status: 202, headers: {}, body: undefined }
+  }
+
+  /** The session of a GET or DELETE, or the refusal. */
+  function sessionOf(exchange: Exchange): Session | Reply {
+    const { headers } = exchange.facts.request
+    const revision = revisionOf(headers, undefined)
+    if (revision.kind === 'unknown') return refuseRevision(exchange, revision, undefined)
+    const id = firstHeader(headers, 'mcp-session-id')
+    if (id === undefined) {
+      const message = 'the mcp-session-id header is missing'
+      return refuseMcp(exchange, { status: 400, reason: 'no session', message })
+    }
+    return sessions.find(id, federation, ownerOf(exchange)) ?? refuseUnknownSession(exchange, undefined)
+  }
+
+  /** A request of a revision without sessions, passed to the only target as it is. */
+  function passOnce(
+    exchange: Exchange,
+    message: ClientMessage,
+    context: CallContext,
+  ): Reply | Promise<Reply> {
+    const { headers } = exchange.facts.request
+    const mismatch = mismatchedHeader(headers, message)
+    if (mismatch !== undefined) {
+      const refusal = { status: 400, reason: 'header mismatch', message: mismatch, code: headerMismatch }
+      return refuseMcp(exchange, refusal, idTextOf(message))
+    }
+    const target = federation.target.open()
+    if (message.kind !== 'request') return deliverOnce(exchange, message, context, target)
+    return answerFrom(exchange, message, target, (sink) => target.request(message.json, context, sink))
+  }
+
+  async function deliverOnce(
+    exchange: Exchange,
+    message: ClientMessage,
+    context: CallContext,
+    target: TargetSession,
+  ): Promise<Reply> {
+    const failure = await target.deliver(message.json, context)
+    return failure
+      ? replyToFailure(exchange, failure, undefined)
+      : { status: 202, headers: {}, body: undefined }
+  }
+
+  /** Stateless mode: a session at the targets for this one request. Notifications would reach a session of their own: nobody. */
+  function answerOnce(
+    exchange: Exchange,
+    message: ClientMessage,
+    context: CallContext,
+  ): Reply | Promise<Reply> {
+    if (message.kind !== 'request') return { status: 202, headers: {}, body: undefined }
+    const target = federation.target.open()
+    return answerFrom(exchange, message, target, (sink) =>
+      message.method === 'initialize'
+        ? target.request(message.json, context, sink)
+        : requestOnce(target, message.json, context, { sink, version }),
+    )
+  }
+
+  function answerFrom(
+    exchange: Exchange,
+    message: Request,
+    target: TargetSession,
+    start: (sink: ReturnType<typeof createAnswer>['sink']) => MessageFlow,
+  ): Promise<Reply> {
+    const answer = createAnswer({
+      completes: (received) => isResponseTo(received, message.id),
+      refuse: (failure) => replyToFailure(exchange, failure, message),
+      lastWords: (failure) => failureText(failure, message),
+      onOver: () => void target.close(),
+    })
+    begin(exchange, answer, start(answer.sink))
+    return answer.reply
+  }
+
+  function release(session: Session, listener: () => void, failure: TargetFailure | undefined): void {
+    session.inUse -= 1
+    session.onEnd.delete(listener)
+    sessions.touch(session)
+    if (failure?.kind === 'ended') void sessions.end(session)
+  }
+}
+
+function begin(exchange: Exchange, answer: ReturnType<typeof createAnswer>, flow: MessageFlow): void {
+  answer.attach(flow)
+  exchange.cancellation.onCancel(answer.abandon)
+}
+
+function occupy(session: Session, listener: () => void): void {
+  session.inUse += 1
+  session.onEnd.add(listener)
+}
+
+function idTextOf(message: ClientMessage): string | undefined {
+  return message.kind === 'request' ? message.idText : undefined
+}
+
+function refuseUnknownSession(exchange: Exchange, idText: string | undefined): Reply {
+  const message = 'Session not found'
+  return refuseMcp(
+    exchange,
+    { status: 404, reason: 'unknown session', code: sessionNotFound, message },
+    idText,
+  )
+}
+
+function refuseRevision(exchange: Exchange, revision: Revision, message: ClientMessage | undefined): Reply {
+  const requested = revision.version
+  return refuseMcp(
+    exchange,
+    {
+      status: 400,
+      reason: 'protocol version',
+      message: `unsupported protocol version, supported are ${revisions.join(', ')}`,
+      code: unsupportedVersion,
+      data: { supported: revisions, requested },
+    },
+    message && idTextOf(message),
+  )
+}
+
+function refuseMethod(exchange: Exchange, stateless: boolean): Reply {
+  const message = stateless ? 'only POST is served without sessions' : 'only POST, GET and DELETE are served'
+  const reply = refuseMcp(exchange, { status: 405, reason: 'method', message })
+  reply.headers['allow'] = stateless ? 'POST' : 'GET, POST, DELETE'
+  return reply
+}
+
+const sessionEnded: TargetFailure = { kind: 'ended', reason: 'it was closed' }
+const tooSlow: TargetFailure = {
+  kind: 'refused',
+  status: 504,
+  code: -32603,
+  message: 'the targets took too long to initialize',
+}
+const tooMany: TargetFailure = { kind: 'refused', status: 503, code: -32603, message: 'too many sessions' }

@@ -1,0 +1,94 @@
+import type { GatewayError, GatewayErrorCode } from '../../lib/gateway-error.ts'
+import type { Reply } from '../../net/send.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { errorText, internalError, invalidParams, sessionNotFound } from './json-rpc.ts'
+import { callSubject } from './subject.ts'
+import type { Message, TargetFailure } from './targets/target.ts'
+
+/** Why a request is refused: an HTTP status, a code for the log, and what the client is told. */
+export type Refusal = {
+  status: number
+  reason: string
+  message: string
+  /** JSON-RPC code and data, where the message is answered as JSON-RPC. */
+  code?: number
+  data?: object
+}
+
+/** The request a failure answers, with its id as JSON. */
+export type Asked = { idText: string; json: Message }
+
+/** A refusal as JSON-RPC error where the request's id is known or the body itself is at fault, as plain text elsewhere. */
+export function refuseMcp(exchange: Exchange, refusal: Refusal, idText?: string): Reply {
+  const { status, reason, message, code = internalError, data } = refusal
+  exchange.refusedBy ??= `mcp: ${reason}`
+  return idText === undefined
+    ? textReply(status, `mcp: ${message}`)
+    : jsonReply(status, errorText(idText, code, message, data))
+}
+
+/** The reply for what a target failed with before anything was sent. */
+export function replyToFailure(exchange: Exchange, failure: TargetFailure, asked: Asked | undefined): Reply {
+  if (failure.kind === 'reply') {
+    exchange.refusedBy ??= 'mcp: target'
+    return failure.reply
+  }
+  if (failure.kind === 'error') exchange.failure ??= failure.error
+  const { status, reason, code, message } = describeFailure(failure, asked)
+  return refuseMcp(exchange, { status, reason, code, message }, asked?.idText)
+}
+
+/** The JSON-RPC error that ends a stream in place of the response. */
+export function failureText(failure: TargetFailure, asked: Asked): string {
+  const { code, message } = describeFailure(failure, asked)
+  return errorText(asked.idText, code, message)
+}
+
+function describeFailure(failure: TargetFailure, asked: Asked | undefined) {
+  switch (failure.kind) {
+    case 'error': {
+      const { error } = failure
+      return { status: statusOf(error), reason: error.code, code: internalError, message: error.message }
+    }
+    case 'reply': {
+      const message = `the target answered with status ${failure.reply.status}`
+      return { status: failure.reply.status, reason: 'target', code: internalError, message }
+    }
+    case 'ended':
+      return {
+        status: 404,
+        reason: 'session ended',
+        code: sessionNotFound,
+        message: `Session ended: ${failure.reason}`,
+      }
+    case 'unknown': {
+      const message = `Unknown ${failure.item}: ${(asked && callSubject(asked.json.value)?.name) ?? ''}`
+      return { status: 400, reason: `unknown ${failure.item}`, code: invalidParams, message }
+    }
+    case 'refused': {
+      const { status, code, message } = failure
+      return { status, reason: 'refused', code, message }
+    }
+  }
+}
+
+function statusOf({ code }: GatewayError): number {
+  return statusByCode[code] ?? 502
+}
+
+const statusByCode: Partial<Record<GatewayErrorCode, number>> = {
+  upstream_connect: 503,
+  upstream_timeout: 504,
+  request_too_large: 413,
+  request_aborted: 400,
+  bad_request: 400,
+  internal: 500,
+}
+
+export function textReply(status: number, text: string): Reply {
+  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: Buffer.from(text) }
+}
+
+function jsonReply(status: number, text: string): Reply {
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) }
+}

@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../lib/clock.ts'
+import type { Federation } from './federation.ts'
+import { digestOwner, type SessionIds } from './session-id.ts'
+import type { TargetSession } from './targets/target.ts'
+
+/** A session of one client. */
+export type Session = {
+  readonly id: string
+  readonly target: TargetSession
+  /** The targets as they were configured when the session began. */
+  readonly federation: Federation
+  /** Digest of who opened it. */
+  readonly owner: string
+  /** True where another process can go on with it. */
+  readonly sealed: boolean
+  /** `Clock.monotonic()` after which a sealed session ends even if it is in use. */
+  readonly endsAt: number
+  lastUsedAt: number
+  /** Requests and streams under way: a session in use does not expire. */
+  inUse: number
+  ended: boolean
+  /** Called when the session ends while in use. */
+  readonly onEnd: Set<() => void>
+}
+
+export type SessionsOptions = {
+  clock: Clock
+  ids: SessionIds
+  /** True where other processes, or this one after a restart, have the key. */
+  sharedKey: boolean
+  /** How long a session may be unused. */
+  ttlMs: number
+  /** Bound on sessions in memory. */
+  maxSessions: number
+}
+
+export type Sessions = {
+  readonly size: number
+  /** Begins a session; undefined when there are too many that cannot be moved out of memory. */
+  begin(target: TargetSession, federation: Federation, owner: string): Session | undefined
+  /** The session of an id, if it lives and belongs to `owner`; one that another process began goes on here. */
+  find(id: string, federation: Federation, owner: string): Session | undefined
+  /** Notes that a session is in use now. */
+  touch(session: Session): void
+  end(session: Session): Promise<void>
+  /** Ends what has not been used for too long. */
+  sweep(): void
+  /** Ends every session whose targets are no longer configured as they were. */
+  retain(federation: Federation): void
+  /** Forgets the sessions that can go on elsewhere and ends the others. */
+  stop(): Promise<void>
+}
+
+/** Longest life of a sealed session, which is also how long an ended one is remembered. */
+export const sealedLifetimeMs = 24 * 60 * 60 * 1000
+const maxRemembered = 100_000
+/** A session without a process of its own may be ended for a new one once it has been unused for this long. */
+const spareAfterMs = 60_000
+
+/** The sessions of one endpoint. */
+export function createSessions({ clock, ids, sharedKey, ttlMs, maxSessions }: SessionsOptions): Sessions {
+  /** In the order of last use. */
+  const live = new Map<string, Session>()
+  /** Ids of sealed sessions that ended, with the time their lifetime is over. */
+  const ended = new Map<string, number>()
+  /** Sealed sessions created until then that are not live count as ended, because some of them were forgotten. */
+  let forgottenUntil = 0
+
+  function hold(session: Session): Session {
+    live.set(session.id, session)
+    session.target.onDeath(() => void end(session))
+    return session
+  }
+
+  function touch(session: Session): Session {
+    session.lastUsedAt = clock.monotonic()
+    if (session.ended || !live.has(session.id)) return session
+    live.delete(session.id)
+    live.set(session.id, session)
+    return session
+  }
+
+  async function end(session: Session): Promise<void> {
+    if (session.ended) return
+    session.ended = true
+    live.delete(session.id)
+    if (session.sealed) remember(session.id)
+    for (const listener of session.onEnd) listener()
+    session.onEnd.clear()
+    await session.target.close()
+  }
+
+  function remember(id: string): void {
+    ended.set(ids.fingerprint(id), clock.now() + sealedLifetimeMs)
+    if (ended.size <= maxRemembered) return
+    const [oldest] = ended
+    if (oldest === undefined) return
+    ended.delete(oldest[0])
+    forgottenUntil = Math.max(forgottenUntil, oldest[1] - sealedLifetimeMs)
+  }
+
+  /** Makes room for one more: first what another process, or this one later, can go on with, then what is unused. */
+  function makeRoom(): boolean {
+    if (live.size < maxSessions) return true
+    for (const session of live.values()) {
+      if (session.inUse > 0) continue
+      if (session.sealed) {
+        live.delete(session.id)
+        return true
+      }
+      if (clock.monotonic() - session.lastUsedAt < spareAfterMs) continue
+      void end(session)
+      return true
+    }
+    return false
+  }
+
+  function isOver(session: Session, now: number): boolean {
+    if (now >= session.endsAt) return true
+    return session.inUse === 0 && now - session.lastUsedAt >= ttlMs
+  }
+
+  function resume(id: string, federation: Federation, owner: string): Session | undefined {
+    const sealed = ids.unseal(id)
+    if (sealed === undefined || sealed.owner !== owner) return undefined
+    const age = clock.now() - sealed.createdAt
+    if (age >= sealedLifetimeMs || age < -sealedLifetimeMs || sealed.createdAt <= forgottenUntil)
+      return undefined
+    if (ended.has(ids.fingerprint(id))) return undefined
+    const target = federation.target.resume(sealed.state)
+    if (target === undefined || !makeRoom()) return undefined
+    return hold(newSession(id, target, federation, owner, age))
+  }
+
+  function newSession(
+    id: string,
+    target: TargetSession,
+    federation: Federation,
+    owner: string,
+    sealedAgeMs: number | undefined,
+  ): Session {
+    const now = clock.monotonic()
+    return {
+      id,
+      target,
+      federation,
+      owner,
+      sealed: sealedAgeMs !== undefined,
+      endsAt: sealedAgeMs === undefined ? Number.POSITIVE_INFINITY : now + sealedLifetimeMs - sealedAgeMs,
+      lastUsedAt: now,
+      inUse: 0,
+      ended: false,
+      onEnd: new Set(),
+    }
+  }
+
+  return {
+    get size() {
+      return live.size
+    },
+    begin(target, federation, owner) {
+      if (!makeRoom()) return undefined
+      const state = target.state()
+      const digest = digestOwner(owner)
+      const id = state && ids.seal({ createdAt: clock.now(), owner: digest, state })
+      return hold(
+        id === undefined
+          ? newSession(randomUUID(), target, federation, digest, undefined)
+          : newSession(id, target, federation, digest, 0),
+      )
+    },
+    find(id, federation, owner) {
+      const digest = digestOwner(owner)
+      const session = live.get(id)
+      if (session === undefined) return resume(id, federation, digest)
+      if (session.owner !== digest) return undefined
+      if (isOver(session, clock.monotonic()) || !stillConfigured(session, federation)) {
+        void end(session)
+        return undefined
+      }
+      return touch(session)
+    },
+    touch,
+    end,
+    sweep() {
+      const now = clock.monotonic()
+      for (const session of live.values()) if (isOver(session, now)) void end(session)
+      const wallClock = clock.now()
+      for (const [id, until] of ended) {
+        if (until > wallClock) break
+        ended.delete(id)
+      }
+    },
+    retain(federation) {
+      for (const session of live.values()) if (!stillConfigured(session, federation)) void end(session)
+    },
+    async stop() {
+      const sessions = [...live.values()]
+      live.clear()
+      await Promise.all(
+        sessions.map((session) => {
+          for (const listener of session.onEnd) listener()
+          return session.sealed && sharedKey ? undefined : session.target.close()
+        }),
+      )
+    },
+  }
+}
+
+function stillConfigured({ federation }: Session, current: Federation): boolean {
+  return federation === current || federation.members.every((member) => current.members.includes(member))
+}
