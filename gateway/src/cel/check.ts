@@ -37,7 +37,8 @@ export function findFallback(node: Node): Node | undefined {
     .find((found) => found !== undefined)
 }
 
-function partsOf(node: Node): readonly Node[] {
+/** The parts of an expression one level down. */
+export function partsOf(node: Node): readonly Node[] {
   switch (node.kind) {
     case 'constant':
     case 'identifier':

@@ -157,7 +157,8 @@ function isOriginPattern(origin: string): boolean {
 const wildcardForm = /^([^*]*:\/\/)\*(\.[^*]+)$|^([^*]*:\/\/[^*]+:)\*$/
 const wildcardText = /^[a-z0-9.-]+$/
 
-function compileOrigins(origins: readonly string[]): (origin: string) => boolean {
+/** Whether an origin is one of `allowOrigins`, as the header of a request writes it. */
+export function compileOrigins(origins: readonly string[]): (origin: string) => boolean {
   if (origins.includes('*')) return () => true
   const lower = origins.map((origin) => origin.toLowerCase())
   const exact = new Set(lower.filter((origin) => !origin.includes('*')))

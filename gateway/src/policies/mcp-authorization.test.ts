@@ -1,0 +1,202 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Facts } from '../pipeline/exchange.ts'
+import { fixtureContext, fixtureExchange } from '../pipeline/fixtures.ts'
+import { check } from '../schema/check.ts'
+import {
+  checkMcpAuthorization,
+  compileMcpAuthorization,
+  type McpAuthorizationConfig,
+  type McpItem,
+  mcpAuthorizationSchema,
+} from './mcp-authorization.ts'
+
+type Rules = McpAuthorizationConfig['rules']
+
+const echo: McpItem = { method: 'tools/call', kind: 'tool', name: 'echo', target: 'everything' }
+const write: McpItem = { ...echo, name: 'write', arguments: { path: '/tmp/x' } }
+const prompt: McpItem = { method: 'prompts/get', kind: 'prompt', name: 'summary', target: 'everything' }
+const resource: McpItem = { method: 'resources/read', kind: 'resource', name: 'file:///a', target: 'files' }
+const all = [echo, write, prompt, resource]
+const ada = { jwt: { sub: 'ada', roles: ['reader'] } }
+
+/** Names of what is listed, and of what may be used. */
+function permitted(rules: Rules, facts: Partial<Facts> = ada, items: readonly McpItem[] = all) {
+  const { permits } = compileMcpAuthorization({ rules }, fixtureContext())
+  const exchange = fixtureExchange({}, facts)
+  const names = (at: 'list' | 'call') =>
+    items.filter((item) => permits(exchange, item, at)).map((item) => item.name)
+  return { listed: names('list'), usable: names('call') }
+}
+
+function both(...names: string[]) {
+  return { listed: names, usable: names }
+}
+
+const everything = both('echo', 'write', 'summary', 'file:///a')
+
+describe('rules for tools, prompts and resources', () => {
+  it('permit everything when there are none', () => expect(permitted([])).toEqual(everything))
+
+  it('that allow leave nothing else', () => {
+    expect(permitted(['mcp.tool.name == "echo"'])).toEqual(both('echo'))
+    expect(permitted(['mcp.tool.name == "echo"', { allow: 'mcp.prompt.target == "everything"' }])).toEqual(
+      both('echo', 'summary'),
+    )
+    expect(permitted(['mcp.resource.name.startsWith("file:")'])).toEqual(both('file:///a'))
+  })
+
+  it('may ask who the client is', () => {
+    expect(permitted(['"reader" in jwt.roles'])).toEqual(everything)
+    expect(permitted(['"writer" in jwt.roles'])).toEqual(both())
+    expect(permitted(['request.path == "/v1/chat/completions" && source.port == 40000'])).toEqual(everything)
+    expect(permitted(['apiKey.id == "k"'], { apiKey: { id: 'k' } })).toEqual(everything)
+  })
+
+  it('that deny win over those that allow', () => {
+    expect(permitted(['true', { deny: 'has(mcp.tool) && mcp.tool.name == "write"' }])).toEqual(
+      both('echo', 'summary', 'file:///a'),
+    )
+  })
+
+  it('that require must all hold', () => {
+    expect(permitted([{ require: 'has(mcp.tool)' }, { require: '"reader" in jwt.roles' }])).toEqual(
+      both('echo', 'write'),
+    )
+  })
+
+  it('that cannot be evaluated refuse', () => {
+    expect(permitted([{ deny: 'mcp.tool.name == "write"' }])).toEqual(both('echo'))
+    expect(permitted([{ require: 'mcp.tool.name != "write"' }])).toEqual(both('echo'))
+    expect(permitted(['"admin" in jwt.tenants["T"].roles'])).toEqual(both())
+    expect(permitted(['jwt.sub == "ada"'], {})).toEqual(both())
+    expect(permitted(['mcp.tool.name'])).toEqual(both())
+  })
+
+  it('see the method that uses what is listed', () => {
+    expect(
+      permitted(['mcp.method == "tools/call"'], ada, [{ ...echo, method: 'tools/list' }]).listed,
+    ).toEqual(['echo'])
+  })
+
+  it('say who refused, and count it, for calls only', () => {
+    const context = fixtureContext()
+    const { permits } = compileMcpAuthorization({ rules: [{ deny: 'true' }] }, context)
+    const exchange = fixtureExchange()
+    permits(exchange, echo, 'list')
+    expect(exchange.refusedBy).toBeUndefined()
+    permits(exchange, echo, 'call')
+    expect(exchange.refusedBy).toBe('mcp-authorization: deny rule 1')
+    expect(context.decisions.get('mcpAuthorization: deny rule 1 refused')).toBe(1)
+  })
+})
+
+describe('rules that read arguments', () => {
+  const isTmp = 'mcp.tool.arguments.path.startsWith("/tmp/")'
+
+  it.each<[string, Rules]>([
+    ['allow', [`mcp.tool.name == "write" && ${isTmp}`]],
+    ['allow, arguments first', [`${isTmp} && mcp.tool.name == "write"`]],
+    ['require', [{ require: isTmp }]],
+    ['deny', [{ deny: `!${isTmp}` }]],
+  ])('count as satisfied in lists, and decide on calls: %s', (_, rules) => {
+    const outside = { ...write, arguments: { path: '/etc/passwd' } }
+    const { listed } = permitted(rules, ada, [write])
+    expect(listed).toEqual(['write'])
+    expect(permitted(rules, ada, [write]).usable).toEqual(['write'])
+    expect(permitted(rules, ada, [outside]).usable).toEqual([])
+    expect(permitted(rules, ada, [{ ...write, arguments: undefined }]).usable).toEqual([])
+  })
+
+  it('count as satisfied in lists also where they only ask whether there are any', () => {
+    const outcome = { listed: ['echo', 'write'], usable: ['write'] }
+    expect(permitted(['has(mcp.tool.arguments.path)'], ada, [echo, write])).toEqual(outcome)
+    expect(permitted([{ require: 'has(mcp.tool.arguments.path)' }], ada, [echo, write])).toEqual(outcome)
+  })
+
+  it('hide what they refuse whatever the arguments are', () => {
+    const rules = [`mcp.tool.name == "write" && ${isTmp}`]
+    expect(permitted(rules, ada, [echo, write]).listed).toEqual(['write'])
+    expect(permitted([{ deny: 'jwt.sub == "ada"' }, { require: isTmp }], ada, [write]).listed).toEqual([])
+  })
+
+  it('see an empty object where a call has none', () => {
+    expect(permitted(['!has(mcp.tool.arguments.path)'], ada, [echo]).usable).toEqual(['echo'])
+  })
+
+  it('never refuse in a list what a call with some arguments may do', () => {
+    const rule = fc.constantFrom(
+      'mcp.tool.arguments.a == 1',
+      '!has(mcp.tool.arguments.a)',
+      'mcp.tool.name == "echo"',
+      'has(mcp.tool.arguments.a) && mcp.tool.arguments.a == 2',
+      'mcp.tool.arguments.a == 1 || jwt.sub == "ada"',
+      'size(mcp.tool.arguments) == 0',
+      'mcp.tool == {"name": "echo"}',
+    )
+    const rules = fc.array(
+      fc.oneof(
+        rule,
+        rule.map((deny) => ({ deny })),
+        rule.map((require) => ({ require })),
+      ),
+      { maxLength: 3 },
+    )
+    const given = fc.constantFrom(undefined, {}, { a: 1 }, { a: 2 }, { a: 'x' }, { b: 1 })
+    fc.assert(
+      fc.property(rules, given, (config, values) => {
+        const { listed, usable } = permitted(config, ada, [{ ...echo, arguments: values }])
+        if (usable.length > 0) expect(listed).toEqual(usable)
+      }),
+    )
+  })
+})
+
+describe('methods', () => {
+  function mayUse(rules: Rules, method: string, facts: Partial<Facts> = ada): boolean {
+    return compileMcpAuthorization({ rules }, fixtureContext()).permitsMethod(
+      fixtureExchange({}, facts),
+      method,
+    )
+  }
+
+  it('that are known are permitted by rules about something else', () => {
+    for (const method of ['initialize', 'ping', 'tools/list', 'notifications/initialized', 'tools/call']) {
+      expect(
+        mayUse(['mcp.tool.name == "echo"', { deny: 'mcp.tool.name == "x"' }, { require: 'false' }], method),
+      ).toBe(true)
+    }
+  })
+
+  it('that are unknown are denied once there are rules', () => {
+    expect(mayUse([], 'vendor/wipe')).toBe(true)
+    expect(mayUse(['true'], 'vendor/wipe')).toBe(false)
+    expect(mayUse([{ deny: 'mcp.method == "x"' }], 'vendor/wipe')).toBe(false)
+    expect(mayUse([{ require: '"reader" in jwt.roles' }], 'vendor/wipe')).toBe(false)
+  })
+
+  it('that are unknown may be allowed by name', () => {
+    const rules: Rules = ['mcp.tool.name == "echo"', 'mcp.method.startsWith("tasks/")']
+    expect(mayUse(rules, 'tasks/get')).toBe(true)
+    expect(mayUse(rules, 'vendor/wipe')).toBe(false)
+    expect(mayUse([...rules, { require: '"writer" in jwt.roles' }], 'tasks/get')).toBe(false)
+    expect(mayUse([...rules, { deny: 'jwt.sub == "ada"' }], 'tasks/get')).toBe(false)
+  })
+
+  it('that are known may be denied by name', () => {
+    expect(mayUse([{ deny: 'mcp.method == "logging/setLevel"' }], 'logging/setLevel')).toBe(false)
+    expect(mayUse([{ deny: 'mcp.method == "logging/setLevel"' }], 'ping')).toBe(true)
+  })
+})
+
+describe('checking', () => {
+  it('reports rules that do not compile, and other variables', () => {
+    const config: McpAuthorizationConfig = {
+      rules: ['1 +', { deny: 'llmRequest.model == "x"' }, { require: 'mcp.tool.name == "echo"' }],
+    }
+    expect(check(mcpAuthorizationSchema, config).kind).toBe('valid')
+    const paths: string[] = []
+    checkMcpAuthorization(config, (path) => paths.push(path.join('.')))
+    expect(paths).toEqual(['rules.0', 'rules.1.deny'])
+  })
+})

@@ -1,0 +1,232 @@
+import { checkCel, compileCheckedCel } from '../cel/checked.ts'
+import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
+import { CelEvaluationError } from '../cel/failure.ts'
+import { readsField } from '../cel/reads.ts'
+import type { JsonObject } from '../lib/json.ts'
+import type { CompileContext } from '../pipeline/compile-context.ts'
+import type { Exchange, Facts } from '../pipeline/exchange.ts'
+import type { RuleMeter } from '../pipeline/metrics.ts'
+import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
+
+const ruleRoots = ['request', 'source', 'jwt', 'apiKey', 'mcp']
+const roots: ReadonlySet<string> = new Set(ruleRoots)
+
+/** `mcpAuthorization`: who may see and use which tool, prompt and resource, as CEL rules. */
+export const mcpAuthorizationSchema = object(
+  {
+    rules: list(
+      anyOfShapes(
+        [
+          cel({ doc: 'Short for `allow`.', example: 'mcp.tool.name == "echo"' }, ruleRoots),
+          exactlyOne(
+            {
+              allow: cel({ doc: 'Where there are allow rules, one of them must be true.' }, ruleRoots),
+              deny: cel({ doc: 'Hides and refuses when true, and when it cannot be evaluated.' }, ruleRoots),
+              require: cel({ doc: 'Hides and refuses unless true.' }, ruleRoots),
+            },
+            {},
+            { doc: 'One rule.' },
+          ),
+        ],
+        { doc: 'A CEL expression over `mcp` and what is known of the client that is true or false.' },
+      ),
+      {
+        doc: 'Any `deny` that holds refuses; every `require` must hold; if there are `allow` rules one must hold.',
+        example: ['"admin" in jwt.roles', 'has(mcp.tool) && mcp.tool.name.startsWith("read_")'],
+      },
+    ),
+  },
+  { doc: 'Rules for single tools, prompts and resources: hidden from lists, refused when called.' },
+)
+
+export type McpAuthorizationConfig = Infer<typeof mcpAuthorizationSchema>
+
+/** A tool, prompt or resource. */
+export type McpItem = {
+  /** The method of the request it is part of. */
+  method: string
+  kind: 'tool' | 'prompt' | 'resource'
+  /** Its name at the target, without the target's prefix; the URI of a resource. */
+  name: string
+  target: string
+  /** Arguments of a tool call. */
+  arguments?: JsonObject | undefined
+}
+
+export type McpAuthorization = {
+  /**
+   * Whether the client may see the item in a list, or use it. At list time arguments are unknown: a rule that reads them
+   * counts as satisfied. A refused call is counted, and noted in `exchange.refusedBy`.
+   */
+  permits(exchange: Exchange, item: McpItem, at: 'list' | 'call'): boolean
+  /** Whether the client may use a method at all, whatever it is about. */
+  permitsMethod(exchange: Exchange, method: string): boolean
+}
+
+type RuleKind = 'allow' | 'deny' | 'require'
+type RuleSource = { kind: RuleKind; source: string; path: string[] }
+/** Why something is refused: a rule, or that no allow rule holds. */
+type Ground = { name: string; meter: RuleMeter }
+type Rule = Ground & { kind: RuleKind; program: CelProgram; readsMethod: boolean }
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports rules that do not compile or that name other variables. */
+export function checkMcpAuthorization(config: McpAuthorizationConfig, report: Report) {
+  config.rules.forEach((rule, index) => {
+    const { source, path } = ruleSource(rule)
+    checkCel(source, roots, (message) => report(['rules', index, ...path], message))
+  })
+}
+
+/** Compiles the rules; without any, everything is permitted. */
+export function compileMcpAuthorization(
+  config: McpAuthorizationConfig,
+  context: CompileContext,
+): McpAuthorization {
+  const ground = (name: string): Ground => ({
+    name,
+    meter: context.metrics.rule(`mcpAuthorization: ${name}`),
+  })
+  const rules = config.rules.map((rule, index): Rule => {
+    const { kind, source } = ruleSource(rule)
+    const readsMethod = readsField(source, 'mcp', 'method')
+    return {
+      ...ground(`${kind} rule ${index + 1}`),
+      kind,
+      program: compileCheckedCel(source, roots),
+      readsMethod,
+    }
+  })
+  if (rules.length === 0) return { permits: () => true, permitsMethod: () => true }
+  const noneAllows = ground('no allow rule holds')
+  const decide = decision(rules, noneAllows)
+  const ofMethods = methodDecision(rules, noneAllows)
+
+  return {
+    permits(exchange, item, at) {
+      if (at === 'list') return decide(listedVariables(exchange.facts, item)) === undefined
+      return settle(exchange, decide(calledVariables(exchange.facts, item)))
+    },
+    permitsMethod: (exchange, method) => settle(exchange, ofMethods(exchange.facts, method)),
+  }
+}
+
+function settle(exchange: Exchange, ground: Ground | undefined): boolean {
+  if (ground === undefined) return true
+  ground.meter.refused()
+  exchange.refusedBy = `mcp-authorization: ${ground.name}`
+  return false
+}
+
+function ruleSource(rule: McpAuthorizationConfig['rules'][number]): RuleSource {
+  if (typeof rule === 'string') return { kind: 'allow', source: rule, path: [] }
+  if (rule.allow !== undefined) return { kind: 'allow', source: rule.allow, path: ['allow'] }
+  if (rule.deny !== undefined) return { kind: 'deny', source: rule.deny, path: ['deny'] }
+  return { kind: 'require', source: rule.require, path: ['require'] }
+}
+
+/** What rules read. `probe` is there at list time, and tells whether a rule has asked for arguments. */
+type Scope = { variables: object; probe: Probe | undefined }
+type Probe = { touched: boolean }
+
+function calledVariables(
+  facts: Facts,
+  { method, kind, name, target, arguments: given = {} }: McpItem,
+): Scope {
+  const item = kind === 'tool' ? { name, target, arguments: given } : { name, target }
+  return { variables: variablesOf(facts, { method, [kind]: item }), probe: undefined }
+}
+
+/** What may be listed is what may be used, so rules see the method that would use it. */
+const usedBy = { tool: 'tools/call', prompt: 'prompts/get', resource: 'resources/read' } as const
+
+function listedVariables(facts: Facts, { kind, name, target }: McpItem): Scope {
+  const probe: Probe = { touched: false }
+  const tool = {
+    name,
+    target,
+    get arguments() {
+      probe.touched = true
+      return undefined
+    },
+  }
+  const item = kind === 'tool' ? tool : { name, target }
+  return { variables: variablesOf(facts, { method: usedBy[kind], [kind]: item }), probe }
+}
+
+function variablesOf({ request, source, jwt, apiKey }: Facts, mcp: object): object {
+  return { request, source, jwt, apiKey, mcp }
+}
+
+/** The ground for refusing, or undefined. */
+function decision(rules: readonly Rule[], noneAllows: Ground): (scope: Scope) => Ground | undefined {
+  const denies = rules.filter((rule) => rule.kind === 'deny')
+  const requires = rules.filter((rule) => rule.kind === 'require')
+  const allows = rules.filter((rule) => rule.kind === 'allow')
+  return (scope) => {
+    // What a rule counts as when it cannot be evaluated is always what refuses.
+    for (const rule of denies) if (holds(rule, scope, true)) return rule
+    for (const rule of requires) if (!holds(rule, scope, false)) return rule
+    for (const rule of allows) if (holds(rule, scope, false)) return undefined
+    return allows.length === 0 ? undefined : noneAllows
+  }
+}
+
+function holds({ kind, program }: Rule, { variables, probe }: Scope, otherwise: boolean): boolean {
+  if (probe === undefined) return evaluated(program, variables, otherwise)
+  probe.touched = false
+  const value = evaluated(program, variables, otherwise)
+  return probe.touched ? kind !== 'deny' : value
+}
+
+function evaluated(program: CelProgram, variables: object, otherwise: boolean): boolean {
+  try {
+    return evaluateBoolean(program, variables)
+  } catch (error) {
+    if (error instanceof CelEvaluationError) return otherwise
+    throw error
+  }
+}
+
+/** Methods of every revision that the gateway knows what they are about. Those about an item are for `permits` to decide. */
+const knownMethods: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'completion/complete',
+  'logging/setLevel',
+  'notifications/cancelled',
+  'notifications/initialized',
+  'notifications/progress',
+  'notifications/roots/list_changed',
+  'prompts/get',
+  'prompts/list',
+  'resources/list',
+  'resources/read',
+  'resources/subscribe',
+  'resources/templates/list',
+  'resources/unsubscribe',
+  'server/discover',
+  'subscriptions/listen',
+  'tools/call',
+  'tools/list',
+])
+
+/**
+ * A known method is refused only by a deny rule that names `mcp.method` and is true. Of an unknown one nobody knows what
+ * it touches: it takes an allow rule that names `mcp.method`, and every deny and require rule has its say.
+ */
+function methodDecision(rules: readonly Rule[], noneAllows: Ground) {
+  const deniesOfMethods = rules.filter((rule) => rule.kind === 'deny' && rule.readsMethod)
+  const decideUnknown = decision(
+    rules.filter((rule) => rule.kind !== 'allow' || rule.readsMethod),
+    noneAllows,
+  )
+  const mayBeAllowed = rules.some((rule) => rule.kind === 'allow' && rule.readsMethod)
+  return (facts: Facts, method: string): Ground | undefined => {
+    const variables = variablesOf(facts, { method })
+    if (knownMethods.has(method)) {
+      return deniesOfMethods.find((rule) => evaluated(rule.program, variables, false))
+    }
+    return mayBeAllowed ? decideUnknown({ variables, probe: undefined }) : noneAllows
+  }
+}
