@@ -27,7 +27,7 @@ export async function measure(
   job: { workload: Workload; pace: Pace },
 ) {
   const { workload, pace } = job
-  for (const subject of subjects) {
+  for (const subject of pace.warmUpSeconds > 0 ? subjects : []) {
     await checked(load, runOrder(subject, workload, { durationMs: pace.warmUpSeconds * 1000 }))
   }
   const rounds = new Map<string, Figures[]>()

@@ -26,12 +26,15 @@ export function freePort(): Promise<number> {
 }
 
 /** Starts one of the scripts beside this file; resolves once it says that it listens. */
-export async function startScript(script: string, args: (port: number) => string[]): Promise<Subject> {
+export async function startScript(
+  script: string,
+  args: (port: number) => string[],
+  nodeFlags: readonly string[] = [],
+): Promise<Subject> {
   const port = await freePort()
   const path = fileURLToPath(new URL(script, import.meta.url))
-  const child = track(
-    spawn(process.execPath, [path, ...args(port)], { stdio: ['ignore', 'pipe', 'inherit'] }),
-  )
+  const command = [...nodeFlags, path, ...args(port)]
+  const child = track(spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] }))
   await new Promise<void>((resolve, reject) => {
     child.stdout?.once('data', () => resolve())
     child.once('exit', (code) => reject(new Error(`${script} ended with ${code}`)))

@@ -1,49 +1,78 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export type ProfileLine = { place: string; selfMs: number; share: number }
+/** Microseconds of self time for each request, by function or by the part it belongs to. */
+export type ProfileLine = { place: string; relay: number; tollgate: number }
 
-type CpuProfile = {
+export type ProfileReport = { parts: ProfileLine[]; functions: ProfileLine[] }
+
+type CallFrame = { functionName: string; url: string; lineNumber: number }
+
+export type CpuProfile = {
   /** Microseconds of the system's monotonic clock, which is the same in every process. */
   startTime: number
-  nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[]
+  nodes: { id: number; callFrame: CallFrame }[]
   samples: number[]
   timeDeltas: number[]
 }
 
-/**
- * Where the CPU time of the newest `.cpuprofile` in a folder went: functions by self time, idle time left out.
- * Counts from `sinceMicros` of the monotonic clock on, so that start-up and warm-up stay out.
- */
-export function summariseProfile(folder: string, sinceMicros: number): ProfileLine[] {
-  const file = readdirSync(folder).findLast((name) => name.endsWith('.cpuprofile'))
-  if (!file) throw new Error('no profile was written')
+/** One profiled process: how many requests it served from `sinceMicros` of the monotonic clock on. */
+export type Profiled = { profile: CpuProfile; sinceMicros: number; requests: number }
+
+/** Reads the profile a process has left behind at its end, by its id. */
+export function readProfile(folder: string, processId: number | undefined): CpuProfile {
+  const file = readdirSync(folder).find(
+    (name) => name.endsWith('.cpuprofile') && name.includes(`.${processId}.`),
+  )
+  if (!file) throw new Error(`process ${processId} left no profile behind`)
   const profile: CpuProfile = JSON.parse(readFileSync(join(folder, file), 'utf8'))
-  return selfTimes(profile, sinceMicros)
+  return profile
 }
 
-/** Functions of a profile by self time, the longest first. */
-export function selfTimes(profile: CpuProfile, sinceMicros: number): ProfileLine[] {
+/** Where two processes spend their time for the same work; what Tollgate adds most comes first. */
+export function compareProfiles(tollgate: Profiled, relay: Profiled): ProfileReport {
+  const compare = (placeOf: (frame: CallFrame) => string): ProfileLine[] => {
+    const [ours, theirs] = [selfTimes(tollgate, placeOf), selfTimes(relay, placeOf)]
+    return [...new Set([...ours.keys(), ...theirs.keys()])]
+      .map((place) => ({ place, relay: theirs.get(place) ?? 0, tollgate: ours.get(place) ?? 0 }))
+      .toSorted((a, b) => b.tollgate - b.relay - (a.tollgate - a.relay))
+  }
+  return { parts: compare(partOf), functions: compare(functionOf) }
+}
+
+/** Self time in microseconds for each request, without idle time and what came before the measurement. */
+function selfTimes(
+  { profile, sinceMicros, requests }: Profiled,
+  placeOf: (frame: CallFrame) => string,
+): Map<string, number> {
   const places = new Map(profile.nodes.map((node) => [node.id, placeOf(node.callFrame)]))
   const micros = new Map<string, number>()
   let now = profile.startTime
   profile.samples.forEach((id, index) => {
     const delta = profile.timeDeltas[index] ?? 0
     now += delta
-    if (now < sinceMicros) return
     const place = places.get(id) ?? 'unknown'
-    micros.set(place, (micros.get(place) ?? 0) + delta)
+    if (now < sinceMicros || place === '(idle)') return
+    micros.set(place, (micros.get(place) ?? 0) + delta / requests)
   })
-  micros.delete('(idle)')
-  const total = [...micros.values()].reduce((sum, value) => sum + value, 0)
-  return [...micros]
-    .map(([place, value]) => ({ place, selfMs: value / 1000, share: value / total }))
-    .toSorted((a, b) => b.selfMs - a.selfMs)
+  return micros
 }
 
-function placeOf({ functionName, url, lineNumber }: CpuProfile['nodes'][number]['callFrame']): string {
-  const name = functionName || '(anonymous)'
-  if (!url) return name
-  const short = url.replace(/^file:\/\//, '').replace(/^.*\/(node_modules|gateway)\//, '$1/')
-  return `${name} ${short}:${lineNumber + 1}`
+function functionOf(frame: CallFrame): string {
+  const name = frame.functionName || '(anonymous)'
+  return frame.url ? `${name} ${shortPath(frame.url)}:${frame.lineNumber + 1}` : name
+}
+
+/** Our own files one by one, packages and the runtime as a whole, native functions by name. */
+function partOf(frame: CallFrame): string {
+  if (!frame.url) return frame.functionName || '(anonymous)'
+  const path = shortPath(frame.url)
+  if (path.startsWith('node:')) return 'runtime, in JavaScript'
+  if (path.startsWith('wasm:')) return 'HTTP parser of undici'
+  const [folder, name = ''] = path.split('/')
+  return folder === 'node_modules' ? `package ${name}` : path
+}
+
+function shortPath(url: string): string {
+  return url.replace(/^file:\/\//, '').replace(/^.*\/(node_modules|gateway)\//, '$1/')
 }

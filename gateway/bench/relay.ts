@@ -72,3 +72,6 @@ function forward(request: IncomingMessage, body: Buffer, response: ServerRespons
 
 const server = createServer({ keepAliveTimeout: 60_000 }, relay)
 server.listen(Number(process.argv[2]), '127.0.0.1', 4096, () => process.stdout.write('listening\n'))
+
+// A profile is written only at an orderly end.
+process.on('SIGTERM', () => process.exit(0))

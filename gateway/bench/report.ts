@@ -1,5 +1,5 @@
 import type { Figures } from './measure.ts'
-import type { ProfileLine } from './profile.ts'
+import type { ProfileLine, ProfileReport } from './profile.ts'
 
 export type Result = {
   workloads: { name: string; title: string; target: number; relay: Figures; tollgate: Figures }[]
@@ -7,7 +7,7 @@ export type Result = {
   openStreams?: { streams: number; relay: number; tollgate: number }
   /** MiB after so many requests. */
   memory?: { requests: number[]; relay: number[]; tollgate: number[] }
-  profile?: ProfileLine[]
+  profile?: ProfileReport
 }
 
 const targets = { openStreams: 1.3, memory: 1.4 }
@@ -37,12 +37,27 @@ export function renderReport(result: Result): string {
   }
   if (result.memory) parts.push(...memoryLines(result.memory))
   if (result.profile) {
-    parts.push('self time of functions')
-    for (const { place, selfMs, share } of result.profile) {
-      parts.push(`  ${(share * 100).toFixed(1).padStart(5)} %  ${selfMs.toFixed(0).padStart(6)} ms  ${place}`)
-    }
+    parts.push(
+      ...profileLines('by part', result.profile.parts),
+      ...profileLines('by function', result.profile.functions),
+    )
   }
   return `${parts.join('\n')}\n`
+}
+
+const linesOfProfile = 40
+
+function profileLines(title: string, lines: readonly ProfileLine[]): string[] {
+  const sum = (read: (line: ProfileLine) => number) => lines.reduce((total, line) => total + read(line), 0)
+  const total = { place: 'all', relay: sum((line) => line.relay), tollgate: sum((line) => line.tollgate) }
+  return [
+    `self time ${title}, us/request: relay, tollgate, difference`,
+    ...[total, ...lines.slice(0, linesOfProfile)].map(({ place, relay, tollgate }) => {
+      const cells = [relay, tollgate, tollgate - relay].map((value) => value.toFixed(2).padStart(9))
+      return `${cells.join('')}  ${place}`
+    }),
+    '',
+  ]
 }
 
 function memoryLines({ requests, relay, tollgate }: NonNullable<Result['memory']>): string[] {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { measure, median, type Pace, residentAfter, streamKibibytes } from './measure.ts'
 import { type LoadGenerator, type Subject, startLoad, startScript, stop, stopAll } from './processes.ts'
-import { type ProfileLine, summariseProfile } from './profile.ts'
+import { compareProfiles, type Profiled, type ProfileReport, readProfile } from './profile.ts'
 import { type Result, renderReport } from './report.ts'
 import { startTollgate } from './tollgate.ts'
 import { type Workload, workloads } from './workloads.ts'
@@ -12,7 +12,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     /** Memory over a million requests as well. */
     long: { type: 'boolean', default: false },
-    /** Where Tollgate's CPU time goes, instead of a comparison. */
+    /** Where the CPU time of both goes, instead of how much it is. */
     profile: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     /** One workload: completion, prompt, stream, open-streams. */
@@ -48,8 +48,8 @@ async function main(): Promise<void> {
   process.stdout.write(options.json ? `${JSON.stringify(result, undefined, 2)}\n` : renderReport(result))
 }
 
-function startRelay(upstreamPort: number): Promise<Subject> {
-  return startScript('./relay.ts', (port) => [String(port), String(upstreamPort)])
+function startRelay(upstreamPort: number, nodeFlags: readonly string[] = []): Promise<Subject> {
+  return startScript('./relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags)
 }
 
 function startGateway(upstreamPort: number, nodeFlags: readonly string[] = options['node-flag']) {
@@ -109,24 +109,31 @@ async function memory(load: LoadGenerator, upstreamPort: number) {
   return { requests, relay: relaySizes, tollgate: sizes }
 }
 
+/** Both subjects under the profiler, so that what is shown is the difference and not the price of the runtime. */
 async function profile(
   load: LoadGenerator,
   upstreamPort: number,
   workload: Workload = neverEmpty(),
-): Promise<ProfileLine[]> {
+): Promise<ProfileReport> {
   progress(`profile of: ${workload.title}`)
-  const tollgate = await startGateway(upstreamPort, [
-    ...options['node-flag'],
-    '--cpu-prof',
-    '--cpu-prof-interval=200',
-  ])
-  await measure(load, [tollgate], { workload, pace: { ...pace, rounds: 1 } })
-  const sinceMicros = Number(process.hrtime.bigint() / 1000n)
-  await measure(load, [tollgate], { workload, pace: { ...pace, rounds: 2, warmUpSeconds: 0.1 } })
-  await stop(tollgate.child)
-  const lines = summariseProfile(tollgate.folder, sinceMicros).slice(0, 45)
+  const profiler = ['--cpu-prof', '--cpu-prof-interval=200']
+  const tollgate = await startGateway(upstreamPort, [...options['node-flag'], ...profiler])
+  const relay = await startRelay(upstreamPort, [...profiler, `--cpu-prof-dir=${tollgate.folder}`])
+  const profiled: Profiled[] = []
+  for (const subject of [tollgate, relay]) {
+    await measure(load, [subject], { workload, pace: { ...pace, rounds: 1 } })
+    const sinceMicros = Number(process.hrtime.bigint() / 1000n)
+    const [figures] = await measure(load, [subject], {
+      workload,
+      pace: { ...pace, rounds: 2, warmUpSeconds: 0 },
+    })
+    await stop(subject.child)
+    const requests = figures?.requests ?? 1
+    profiled.push({ profile: readProfile(tollgate.folder, subject.child.pid), sinceMicros, requests })
+  }
   await tollgate.end()
-  return lines
+  const [ours = neverEmpty(), theirs = neverEmpty()] = profiled
+  return compareProfiles(ours, theirs)
 }
 
 function neverEmpty(): never {
