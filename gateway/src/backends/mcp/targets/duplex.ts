@@ -123,9 +123,10 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       listener?.end()
       const outlet = createOutlet(sink, onHeld)
       listener = outlet
-      queueMicrotask(() => {
-        if (listener === outlet) handOver(outlet)
-      })
+      // Nothing reaches the sink before the caller has the flow, which it needs to say that there is room again.
+      outlet.hold()
+      handOver(outlet)
+      setImmediate(outlet.resume)
       const flow: MessageFlow = {
         resume: outlet.resume,
         cancel() {

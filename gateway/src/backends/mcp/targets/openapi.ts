@@ -125,7 +125,7 @@ const newestVersion = '2025-11-25'
 function createSession({ address, targetName, context, api }: SessionOptions): TargetSession {
   const { log, send } = context
   /** Calls under way by the id of their request, as JSON text. */
-  const underWay = new Map<string, CancellationSource>()
+  const underWay = new Map<string, { cancellation: CancellationSource; sink: MessageSink }>()
 
   return {
     request(message, call, sink) {
@@ -136,7 +136,8 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
         queueMicrotask(() => deliver(errorText(id, internalError, 'too many calls are under way'), sink))
         return flowOf(cancellation)
       }
-      underWay.set(id, cancellation)
+      const running = { cancellation, sink }
+      underWay.set(id, running)
       const answer = json.kind === 'object' ? answerTo(json, id, call, cancellation) : Promise.resolve('')
       answer
         .then(
@@ -148,18 +149,24 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
           },
         )
         .finally(() => {
-          if (underWay.get(id) === cancellation) underWay.delete(id)
+          if (underWay.get(id) === running) underWay.delete(id)
         })
       return flowOf(cancellation)
     },
     deliver({ text, value }) {
-      if (value['method'] === 'notifications/cancelled') underWay.get(cancelledId(text))?.cancel()
+      const running =
+        value['method'] === 'notifications/cancelled' ? underWay.get(cancelledId(text)) : undefined
+      if (running && !running.cancellation.cancelled) {
+        running.cancellation.cancel()
+        // A cancelled request gets no response (MCP 2025-11-25, Cancellation).
+        running.sink.end()
+      }
       return Promise.resolve(undefined)
     },
     listen: () => Promise.resolve({ kind: 'none' }),
     state: () => ({}),
     close() {
-      for (const cancellation of underWay.values()) cancellation.cancel()
+      for (const { cancellation } of underWay.values()) cancellation.cancel()
       underWay.clear()
       return Promise.resolve()
     },

@@ -7,6 +7,8 @@ export type Outlet = {
   end(): void
   /** As `end`, with a failure. */
   fail(failure: TargetFailure): void
+  /** Takes the sink for full until `resume`. */
+  hold(): void
   /** The sink has room again. */
   resume(): void
   /** Drops what waits; the sink hears nothing more. */
@@ -33,6 +35,9 @@ export function createOutlet(sink: MessageSink, onHeld: (change: number) => void
     },
     end: () => closeWith(() => sink.end()),
     fail: (failure) => closeWith(() => sink.fail(failure)),
+    hold() {
+      full = true
+    },
     resume() {
       full = false
       flush()
