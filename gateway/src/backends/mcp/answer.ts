@@ -11,6 +11,8 @@ export type AnswerOptions = {
   completes?: ((message: Message) => boolean) | undefined
   /** Nothing is sent before the answer is complete, because its head depends on it (`initialize`). */
   whole?: boolean
+  /** Text of events that a stream begins with. */
+  opening?: string
   /** Head fields beside those of every event stream; asked once, when the head is sent. */
   headers?(): Headers
   /** The reply for a failure before the first byte. */
@@ -149,6 +151,7 @@ export function createAnswer(options: AnswerOptions): Answer {
     if (body) return body
     phase = 'streaming'
     body = createBody({ resume: () => flow?.resume(), cancel: leave })
+    if (options.opening !== undefined) body.write(options.opening)
     resolve(eventStream(body.source))
     return body
   }

@@ -1,20 +1,17 @@
-import { isSource, readAll } from '../../net/body.ts'
 import { firstHeader } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { createAnswer } from './answer.ts'
-import { callContext, type McpRules, ownerOf } from './client.ts'
-import type { Federation } from './federation.ts'
+import { callContext, ownerOf } from './client.ts'
 import {
   badRequest,
   type ClientMessage,
   headerMismatch,
   isResponseTo,
-  readClientMessage,
-  sessionNotFound,
   unsupportedVersion,
 } from './json-rpc.ts'
+import { createLegacyEndpoint } from './legacy-endpoint.ts'
 import {
   acceptsEventStream,
   acceptsPost,
@@ -23,19 +20,18 @@ import {
   revisionOf,
   revisions,
 } from './protocol.ts'
-import { failureText, refuseMcp, replyToFailure } from './replies.ts'
-import type { Session, Sessions } from './sessions.ts'
+import { type EndpointOptions, idTextOf, readBody } from './read-body.ts'
+import {
+  failureText,
+  refuseMcp,
+  refuseUnknownSession,
+  replyToFailure,
+  sessionEnded,
+  tooManySessions,
+} from './replies.ts'
+import type { Session } from './sessions.ts'
 import { requestOnce } from './stateless.ts'
 import type { CallContext, MessageFlow, TargetFailure, TargetSession } from './targets/target.ts'
-
-export type EndpointOptions = {
-  federation: Federation
-  sessions: Sessions
-  stateless: boolean
-  rules: McpRules | undefined
-  maxBodyBytes: number
-  version: string
-}
 
 type Request = Extract<ClientMessage, { kind: 'request' }>
 
@@ -46,12 +42,15 @@ const initializeTimeoutMs = 180_000
 export function createEndpoint(options: EndpointOptions): Backend {
   const { federation, sessions, stateless, rules, maxBodyBytes, version } = options
 
+  const legacy = createLegacyEndpoint(options)
+
   return (exchange) => {
     const { method, path } = exchange.facts.request
     // Clients probe for metadata of authorization servers: 404 says that there is none.
     if (path.startsWith('/.well-known/')) {
       return refuseMcp(exchange, { status: 404, reason: 'no metadata', message: 'there is no such document' })
     }
+    if (path === '/sse') return legacy(exchange)
     if (method === 'POST') return post(exchange)
     if (stateless || (method !== 'GET' && method !== 'DELETE')) return refuseMethod(exchange, stateless)
     if (revisionOf(exchange.facts.request.headers, undefined).kind === 'sessionless') {
@@ -67,22 +66,8 @@ export function createEndpoint(options: EndpointOptions): Backend {
       const message = 'accept must list application/json and text/event-stream'
       return refuseMcp(exchange, { status: 406, reason: 'accept', message })
     }
-    if (firstHeader(headers, 'content-type')?.toLowerCase().startsWith('application/json') !== true) {
-      const message = 'content-type must be application/json'
-      return refuseMcp(exchange, { status: 415, reason: 'content-type', message })
-    }
-    if ((firstHeader(headers, 'content-encoding') ?? 'identity') !== 'identity') {
-      const message = 'content-encoding is not supported for MCP messages'
-      return refuseMcp(exchange, { status: 415, reason: 'content-encoding', message })
-    }
-    const { body } = exchange
-    const bytes = isSource(body) ? await readAll(body, maxBodyBytes, 'request_too_large') : body
-    const message = readClientMessage(bytes === undefined ? '' : Buffer.from(bytes).toString())
-    if (message.kind === 'malformed') {
-      const refusal = { status: 400, reason: 'malformed', message: message.message, code: message.code }
-      return refuseMcp(exchange, refusal, message.idText)
-    }
-    return route(exchange, message)
+    const message = await readBody(exchange, maxBodyBytes)
+    return 'status' in message ? message : route(exchange, message)
   }
 
   function route(exchange: Exchange, message: ClientMessage): Reply | Promise<Reply> {
@@ -106,7 +91,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
       )
     }
     const session = sessions.find(id, federation, ownerOf(exchange))
-    if (session === undefined) return refuseUnknownSession(exchange, idTextOf(message))
+    if (session === undefined || session.legacy) return refuseUnknownSession(exchange, idTextOf(message))
     if (message.kind === 'request') return request(exchange, message, context, session)
     return deliver(exchange, message, context, session)
   }
@@ -132,7 +117,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
         if (isResponseTo(received, message.id) && received.value['result'] !== undefined) {
           session = sessions.begin(target, federation, ownerOf(exchange))
           if (session === undefined) {
-            answer.sink.fail(tooMany)
+            answer.sink.fail(tooManySessions)
             return true
           }
         }
@@ -232,7 +217,8 @@ export function createEndpoint(options: EndpointOptions): Backend {
       const message = 'the mcp-session-id header is missing'
       return refuseMcp(exchange, { status: 400, reason: 'no session', message })
     }
-    return sessions.find(id, federation, ownerOf(exchange)) ?? refuseUnknownSession(exchange, undefined)
+    const session = sessions.find(id, federation, ownerOf(exchange))
+    return session === undefined || session.legacy ? refuseUnknownSession(exchange, undefined) : session
   }
 
   /** A request of a revision without sessions, passed to the only target as it is. */
@@ -271,7 +257,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     context: CallContext,
   ): Reply | Promise<Reply> {
     if (message.kind !== 'request') return { status: 202, headers: {}, body: undefined }
-    const target = federation.target.open()
+    const target = federation.target.openFor?.(message.json) ?? federation.target.open()
     return answerFrom(exchange, message, target, (sink) =>
       message.method === 'initialize'
         ? target.request(message.json, context, sink)
@@ -313,19 +299,6 @@ function occupy(session: Session, listener: () => void): void {
   session.onEnd.add(listener)
 }
 
-function idTextOf(message: ClientMessage): string | undefined {
-  return message.kind === 'request' ? message.idText : undefined
-}
-
-function refuseUnknownSession(exchange: Exchange, idText: string | undefined): Reply {
-  const message = 'Session not found'
-  return refuseMcp(
-    exchange,
-    { status: 404, reason: 'unknown session', code: sessionNotFound, message },
-    idText,
-  )
-}
-
 function refuseRevision(exchange: Exchange, revision: Revision, message: ClientMessage | undefined): Reply {
   const requested = revision.version
   return refuseMcp(
@@ -348,11 +321,9 @@ function refuseMethod(exchange: Exchange, stateless: boolean): Reply {
   return reply
 }
 
-const sessionEnded: TargetFailure = { kind: 'ended', reason: 'it was closed' }
 const tooSlow: TargetFailure = {
   kind: 'refused',
   status: 504,
   code: -32603,
   message: 'the targets took too long to initialize',
 }
-const tooMany: TargetFailure = { kind: 'refused', status: 503, code: -32603, message: 'too many sessions' }

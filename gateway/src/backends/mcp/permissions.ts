@@ -1,5 +1,5 @@
-import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { asGatewayError, idle } from './joint.ts'
 import { editJson } from './json-edit.ts'
 import { paramsOf } from './json-rpc.ts'
 import { callSubject, type List, listOf } from './subject.ts'
@@ -18,8 +18,9 @@ import type {
  * names, so they stand between the target and whatever renames its things.
  */
 export function withPermissions(target: Target): Target {
+  const { openFor: _, ...rest } = target
   return {
-    ...target,
+    ...rest,
     open: () => guarded(target.open()),
     resume(state) {
       const session = target.resume(state)
@@ -56,7 +57,7 @@ export function withPermissions(target: Target): Target {
       if (subject === undefined) {
         if (permissions.permitsMethod(method)) return session.request(message, context, sink)
         sink.fail({ kind: 'refused', status: 400, code: -32601, message: `Method not found: ${method}` })
-        return nothing
+        return idle
       }
       const { kind, name } = subject
       const input = paramsOf(message.value)['arguments']
@@ -65,12 +66,10 @@ export function withPermissions(target: Target): Target {
       if (name !== undefined && permissions.permits(call, 'call'))
         return session.request(message, context, sink)
       sink.fail({ kind: 'unknown', item: kind })
-      return nothing
+      return idle
     }
   }
 }
-
-const nothing: MessageFlow = { resume() {}, cancel() {} }
 
 /** Leaves items out of the response; one without a name cannot be judged and goes too. */
 function filtered(sink: MessageSink, list: List, keeps: (name: string) => boolean): MessageSink {
@@ -87,10 +86,7 @@ function filtered(sink: MessageSink, list: List, keeps: (name: string) => boolea
         failed = true
         sink.fail({
           kind: 'error',
-          error:
-            error instanceof GatewayError
-              ? error
-              : new GatewayError('internal', 'internal error', { cause: error }),
+          error: asGatewayError(error),
         })
         return true
       }

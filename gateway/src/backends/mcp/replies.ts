@@ -85,10 +85,27 @@ const statusByCode: Partial<Record<GatewayErrorCode, number>> = {
   internal: 500,
 }
 
-export function textReply(status: number, text: string): Reply {
+function textReply(status: number, text: string): Reply {
   return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: Buffer.from(text) }
 }
 
 function jsonReply(status: number, text: string): Reply {
   return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) }
+}
+
+export function refuseUnknownSession(exchange: Exchange, idText: string | undefined): Reply {
+  const message = 'Session not found'
+  return refuseMcp(
+    exchange,
+    { status: 404, reason: 'unknown session', code: sessionNotFound, message },
+    idText,
+  )
+}
+
+export const sessionEnded: TargetFailure = { kind: 'ended', reason: 'it was closed' }
+export const tooManySessions: TargetFailure = {
+  kind: 'refused',
+  status: 503,
+  code: internalError,
+  message: 'too many sessions',
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Federation } from './federation.ts'
 import { digestOwner, type SessionIds } from './session-id.ts'
-import type { TargetSession } from './targets/target.ts'
+import type { CallContext, Message, TargetSession } from './targets/target.ts'
 
 /** A session of one client. */
 export type Session = {
@@ -20,6 +20,8 @@ export type Session = {
   /** Requests and streams under way: a session in use does not expire. */
   inUse: number
   ended: boolean
+  /** Starts a request whose answer goes to the session's only stream; set for sessions of the legacy SSE transport. */
+  legacy: ((message: Message, context: CallContext) => void) | undefined
   /** Called when the session ends while in use. */
   readonly onEnd: Set<() => void>
 }
@@ -39,6 +41,8 @@ export type Sessions = {
   readonly size: number
   /** Begins a session; undefined when there are too many that cannot be moved out of memory. */
   begin(target: TargetSession, federation: Federation, owner: string): Session | undefined
+  /** Begins a session that lives as long as a stream of this process. */
+  pin(target: TargetSession, federation: Federation, owner: string): Session | undefined
   /** The session of an id, if it lives and belongs to `owner`; one that another process began goes on here. */
   find(id: string, federation: Federation, owner: string): Session | undefined
   /** Notes that a session is in use now. */
@@ -151,6 +155,7 @@ export function createSessions({ clock, ids, sharedKey, ttlMs, maxSessions }: Se
       lastUsedAt: now,
       inUse: 0,
       ended: false,
+      legacy: undefined,
       onEnd: new Set(),
     }
   }
@@ -169,6 +174,10 @@ export function createSessions({ clock, ids, sharedKey, ttlMs, maxSessions }: Se
           ? newSession(randomUUID(), target, federation, digest, undefined)
           : newSession(id, target, federation, digest, 0),
       )
+    },
+    pin(target, federation, owner) {
+      if (!makeRoom()) return undefined
+      return hold(newSession(randomUUID(), target, federation, digestOwner(owner), undefined))
     },
     find(id, federation, owner) {
       const digest = digestOwner(owner)

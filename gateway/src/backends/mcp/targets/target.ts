@@ -112,6 +112,8 @@ export type Target = {
   readonly sessionless: boolean
   /** A session that begins with the first request, which is `initialize`. Starts nothing by itself. */
   open(): TargetSession
+  /** A session for this request only, which need not begin where the request does not go. Without it, `open` will do. */
+  openFor?(request: Message): TargetSession
   /** Goes on with a session from its `state`; undefined where that is not possible (any more). */
   resume(state: JsonObject): TargetSession | undefined
 }

@@ -1,0 +1,154 @@
+import { firstHeader } from '../../net/headers.ts'
+import type { Reply } from '../../net/send.ts'
+import { formatSseEvent } from '../../net/sse.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import { createAnswer } from './answer.ts'
+import { callContext, ownerOf } from './client.ts'
+import { readTargetObject } from './json-edit.ts'
+import { acceptsEventStream, revisionOf } from './protocol.ts'
+import { type EndpointOptions, readBody } from './read-body.ts'
+import { failureText, refuseMcp, refuseUnknownSession, replyToFailure, tooManySessions } from './replies.ts'
+import type { Session } from './sessions.ts'
+import type { CallContext, Message, MessageFlow, MessageSink } from './targets/target.ts'
+
+/**
+ * The HTTP+SSE transport of revision 2024-11-05: a GET opens the only stream of a session and is told where to POST; all
+ * answers come on that stream, and the session ends with it.
+ */
+export function createLegacyEndpoint({
+  federation,
+  sessions,
+  rules,
+  maxBodyBytes,
+}: EndpointOptions): Backend {
+  return (exchange) => {
+    const { method } = exchange.facts.request
+    if (method === 'GET') return open(exchange)
+    if (method === 'POST') return post(exchange)
+    const reply = refuseMcp(exchange, {
+      status: 405,
+      reason: 'method',
+      message: 'only GET and POST are served here',
+    })
+    reply.headers['allow'] = 'GET, POST'
+    return reply
+  }
+
+  function open(exchange: Exchange): Reply | Promise<Reply> {
+    const { headers, path } = exchange.facts.request
+    if (!acceptsEventStream(firstHeader(headers, 'accept'))) {
+      const message = 'accept must list text/event-stream'
+      return refuseMcp(exchange, { status: 406, reason: 'accept', message })
+    }
+    const target = federation.target.open()
+    const session = sessions.pin(target, federation, ownerOf(exchange))
+    if (session === undefined) return replyToFailure(exchange, tooManySessions, undefined)
+    const flows = new Set<MessageFlow>()
+    const answer = createAnswer({
+      opening: formatSseEvent({ event: 'endpoint', data: `${path}?sessionId=${session.id}` }),
+      refuse: (failure) => replyToFailure(exchange, failure, undefined),
+      onOver() {
+        for (const flow of flows) flow.cancel()
+        void sessions.end(session)
+      },
+    })
+    answer.attach({
+      resume() {
+        for (const flow of flows) flow.resume()
+      },
+      cancel() {},
+    })
+    session.inUse += 1
+    session.onEnd.add(() => answer.sink.end())
+    session.legacy = (message, context) => start(session, answer.sink, flows, { message, context })
+    exchange.cancellation.onCancel(answer.abandon)
+    answer.open()
+    return answer.reply
+  }
+
+  async function post(exchange: Exchange): Promise<Reply> {
+    const { headers, query } = exchange.facts.request
+    const id = new URLSearchParams(query).get('sessionId')
+    if (id === null) {
+      const message = 'the sessionId parameter is missing: open the stream with a GET first'
+      return refuseMcp(exchange, { status: 422, reason: 'no session', message })
+    }
+    const message = await readBody(exchange, maxBodyBytes)
+    if ('status' in message) return message
+    const session = sessions.find(id, federation, ownerOf(exchange))
+    if (session?.legacy === undefined) return refuseUnknownSession(exchange, undefined)
+    // What is started here goes on after this exchange, so it is not cancelled with it.
+    const context = {
+      ...callContext(exchange, revisionOf(headers, message.json.value), rules),
+      cancellation: never,
+    }
+    if (message.kind === 'request') {
+      session.legacy(message.json, context)
+      return { status: 202, headers: {}, body: undefined }
+    }
+    const failure = await session.target.deliver(message.json, context)
+    if (failure?.kind === 'ended') void sessions.end(session)
+    return failure
+      ? replyToFailure(exchange, failure, undefined)
+      : { status: 202, headers: {}, body: undefined }
+  }
+
+  function start(
+    session: Session,
+    stream: MessageSink,
+    flows: Set<MessageFlow>,
+    { message, context }: { message: Message; context: CallContext },
+  ): void {
+    let flow: MessageFlow | undefined
+    let over = false
+    const done = () => {
+      over = true
+      if (flow) flows.delete(flow)
+    }
+    flow = session.target.request(message, context, {
+      message(received) {
+        if (message.value['method'] === 'initialize' && received.value['result'] !== undefined) {
+          listen(session, stream, flows, context)
+        }
+        return stream.message(received)
+      },
+      mark() {},
+      end: done,
+      fail(failure) {
+        done()
+        const text = failureText(failure, {
+          idText: JSON.stringify(message.value['id'] ?? null),
+          json: message,
+        })
+        stream.message(readTargetObject(text))
+        if (failure.kind === 'ended') void sessions.end(session)
+      },
+    })
+    if (!over) flows.add(flow)
+  }
+
+  /** What belongs to no request joins the same stream. Targets that have nothing of that kind, or fail to say it, have only answers. */
+  function listen(
+    session: Session,
+    stream: MessageSink,
+    flows: Set<MessageFlow>,
+    context: CallContext,
+  ): void {
+    const sink: MessageSink = {
+      message: (message) => stream.message(message),
+      mark() {},
+      end() {},
+      fail(failure) {
+        if (failure.kind === 'ended') void sessions.end(session)
+      },
+    }
+    session.target.listen(context, sink).then((listening) => {
+      if (listening.kind !== 'flow') return
+      if (session.ended) listening.flow.cancel()
+      else flows.add(listening.flow)
+    })
+  }
+}
+
+const never: CallContext['cancellation'] = { cancelled: false, onCancel() {} }
