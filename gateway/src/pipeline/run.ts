@@ -130,6 +130,7 @@ function createExchange(request: IncomingRequest, target: RequestTarget | undefi
     mayUseModel: undefined,
     keyGroup: '',
     limits: undefined,
+    backendState: undefined,
     refusedBy: undefined,
     failure: undefined,
   }

@@ -50,12 +50,7 @@ export async function attempt(exchange: Exchange, call: Call, options: AttemptOp
   throw new GatewayError('internal', 'no model to ask')
 }
 
-async function ask(
-  exchange: Exchange,
-  call: Call,
-  candidate: Candidate,
-  request: OutgoingRequest,
-): Promise<Reply> {
+function ask(exchange: Exchange, call: Call, candidate: Candidate, request: OutgoingRequest): Promise<Reply> {
   const { facts, cancellation } = exchange
   if (cancellation.cancelled) throw new GatewayError('request_aborted', 'the client closed the connection')
   const { target } = candidate
@@ -68,7 +63,7 @@ async function ask(
   const credential = target.credential ?? clientCredential(facts.request.headers)
   if (credential !== undefined) {
     const signing = target.provider.authorize(request, credential)
-    if (signing) await signing
+    if (signing) return signing.then(() => target.send(request))
   }
   return target.send(request)
 }

@@ -187,11 +187,11 @@ const decodeErrors: DecodeErrors = {
   unknown: 'upstream_invalid',
 }
 
-async function readDecoded({ maxReplyBytes }: Answering, { body, headers }: Reply): Promise<Buffer> {
-  const bytes = await readAll(body, maxReplyBytes, 'upstream_too_large')
+function readDecoded({ maxReplyBytes }: Answering, { body, headers }: Reply): Promise<Buffer> {
+  const bytes = readAll(body, maxReplyBytes, 'upstream_too_large')
   const encoding = firstHeader(headers, 'content-encoding')
   if (encoding === undefined || isPlain(encoding)) return bytes
-  return decode(bytes, encoding, maxReplyBytes, decodeErrors)
+  return bytes.then((coded) => decode(coded, encoding, maxReplyBytes, decodeErrors))
 }
 
 function parseObject(bytes: Buffer): JsonObject | undefined {
