@@ -6,7 +6,7 @@ import { readAll } from '../../../net/body.ts'
 import { firstHeader, type Headers } from '../../../net/headers.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { anyOfShapes, type Infer, jsonObject, name, object, url } from '../../../schema/dsl.ts'
-import { errorText, internalError, invalidParams, methodNotFound } from '../json-rpc.ts'
+import { errorText, internalError, invalidParams, invalidRequest, methodNotFound } from '../json-rpc.ts'
 import { addressFields, readAddress, type TargetAddress } from './address.ts'
 import { compileArguments, type EncodeArguments } from './openapi/arguments.ts'
 import type { ApiDocument, Operation } from './openapi/document.ts'
@@ -138,7 +138,10 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
       }
       const running = { cancellation, sink }
       underWay.set(id, running)
-      const answer = json.kind === 'object' ? answerTo(json, id, call, cancellation) : Promise.resolve('')
+      const answer =
+        json.kind === 'object'
+          ? answerTo(json, id, call, cancellation)
+          : Promise.resolve(errorText(id, invalidRequest, 'Invalid Request'))
       answer
         .then(
           (text) => {
