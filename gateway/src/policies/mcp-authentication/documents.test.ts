@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Reply } from '../../net/send.ts'
 import { fixtureExchange, textOf } from '../../pipeline/fixtures.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { throughAll, upstreamContext } from './fixtures.ts'
@@ -322,6 +323,22 @@ describe('registration', () => {
     const { status, json } = await register({ issuer: idpB, provider: { idpB: {} } })
     expect(status).toBe(400)
     expect(json.error_description).toContain('clientId is required')
+  })
+
+  it('asks the provider for a few clients at a time only', async () => {
+    const { ask, upstream } = setUp()
+    const answer = Promise.withResolvers<Reply>()
+    upstream.answers.set(
+      'https://api.idp-a.test:8443/v1/mgmt/mcp/client/P1/S1/register',
+      () => answer.promise,
+    )
+    const asked = Array.from({ length: 20 }, () => ask(path, { method: 'POST', body: '{}' }))
+    const refused = await Promise.all(asked.slice(16))
+    expect(refused.map(({ status }) => status)).toEqual([503, 503, 503, 503])
+    answer.resolve({ status: 201, headers: {}, body: Buffer.from('{"client_id":"c"}') })
+    const served = await Promise.all(asked.slice(0, 16))
+    expect(served.every(({ status }) => status === 201)).toBe(true)
+    expect((await ask(path, { method: 'POST', body: '{}' })).status).toBe(201)
   })
 
   it('is of bounded size', async () => {

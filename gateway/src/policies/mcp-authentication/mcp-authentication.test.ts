@@ -127,6 +127,13 @@ describe('a request without a good token', () => {
       'Bearer resource_metadata="http://gw.test:3000/.well-known/oauth-protected-resource/mcp"',
     )
   })
+
+  it('is led to the address of the proxy, where its headers are trusted', async () => {
+    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gw.example.com' }
+    const { send } = setUp({ resourceMetadata: {}, trustForwardedHeaders: true })
+    const { reply } = await send(undefined, { host: 'inner:3000', path: '/mcp', headers })
+    expect(reply.headers['www-authenticate']).toContain('="https://gw.example.com/.well-known/')
+  })
 })
 
 describe('the keys of the provider', () => {
@@ -152,6 +159,19 @@ describe('the keys of the provider', () => {
     upstream.answers.set(keysUrl, { text: keySetOf(first) })
     clock.advance(1_000)
     expect((await send(`Bearer ${token}`)).status).toBe(200)
+  })
+
+  it('may be missing in every mode: only a permissive gateway lets tokens pass unchecked', async () => {
+    for (const [mode, status] of [
+      ['optional', 503],
+      ['permissive', 200],
+    ] as const) {
+      const { sign, send, upstream } = setUp({ mode })
+      upstream.answers.delete(keysUrl)
+      const { exchange, ...outcome } = await send(`Bearer ${await sign()}`)
+      expect(outcome.status).toBe(status)
+      expect(exchange.facts.jwt).toBeUndefined()
+    }
   })
 
   it('and verified tokens outlive a reload that changes something else', async () => {
