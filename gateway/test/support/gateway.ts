@@ -12,6 +12,9 @@ export type Gateway = {
   /** `http://127.0.0.1:PORT` of the LLM listener; SDKs take it with `/v1` behind it. */
   url: string
   port: number
+  mcpPort: number
+  /** `http://127.0.0.1:PORT/mcp` of the MCP listener. */
+  mcpUrl: string
   adminPort: number
   statsPort: number
   readinessPort: number
@@ -44,12 +47,15 @@ export type Exit = { code: number | null; signal: string | null }
 export type GatewayConfig = {
   config?: Record<string, unknown>
   llm?: Record<string, unknown>
+  mcp?: Record<string, unknown>
   frontendPolicies?: Record<string, unknown>
 }
 
 export type GatewayOptions = {
   lifetime?: Lifetime
   env?: Record<string, string>
+  /** Of the MCP listener, where it has to be known beforehand. */
+  mcpPort?: number
   /** Flags of the runtime. */
   nodeFlags?: readonly string[]
   /** The exit is part of the test: an early or unclean one is no failure. */
@@ -62,7 +68,8 @@ const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
   const file = join(folder, 'config.yaml')
-  const [port = 0, adminPort = 0, statsPort = 0, readinessPort = 0] = await freePorts(4)
+  const [port = 0, adminPort = 0, statsPort = 0, readinessPort = 0, freeMcpPort = 0] = await freePorts(5)
+  const mcpPort = options.mcpPort ?? freeMcpPort
   const addresses = {
     bindAddress: '127.0.0.1',
     adminAddr: `127.0.0.1:${adminPort}`,
@@ -71,7 +78,12 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   }
   const textOf = (next: GatewayConfig) =>
     JSON.stringify(
-      { ...next, config: { ...addresses, ...next.config }, ...(next.llm && { llm: { port, ...next.llm } }) },
+      {
+        ...next,
+        config: { ...addresses, ...next.config },
+        ...(next.llm && { llm: { port, ...next.llm } }),
+        ...(next.mcp && { mcp: { port: mcpPort, ...next.mcp } }),
+      },
       undefined,
       1,
     )
@@ -83,6 +95,8 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
   const gateway: Gateway = {
     url: `http://127.0.0.1:${port}`,
     port,
+    mcpPort,
+    mcpUrl: `http://127.0.0.1:${mcpPort}/mcp`,
     adminPort,
     statsPort,
     readinessPort,
