@@ -150,6 +150,17 @@ describe('the anthropic package for other calls', () => {
     expect(anthropic.seen[0]?.path).toBe('/v1/messages/count_tokens')
   })
 
+  it('counts tokens of a model whose provider offers no count', async () => {
+    const count = async (content: string) => {
+      const messages = [{ role: 'user' as const, content }]
+      return (await client.messages.countTokens({ model: 'gpt-test', messages })).input_tokens
+    }
+    const [few, many] = [await count('one two three'), await count('one two three '.repeat(100))]
+    expect(few).toBeGreaterThan(0)
+    expect(many).toBeGreaterThan(few * 20)
+    expect(openai.seen).toHaveLength(0)
+  })
+
   it('keeps its version and beta headers on the way to the provider', async () => {
     const headers = { 'anthropic-beta': 'some-beta-2026-01-01' }
     const direct = new Anthropic({ apiKey: anthropicKey, baseURL: anthropic.url, maxRetries: 0 })
