@@ -1,6 +1,7 @@
 import { parseDuration } from '../../lib/duration.ts'
 import type { McpConfig, TargetConfig } from './config.ts'
 import { readSessionKey } from './session-id.ts'
+import { checkOpenApi } from './targets/openapi.ts'
 import { checkSse } from './targets/sse.ts'
 import { checkStdio } from './targets/stdio.ts'
 import { checkStreamableHttp } from './targets/streamable-http.ts'
@@ -48,4 +49,5 @@ function checkTarget(target: TargetConfig, report: Report): void {
   if (target.stdio !== undefined) checkStdio(target.stdio, under('stdio'))
   else if (target.mcp !== undefined) checkStreamableHttp(target.mcp, under('mcp'))
   else if (target.sse !== undefined) checkSse(target.sse, under('sse'))
+  else if (target.openapi !== undefined) checkOpenApi(target.openapi, under('openapi'))
 }

@@ -10,6 +10,7 @@ import {
   port,
   secret,
 } from '../../schema/dsl.ts'
+import { openApiSchema } from './targets/openapi.ts'
 import { sseSchema } from './targets/sse.ts'
 import { stdioSchema } from './targets/stdio.ts'
 import { streamableHttpSchema } from './targets/streamable-http.ts'
@@ -19,6 +20,7 @@ const target = exactlyOne(
     stdio: stdioSchema,
     mcp: streamableHttpSchema,
     sse: sseSchema,
+    openapi: openApiSchema,
   },
   {
     name: name({
@@ -26,7 +28,7 @@ const target = exactlyOne(
       example: 'everything',
     }),
   },
-  { doc: 'An MCP server: a program, or a server reached over HTTP.' },
+  { doc: 'An MCP server: a program, a server reached over HTTP, or an HTTP API offered as tools.' },
 )
 
 /** Fields of the `mcp` section; the section adds `policies`. */

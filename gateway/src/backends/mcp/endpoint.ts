@@ -20,7 +20,6 @@ import {
   revisionOf,
   revisions,
 } from './protocol.ts'
-import { type EndpointOptions, idTextOf, readBody } from './read-body.ts'
 import {
   failureText,
   refuseMcp,
@@ -29,6 +28,7 @@ import {
   sessionEnded,
   tooManySessions,
 } from './replies.ts'
+import { answerBody, type EndpointOptions, idTextOf } from './request-body.ts'
 import type { Session } from './sessions.ts'
 import { requestOnce } from './stateless.ts'
 import type { CallContext, MessageFlow, TargetFailure, TargetSession } from './targets/target.ts'
@@ -43,8 +43,14 @@ export function createEndpoint(options: EndpointOptions): Backend {
   const { federation, sessions, stateless, rules, maxBodyBytes, version } = options
 
   const legacy = createLegacyEndpoint(options)
+  let current = false
 
   return (exchange) => {
+    // The first request shows that this configuration is the one that serves: sessions of targets that went with the old one end.
+    if (!current) {
+      current = true
+      sessions.retain(federation)
+    }
     const { method, path } = exchange.facts.request
     // Clients probe for metadata of authorization servers: 404 says that there is none.
     if (path.startsWith('/.well-known/')) {
@@ -60,14 +66,13 @@ export function createEndpoint(options: EndpointOptions): Backend {
     return method === 'GET' ? listen(exchange) : end(exchange)
   }
 
-  async function post(exchange: Exchange): Promise<Reply> {
+  function post(exchange: Exchange): Reply | Promise<Reply> {
     const { headers } = exchange.facts.request
     if (!acceptsPost(firstHeader(headers, 'accept'))) {
       const message = 'accept must list application/json and text/event-stream'
       return refuseMcp(exchange, { status: 406, reason: 'accept', message })
     }
-    const message = await readBody(exchange, maxBodyBytes)
-    return 'status' in message ? message : route(exchange, message)
+    return answerBody(exchange, maxBodyBytes, (message) => route(exchange, message))
   }
 
   function route(exchange: Exchange, message: ClientMessage): Reply | Promise<Reply> {

@@ -12,12 +12,18 @@ import { federate } from './federation.ts'
 import { refuseMcp } from './replies.ts'
 import { createSessionIds, readSessionKey } from './session-id.ts'
 import { createSessions, type Sessions } from './sessions.ts'
+import { compileOpenApi } from './targets/openapi.ts'
 import { compileSse } from './targets/sse.ts'
 import { compileStdio } from './targets/stdio.ts'
 import { compileStreamableHttp } from './targets/streamable-http.ts'
 import type { Target } from './targets/target.ts'
 
-export type McpContext = CompileContext & { readonly spawn: SpawnProcess }
+export type McpContext = CompileContext & {
+  /** Starts the programs of stdio targets. */
+  readonly spawn: SpawnProcess
+  /** The plain value of YAML text; throws an error that says what is wrong with it. */
+  readonly parseYaml: (text: string) => unknown
+}
 
 export type McpOptions = {
   /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
@@ -85,6 +91,7 @@ function compileTarget(target: TargetConfig, context: McpContext): Target {
   if (target.stdio !== undefined) return compileStdio(name, target.stdio, context)
   if (target.mcp !== undefined) return compileStreamableHttp(name, target.mcp, context)
   if (target.sse !== undefined) return compileSse(name, target.sse, context)
+  if (target.openapi !== undefined) return compileOpenApi(name, target.openapi, context)
   throw new Error(`mcp.targets "${name}": unknown kind of target`)
 }
 

@@ -6,9 +6,10 @@ import type { Backend } from '../../pipeline/policy.ts'
 import { createAnswer } from './answer.ts'
 import { callContext, ownerOf } from './client.ts'
 import { readTargetObject } from './json-edit.ts'
+import type { ClientMessage } from './json-rpc.ts'
 import { acceptsEventStream, revisionOf } from './protocol.ts'
-import { type EndpointOptions, readBody } from './read-body.ts'
 import { failureText, refuseMcp, refuseUnknownSession, replyToFailure, tooManySessions } from './replies.ts'
+import { answerBody, type EndpointOptions } from './request-body.ts'
 import type { Session } from './sessions.ts'
 import type { CallContext, Message, MessageFlow, MessageSink } from './targets/target.ts'
 
@@ -67,15 +68,18 @@ export function createLegacyEndpoint({
     return answer.reply
   }
 
-  async function post(exchange: Exchange): Promise<Reply> {
-    const { headers, query } = exchange.facts.request
+  function post(exchange: Exchange): Reply | Promise<Reply> {
+    const { query } = exchange.facts.request
     const id = new URLSearchParams(query).get('sessionId')
     if (id === null) {
       const message = 'the sessionId parameter is missing: open the stream with a GET first'
       return refuseMcp(exchange, { status: 422, reason: 'no session', message })
     }
-    const message = await readBody(exchange, maxBodyBytes)
-    if ('status' in message) return message
+    return answerBody(exchange, maxBodyBytes, (message) => take(exchange, id, message))
+  }
+
+  async function take(exchange: Exchange, id: string, message: ClientMessage): Promise<Reply> {
+    const { headers } = exchange.facts.request
     const session = sessions.find(id, federation, ownerOf(exchange))
     if (session?.legacy === undefined) return refuseUnknownSession(exchange, undefined)
     // What is started here goes on after this exchange, so it is not cancelled with it.

@@ -10,7 +10,7 @@ export type Session = {
   readonly target: TargetSession
   /** The targets as they were configured when the session began. */
   readonly federation: Federation
-  /** Digest of who opened it. */
+  /** Who opened it. */
   readonly owner: string
   /** True where another process can go on with it. */
   readonly sealed: boolean
@@ -127,7 +127,7 @@ export function createSessions({ clock, ids, sharedKey, ttlMs, maxSessions }: Se
 
   function resume(id: string, federation: Federation, owner: string): Session | undefined {
     const sealed = ids.unseal(id)
-    if (sealed === undefined || sealed.owner !== owner) return undefined
+    if (sealed === undefined || sealed.owner !== digestOwner(owner)) return undefined
     const age = clock.now() - sealed.createdAt
     if (age >= sealedLifetimeMs || age < -sealedLifetimeMs || sealed.createdAt <= forgottenUntil)
       return undefined
@@ -167,23 +167,17 @@ export function createSessions({ clock, ids, sharedKey, ttlMs, maxSessions }: Se
     begin(target, federation, owner) {
       if (!makeRoom()) return undefined
       const state = target.state()
-      const digest = digestOwner(owner)
-      const id = state && ids.seal({ createdAt: clock.now(), owner: digest, state })
-      return hold(
-        id === undefined
-          ? newSession(randomUUID(), target, federation, digest, undefined)
-          : newSession(id, target, federation, digest, 0),
-      )
+      const id = state && ids.seal({ createdAt: clock.now(), owner: digestOwner(owner), state })
+      return hold(newSession(id ?? randomUUID(), target, federation, owner, id === undefined ? undefined : 0))
     },
     pin(target, federation, owner) {
       if (!makeRoom()) return undefined
-      return hold(newSession(randomUUID(), target, federation, digestOwner(owner), undefined))
+      return hold(newSession(randomUUID(), target, federation, owner, undefined))
     },
     find(id, federation, owner) {
-      const digest = digestOwner(owner)
       const session = live.get(id)
-      if (session === undefined) return resume(id, federation, digest)
-      if (session.owner !== digest) return undefined
+      if (session === undefined) return resume(id, federation, owner)
+      if (session.owner !== owner) return undefined
       if (isOver(session, clock.monotonic()) || !stillConfigured(session, federation)) {
         void end(session)
         return undefined

@@ -4,7 +4,7 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { boolean, type Infer, list, map, name, object, optional, string } from '../../../schema/dsl.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex.ts'
 import { createLineSplitter } from './lines.ts'
-import { createLogThrottle, type LogThrottle } from './log-throttle.ts'
+import { createLogThrottle } from './log-throttle.ts'
 import type { Target } from './target.ts'
 
 /** `mcp.targets[].stdio`. */
@@ -76,12 +76,12 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     env: config.env ?? {},
     clearEnv: config.clearEnv ?? false,
   }
-  const output = createLogThrottle(clock, logBurst, logLinesPerSecond)
+  const throttle = createLogThrottle(clock, logBurst, logLinesPerSecond)
 
-  function logLine(throttle: LogThrottle, line: string, message: string): void {
+  function logLine(fields: object, message: string): void {
     const suppressed = throttle.admit()
     if (suppressed === undefined) return
-    log.info({ target: targetName, line, ...(suppressed > 0 ? { suppressed } : {}) }, message)
+    log.info({ target: targetName, ...fields, ...(suppressed > 0 ? { suppressed } : {}) }, message)
   }
 
   function open(listener: WireListener, onGarbage: { count: number }): Wire {
@@ -105,7 +105,7 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
       }
     })
     const stderr = createLineSplitter(maxErrorLineBytes, (line, whole) =>
-      logLine(output, whole ? line : `${line}…`, 'error output of an MCP target'),
+      logLine({ line: whole ? line : `${line}…` }, 'error output of an MCP target'),
     )
     return wire.over(child)
   }
@@ -121,11 +121,9 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
         open: (listener) => open(listener, onGarbage),
         garbage(text, problem) {
           onGarbage.count += 1
-          logLine(
-            output,
-            text.slice(0, maxGarbageChars),
-            `MCP target wrote a line that is no message: ${problem}`,
-          )
+          // Broken JSON may hold what a tool was to answer, which is nothing for the log.
+          const line = /^\s*[[{]/.test(text) ? {} : { line: text.slice(0, maxGarbageChars) }
+          logLine({ ...line, problem }, 'MCP target wrote a line that is no message')
         },
       })
     },

@@ -18,10 +18,15 @@ export type EndpointOptions = {
   version: string
 }
 
-/** Reads the message a POST carries, or says why there is none. */
-export async function readBody(exchange: Exchange, maxBodyBytes: number): Promise<ClientMessage | Reply> {
+/** Reads the message a POST carries and answers it, or says why there is none. */
+export function answerBody(
+  exchange: Exchange,
+  maxBodyBytes: number,
+  answer: (message: ClientMessage) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
   const { headers } = exchange.facts.request
-  if (firstHeader(headers, 'content-type')?.toLowerCase().startsWith('application/json') !== true) {
+  const type = firstHeader(headers, 'content-type')
+  if (type !== 'application/json' && type?.toLowerCase().startsWith('application/json') !== true) {
     const message = 'content-type must be application/json'
     return refuseMcp(exchange, { status: 415, reason: 'content-type', message })
   }
@@ -29,11 +34,12 @@ export async function readBody(exchange: Exchange, maxBodyBytes: number): Promis
     const message = 'content-encoding is not supported for MCP messages'
     return refuseMcp(exchange, { status: 415, reason: 'content-encoding', message })
   }
-  const bytes = await readAll(exchange.body, maxBodyBytes, 'request_too_large')
-  const message = readClientMessage(bytes.toString())
-  if (message.kind !== 'malformed') return message
-  const refusal = { status: 400, reason: 'malformed', message: message.message, code: message.code }
-  return refuseMcp(exchange, refusal, message.idText)
+  return readAll(exchange.body, maxBodyBytes, 'request_too_large').then((bytes) => {
+    const message = readClientMessage(bytes.toString())
+    if (message.kind !== 'malformed') return answer(message)
+    const refusal = { status: 400, reason: 'malformed', message: message.message, code: message.code }
+    return refuseMcp(exchange, refusal, message.idText)
+  })
 }
 
 /** The id to answer, as JSON; undefined for what is not answered. */
