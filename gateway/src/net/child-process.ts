@@ -49,7 +49,7 @@ export type ChildProcesses = {
   spawn: SpawnProcess
   /** How many process groups are not gone yet. */
   count(): number
-  /** Ends them all, as `Child.end` does. */
+  /** Ends them all, as `Child.end` does, and starts no more. */
   close(): Promise<void>
   /** Kills them all at once: for the last moment of the gateway's own process. */
   killAll(): void
@@ -72,8 +72,10 @@ const groupPollMs = 50
 /** Owner of child processes. Each is the leader of its own group, so that what it starts ends with it. */
 export function createChildProcesses(options: ChildProcessOptions): ChildProcesses {
   const groups = new Set<ProcessGroup>()
+  let closing = false
   return {
     spawn(command, listener) {
+      if (closing) return failedChild('the gateway is stopping', listener)
       if (groups.size >= options.maxChildren) {
         return failedChild(`more than ${options.maxChildren} processes would run`, listener)
       }
@@ -92,9 +94,11 @@ export function createChildProcesses(options: ChildProcessOptions): ChildProcess
     },
     count: () => groups.size,
     async close() {
+      closing = true
       await Promise.all([...groups].map((group) => group.end()))
     },
     killAll() {
+      closing = true
       for (const group of groups) group.signal('SIGKILL')
     },
   }
@@ -207,7 +211,7 @@ function connect(
   let lateOutput: NodeJS.Timeout | undefined
   child.stdout.on('data', stdout)
   child.stderr.on('data', stderr)
-  child.once('error', (error) => {
+  child.on('error', (error) => {
     reason ??= startProblem(error)
     if (child.pid === undefined) finish()
   })

@@ -130,13 +130,29 @@ describe('a stdio target', () => {
     expect(reasonOf(await call(target.open(), 'pid').ended)).toContain('more than 1 processes would run')
   })
 
-  it('ignores and logs output that is no message', async () => {
+  it('starts nothing more once the gateway stops', async () => {
+    const { target, children } = start()
+    const session = target.open()
+    await resultOf(call(session, 'pid'))
+    await children.close()
+    expect(reasonOf(await call(target.open(), 'pid').ended)).toContain('the gateway is stopping')
+    expect(reasonOf(await call(session, 'pid').ended)).toContain('ended')
+  })
+
+  it('kills everything at once in the last moment', async () => {
+    const { target, children } = start({ args: [program, '--stubborn'] })
+    const { pid } = await resultOf(call(target.open(), 'pid'))
+    children.killAll()
+    await until('the program is gone', () => !isRunning(pid))
+  })
+
+  it('ignores and logs output that is no message, unless it may be content', async () => {
     const { target, log } = start()
     await resultOf(call(target.open(), 'garbage'))
-    expect(log.filter(({ message }) => message.includes('no message')).map(({ fields }) => fields)).toEqual([
-      { target: 'files', line: 'Server is listening' },
-      { target: 'files', line: '{"half": ' },
-      { target: 'files', line: '[1,2]' },
+    expect(log.map(({ fields }) => fields)).toEqual([
+      { target: 'files', line: 'Server is listening', problem: 'not valid JSON' },
+      { target: 'files', problem: 'not valid JSON' },
+      { target: 'files', problem: 'not a JSON object' },
     ])
   })
 
