@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type AdminOptions, type ConfigStatus, createAdmin } from './admin/admin.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
-import { compileConfig } from './config/compile.ts'
+import { compileConfig, type ProcessFacts } from './config/compile.ts'
 import { readConfigFile } from './config/config-file.ts'
 import type { Environment } from './config/environment.ts'
 import { formatChecks } from './config/formats.ts'
@@ -11,10 +11,12 @@ import { createCompileMemory } from './config/memory.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { share } from './config/structural-share.ts'
 import { watchFile } from './config/watch.ts'
+import { parseYaml } from './config/yaml-text.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
 import { releaseMemory } from './lib/release-memory.ts'
+import { createChildProcesses } from './net/child-process.ts'
 import { createHttpClient } from './net/http-client.ts'
 import { defaultServerLimits, type HttpServer, type IncomingRequest, listen } from './net/http-server.ts'
 import type { Reply } from './net/send.ts'
@@ -37,6 +39,8 @@ export class ConfigRejected extends Error {
 export type AppOptions = { file: string; env: Environment; version: string; log: LogSink }
 
 export type App = {
+  /** Kills the programs of stdio targets at once: for a process that must end now. */
+  killChildren(): void
   /** Finishes what is under way up to the deadline, then closes everything. */
   stop(): Promise<void>
 }
@@ -46,6 +50,11 @@ const upstreamKeepAliveMs = 60_000
 /** Models think for minutes before the first byte of an unstreamed answer. */
 const firstByteTimeoutMs = 600_000
 const idleTimeoutMs = 300_000
+
+/** Programs of stdio targets alive at once, one for each session at each target. */
+const maxChildren = 5_000
+const childCloseGraceMs = 1_000
+const childTerminateGraceMs = 2_000
 
 const defaultAdminAddress = '127.0.0.1:15000'
 const defaultStatsAddress = '[::]:15020'
@@ -62,9 +71,13 @@ export function validateConfigFile(file: string, env: Environment): Config {
     log: { debug() {}, info() {}, warn() {}, error() {} },
     metrics: createMetrics(),
     readFile: (path) => readFileSync(path, 'utf8'),
+    spawn: () => {
+      throw new Error('no processes while validating')
+    },
+    parseYaml,
     ...createCompileMemory(),
   }
-  compile(config, context)
+  compile(config, context, { version: '', sessionKey: env['SESSION_KEY'] })
   return config
 }
 
@@ -79,6 +92,13 @@ export async function startApp(options: AppOptions): Promise<App> {
     firstByteTimeoutMs,
     idleTimeoutMs,
   })
+  const children = createChildProcesses({
+    environment: env,
+    maxChildren,
+    closeGraceMs: childCloseGraceMs,
+    terminateGraceMs: childTerminateGraceMs,
+  })
+  const facts: ProcessFacts = { version, sessionKey: env['SESSION_KEY'] }
   const context: CompileContext = {
     clock,
     random: Math.random,
@@ -86,6 +106,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
     metrics,
     readFile: (path) => readFileSync(path, 'utf8'),
+    spawn: children.spawn,
+    parseYaml,
     ...createCompileMemory(),
   }
   const unrouted = metrics.route('')
@@ -107,7 +129,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const fixed: HttpServer[] = []
 
   async function apply(next: Config): Promise<void> {
-    await listeners.apply(compile(next, context))
+    await listeners.apply(compile(next, context, facts))
     running = next
     status.revision += 1
     status.appliedAt = new Date(clock.now()).toISOString()
@@ -160,10 +182,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     return server
   }
 
-  function closeAll(): Promise<void> {
+  async function closeAll(): Promise<void> {
     listeners.close()
     for (const server of fixed) server.close()
-    return client.close()
+    await Promise.all([children.close(), client.close()])
   }
 
   try {
@@ -202,6 +224,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
 
   return {
+    killChildren: children.killAll,
     async stop() {
       stopping = true
       watcher.close()
@@ -232,9 +255,9 @@ function load(file: string, text: string, env: Environment): Config {
 }
 
 /** Compiling can still fail on what only the file system knows. */
-function compile(config: Config, context: CompileContext) {
+function compile(config: Config, context: CompileContext, facts: ProcessFacts) {
   try {
-    return compileConfig(config, context)
+    return compileConfig(config, context, facts)
   } catch (error) {
     throw new ConfigRejected([messageOf(error)])
   }

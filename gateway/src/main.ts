@@ -87,6 +87,7 @@ async function run(file: string): Promise<void> {
   })
   try {
     const app = await startApp({ file, env: process.env, version: version(), log })
+    process.on('exit', app.killChildren)
     stopOnSignal(app, log)
     log.flush()
   } catch (error) {

@@ -49,7 +49,11 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     find: (key) => snapshot.listeners.get(key),
     async apply(next) {
       const opened = await openNew(next)
+      const previous = snapshot
       snapshot = next
+      for (const [key, { stop }] of previous.listeners) {
+        if (stop && !next.listeners.get(key)?.stop) void stop()
+      }
       for (const [key, server] of opened) servers.set(key, server)
       for (const [key, server] of servers) {
         if (next.listeners.has(key)) continue
@@ -61,7 +65,8 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     async drain() {
       const open = [...servers.values()]
       servers.clear()
-      await Promise.all(open.map(drainServer))
+      const stopped = [...snapshot.listeners.values()].map(({ stop }) => stop?.())
+      await Promise.all([...open.map(drainServer), ...stopped])
     },
     close() {
       for (const server of [...servers.values(), ...draining]) server.close()

@@ -1,7 +1,14 @@
 import { checkLlm } from '../backends/llm/check-config.ts'
 import { llmFields } from '../backends/llm/config.ts'
-import { parseHostPort } from '../lib/host-port.ts'
-import { checkLlmPolicies, llmPoliciesSchema } from '../policies/index.ts'
+import { checkMcp, checkSessionKey, checkSessionTtl } from '../backends/mcp/check-config.ts'
+import { mcpFields, mcpSettingsSchema, sessionSettingsSchema } from '../backends/mcp/config.ts'
+import { isLoopbackHost, parseHostPort } from '../lib/host-port.ts'
+import {
+  checkLlmPolicies,
+  checkMcpPolicies,
+  llmPoliciesSchema,
+  mcpPoliciesSchema,
+} from '../policies/index.ts'
 import {
   duration,
   enumeration,
@@ -14,6 +21,7 @@ import {
 } from '../schema/dsl.ts'
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Report } from './load.ts'
+import { portsOf } from './ports.ts'
 
 const maxBufferBytes = 1024 * 1024 * 1024
 
@@ -46,6 +54,8 @@ const processSettings = object(
       duration({ doc: 'How long requests in flight may take after a stop signal.', default: '25s' }),
     ),
     logging: optional(logging),
+    mcp: optional(mcpSettingsSchema),
+    session: optional(sessionSettingsSchema),
   },
   { doc: 'Settings of the process, read once at start.' },
 )
@@ -83,6 +93,12 @@ export const configSchema = object(
         { doc: 'The LLM endpoint: models, keys, limits and rules.' },
       ),
     ),
+    mcp: optional(
+      object(
+        { ...mcpFields, policies: optional(mcpPoliciesSchema) },
+        { doc: 'The MCP endpoint: servers behind it, authentication and rules.' },
+      ),
+    ),
   },
   { doc: 'Configuration of Tollgate.' },
 )
@@ -108,11 +124,21 @@ export function checkConfig(config: Config, report: Report): void {
         'serving it elsewhere, behind authentication, is what ui.gateways is for (not in this version yet)',
     )
   }
+  const ports = portsOf(config)
+  if (ports.mcp !== undefined && ports.mcp !== 0 && ports.mcp === ports.llm) {
+    report(['mcp'], `listens on port ${ports.mcp}, which llm uses already`)
+  }
+  const { session, mcp: mcpSettings } = config.config ?? {}
+  if (session?.key !== undefined) checkSessionKey(session.key, under('config', 'session', 'key'))
+  if (mcpSettings?.sessionTtl !== undefined) {
+    checkSessionTtl(mcpSettings.sessionTtl, under('config', 'mcp', 'sessionTtl'))
+  }
+  if (config.mcp) checkMcp(config.mcp, under('mcp'))
+  if (config.mcp?.policies) checkMcpPolicies(config.mcp.policies, under('mcp', 'policies'))
   if (config.llm) checkLlm(config.llm, under('llm'))
   if (config.llm?.policies) checkLlmPolicies(config.llm.policies, under('llm', 'policies'))
 }
 
 function isLoopback(address: string): boolean {
-  const host = parseHostPort(address)?.host ?? ''
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+  return isLoopbackHost(parseHostPort(address)?.host ?? '')
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts'
+import type { SpawnProcess } from '../net/child-process.ts'
 import type { Send } from '../net/send.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -9,6 +10,10 @@ export type CompileContext = {
   /** A number in [0, 1). */
   readonly random: () => number
   readonly send: Send
+  /** Starts the programs of stdio targets. */
+  readonly spawn: SpawnProcess
+  /** The plain value of YAML text, for documents the Config leads to; throws an error that says what is wrong with it. */
+  readonly parseYaml: (text: string) => unknown
   readonly log: Log
   readonly metrics: Metrics
   /** Content of a file the Config names (`apiKey: {file}`); throws with the file's path when unreadable. */

@@ -51,6 +51,8 @@ export function fixtureContext(): FixtureContext {
     },
     decisions,
     readFile: unused,
+    spawn: unused,
+    parseYaml: unused,
     memo<T>(node: object, purpose: string, create: () => T): T {
       const byNode = results.get(purpose) ?? new WeakMap<object, unknown>()
       results.set(purpose, byNode)

@@ -20,6 +20,8 @@ export type Listener = {
   readonly port: number
   /** The route of a request, or undefined for 404. */
   match(request: RequestFacts): Route | undefined
+  /** Ends what the listener holds beyond requests, such as sessions. Called when it goes away. */
+  stop?: () => Promise<void>
 }
 
 /** A Config compiled: immutable, swapped whole. */

@@ -3,7 +3,17 @@ import type { Policy } from '../pipeline/policy.ts'
 import { type Infer, object, optional } from '../schema/dsl.ts'
 import { apiKeySchema, checkApiKey, compileApiKey } from './api-key/api-key.ts'
 import { authorizationSchema, checkAuthorization, compileAuthorization } from './authorization.ts'
-import { checkCors, compileCors, corsSchema } from './cors.ts'
+import { type CorsConfig, checkCors, compileCors, compileOrigins, corsSchema } from './cors.ts'
+import { checkMcpAuthentication } from './mcp-authentication/check-config.ts'
+import { mcpAuthenticationSchema } from './mcp-authentication/config.ts'
+import { compileMcpAuthentication } from './mcp-authentication/mcp-authentication.ts'
+import {
+  checkMcpAuthorization,
+  compileMcpAuthorization,
+  type McpAuthorization,
+  mcpAuthorizationSchema,
+} from './mcp-authorization.ts'
+import { compileOrigin } from './origin.ts'
 import { compileLocalRateLimit } from './rate-limit/local.ts'
 import {
   checkLocalRateLimit,
@@ -11,11 +21,11 @@ import {
   localRateLimitSchema,
 } from './rate-limit/local-config.ts'
 
-/** A step of an LLM route, and why it is where it is. */
-type Step = { step: keyof LlmSteps; because: string }
+/** A step of a route, and why it is where it is. */
+type Step<Steps> = { step: keyof Steps; because: string }
 
 /** The order in which an LLM request meets its policies. Replies meet them in reverse. */
-export const llmOrder: readonly Step[] = [
+export const llmOrder: readonly Step<LlmSteps>[] = [
   {
     step: 'cors',
     because:
@@ -108,6 +118,115 @@ export function compileLlmPolicies(
     tokenLimits: limits.afterBody,
   }
   return llmOrder.flatMap(({ step }) => steps[step] ?? [])
+}
+
+/** The order in which an MCP request meets its policies. Replies meet them in reverse. */
+export const mcpOrder: readonly Step<McpSteps>[] = [
+  { step: 'documents', because: 'discovery and registration are for everyone, from every origin' },
+  { step: 'origin', because: 'a page that may not speak to the gateway learns nothing from it' },
+  { step: 'cors', because: 'a browser can read a 401 only if the reply carries CORS headers' },
+  {
+    step: 'authentication',
+    because: 'nothing is done for strangers: no rule, no count, no byte of the body',
+  },
+  { step: 'apiKey', because: 'as the token: rules and limits may be about the key' },
+  { step: 'authorization', because: 'what is refused must not count against a budget' },
+  { step: 'requestLimits', because: 'the last check before the body is read' },
+]
+
+type McpSteps = {
+  documents: Policy | undefined
+  origin: Policy | undefined
+  cors: Policy | undefined
+  authentication: Policy | undefined
+  apiKey: Policy | undefined
+  authorization: Policy | undefined
+  requestLimits: Policy | undefined
+}
+
+/** Variables of rules on every MCP request; those on single tools also have `mcp`. */
+const mcpRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt', 'apiKey'])
+
+/** `mcp.policies`. */
+export const mcpPoliciesSchema = object(
+  {
+    cors: optional(corsSchema),
+    mcpAuthentication: optional(mcpAuthenticationSchema),
+    apiKey: optional(apiKeySchema),
+    authorization: optional(authorizationSchema),
+    mcpAuthorization: optional(mcpAuthorizationSchema),
+    localRateLimit: optional(localRateLimitSchema),
+  },
+  { doc: 'Who may use the MCP servers, and what of them.' },
+)
+
+export type McpPoliciesConfig = Infer<typeof mcpPoliciesSchema>
+
+/** Reports what the schema cannot say about the policies. */
+export function checkMcpPolicies(config: McpPoliciesConfig, report: Report) {
+  const under =
+    (...prefix: string[]): Report =>
+    (path, message) =>
+      report([...prefix, ...path], message)
+  if (config.cors) checkCors(config.cors, under('cors'))
+  if (config.mcpAuthentication) checkMcpAuthentication(config.mcpAuthentication, under('mcpAuthentication'))
+  if (config.apiKey) checkApiKey(config.apiKey, under('apiKey'))
+  if (config.authorization) checkAuthorization(config.authorization, mcpRoots, under('authorization'))
+  if (config.mcpAuthorization) checkMcpAuthorization(config.mcpAuthorization, under('mcpAuthorization'))
+  if (!config.localRateLimit) return
+  checkLocalRateLimit(config.localRateLimit, under('localRateLimit'))
+  config.localRateLimit.forEach((limit, index) => {
+    const counted = 'tokens' in limit ? limit.tokens : undefined
+    const isTokens = counted !== undefined || ('type' in limit && limit.type === 'tokens')
+    if (isTokens) report(['localRateLimit', index], 'MCP requests have no tokens: limit requests instead')
+  })
+}
+
+export type McpPolicies = {
+  policies: Policy[]
+  /** Rules about single tools, prompts and resources, for the backend to ask. */
+  rules: McpAuthorization | undefined
+}
+
+/** The policies of an MCP route, in order. `isLoopback`: its address is open to this machine only. */
+export function compileMcpPolicies(
+  config: McpPoliciesConfig,
+  context: CompileContext,
+  { place, isLoopback }: { place: string; isLoopback: boolean },
+): McpPolicies {
+  const authentication =
+    config.mcpAuthentication && compileMcpAuthentication(config.mcpAuthentication, context)
+  const resource = config.mcpAuthentication?.resourceMetadata?.resource
+  const steps: McpSteps = {
+    documents: authentication?.documents,
+    origin: compileOrigin({
+      isAllowed: compileOrigins(config.cors?.allowOrigins ?? []),
+      isLoopback,
+      hosts: resource === undefined ? [] : [new URL(resource).host],
+    }),
+    cors: config.cors && compileCors(withMcpHeaders(config.cors)),
+    authentication: authentication?.authentication,
+    apiKey: config.apiKey && compileApiKey(config.apiKey, context),
+    authorization:
+      config.authorization &&
+      compileAuthorization(config.authorization, context, { roots: mcpRoots, place }).beforeBody,
+    requestLimits: compileLocalRateLimit(config.localRateLimit ?? [], context, { place }).beforeBody,
+  }
+  return {
+    policies: mcpOrder.flatMap(({ step }) => steps[step] ?? []),
+    rules: config.mcpAuthorization && compileMcpAuthorization(config.mcpAuthorization, context),
+  }
+}
+
+/** What clients in a browser must read to go on with a session and to find out how to authenticate. */
+const neededByClients = ['mcp-session-id', 'www-authenticate']
+
+function withMcpHeaders(cors: CorsConfig): CorsConfig {
+  const exposed = cors.exposeHeaders ?? []
+  const lacking = neededByClients.filter(
+    (needed) => !exposed.some((name) => name === '*' || name.toLowerCase() === needed),
+  )
+  return { ...cors, exposeHeaders: [...exposed, ...lacking] }
 }
 
 function localLimits(config: LlmPoliciesConfig): LocalRateLimitConfig {
