@@ -77,7 +77,7 @@ const knownKeys: Record<string, Record<string, Standing>> = {
     modelCatalog: 'planned',
     readinessAddr: 'planned',
     sensitiveHeaders: 'unsupported',
-
+    session: 'planned',
     spiffe: 'unsupported',
     standardAttributes: 'unsupported',
     statsAddr: 'planned',
