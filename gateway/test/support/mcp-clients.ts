@@ -60,6 +60,21 @@ export async function connectClient(
   return client
 }
 
+/** Redeems the code that the provider sent to the client's own address. */
+export async function finishAuthorization(
+  generation: Generation,
+  url: string,
+  { authProvider }: ConnectOptions,
+  callback: URL,
+): Promise<void> {
+  const options = authProvider === undefined ? {} : { authProvider }
+  if (generation === 'SDK 1') {
+    await new Transport1(new URL(url), options).finishAuth(callback.searchParams.get('code') ?? '')
+  } else {
+    await new Transport2(new URL(url), options).finishAuth(callback.searchParams)
+  }
+}
+
 const info = { name: 'tollgate-test', version: '1.0.0' }
 const capabilities = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 

@@ -12,7 +12,7 @@ export type ProviderShape = {
   tokenPath: string
   authorizePath: string
   /** What it says of itself, besides issuer, keys and the two endpoints. */
-  metadata: Record<string, unknown>
+  metadata(origin: string): Record<string, unknown>
   audience(request: TokenRequest): string
   claims(request: TokenRequest): JWTPayload
   /** An OAuth error, or undefined where the request may be granted. */
@@ -116,7 +116,7 @@ export async function startIdentityProvider(
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256'],
       ...(sendsIss ? { authorization_response_iss_parameter_supported: true } : {}),
-      ...shape.metadata,
+      ...shape.metadata(origin),
     }
   }
 

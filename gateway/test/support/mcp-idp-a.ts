@@ -18,11 +18,11 @@ export function idpAShape(claims: Record<string, unknown>): ProviderShape {
     metadataPath: `${issuerPath}/.well-known/openid-configuration`,
     authorizePath: '/oauth2/v1/apps/authorize',
     tokenPath: '/oauth2/v1/apps/token',
-    metadata: {
-      registration_endpoint: '/v1/mgmt/register',
+    metadata: (origin) => ({
+      registration_endpoint: `${origin}/v1/mgmt/register`,
       grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
       client_id_metadata_document_supported: true,
-    },
+    }),
     audience: ({ resource }) => resource ?? project,
     claims: () => claims,
     refuse: ({ resource }) => (resource === undefined ? 'invalid_target' : undefined),

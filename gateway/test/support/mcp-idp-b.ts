@@ -18,7 +18,7 @@ export function idpBShape(
     metadataPath: `${issuerPath}.well-known/openid-configuration`,
     authorizePath: '/application/o/authorize/',
     tokenPath: '/application/o/token/',
-    metadata: { registration_endpoint: null, grant_types_supported: grants },
+    metadata: () => ({ registration_endpoint: null, grant_types_supported: grants }),
     audience: (request) => request.clientId,
     claims: ({ scopes }) => (scopes.includes('profile') ? { groups: [...groups] } : {}),
     refuse(request) {

@@ -1,8 +1,12 @@
 // A real OpenID provider (the oidc-provider package) for MCP clients: public clients register themselves, PKCE is
 // required, everyone is logged in as Alice and consents, access tokens are JWTs for one resource.
 // Plain JavaScript, because the package has no type declarations.
+import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import Provider from 'oidc-provider'
+
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const signingKey = { ...privateKey.export({ format: 'jwk' }), kid: 'signs', use: 'sig', alg: 'RS256' }
 
 /**
  * @param {{
@@ -61,6 +65,8 @@ function createProvider({ issuer, resource, claims, clients, tokenExpiresInSecon
         }),
       },
     },
+    jwks: { keys: [signingKey] },
+    ttl: { AccessToken: 300, RefreshToken: 3600, IdToken: 300, Grant: 3600, Session: 3600, Interaction: 300 },
     interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),

@@ -1,0 +1,112 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { endAfter } from '../support/cleanup.ts'
+import { startGateway } from '../support/gateway.ts'
+import { type Outcome, passes, runSuite } from './suite.ts'
+import { serveHttp } from './target/http.ts'
+
+// The official conformance suite, against the conformance target itself and through the gateway.
+// UPDATE_GOLDEN=1 writes the table of docs/mcp-conformance.md.
+
+const revision = '2025-11-25'
+const ways = ['direct', 'HTTP target', 'stdio target', 'federated'] as const
+type Way = (typeof ways)[number]
+
+/** With several targets a resource's URI carries its target, whatever `prefixMode` says, and the suite asks for it without. */
+const renamed: readonly string[] = [
+  'resources-read-text',
+  'resources-read-binary',
+  'resources-templates-read',
+  'resources-subscribe',
+  'resources-unsubscribe',
+]
+
+const program = join(import.meta.dirname, 'target', 'main.ts')
+const idle = join(import.meta.dirname, '..', 'support', 'mcp-program.mjs')
+const document = join(import.meta.dirname, '..', '..', '..', 'docs', 'mcp-conformance.md')
+const outcomes = new Map<Way, Map<string, Outcome>>()
+
+beforeAll(async () => {
+  const direct = await serveHttp()
+  endAfter('file', direct.close)
+  const http = { name: 'conformance', mcp: { host: direct.url } }
+  const stdio = { name: 'conformance', stdio: { cmd: process.execPath, args: [program, 'stdio'] } }
+  const toolsOnly = {
+    name: 'other',
+    stdio: { cmd: process.execPath, args: [idle, '--name', 'other', '--tools-only'] },
+  }
+  outcomes.set('direct', await runSuite(direct.url, revision))
+  const through = async (way: Way, mcp: Record<string, unknown>) => {
+    const gateway = await startGateway({ mcp }, { lifetime: 'file' })
+    outcomes.set(way, await runSuite(gateway.mcpUrl, revision))
+  }
+  await through('HTTP target', { targets: [http] })
+  await through('stdio target', { targets: [stdio] })
+  // With other names than its own the suite would not find what it asks for.
+  await through('federated', { targets: [http, toolsOnly], prefixMode: 'never' })
+}, 240_000)
+
+describe('the conformance target', () => {
+  it('passes every scenario itself', () => {
+    expect(failures('direct')).toEqual([])
+    expect(outcomes.get('direct')?.size).toBeGreaterThanOrEqual(33)
+  })
+})
+
+describe.each(ways.slice(1))('through the gateway: %s', (way) => {
+  it('passes every scenario that names what the target names', () => {
+    const expected = way === 'federated' ? renamed : []
+    expect(failures(way).filter(({ scenario }) => !expected.includes(scenario))).toEqual([])
+    expect([...(outcomes.get(way)?.keys() ?? [])]).toEqual([...(outcomes.get('direct')?.keys() ?? [])])
+  })
+})
+
+describe('through the gateway: HTTP target', () => {
+  it('passes every single check that passes without it', () => {
+    const ids = (way: Way) =>
+      [...(outcomes.get(way) ?? [])].map(([name, { checks }]) => [
+        name,
+        checks.filter(({ status }) => status === 'SUCCESS').map(({ id }) => id),
+      ])
+    expect(ids('HTTP target')).toEqual(ids('direct'))
+  })
+})
+
+describe('docs/mcp-conformance.md', () => {
+  it('shows these results', () => {
+    const text = readFileSync(document, 'utf8')
+    const updated = text.replace(/(<!-- table -->\n)[\s\S]*?(<!-- end of table -->)/, `$1\n${table()}\n$2`)
+    if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(document, updated)
+    expect(readFileSync(document, 'utf8')).toBe(updated)
+  })
+})
+
+function failures(way: Way) {
+  return [...(outcomes.get(way) ?? [])]
+    .filter(([, outcome]) => !passes(outcome))
+    .map(([scenario, { checks }]) => ({ scenario, checks }))
+}
+
+function table(): string {
+  const rows = [...(outcomes.get('direct') ?? [])].map(([scenario, { unscored }]) => {
+    const cells = ways.map((way) =>
+      way === 'federated' && renamed.includes(scenario)
+        ? 'other URI'
+        : cell(outcomes.get(way)?.get(scenario)),
+    )
+    return `| ${scenario}${unscored ? ' *' : ''} | ${cells.join(' | ')} |`
+  })
+  return [
+    '| Scenario | Direct | HTTP target | stdio target | Two targets |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n')
+}
+
+function cell(outcome: Outcome | undefined): string {
+  if (outcome === undefined) return 'not run'
+  const succeeded = outcome.checks.filter(({ status }) => status === 'SUCCESS').length
+  return `${passes(outcome) ? 'pass' : 'FAIL'} ${succeeded}/${outcome.checks.length}`
+}

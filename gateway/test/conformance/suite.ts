@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/** How one scenario of the official suite went. */
+export type Outcome = {
+  /** False where the revision requires it; true where it runs without counting. */
+  unscored: boolean
+  /** The checks that were made, with `SUCCESS`, `FAILURE`, `WARNING` or `SKIPPED`; what is only noted is left out. */
+  checks: { id: string; status: string; message: string | undefined }[]
+}
+
+const packageFile = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/package.json')
+const program = join(dirname(packageFile), 'dist', 'index.js')
+
+/** Runs the server scenarios of a revision against a URL; the outcomes by name, in the suite's order. */
+export async function runSuite(url: string, revision: string): Promise<Map<string, Outcome>> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-conformance-'))
+  try {
+    const output = await run(['server', '--url', url, '--requirements', revision, '-o', folder])
+    const unscored = output.slice(output.indexOf('Not scored for'))
+    const outcomes = new Map<string, Outcome>()
+    for (const [, name = ''] of output.matchAll(/^=== Running scenario: (\S+) ===$/gm)) {
+      outcomes.set(name, { unscored: unscored.includes(` ${name} (`), checks: readChecks(folder, name) })
+    }
+    if (outcomes.size === 0) throw new Error(`the suite ran nothing:\n${output}`)
+    return outcomes
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** As the suite itself counts: what it only warns of is no failure. */
+export function passes({ checks }: Outcome): boolean {
+  return checks.length > 0 && checks.every(({ status }) => status !== 'FAILURE')
+}
+
+function run(args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+      })
+    }
+    child.once('error', reject)
+    // Its exit code says whether all passed, which is for the caller to judge.
+    child.once('close', () => resolve(output))
+  })
+}
+
+type Check = { id: string; status: string; errorMessage?: string }
+
+function readChecks(folder: string, scenario: string): Outcome['checks'] {
+  const found = readdirSync(folder).find(
+    (name) => name.replace(/-\d{4}-\d\d-\d\dT.*$/, '') === `server-${scenario}`,
+  )
+  if (found === undefined) return []
+  const checks: Check[] = JSON.parse(readFileSync(join(folder, found, 'checks.json'), 'utf8'))
+  return checks
+    .filter(({ status }) => status !== 'INFO')
+    .map(({ id, status, errorMessage }) => ({ id, status, message: errorMessage }))
+}
