@@ -254,17 +254,29 @@ describe('a session over one wire', () => {
     expect(heard.texts).toHaveLength(2)
   })
 
-  it('names a cancelled request by its id on the wire, and drops what cancels nothing', async () => {
-    const { request, sent, deliver } = createSession()
+  it('names a cancelled request by its id on the wire, and waits for it no longer', async () => {
+    const { request, sent, deliver, say } = createSession()
     request(list('1'))
-    request(list('"a"'))
+    const { heard } = request(list('"a"'))
     const id = wireId(sent[1])
     const text =
       '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId": "a","reason":"no"}}'
     expect(await deliver(text)).toBe(undefined)
     expect(sent[2]).toBe(text.replace('"a"', String(id)))
-    await deliver(text.replace('"a"', String(id)))
-    expect(sent).toHaveLength(3)
+    expect(heard.end).toMatchObject({ kind: 'refused', status: 200 })
+    say({ jsonrpc: '2.0', id, result: {} })
+    expect(heard.texts).toEqual([])
+  })
+
+  it('drops a cancellation of nothing, which could hit another request on the wire', async () => {
+    const { request, sent, deliver } = createSession()
+    request(list('"a"'))
+    for (const params of [`{"requestId":${wireId(sent[0])}}`, '{"requestId":"b"}', '{}', '7', 'null']) {
+      expect(await deliver(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`)).toBe(
+        undefined,
+      )
+    }
+    expect(sent).toHaveLength(1)
   })
 
   it('passes on answers and other notifications of the client as they are', async () => {

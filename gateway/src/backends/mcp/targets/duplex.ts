@@ -1,7 +1,11 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import { isJsonObject, type JsonValue } from '../../../lib/json.ts'
 import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../../lib/json-text.ts'
 import type { Log } from '../../../pipeline/log.ts'
+import { internalError } from '../json-rpc.ts'
+import { readCancelled, requestCancelled } from './cancelled.ts'
+import { createCalls } from './duplex/calls.ts'
+import { createUnclaimed } from './duplex/unclaimed.ts'
 import { createOutlet, type Outlet } from './outlet.ts'
 import type {
   CallContext,
@@ -43,19 +47,9 @@ export type DuplexOptions = {
   garbage(text: string, problem: string): void
 }
 
-const maxPending = 1024
+const maxCalls = 1024
 /** Of messages that wait for readers; more stops the target. */
 const maxHeldChars = 1024 * 1024
-/** Bounds on messages that belong to no request while nobody listens. */
-const maxUnclaimed = 256
-const maxUnclaimedChars = 1024 * 1024
-
-type Pending = {
-  /** As JSON text, so that ids of any form come back as they were sent. */
-  clientId: string
-  progressToken: JsonValue | undefined
-  outlet: Outlet
-}
 
 /**
  * A session over one wire. Requests get ids of their own on the wire, whatever the client chose. What comes back goes to
@@ -64,16 +58,14 @@ type Pending = {
  */
 export function createDuplexSession({ name, log, open, garbage }: DuplexOptions): TargetSession {
   let wire: Wire | undefined
-  let nextId = 1
   let heardOf = false
   /** Why the session is over; undefined while it is not. */
   let over: string | undefined
   let heldChars = 0
   let paused = false
-  const pending = new Map<number, Pending>()
   let listener: Outlet | undefined
-  let unclaimed: Message[] = []
-  let unclaimedChars = 0
+  const calls = createCalls()
+  const unclaimed = createUnclaimed(refuse)
   const deathListeners: ((reason: string) => void)[] = []
 
   return {
@@ -84,24 +76,20 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       if (json.kind !== 'object' || clientId === undefined) {
         return failLater(sink, failure('internal', 'a request without a readable id reached a target'))
       }
-      if (pending.size >= maxPending) {
-        return failLater(
-          sink,
-          failure('upstream_timeout', `target "${name}" has too many requests under way`),
-        )
+      if (calls.size >= maxCalls) {
+        const problem = `target "${name}" has too many requests under way`
+        return failLater(sink, failure('upstream_timeout', problem))
       }
-      const id = nextId
-      nextId += 1
       const outlet = createOutlet(sink, onHeld)
-      pending.set(id, { clientId, progressToken: progressTokenOf(message.value), outlet })
+      const id = calls.add({ clientId, outlet }, json.value)
       const text = editTopLevel(json, { set: new Map([['id', String(id)]]) })
       connected(context).send(text, context, (problem) => {
-        if (problem && pending.delete(id)) outlet.fail(problem)
+        if (problem && calls.take(id)) outlet.fail(problem)
       })
       return {
         resume: outlet.resume,
         cancel() {
-          pending.delete(id)
+          calls.take(id)
           outlet.cancel()
         },
       }
@@ -109,10 +97,8 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
 
     deliver(message, context) {
       if (over !== undefined) return Promise.resolve({ kind: 'ended', reason: over })
-      const text = message.value['method'] === 'notifications/cancelled' ? cancelText(message) : message.text
-      // The request is answered already, and its id may by now be another's on the wire.
-      if (text === undefined) return Promise.resolve(undefined)
-      return new Promise((resolve) => connected(context).send(text, context, resolve))
+      if (message.value['method'] === 'notifications/cancelled') return cancel(message, context)
+      return sendText(message.text, context)
     },
 
     listen(_, sink) {
@@ -125,7 +111,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       listener = outlet
       // Nothing reaches the sink before the caller has the flow, which it needs to say that there is room again.
       outlet.hold()
-      handOver(outlet)
+      for (const message of unclaimed.takeAll()) outlet.push(message)
       setImmediate(outlet.resume)
       const flow: MessageFlow = {
         resume: outlet.resume,
@@ -154,14 +140,26 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     return wire
   }
 
+  function sendText(text: string, context: CallContext): Promise<TargetFailure | undefined> {
+    return new Promise((resolve) => connected(context).send(text, context, resolve))
+  }
+
+  async function cancel({ text }: Message, context: CallContext): Promise<TargetFailure | undefined> {
+    const cancelled = readCancelled(text)
+    const id = cancelled && calls.idOf(cancelled.id)
+    // It names no request that is under way, and on the wire its id may be that of another.
+    if (cancelled === undefined || id === undefined) return undefined
+    calls.take(id)?.outlet.fail(requestCancelled)
+    return sendText(cancelled.withId(String(id)), context)
+  }
+
   function die(reason: string): void {
     if (over !== undefined) return
     log.warn({ target: name, reason }, 'MCP target ended')
-    const code = heardOf ? 'upstream_reset' : 'upstream_connect'
-    const message = heardOf
-      ? `target "${name}" ended: ${reason}`
-      : `target "${name}" is not available: ${reason}`
-    finish(reason, () => failure(code, message))
+    const problem = heardOf
+      ? failure('upstream_reset', `target "${name}" ended: ${reason}`)
+      : failure('upstream_connect', `target "${name}" is not available: ${reason}`)
+    finish(reason, () => problem)
     for (const onDeath of deathListeners) onDeath(reason)
     // What it left behind ends as well.
     void wire?.close()
@@ -170,13 +168,10 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
   function finish(reason: string, failureOf: (reason: string) => TargetFailure): void {
     if (over !== undefined) return
     over = reason
-    const interrupted = [...pending.values()]
-    pending.clear()
-    for (const { outlet } of interrupted) outlet.fail(failureOf(reason))
+    for (const { outlet } of calls.takeAll()) outlet.fail(failureOf(reason))
     listener?.end()
     listener = undefined
-    unclaimed = []
-    unclaimedChars = 0
+    unclaimed.takeAll()
   }
 
   function receive(text: string): void {
@@ -194,58 +189,21 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
   }
 
   function answer(json: JsonText): void {
-    const id = answeredId(json.value)
-    const call = id === undefined ? undefined : pending.get(id)
-    if (id === undefined || call === undefined) {
+    const id = calls.answeredBy(json.value)
+    const call = id === undefined ? undefined : calls.take(id)
+    if (call === undefined) {
       log.debug({ target: name }, 'MCP target answered a request that is not under way')
       return
     }
-    pending.delete(id)
     const text = editTopLevel(json, { set: new Map([['id', call.clientId]]) })
     call.outlet.push({ text, value: { ...json.value, id: parsedId(call.clientId) } })
     call.outlet.end()
   }
 
-  /** A server that could not read a request does not know its id; with one under way there is no doubt. */
-  function answeredId({ id, error }: JsonObject): number | undefined {
-    if (typeof id === 'number') return id
-    if (id !== null || error === undefined || pending.size !== 1) return undefined
-    return pending.keys().next().value
-  }
-
   function route(message: JsonText): void {
-    const outlet = byProgress(message.value) ?? only() ?? listener ?? latest()
+    const outlet = calls.ofProgress(message.value) ?? calls.only() ?? listener ?? calls.latest()
     if (outlet) outlet.push(message)
-    else keepUnclaimed(message)
-  }
-
-  function byProgress({ method, params }: JsonObject): Outlet | undefined {
-    if (method !== 'notifications/progress' || !isJsonObject(params)) return undefined
-    const token = params['progressToken']
-    if (token === undefined) return undefined
-    for (const call of pending.values()) if (call.progressToken === token) return call.outlet
-    return undefined
-  }
-
-  function only(): Outlet | undefined {
-    return pending.size === 1 ? pending.values().next().value?.outlet : undefined
-  }
-
-  function latest(): Outlet | undefined {
-    let last: Outlet | undefined
-    for (const { outlet } of pending.values()) last = outlet
-    return last
-  }
-
-  function keepUnclaimed(message: Message): void {
-    unclaimed.push(message)
-    unclaimedChars += message.text.length
-    while (unclaimed.length > maxUnclaimed || unclaimedChars > maxUnclaimedChars) {
-      const dropped = unclaimed.shift()
-      if (dropped === undefined) return
-      unclaimedChars -= dropped.text.length
-      refuse(dropped)
-    }
+    else unclaimed.keep(message)
   }
 
   /** A server that waits for an answer to a request nobody will see has to be told. */
@@ -253,38 +211,14 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     const { id } = value
     log.debug({ target: name }, 'message of an MCP target dropped, because nobody listens')
     if (id === undefined || id === null) return
-    const error = { code: -32603, message: 'the client does not listen' }
+    const error = { code: internalError, message: 'the client does not listen' }
     wire?.send(JSON.stringify({ jsonrpc: '2.0', id, error }), undefined, () => {})
-  }
-
-  function handOver(outlet: Outlet): void {
-    const waiting = unclaimed
-    unclaimed = []
-    unclaimedChars = 0
-    for (const message of waiting) outlet.push(message)
   }
 
   function failUnreadable(text: string, problem: string): void {
     const id = unreadableId(text)
-    const call = id === undefined ? undefined : pending.get(id)
-    if (id === undefined || call === undefined) return
-    pending.delete(id)
-    call.outlet.fail(failure('upstream_invalid', `target "${name}" sent an unusable response: ${problem}`))
-  }
-
-  /** The notification that the client cancels a request, with the id that the request has on the wire. */
-  function cancelText({ text }: Message): string | undefined {
-    const json = readJsonObject(text)
-    const paramsText = json.kind === 'object' ? memberText(json, 'params') : undefined
-    const params = paramsText === undefined ? undefined : readJsonObject(paramsText)
-    if (json.kind !== 'object' || params?.kind !== 'object') return undefined
-    const clientId = memberText(params, 'requestId')
-    for (const [id, call] of pending) {
-      if (call.clientId !== clientId) continue
-      const mapped = editTopLevel(params, { set: new Map([['requestId', String(id)]]) })
-      return editTopLevel(json, { set: new Map([['params', mapped]]) })
-    }
-    return undefined
+    const call = id === undefined ? undefined : calls.take(id)
+    call?.outlet.fail(failure('upstream_invalid', `target "${name}" sent an unusable response: ${problem}`))
   }
 
   function onHeld(change: number): void {
@@ -313,11 +247,6 @@ function failLater(sink: MessageSink, reason: TargetFailure): MessageFlow {
       cancelled = true
     },
   }
-}
-
-function progressTokenOf({ params }: JsonObject): JsonValue | undefined {
-  const meta = isJsonObject(params) ? params['_meta'] : undefined
-  return isJsonObject(meta) ? meta['progressToken'] : undefined
 }
 
 function parsedId(text: string): JsonValue {

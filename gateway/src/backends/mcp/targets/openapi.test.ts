@@ -144,7 +144,7 @@ describe('an OpenAPI target', () => {
     expect((await huge.begin(callList).over).failure).toMatchObject({ error: { code: 'upstream_too_large' } })
   })
 
-  it('ends a call without an answer when the client cancels it, or leaves', async () => {
+  it('ends a call when the client cancels it, or leaves', async () => {
     const { begin, session, sent, answers } = start()
     answers.next = undefined
     const [cancelled, left] = [begin(callList), begin(callList.replace('1,', '"1",'))]
@@ -157,8 +157,8 @@ describe('an OpenAPI target', () => {
     left.flow.cancel()
     expect(sent.map(({ cancellation }) => cancellation?.cancelled)).toEqual([true, true])
     expect([cancelled.outcome, left.outcome]).toMatchObject([
-      { text: undefined, ended: true },
-      { text: undefined, ended: false },
+      { text: undefined, failure: { kind: 'refused', status: 200 } },
+      { text: undefined, failure: undefined, ended: false },
     ])
   })
 

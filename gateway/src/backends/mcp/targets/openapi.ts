@@ -8,6 +8,7 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { anyOfShapes, type Infer, jsonObject, name, object, url } from '../../../schema/dsl.ts'
 import { errorText, internalError, invalidParams, invalidRequest, methodNotFound } from '../json-rpc.ts'
 import { addressFields, readAddress, type TargetAddress } from './address.ts'
+import { readCancelled, requestCancelled } from './cancelled.ts'
 import { compileArguments, type EncodeArguments } from './openapi/arguments.ts'
 import type { ApiDocument, Operation } from './openapi/document.ts'
 import { errorResultText, resultText } from './openapi/result.ts'
@@ -157,12 +158,11 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
       return flowOf(cancellation)
     },
     deliver({ text, value }) {
-      const running =
-        value['method'] === 'notifications/cancelled' ? underWay.get(cancelledId(text)) : undefined
+      const cancelled = value['method'] === 'notifications/cancelled' ? readCancelled(text) : undefined
+      const running = cancelled && underWay.get(cancelled.id)
       if (running && !running.cancellation.cancelled) {
         running.cancellation.cancel()
-        // A cancelled request gets no response (MCP 2025-11-25, Cancellation).
-        running.sink.end()
+        running.sink.fail(requestCancelled)
       }
       return Promise.resolve(undefined)
     },
@@ -277,13 +277,6 @@ function asMessage(text: string): Message {
 
 function flowOf(cancellation: CancellationSource): MessageFlow {
   return { resume() {}, cancel: cancellation.cancel }
-}
-
-/** The id of the request that a notification cancels, as JSON text. */
-function cancelledId(text: string): string {
-  const json = readJsonObject(text)
-  const params = json.kind === 'object' ? paramsOf(json) : undefined
-  return (params && memberText(params, 'requestId')) ?? ''
 }
 
 function asGatewayError(error: unknown): GatewayError {

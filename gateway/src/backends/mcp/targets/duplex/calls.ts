@@ -1,0 +1,79 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import type { Outlet } from '../outlet.ts'
+
+/** A request under way. */
+export type Call = {
+  /** The id that the client gave it, as JSON text, so that ids of any form come back as they were sent. */
+  readonly clientId: string
+  readonly outlet: Outlet
+}
+
+/** The requests under way on one wire, by the ids they have there. */
+export type Calls = {
+  readonly size: number
+  /** Adds a request and gives it an id that none had before. */
+  add(call: Call, request: JsonObject): number
+  /** Takes a request out, because it is over. */
+  take(id: number): Call | undefined
+  takeAll(): Call[]
+  /** The id on the wire of the request that a response answers. */
+  answeredBy(response: JsonObject): number | undefined
+  /** The id on the wire of the request that the client knows by this id. */
+  idOf(clientId: string): number | undefined
+  /** The request whose progress a notification reports. */
+  ofProgress(notification: JsonObject): Outlet | undefined
+  only(): Outlet | undefined
+  latest(): Outlet | undefined
+}
+
+type Entry = Call & { progressToken: JsonValue | undefined }
+
+export function createCalls(): Calls {
+  const entries = new Map<number, Entry>()
+  let lastId = 0
+
+  return {
+    get size() {
+      return entries.size
+    },
+    add({ clientId, outlet }, request) {
+      lastId += 1
+      entries.set(lastId, { clientId, outlet, progressToken: progressTokenOf(request) })
+      return lastId
+    },
+    take(id) {
+      const entry = entries.get(id)
+      entries.delete(id)
+      return entry
+    },
+    takeAll() {
+      const all = [...entries.values()]
+      entries.clear()
+      return all
+    },
+    answeredBy({ id, error }) {
+      if (typeof id === 'number') return id
+      // A server that could not read a request does not know its id; with one under way there is no doubt.
+      const unread = id === null && error !== undefined
+      return unread && entries.size === 1 ? entries.keys().next().value : undefined
+    },
+    idOf(clientId) {
+      for (const [id, entry] of entries) if (entry.clientId === clientId) return id
+      return undefined
+    },
+    ofProgress({ method, params }) {
+      if (method !== 'notifications/progress' || !isJsonObject(params)) return undefined
+      const token = params['progressToken']
+      if (token === undefined) return undefined
+      for (const { progressToken, outlet } of entries.values()) if (progressToken === token) return outlet
+      return undefined
+    },
+    only: () => (entries.size === 1 ? entries.values().next().value?.outlet : undefined),
+    latest: () => [...entries.values()].at(-1)?.outlet,
+  }
+}
+
+function progressTokenOf({ params }: JsonObject): JsonValue | undefined {
+  const meta = isJsonObject(params) ? params['_meta'] : undefined
+  return isJsonObject(meta) ? meta['progressToken'] : undefined
+}
