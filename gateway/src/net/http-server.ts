@@ -58,6 +58,8 @@ export type HttpServerLimits = {
   requestTimeoutMs: number
   /** How long an idle connection is kept. */
   keepAliveMs: number
+  /** Longest wait for a client that reads none of what waits for it; the answer, and the upstream's, are given up. */
+  stalledReaderMs: number
 }
 
 export const defaultServerLimits: HttpServerLimits = {
@@ -65,6 +67,7 @@ export const defaultServerLimits: HttpServerLimits = {
   headersTimeoutMs: 20_000,
   requestTimeoutMs: 300_000,
   keepAliveMs: 75_000,
+  stalledReaderMs: 300_000,
 }
 
 export type HttpServer = {
@@ -82,7 +85,13 @@ const lingerMs = 5_000
 /** Listens; rejects with the system's error (`EADDRINUSE`, `EACCES`) when it cannot. */
 export function listen(options: HttpServerOptions): Promise<HttpServer> {
   const { limits, clock, handle } = options
-  const edge: Edge = { clock, handle, draining: false, closeIdle: () => server.closeIdleConnections() }
+  const edge: Edge = {
+    clock,
+    handle,
+    stalledReaderMs: limits.stalledReaderMs,
+    draining: false,
+    closeIdle: () => server.closeIdleConnections(),
+  }
   const server = createServer(
     {
       maxHeaderSize: limits.maxHeaderBytes,
@@ -123,7 +132,11 @@ export function listen(options: HttpServerOptions): Promise<HttpServer> {
 }
 
 /** What every request of one server shares. */
-type Edge = Pick<HttpServerOptions, 'clock' | 'handle'> & { draining: boolean; closeIdle(): void }
+type Edge = Pick<HttpServerOptions, 'clock' | 'handle'> & {
+  readonly stalledReaderMs: number
+  draining: boolean
+  closeIdle(): void
+}
 
 function answer(
   request: IncomingMessage,
@@ -175,8 +188,8 @@ function answer(
       return
     }
     if (edge.draining) response.shouldKeepAlive = false
-    if (isSource(reply.body)) abandon = writeStream(response, reply, reply.body, delivery, clock)
-    else writeWhole(response, reply, reply.body, delivery, clock)
+    if (isSource(reply.body)) abandon = writeStream(response, reply, reply.body, delivery, edge)
+    else writeWhole(response, reply, reply.body, delivery, edge)
     if (!request.complete) limitUnreadBody(request, response)
   })
 }
@@ -186,7 +199,7 @@ function writeWhole(
   reply: Reply,
   body: Uint8Array | undefined,
   delivery: Delivery,
-  clock: Clock,
+  { clock, stalledReaderMs }: Edge,
 ): void {
   const { headers, status } = reply
   delivery.status = status
@@ -201,6 +214,7 @@ function writeWhole(
   }
   delivery.bytesSent = body.byteLength
   response.end(body)
+  if (response.writableLength > 0) limitStall(response, stalledReaderMs)
 }
 
 /** Returns the function that gives the source up when the client has gone. */
@@ -209,12 +223,13 @@ function writeStream(
   reply: Reply,
   source: BodySource,
   delivery: Delivery,
-  clock: Clock,
+  { clock, stalledReaderMs }: Edge,
 ): () => void {
   let over = false
   delivery.status = reply.status
   response.writeHead(reply.status, reply.headers)
   response.on('drain', () => {
+    response.socket?.setTimeout(0)
     if (!over) source.resume()
   })
   source.start({
@@ -222,13 +237,16 @@ function writeStream(
       if (over) return true
       delivery.firstByteAt ??= clock.monotonic()
       delivery.bytesSent += chunk.byteLength
-      return response.write(chunk)
+      if (response.write(chunk)) return true
+      limitStall(response, stalledReaderMs)
+      return false
     },
     end() {
       if (over) return
       over = true
       delivery.complete = true
       response.end()
+      if (response.writableLength > 0) limitStall(response, stalledReaderMs)
     },
     // A broken body must not look complete: the connection breaks with it.
     fail() {
@@ -243,6 +261,17 @@ function writeStream(
     over = true
     source.cancel()
   }
+}
+
+/**
+ * Bounds the wait for a client that has something to read: a connection that takes none of it for so long is closed.
+ * An answer behind an earlier one on its connection has no socket yet, and waits without a limit for its turn.
+ */
+function limitStall(response: ServerResponse, limitMs: number): void {
+  const { socket } = response
+  if (socket) socket.setTimeout(limitMs)
+  else if (response.listenerCount('socket') === 0)
+    response.once('socket', (later: Socket) => later.setTimeout(limitMs))
 }
 
 function hasBody(request: IncomingMessage): boolean {
