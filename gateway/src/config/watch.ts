@@ -20,6 +20,8 @@ export type WatchOptions = {
 
 export type Watcher = { close(): void }
 
+/** How long events are gathered before the file is looked at. */
+const gatherMs = 50
 /** A file that never holds still is read in the end. */
 const maxRounds = 20
 
@@ -56,6 +58,8 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
 
   /** Waits until the file holds still, then reads it. If it looks as it did then, nothing is read. */
   async function look(): Promise<void> {
+    // A log beside the file may write all the time: many events are one look.
+    await setTimeout(gatherMs, undefined, { ref: false })
     let now = await appearance(file)
     if (now === seen && lastError === undefined) return
     for (let round = 0; round < maxRounds; round++) {

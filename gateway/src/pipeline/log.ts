@@ -39,7 +39,8 @@ export function createLog(level: LogLevel, fileDescriptor: number): LogSink {
     },
     destination,
   )
-  const timer = setInterval(() => destination.flush(), flushEveryMs)
+  // The other flush also waits for the disk.
+  const timer = setInterval(() => destination.flushSync(), flushEveryMs)
   timer.unref()
   return {
     debug: (fields, message) => logger.debug(fields, message),

@@ -4,7 +4,7 @@ import type { OutgoingRequest, Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { type Refusal, refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Call } from './call.ts'
+import { type Call, releaseRequest } from './call.ts'
 import { clientCredential, prepare, type TimeLimits } from './forward.ts'
 import type { Candidate } from './models.ts'
 import { answer, cancel } from './reply.ts'
@@ -28,6 +28,7 @@ export async function attempt(exchange: Exchange, call: Call, options: AttemptOp
       continue
     }
     const { request, translation } = prepared
+    if (index === last) releaseRequest(call)
     try {
       const reply = await ask(exchange, call, candidate, request)
       noteStatus(candidate.target, reply, context)

@@ -2,18 +2,15 @@ import type { JsonText } from '../../lib/json-text.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { Candidate } from './models.ts'
-import { estimateTokens } from './usage.ts'
 
 /** What is known of one LLM call between reading the request and the last byte of the answer. */
 export type Call = {
   readonly kind: 'llm call'
   readonly endpoint: Endpoint | 'passthrough'
-  /** The body as authorised, without content coding; empty once a stream has begun. */
+  /** The body as authorised, without content coding; empty once the last provider is asked. */
   bytes: Buffer
-  /** Undefined for a passthrough that is no JSON object, and once a stream has begun. */
+  /** Undefined for a passthrough that is no JSON object, and once the last provider is asked. */
   json: JsonText | undefined
-  /** Estimated input, known from when the request was let go. */
-  requestTokens: number | undefined
   readonly candidates: readonly Candidate[]
   /** The client said `include_usage: false`: it does not get the usage chunk that is asked for all the same. */
   readonly hideUsage: boolean
@@ -39,7 +36,6 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
     endpoint,
     bytes,
     json,
-    requestTokens: undefined,
     candidates,
     hideUsage,
     asked: false,
@@ -54,9 +50,8 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
 
 const nothing = Buffer.alloc(0)
 
-/** Drops the request, which a stream of minutes would otherwise keep in memory, but for what counting it takes. */
+/** Lets go of the request's bytes and text once nobody is left to be asked: answers may take minutes, and prompts are large. */
 export function releaseRequest(call: Call): void {
-  if (call.json) call.requestTokens = estimateTokens(call.json.value)
   call.json = undefined
   call.bytes = nothing
 }

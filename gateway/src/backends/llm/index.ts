@@ -89,7 +89,8 @@ function settle(exchange: Exchange, { clock }: CompileContext): void {
   if (!call?.served) return
   const { meter } = call.served.target
   if (counts(call) && !call.usageFinal && mayHaveWorked(exchange, call)) {
-    const requestTokens = call.requestTokens ?? (call.json ? estimateTokens(call.json.value) : 0)
+    const { llmRequest } = exchange.facts
+    const requestTokens = llmRequest ? estimateTokens(llmRequest) : 0
     exchange.facts.usage = estimateUsage(call.usage, requestTokens, call.generatedBytes)
   }
   const firstByteMs = call.firstByteAt === undefined ? undefined : call.firstByteAt - exchange.startedAt

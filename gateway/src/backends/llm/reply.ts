@@ -7,7 +7,7 @@ import { createSseParser, formatSseEvent } from '../../net/sse.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { errorBody, type Refusal } from '../../pipeline/errors.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
-import { type Call, releaseRequest } from './call.ts'
+import type { Call } from './call.ts'
 import { type DecodeErrors, decode, isPlain } from './encoding.ts'
 import { type Endpoint, errorFormatOf } from './endpoints.ts'
 import type { Candidate } from './models.ts'
@@ -70,7 +70,6 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
       'upstream sent a compressed event stream though it was asked not to',
     )
   }
-  releaseRequest(call)
   const upstreamEndpoint = translation ? translatedTo(endpoint) : endpoint
   const watch = createStreamWatch({
     endpoint: upstreamEndpoint,
