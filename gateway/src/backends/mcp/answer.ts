@@ -28,8 +28,8 @@ export const silenceMs = 15_000
 
 /** Bytes held for a client that has not come for them yet. */
 const maxEarlyBytes = 64 * 1024
-/** Bound on what is held back until a whole answer is there. */
-const maxHeldMessages = 1_000
+/** Bound on what is held back until a whole answer is there; more is dropped, as nothing but log lines comes before it. */
+const maxHeldChars = 1024 * 1024
 
 const comment = Buffer.from(':\n\n')
 
@@ -58,7 +58,6 @@ export function createAnswer(options: AnswerOptions): Answer {
   /** `waiting`: no head sent. `streaming`: head sent. `over`: the client has everything. */
   let phase: 'waiting' | 'streaming' | 'over' = 'waiting'
   let held = ''
-  let heldMessages = 0
   let resumable = false
   let ended = false
   let body: StreamedBody | undefined
@@ -85,8 +84,7 @@ export function createAnswer(options: AnswerOptions): Answer {
         return true
       }
       if (!options.whole) return stream().write(text)
-      heldMessages += 1
-      if (heldMessages <= maxHeldMessages) held += text
+      if (held.length + text.length <= maxHeldChars) held += text
       return true
     },
     mark(mark) {

@@ -48,6 +48,7 @@ export type Mcp = {
 
 const defaultSessionTtlMs = 30 * 60_000
 const maxSessions = 10_000
+const maxRemembered = 100_000
 const sweepEveryMs = 30_000
 
 /** Compiles the `mcp` section. Throws on what `checkMcp` reports. */
@@ -111,6 +112,7 @@ function keepSessions(
     sharedKey: key !== undefined,
     ttlMs: (sessionTtl === undefined ? undefined : parseDuration(sessionTtl)) ?? defaultSessionTtlMs,
     maxSessions,
+    maxRemembered,
   })
   const timer = setInterval(() => sessions.sweep(), sweepEveryMs)
   timer.unref()

@@ -35,6 +35,8 @@ export type SessionsOptions = {
   ttlMs: number
   /** Bound on sessions in memory. */
   maxSessions: number
+  /** Bound on ended sessions that are remembered one by one. */
+  maxRemembered: number
 }
 
 export type Sessions = {
@@ -58,12 +60,12 @@ export type Sessions = {
 
 /** Longest life of a sealed session, which is also how long an ended one is remembered. */
 export const sealedLifetimeMs = 24 * 60 * 60 * 1000
-const maxRemembered = 100_000
 /** A session without a process of its own may be ended for a new one once it has been unused for this long. */
 const spareAfterMs = 60_000
 
 /** The sessions of one endpoint. */
-export function createSessions({ clock, ids, sharedKey, ttlMs, maxSessions }: SessionsOptions): Sessions {
+export function createSessions(options: SessionsOptions): Sessions {
+  const { clock, ids, sharedKey, ttlMs, maxSessions, maxRemembered } = options
   /** In the order of last use. */
   const live = new Map<string, Session>()
   /** Ids of sealed sessions that ended, with the time their lifetime is over. */

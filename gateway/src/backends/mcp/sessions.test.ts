@@ -1,0 +1,238 @@
+import { describe, expect, it } from 'vitest'
+import type { Federation } from './federation.ts'
+import { type FakeTarget, fakeTarget } from './fixtures.ts'
+import { createSessionIds } from './session-id.ts'
+import { createSessions, type Sessions, sealedLifetimeMs } from './sessions.ts'
+
+const minute = 60_000
+const ids = createSessionIds(Buffer.alloc(32, 1), 'mcp')
+
+function fixture(options: { maxSessions?: number; maxRemembered?: number; sharedKey?: boolean } = {}) {
+  let timeMs = 1_000_000
+  const clock = { now: () => timeMs, monotonic: () => timeMs }
+  const create = () =>
+    createSessions({
+      clock,
+      ids,
+      sharedKey: options.sharedKey ?? true,
+      ttlMs: 30 * minute,
+      maxSessions: options.maxSessions ?? 100,
+      maxRemembered: options.maxRemembered ?? 100,
+    })
+  const advance = (ms: number) => {
+    timeMs += ms
+  }
+  return { create, advance }
+}
+
+function federationOf(target: FakeTarget): Federation {
+  return { target, members: [target] }
+}
+
+function begin(sessions: Sessions, target: FakeTarget, owner = 'alice') {
+  const session = sessions.begin(target.open(), federationOf(target), owner)
+  if (session === undefined) throw new Error('no room')
+  return session
+}
+
+describe('the session of an id', () => {
+  const target = fakeTarget('a')
+  const federation = federationOf(target)
+
+  it('is found again by who opened it, and by nobody else', () => {
+    const sessions = fixture().create()
+    const session = begin(sessions, target)
+    expect(sessions.find(session.id, federation, 'alice')).toBe(session)
+    expect(sessions.find(session.id, federation, 'bob')).toBeUndefined()
+    expect(sessions.find(session.id, federation, '')).toBeUndefined()
+  })
+
+  it('goes on in another process with the key, for who opened it', () => {
+    const { create } = fixture()
+    const { id } = begin(create(), target)
+    const elsewhere = create()
+    expect(elsewhere.find(id, federation, 'bob')).toBeUndefined()
+    expect(elsewhere.find(id, federation, 'alice')?.target.state()).toEqual({ n: 'a' })
+  })
+
+  it('does not go on in another process when it needs this one', () => {
+    const { create } = fixture()
+    const pinned = fakeTarget('a', { pinned: true })
+    const sessions = create()
+    const { id } = begin(sessions, pinned)
+    expect(sessions.find(id, federationOf(pinned), 'alice')).toBeDefined()
+    expect(create().find(id, federationOf(pinned), 'alice')).toBeUndefined()
+  })
+
+  it('does not go on with other targets', () => {
+    const { create } = fixture()
+    const { id } = begin(create(), target)
+    expect(create().find(id, federationOf(fakeTarget('b')), 'alice')).toBeUndefined()
+  })
+
+  it('is none for an id that was made up', () => {
+    expect(fixture().create().find('7a1c', federation, 'alice')).toBeUndefined()
+  })
+})
+
+describe('the end of a session', () => {
+  it('closes the target once and is final, also for a sealed id', async () => {
+    const sessions = fixture().create()
+    const target = fakeTarget('a')
+    const session = begin(sessions, target)
+    await sessions.end(session)
+    await sessions.end(session)
+    expect(target.sessions[0]?.closed).toBe(1)
+    expect(sessions.find(session.id, federationOf(target), 'alice')).toBeUndefined()
+  })
+
+  it('comes when it has not been used for its time', () => {
+    const { create, advance } = fixture()
+    const sessions = create()
+    const target = fakeTarget('a')
+    const session = begin(sessions, target)
+    advance(29 * minute)
+    expect(sessions.find(session.id, federationOf(target), 'alice')).toBe(session)
+    advance(30 * minute)
+    expect(sessions.find(session.id, federationOf(target), 'alice')).toBeUndefined()
+    expect(target.sessions[0]?.closed).toBe(1)
+  })
+
+  it('comes by itself', () => {
+    const { create, advance } = fixture()
+    const sessions = create()
+    const target = fakeTarget('a')
+    begin(sessions, target)
+    advance(31 * minute)
+    sessions.sweep()
+    expect(sessions.size).toBe(0)
+    expect(target.sessions[0]?.closed).toBe(1)
+  })
+
+  it('does not come for want of use while a stream is open', () => {
+    const { create, advance } = fixture()
+    const sessions = create()
+    const session = begin(sessions, fakeTarget('a'))
+    session.inUse += 1
+    advance(60 * minute)
+    sessions.sweep()
+    expect(sessions.size).toBe(1)
+  })
+
+  it('comes for a sealed session after its lifetime, here and elsewhere, however busy it is', () => {
+    const { create, advance } = fixture()
+    const [sessions, elsewhere] = [create(), create()]
+    const target = fakeTarget('a')
+    const session = begin(sessions, target)
+    session.inUse += 1
+    advance(sealedLifetimeMs - 1)
+    expect(elsewhere.find(session.id, federationOf(target), 'alice')).toBeDefined()
+    advance(1)
+    sessions.sweep()
+    expect(sessions.size).toBe(0)
+    expect(elsewhere.find(session.id, federationOf(target), 'alice')).toBeUndefined()
+    expect(create().find(session.id, federationOf(target), 'alice')).toBeUndefined()
+  })
+
+  it('comes with the death of its target, and is told to who uses it', () => {
+    const sessions = fixture().create()
+    const target = fakeTarget('a')
+    const session = begin(sessions, target)
+    let told = 0
+    session.onEnd.add(() => {
+      told += 1
+    })
+    target.sessions[0]?.die('exit code 1')
+    expect(told).toBe(1)
+    expect(sessions.find(session.id, federationOf(target), 'alice')).toBeUndefined()
+  })
+
+  it('stays final when more sessions have ended than are remembered', async () => {
+    const { create, advance } = fixture({ maxRemembered: 3 })
+    const sessions = create()
+    const target = fakeTarget('a')
+    const ended: string[] = []
+    for (let count = 0; count < 10; count += 1) {
+      const session = begin(sessions, target)
+      ended.push(session.id)
+      await sessions.end(session)
+      advance(1_000)
+    }
+    for (const id of ended) expect(sessions.find(id, federationOf(target), 'alice')).toBeUndefined()
+    const later = begin(sessions, target)
+    expect(sessions.find(later.id, federationOf(target), 'alice')).toBe(later)
+  })
+})
+
+describe('a changed configuration', () => {
+  it('ends the sessions of targets that changed and keeps the others', () => {
+    const sessions = fixture().create()
+    const [kept, changed] = [fakeTarget('a', { pinned: true }), fakeTarget('b', { pinned: true })]
+    const one = begin(sessions, kept)
+    const other = begin(sessions, changed)
+    const next: Federation = { target: fakeTarget('both'), members: [kept, fakeTarget('b')] }
+    sessions.retain(next)
+    expect(sessions.find(one.id, next, 'alice')).toBe(one)
+    expect(sessions.find(other.id, next, 'alice')).toBeUndefined()
+    expect(changed.sessions[0]?.closed).toBe(1)
+    expect(kept.sessions[0]?.closed).toBe(0)
+  })
+})
+
+describe('too many sessions', () => {
+  it('push out of memory those that can go on without it, without ending them', () => {
+    const sessions = fixture({ maxSessions: 2 }).create()
+    const target = fakeTarget('a')
+    const first = begin(sessions, target)
+    begin(sessions, target)
+    begin(sessions, target)
+    expect(sessions.size).toBe(2)
+    expect(target.sessions[0]?.closed).toBe(0)
+    expect(sessions.find(first.id, federationOf(target), 'alice')?.id).toBe(first.id)
+  })
+
+  it('end those of this process alone only when they are unused, the longest first', () => {
+    const { create, advance } = fixture({ maxSessions: 2 })
+    const sessions = create()
+    const target = fakeTarget('a', { pinned: true })
+    const federation = federationOf(target)
+    const first = begin(sessions, target)
+    const second = begin(sessions, target)
+    expect(sessions.begin(target.open(), federation, 'alice')).toBeUndefined()
+    advance(2 * minute)
+    sessions.find(first.id, federation, 'alice')
+    expect(sessions.begin(target.open(), federation, 'alice')).toBeDefined()
+    expect(sessions.find(first.id, federation, 'alice')).toBe(first)
+    expect(sessions.find(second.id, federation, 'alice')).toBeUndefined()
+  })
+
+  it('never end one in use', () => {
+    const { create, advance } = fixture({ maxSessions: 1 })
+    const sessions = create()
+    const target = fakeTarget('a', { pinned: true })
+    const session = begin(sessions, target)
+    session.inUse += 1
+    advance(5 * minute)
+    expect(sessions.begin(target.open(), federationOf(target), 'alice')).toBeUndefined()
+  })
+})
+
+describe('the end of the process', () => {
+  it('leaves sealed sessions open at their targets, for the next process with the key', async () => {
+    const sessions = fixture().create()
+    const [sealed, pinned] = [fakeTarget('a'), fakeTarget('b', { pinned: true })]
+    begin(sessions, sealed)
+    begin(sessions, pinned)
+    await sessions.stop()
+    expect(sealed.sessions[0]?.closed).toBe(0)
+    expect(pinned.sessions[0]?.closed).toBe(1)
+  })
+
+  it('closes all of them where the key dies with it', async () => {
+    const sessions = fixture({ sharedKey: false }).create()
+    const sealed = fakeTarget('a')
+    begin(sessions, sealed)
+    await sessions.stop()
+    expect(sealed.sessions[0]?.closed).toBe(1)
+  })
+})
