@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { check } from '../../schema/check.ts'
+import { object } from '../../schema/dsl.ts'
+import { checkMcp, checkSessionKey, checkSessionTtl } from './check-config.ts'
+import { type McpConfig, mcpFields } from './config.ts'
+import { readAddress } from './targets/address.ts'
+
+const mcp = { host: 'http://up.test/mcp' }
+
+function issues(config: McpConfig): [string, string][] {
+  const found: [string, string][] = []
+  checkMcp(config, (path, message) => found.push([path.join('.'), message]))
+  return found
+}
+
+describe('the mcp section', () => {
+  it('takes targets of every kind', () => {
+    const config = {
+      targets: [
+        { name: 'a', stdio: { cmd: 'npx', args: ['x'] } },
+        { name: 'b.c-1', mcp },
+        { name: 'c', sse: { host: 'up.test', port: 8080, path: '/sse' } },
+      ],
+    }
+    const checked = check(object(mcpFields, { doc: '' }), config)
+    expect(checked.kind).toBe('valid')
+    expect(issues(config)).toEqual([])
+  })
+
+  it.each(['a_b', 'a+b', 'A', '', '-a', 'a-', 'a b', 'ä', 'a'.repeat(300)])(
+    'refuses the target name %j',
+    (name) => {
+      expect(issues({ targets: [{ name, mcp }] })).toMatchObject([
+        ['targets.0.name', expect.stringContaining('"_" and "+"')],
+      ])
+    },
+  )
+
+  it('refuses a name twice', () => {
+    expect(
+      issues({
+        targets: [
+          { name: 'a', mcp },
+          { name: 'a', mcp },
+        ],
+      }),
+    ).toEqual([['targets.1.name', 'there is another target named "a"']])
+  })
+
+  it('reports what is wrong inside a target at its place', () => {
+    expect(issues({ targets: [{ name: 'a', mcp: { host: 'ftp://x' } }] })).toMatchObject([
+      ['targets.0.mcp.host', expect.any(String)],
+    ])
+    expect(issues({ targets: [{ name: 'a', stdio: { cmd: 'a\0b' } }] })).toMatchObject([
+      ['targets.0.stdio.cmd', expect.any(String)],
+    ])
+  })
+})
+
+describe('settings of sessions', () => {
+  it('need a key of 32 bytes, which no message repeats', () => {
+    const found: string[] = []
+    checkSessionKey('secret', (_, message) => found.push(message))
+    expect(found).toEqual(['must be 64 hexadecimal digits (32 bytes)'])
+    checkSessionKey('0'.repeat(64), (_, message) => found.push(message))
+    checkSessionTtl('0s', (_, message) => found.push(message))
+    checkSessionTtl('1m', (_, message) => found.push(message))
+    expect(found).toHaveLength(2)
+  })
+})
+
+describe('the address of a target', () => {
+  it.each([
+    [{ host: 'http://up.test:81/a/b?x=1' }, 'http://up.test:81', '/a/b?x=1'],
+    [{ host: 'https://up.test' }, 'https://up.test', '/mcp'],
+    [{ host: 'https://up.test/' }, 'https://up.test', '/mcp'],
+    [{ host: 'https://up.test/?key=1' }, 'https://up.test', '/mcp?key=1'],
+    [{ host: 'up.test:81' }, 'http://up.test:81', '/mcp'],
+    [{ host: '[::1]:81' }, 'http://[::1]:81', '/mcp'],
+    [{ host: 'up.test', port: 81, path: '/x' }, 'http://up.test:81', '/x'],
+    [{ host: '::1', port: 81, path: '' }, 'http://[::1]:81', '/mcp'],
+    [{ host: 'http://up.test', port: 81, path: '/x' }, 'http://up.test:81', '/x'],
+  ])('%j leads to %s%s', (config, origin, path) => {
+    expect(readAddress(config, '/mcp')).toEqual({ origin, path })
+  })
+
+  it.each([
+    { host: 'up.test' },
+    { host: 'ftp://up.test' },
+    { host: 'http://' },
+    { host: 'http://user:pass@up.test' },
+    { host: 'http://up.test/#x' },
+    { host: 'up.test:81', port: 82 },
+    { host: 'up test', port: 81 },
+    { host: 'up.test', port: 81, path: 'x' },
+    { host: 'up.test', port: 81, path: '/a b' },
+    { host: 'up.test', port: 81, path: '/a\r\nb' },
+    { host: 'up.test', port: 81, path: '/a#b' },
+  ])('%j leads nowhere', (config) => {
+    expect(readAddress(config, '/mcp')).toHaveProperty('mistake')
+  })
+})
