@@ -3,6 +3,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { kill } from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createProcessGuardian } from './process-guardian.ts'
 
 /** A program to run, never through a shell. */
 export type ChildCommand = {
@@ -72,6 +73,7 @@ const groupPollMs = 50
 /** Owner of child processes. Each is the leader of its own group, so that what it starts ends with it. */
 export function createChildProcesses(options: ChildProcessOptions): ChildProcesses {
   const groups = new Set<ProcessGroup>()
+  const guardian = createProcessGuardian()
   let closing = false
   return {
     spawn(command, listener) {
@@ -87,8 +89,13 @@ export function createChildProcesses(options: ChildProcessOptions): ChildProcess
       }
       const group = createGroup(child, options)
       if (child.pid !== undefined) {
+        const { pid } = child
         groups.add(group)
-        void group.gone.then(() => groups.delete(group))
+        guardian.watch(pid)
+        void group.gone.then(() => {
+          groups.delete(group)
+          guardian.forget(pid)
+        })
       }
       return connect(child, group, listener)
     },

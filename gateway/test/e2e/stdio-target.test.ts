@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -51,6 +50,12 @@ function isRunning(pid: unknown): boolean {
   if (typeof pid !== 'number' || !existsSync(`/proc/${pid}/stat`)) return false
   // A zombie has ended; who has to collect it is not this test's matter.
   return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+}
+
+/** Command lines of the processes that this one has started, without the one that finds them. */
+function childCommands(): string[] {
+  const { stdout } = spawnSync('ps', ['-o', 'args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+  return stdout.split('\n')
 }
 
 describe('a stdio target', () => {
@@ -227,28 +232,39 @@ describe('a stdio target', () => {
     expect(children.count()).toBe(500)
     await within('all end', children.close())
     expect(children.count()).toBe(0)
+    // Neither does what would have killed them if this process had been killed.
+    await until('no child is left', () => !childCommands().some((command) => /^cat|sh -c/.test(command)))
   })
 
-  it('leaves no process behind when the gateway itself is killed', async () => {
+  it.each([
+    ['ends with its input', []],
+    ['ignores everything', ['--stubborn']],
+  ])('leaves no program behind that %s when the gateway itself is killed', async (_, args) => {
     const module = new URL('../../src/net/child-process.ts', import.meta.url).href
     const script = `
       const { createChildProcesses } = await import(${JSON.stringify(module)})
       const options = { environment: process.env, maxChildren: 1, closeGraceMs: 1000, terminateGraceMs: 1000 }
       const stdout = (chunk) => process.stdout.write(chunk)
-      const command = { command: process.execPath, args: [${JSON.stringify(program)}], env: {}, clearEnv: false }
+      const command = { command: process.execPath, args: ${JSON.stringify([program, ...args])}, env: {}, clearEnv: false }
       const child = createChildProcesses(options).spawn(command, { stdout, stderr() {}, ended() {} })
-      child.write('{"id":1,"method":"pid"}\\n')`
+      child.write('{"id":1,"method":"grandchild"}\\n{"id":2,"method":"pid"}\\n')`
     const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     endAfter('test', () => {
       parent.kill('SIGKILL')
     })
-    const [answer] = await within('the child answers', once(parent.stdout, 'data'))
-    const { pid } = JSON.parse(String(answer)).result
-    expect(isRunning(pid)).toBe(true)
+    let output = ''
+    parent.stdout.on('data', (chunk) => {
+      output += chunk
+    })
+    const pids = await until('both processes answer', () => {
+      const found = [...output.matchAll(/"pid":(\d+)/g)].map((match) => Number(match[1]))
+      return found.length === 2 && found
+    })
+    expect(pids.map(isRunning)).toEqual([true, true])
     parent.kill('SIGKILL')
-    await until('the child ends', () => !isRunning(pid))
+    await until('they end', () => !pids.some(isRunning))
   })
 
   it('speaks with the official server', async () => {
