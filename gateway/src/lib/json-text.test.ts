@@ -5,6 +5,7 @@ import {
   editTopLevel,
   type JsonText,
   maxJsonDepth,
+  maxJsonParts,
   membersOf,
   memberText,
   readJsonObject,
@@ -148,6 +149,17 @@ describe('readJsonObject', () => {
     const deepest = maxJsonDepth - 1
     expect(readJsonObject(`{"a":${'['.repeat(deepest)}${']'.repeat(deepest)}}`).kind).toBe('object')
     expect(readJsonObject(`{"a":${'['.repeat(deepest + 1)}${']'.repeat(deepest + 1)}}`).kind).toBe('invalid')
+  })
+
+  it('refuses more objects, arrays and members than it would be safe to hold in memory', () => {
+    const most = maxJsonParts - 3
+    expect(readJsonObject(`{"a":[${'{},'.repeat(most)}1]}`).kind).toBe('object')
+    expect(readJsonObject(`{"a":[${'{},'.repeat(most + 1)}1]}`)).toEqual({
+      kind: 'invalid',
+      message: `of more than ${maxJsonParts} objects, arrays and members`,
+    })
+    expect(readJsonObject(`{"a":[${'[],'.repeat(most + 1)}1]}`).kind).toBe('invalid')
+    expect(readJsonObject(`{${'"a":1,'.repeat(maxJsonParts)}"b":1}`).kind).toBe('invalid')
   })
 
   it('takes time in proportion to the text, whatever is escaped in it', () => {

@@ -14,13 +14,18 @@ export type JsonTextProblem =
 /** Deeper nesting than this is refused, so that whoever walks the value may recurse. */
 export const maxJsonDepth = 200
 
+/** More objects, arrays and members together are refused: a body of nothing but `{}` takes sixty times its size in memory. */
+export const maxJsonParts = 1_000_000
+
 /**
  * Reads the text of a JSON object, refusing any object in it, at whatever depth, that holds a key twice:
  * RFC 8259 section 4 leaves their meaning open, so a check and an upstream could read two different values.
  */
 export function readJsonObject(text: string): JsonText | JsonTextProblem {
   const scan = scanStructure(text)
-  if (scan === undefined) return { kind: 'invalid', message: `nested deeper than ${maxJsonDepth} levels` }
+  if (scan === 'too deep') return { kind: 'invalid', message: `nested deeper than ${maxJsonDepth} levels` }
+  if (scan === 'too many')
+    return { kind: 'invalid', message: `of more than ${maxJsonParts} objects, arrays and members` }
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -89,12 +94,13 @@ const closeBrace = 0x7d
 
 /**
  * Counts colons outside strings, jumping through strings, and notes whether a key is written with escapes. Says nothing
- * about validity (its result is only used for text that JSON.parse accepts); undefined: nested too deep.
+ * about validity (its result is only used for text that JSON.parse accepts).
  */
-function scanStructure(text: string): { colons: number; escapedKeys: boolean } | undefined {
+function scanStructure(text: string): { colons: number; escapedKeys: boolean } | 'too deep' | 'too many' {
   const mayEscape = text.includes('\\')
   let escapedKeys = false
   let colons = 0
+  let brackets = 0
   let depth = 0
   let string = 0
   let stringEnd = 0
@@ -107,12 +113,15 @@ function scanStructure(text: string): { colons: number; escapedKeys: boolean } |
         break
       case colon:
         colons += 1
+        if (colons + brackets > maxJsonParts) return 'too many'
         if (mayEscape && !escapedKeys) escapedKeys = holdsBackslash(text, string, stringEnd)
         break
       case openBrace:
       case openBracket:
         depth += 1
-        if (depth > maxJsonDepth) return undefined
+        brackets += 1
+        if (depth > maxJsonDepth) return 'too deep'
+        if (colons + brackets > maxJsonParts) return 'too many'
         break
       case closeBrace:
       case closeBracket:

@@ -35,6 +35,32 @@ describe('readAll', () => {
     expect((await read).toString()).toBe('abcd')
   })
 
+  it('keeps copies of small chunks, not the large buffers they may be cut out of', async () => {
+    let sink: BodySink | undefined
+    const source: BodySource = {
+      start(reader) {
+        sink = reader
+      },
+      resume() {},
+      cancel() {},
+    }
+    const read = readAll(source, 1_000_000, 'request_too_large')
+    const large = Buffer.alloc(5000, 'L')
+    sink?.write(Buffer.from('first '))
+    const reused = Buffer.alloc(1)
+    for (let index = 0; index < 40_000; index++) {
+      reused.fill(index % 2 === 0 ? 'a' : 'b')
+      sink?.write(reused)
+    }
+    sink?.write(large)
+    reused.fill('c')
+    sink?.write(reused)
+    reused.fill('d')
+    sink?.write(reused)
+    sink?.end()
+    expect((await read).toString()).toBe(`first ${'ab'.repeat(20_000)}${'L'.repeat(5000)}cd`)
+  })
+
   it('takes bytes at hand and nothing as they are', async () => {
     expect((await readAll(Buffer.from('x'), 100, 'request_too_large')).toString()).toBe('x')
     expect((await readAll(undefined, 100, 'request_too_large')).length).toBe(0)

@@ -39,6 +39,10 @@ export function transformed(source: BodySource, transform: BodyTransform): BodyS
 
 const nothing = Buffer.alloc(0)
 
+/** A chunk keeps alive the buffer it was cut out of, so small ones are copied together: a body may come byte by byte. */
+const smallChunkBytes = 1024
+const blockBytes = 16 * 1024
+
 /**
  * Reads a body to its end.
  * Rejects with `tooLarge` as soon as it exceeds `maxBytes`, and cancels the source; passes on the source's own failure.
@@ -52,8 +56,26 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
   }
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
+    let block = nothing
+    let blockSize = 0
     let size = 0
     let settled = false
+
+    function closeBlock() {
+      if (blockSize > 0) chunks.push(block.subarray(0, blockSize))
+      block = nothing
+      blockSize = 0
+    }
+
+    function copy(chunk: Uint8Array) {
+      if (blockSize + chunk.byteLength > block.byteLength) {
+        closeBlock()
+        block = Buffer.allocUnsafe(blockBytes)
+      }
+      block.set(chunk, blockSize)
+      blockSize += chunk.byteLength
+    }
+
     body.start({
       write(chunk) {
         if (settled) return true
@@ -64,11 +86,16 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
           reject(overLimit(tooLarge, maxBytes))
           return true
         }
-        chunks.push(chunk)
+        if (chunks.length > 0 && chunk.byteLength < smallChunkBytes) copy(chunk)
+        else {
+          closeBlock()
+          chunks.push(chunk)
+        }
         return true
       },
       end() {
         settled = true
+        closeBlock()
         const only = chunks.length === 1 ? chunks[0] : undefined
         resolve(
           only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : Buffer.concat(chunks, size),
