@@ -39,7 +39,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       }
     }
     exchange.routeName = route.name
-    exchange.errorFormat = route.errorFormat(exchange.facts.request.path)
+    exchange.errorFormat = route.errorFormat(exchange.facts.request)
     const entered: Policy[] = []
     return {
       reply: run(exchange, route, entered),

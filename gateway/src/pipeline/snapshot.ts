@@ -8,8 +8,8 @@ export type Route = {
   readonly policies: readonly Policy[]
   readonly backend: Backend
   readonly meter: RouteMeter
-  /** Shape of refusals for a path of this route. Called once per request, so it must be cheap. */
-  errorFormat(path: string): ErrorFormat
+  /** Shape of refusals for a request of this route. Called once per request, so it must be cheap. */
+  errorFormat(request: RequestFacts): ErrorFormat
 }
 
 /** One listening address. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { errorFormatOf, matchEndpoint } from './endpoints.ts'
+import { errorFormatOf as formatOf, matchEndpoint } from './endpoints.ts'
 
 describe('matchEndpoint', () => {
   it.each([
@@ -41,8 +41,13 @@ describe('matchEndpoint', () => {
 })
 
 it('takes the error shape from the API the path belongs to', () => {
+  const errorFormatOf = (path: string, headers = {}) => formatOf({ path, headers })
   expect(errorFormatOf('/a/v1/messages')).toBe('anthropic')
   expect(errorFormatOf('/v1/messages/count_tokens')).toBe('anthropic')
   expect(errorFormatOf('/v1/chat/completions')).toBe('openai')
   expect(errorFormatOf('/nowhere')).toBe('openai')
+  // Paths that both APIs have, or neither: Anthropic's clients always send their version.
+  expect(errorFormatOf('/v1/models', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
+  expect(errorFormatOf('/v1/files', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
+  expect(errorFormatOf('/v1/chat/completions', { 'anthropic-version': '2023-06-01' })).toBe('openai')
 })

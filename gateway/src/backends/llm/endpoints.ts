@@ -1,4 +1,4 @@
-import type { ErrorFormat } from '../../pipeline/exchange.ts'
+import type { ErrorFormat, RequestFacts } from '../../pipeline/exchange.ts'
 
 /** The API calls that are known, by what they ask for. */
 export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'
@@ -44,9 +44,11 @@ export function versionedRest(path: string): string {
   return version === -1 ? path : path.slice(version + 3)
 }
 
-/** The error shape of the client API that a path belongs to. */
-export function errorFormatOf(path: string): ErrorFormat {
-  return path.endsWith('/messages') || path.endsWith('/messages/count_tokens') ? 'anthropic' : 'openai'
+/** The error shape of the client API that a request belongs to. Paths of both APIs, or of neither, do not tell. */
+export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat {
+  if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
+  if (headers['anthropic-version'] === undefined) return 'openai'
+  return matchEndpoint(path).kind === 'endpoint' ? 'openai' : 'anthropic'
 }
 
 function decoded(segment: string): string {

@@ -91,12 +91,13 @@ export async function open(
 
 function exchangeFor({ llm }: FixtureGateway, request: FixtureCall): Exchange {
   const { method = 'POST', path = '/v1/chat/completions', query = '', headers = {}, body, ...rest } = request
+  const received = fixtureExchange({ method, path, query, headers })
   const exchange: Exchange = {
-    ...fixtureExchange({ method, path, query, headers }),
+    ...received,
     body: bytesOf(body),
     cancellation: rest.cancellation ?? createCancellation(),
     mayUseModel: rest.mayUseModel,
-    errorFormat: llm.errorFormat(path),
+    errorFormat: llm.errorFormat(received.facts.request),
     keyGroup: 'team',
   }
   return exchange

@@ -2,7 +2,7 @@ import { parseDuration } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { ErrorFormat, Exchange } from '../../pipeline/exchange.ts'
+import type { ErrorFormat, Exchange, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Backend, Policy } from '../../pipeline/policy.ts'
 import { type AttemptOptions, attempt } from './attempt.ts'
 import { type Call, callOf } from './call.ts'
@@ -28,7 +28,7 @@ export type Llm = {
    */
   llmRequest: Policy
   backend: Backend
-  errorFormat(path: string): ErrorFormat
+  errorFormat(request: RequestFacts): ErrorFormat
 }
 
 const defaultMaxReplyBytes = 64 * 1024 * 1024

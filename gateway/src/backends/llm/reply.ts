@@ -9,7 +9,7 @@ import { errorBody, type Refusal } from '../../pipeline/errors.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
 import type { Call } from './call.ts'
 import { type DecodeErrors, decode, isPlain } from './encoding.ts'
-import { type Endpoint, errorFormatOf } from './endpoints.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { Candidate } from './models.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch } from './stream-watch.ts'
@@ -159,7 +159,7 @@ async function answerError(answering: Answering, reply: Reply): Promise<Reply> {
     return { status, headers, body: Buffer.from(JSON.stringify(translation.error(status, bytes.toString()))) }
   }
   const refusal = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
-  return { status, headers, body: Buffer.from(errorBody(formatOf(exchange), refusal).body) }
+  return { status, headers, body: Buffer.from(errorBody(exchange.errorFormat, refusal).body) }
 }
 
 /** The event that ends a stream in place of its own end. */
@@ -171,13 +171,9 @@ function errorEvent(exchange: Exchange, endpoint: Endpoint, error: Error): strin
   if (endpoint === 'responses') {
     return `\nevent: error\ndata: ${JSON.stringify({ type: 'error', code, message, param: null, sequence_number: 0 })}\n\n`
   }
-  const format = formatOf(exchange)
+  const format = exchange.errorFormat
   const event = format === 'anthropic' ? 'event: error\n' : ''
   return `\n${event}data: ${errorBody(format, refusal).body}\n\n`
-}
-
-function formatOf({ facts }: Exchange) {
-  return errorFormatOf(facts.request.path)
 }
 
 const decodeErrors: DecodeErrors = {

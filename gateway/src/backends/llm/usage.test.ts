@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { estimateTokens, estimateUsage, mergeUsage, usageIn } from './usage.ts'
+import { isJsonObject } from '../../lib/json.ts'
+import { estimateTokens, estimateUsage, generatedTextBytes, mergeUsage, usageIn } from './usage.ts'
 
 const none = { cachedInputTokens: 0, cacheCreationInputTokens: 0, reasoningTokens: 0, estimated: false }
 
@@ -145,6 +146,12 @@ describe('estimates', () => {
       estimated: true,
     })
     expect(estimateUsage(reported, 101, 800)).toMatchObject({ inputTokens: 10, outputTokens: 200 })
+  })
+
+  it('survive an answer that is nested without end', () => {
+    const depth = 200_000
+    const answer: unknown = JSON.parse(`{"text":"four","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`)
+    expect(isJsonObject(answer) && generatedTextBytes(answer)).toBe(4)
   })
 
   it('do not take pictures for text', () => {

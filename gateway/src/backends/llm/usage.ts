@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import { maxJsonDepth } from '../../lib/json-text.ts'
 import type { Usage } from '../../pipeline/exchange.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -132,23 +133,23 @@ const notText: ReadonlySet<string> = new Set([
   'signature',
 ])
 
-/** Bytes of the texts of an answer that says nothing of its size. */
+/** Bytes of the texts of an answer that says nothing of its size; an upstream may nest it without end. */
 export function generatedTextBytes(message: JsonObject): number {
   return textBytes(message)
 }
 
-function textBytes(value: JsonValue): number {
+function textBytes(value: JsonValue, depth = 0): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
-  if (typeof value !== 'object' || value === null) return 0
+  if (typeof value !== 'object' || value === null || depth > maxJsonDepth) return 0
   let bytes = 0
   if (Array.isArray(value)) {
     // Token ids, which embeddings accept in place of text, are tokens themselves.
-    for (const item of value) bytes += typeof item === 'number' ? 4 : textBytes(item)
+    for (const item of value) bytes += typeof item === 'number' ? 4 : textBytes(item, depth + 1)
     return bytes
   }
   for (const key in value) {
     const member = value[key]
-    if (member !== undefined && !notText.has(key)) bytes += textBytes(member)
+    if (member !== undefined && !notText.has(key)) bytes += textBytes(member, depth + 1)
   }
   return bytes
 }
