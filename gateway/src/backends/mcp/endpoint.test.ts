@@ -364,9 +364,9 @@ describe('a GET', () => {
     const exchange = mcpExchange('GET', { headers })
     await backend(exchange)
     const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, '')
-    expect(session?.inUse).toBe(1)
+    expect(session?.uses.size).toBe(1)
     exchange.cancellation.cancel()
-    expect(session?.inUse).toBe(0)
+    expect(session?.uses.size).toBe(0)
     expect(own.sessions[0]?.cancelled).toBeGreaterThan(0)
   })
 

@@ -29,7 +29,7 @@ import {
   tooManySessions,
 } from './replies.ts'
 import { answerBody, type EndpointOptions, idTextOf } from './request-body.ts'
-import type { Session } from './sessions.ts'
+import type { Session, Use } from './sessions.ts'
 import { requestOnce } from './stateless.ts'
 import type { CallContext, MessageFlow, TargetFailure, TargetSession } from './targets/target.ts'
 
@@ -152,10 +152,10 @@ export function createEndpoint(options: EndpointOptions): Backend {
       completes: (received) => isResponseTo(received, message.id),
       refuse: (failure) => replyToFailure(exchange, failure, message),
       lastWords: (failure) => failureText(failure, message),
-      onOver: (failure) => release(session, endWith, failure),
+      onOver: (failure) => release(session, use, failure),
     })
-    const endWith = () => answer.sink.fail(sessionEnded)
-    occupy(session, endWith)
+    const use: Use = { kind: 'request', end: () => answer.sink.fail(sessionEnded) }
+    session.uses.add(use)
     begin(exchange, answer, session.target.request(message.json, context, answer.sink))
     return answer.reply
   }
@@ -182,10 +182,10 @@ export function createEndpoint(options: EndpointOptions): Backend {
     if ('status' in session) return session
     const answer = createAnswer({
       refuse: (failure) => replyToFailure(exchange, failure, undefined),
-      onOver: (failure) => release(session, endWith, failure),
+      onOver: (failure) => release(session, use, failure),
     })
-    const endWith = () => answer.sink.end()
-    occupy(session, endWith)
+    const use: Use = { kind: 'stream', end: () => answer.sink.end() }
+    session.uses.add(use)
     const context = callContext(exchange, revisionOf(headers, undefined), rules)
     const lastEventId = firstHeader(headers, 'last-event-id')
     const listening = await session.target.listen(
@@ -286,10 +286,8 @@ export function createEndpoint(options: EndpointOptions): Backend {
     return answer.reply
   }
 
-  function release(session: Session, listener: () => void, failure: TargetFailure | undefined): void {
-    session.inUse -= 1
-    session.onEnd.delete(listener)
-    sessions.touch(session)
+  function release(session: Session, use: Use, failure: TargetFailure | undefined): void {
+    sessions.release(session, use)
     if (failure?.kind === 'ended') void sessions.end(session)
   }
 }
@@ -297,11 +295,6 @@ export function createEndpoint(options: EndpointOptions): Backend {
 function begin(exchange: Exchange, answer: ReturnType<typeof createAnswer>, flow: MessageFlow): void {
   answer.attach(flow)
   exchange.cancellation.onCancel(answer.abandon)
-}
-
-function occupy(session: Session, listener: () => void): void {
-  session.inUse += 1
-  session.onEnd.add(listener)
 }
 
 function refuseRevision(exchange: Exchange, revision: Revision, message: ClientMessage | undefined): Reply {

@@ -10,7 +10,7 @@ import type { ClientMessage } from './json-rpc.ts'
 import { acceptsEventStream, revisionOf } from './protocol.ts'
 import { failureText, refuseMcp, refuseUnknownSession, replyToFailure, tooManySessions } from './replies.ts'
 import { answerBody, type EndpointOptions } from './request-body.ts'
-import type { Session } from './sessions.ts'
+import type { Session, Use } from './sessions.ts'
 import type { CallContext, Message, MessageFlow, MessageSink } from './targets/target.ts'
 
 /**
@@ -51,6 +51,7 @@ export function createLegacyEndpoint({
       refuse: (failure) => replyToFailure(exchange, failure, undefined),
       onOver() {
         for (const flow of flows) flow.cancel()
+        sessions.release(session, use)
         void sessions.end(session)
       },
     })
@@ -60,8 +61,8 @@ export function createLegacyEndpoint({
       },
       cancel() {},
     })
-    session.inUse += 1
-    session.onEnd.add(() => answer.sink.end())
+    const use: Use = { kind: 'stream', end: () => answer.sink.end() }
+    session.uses.add(use)
     session.legacy = (message, context) => start(session, answer.sink, flows, { message, context })
     exchange.cancellation.onCancel(answer.abandon)
     answer.open()

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Federation } from './federation.ts'
-import { type FakeTarget, fakeTarget } from './fixtures.ts'
+import { type FakeTarget, fakeTarget, settle } from './fixtures.ts'
 import { createSessionIds } from './session-id.ts'
-import { createSessions, type Sessions, sealedLifetimeMs } from './sessions.ts'
+import { createSessions, type Sessions, sealedLifetimeMs, type Use } from './sessions.ts'
 
 const minute = 60_000
 const ids = createSessionIds(Buffer.alloc(32, 1), 'mcp')
@@ -34,6 +34,8 @@ function begin(sessions: Sessions, target: FakeTarget, owner = 'alice') {
   if (session === undefined) throw new Error('no room')
   return session
 }
+
+const use = (): Use => ({ kind: 'request', end() {} })
 
 describe('the session of an id', () => {
   const target = fakeTarget('a')
@@ -113,7 +115,7 @@ describe('the end of a session', () => {
     const { create, advance } = fixture()
     const sessions = create()
     const session = begin(sessions, fakeTarget('a'))
-    session.inUse += 1
+    session.uses.add(use())
     advance(60 * minute)
     sessions.sweep()
     expect(sessions.size).toBe(1)
@@ -124,7 +126,7 @@ describe('the end of a session', () => {
     const [sessions, elsewhere] = [create(), create()]
     const target = fakeTarget('a')
     const session = begin(sessions, target)
-    session.inUse += 1
+    session.uses.add(use())
     advance(sealedLifetimeMs - 1)
     expect(elsewhere.find(session.id, federationOf(target), 'alice')).toBeDefined()
     advance(1)
@@ -138,12 +140,10 @@ describe('the end of a session', () => {
     const sessions = fixture().create()
     const target = fakeTarget('a')
     const session = begin(sessions, target)
-    let told = 0
-    session.onEnd.add(() => {
-      told += 1
-    })
+    const told = vi.fn()
+    session.uses.add({ kind: 'request', end: told })
     target.sessions[0]?.die('exit code 1')
-    expect(told).toBe(1)
+    expect(told).toHaveBeenCalledOnce()
     expect(sessions.find(session.id, federationOf(target), 'alice')).toBeUndefined()
   })
 
@@ -211,7 +211,7 @@ describe('too many sessions', () => {
     const sessions = create()
     const target = fakeTarget('a', { pinned: true })
     const session = begin(sessions, target)
-    session.inUse += 1
+    session.uses.add(use())
     advance(5 * minute)
     expect(sessions.begin(target.open(), federationOf(target), 'alice')).toBeUndefined()
   })
@@ -234,5 +234,45 @@ describe('the end of the process', () => {
     begin(sessions, sealed)
     await sessions.stop()
     expect(sealed.sessions[0]?.closed).toBe(1)
+  })
+
+  it('ends streams at once and waits for requests', async () => {
+    const sessions = fixture().create()
+    const target = fakeTarget('a', { pinned: true })
+    const session = begin(sessions, target)
+    const request = use()
+    const stream: Use = { kind: 'stream', end: () => sessions.release(session, stream) }
+    session.uses.add(request).add(stream)
+    const stopped = vi.fn()
+    const stop = sessions.stop().then(stopped)
+    await settle()
+    expect(session.uses.size).toBe(1)
+    expect(stopped).not.toHaveBeenCalled()
+    expect(target.sessions[0]?.closed).toBe(0)
+    sessions.release(session, request)
+    await stop
+    expect(target.sessions[0]?.closed).toBe(1)
+  })
+
+  it('does not wait for a session that ends meanwhile', async () => {
+    const sessions = fixture().create()
+    const session = begin(sessions, fakeTarget('a', { pinned: true }))
+    session.uses.add(use())
+    const stop = sessions.stop()
+    await sessions.end(session)
+    await expect(stop).resolves.toBeUndefined()
+  })
+
+  it('lets sessions begin again where the endpoint is only configured anew', async () => {
+    const sessions = fixture().create()
+    await sessions.stop()
+    const target = fakeTarget('a', { pinned: true })
+    const session = begin(sessions, target)
+    const request = use()
+    session.uses.add(request)
+    sessions.release(session, request)
+    await settle()
+    expect(target.sessions[0]?.closed).toBe(0)
+    expect(sessions.find(session.id, federationOf(target), 'alice')).toBe(session)
   })
 })

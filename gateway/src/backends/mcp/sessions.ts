@@ -4,6 +4,13 @@ import type { Federation } from './federation.ts'
 import { digestOwner, type SessionIds } from './session-id.ts'
 import type { CallContext, Message, TargetSession } from './targets/target.ts'
 
+/** A request under way, or a stream that stays open by itself. */
+export type Use = {
+  readonly kind: 'request' | 'stream'
+  /** The session has ended. */
+  end(): void
+}
+
 /** A session of one client. */
 export type Session = {
   readonly id: string
@@ -17,13 +24,13 @@ export type Session = {
   /** `Clock.monotonic()` after which a sealed session ends even if it is in use. */
   readonly endsAt: number
   lastUsedAt: number
-  /** Requests and streams under way: a session in use does not expire. */
-  inUse: number
+  /** What is under way: a session in use does not expire. */
+  readonly uses: Set<Use>
   ended: boolean
   /** Starts a request whose answer goes to the session's only stream; set for sessions of the legacy SSE transport. */
   legacy: ((message: Message, context: CallContext) => void) | undefined
-  /** Called when the session ends while in use. */
-  readonly onEnd: Set<() => void>
+  /** Set once the process is about to end: told when nothing of the session is left here. */
+  leaving: (() => void) | undefined
 }
 
 export type SessionsOptions = {
@@ -47,14 +54,14 @@ export type Sessions = {
   pin(target: TargetSession, federation: Federation, owner: string): Session | undefined
   /** The session of an id, if it lives and belongs to `owner`; one that another process began goes on here. */
   find(id: string, federation: Federation, owner: string): Session | undefined
-  /** Notes that a session is in use now. */
-  touch(session: Session): void
+  /** Notes that a use of a session is over. */
+  release(session: Session, use: Use): void
   end(session: Session): Promise<void>
   /** Ends what has not been used for too long. */
   sweep(): void
   /** Ends every session whose targets are no longer configured as they were. */
   retain(federation: Federation): void
-  /** Forgets the sessions that can go on elsewhere and ends the others. */
+  /** Ends streams at once, and sessions that cannot go on elsewhere as soon as their requests are answered. Resolves when all are. */
   stop(): Promise<void>
 }
 
@@ -92,9 +99,16 @@ export function createSessions(options: SessionsOptions): Sessions {
     session.ended = true
     live.delete(session.id)
     if (session.sealed) remember(session.id)
-    for (const listener of session.onEnd) listener()
-    session.onEnd.clear()
+    for (const use of session.uses) use.end()
     await session.target.close()
+    session.leaving?.()
+  }
+
+  /** Lets go of a session because the process ends: another one may go on with it, if it can have the key. */
+  function leave(session: Session): void {
+    live.delete(session.id)
+    const closed = session.sealed && sharedKey ? Promise.resolve() : session.target.close()
+    closed.then(session.leaving)
   }
 
   function remember(id: string): void {
@@ -110,7 +124,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   function makeRoom(): boolean {
     if (live.size < maxSessions) return true
     for (const session of live.values()) {
-      if (session.inUse > 0) continue
+      if (session.uses.size > 0) continue
       if (session.sealed) {
         live.delete(session.id)
         return true
@@ -124,7 +138,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   function isOver(session: Session, now: number): boolean {
     if (now >= session.endsAt) return true
-    return session.inUse === 0 && now - session.lastUsedAt >= ttlMs
+    return session.uses.size === 0 && now - session.lastUsedAt >= ttlMs
   }
 
   function resume(id: string, federation: Federation, owner: string): Session | undefined {
@@ -155,10 +169,10 @@ export function createSessions(options: SessionsOptions): Sessions {
       sealed: sealedAgeMs !== undefined,
       endsAt: sealedAgeMs === undefined ? Number.POSITIVE_INFINITY : now + sealedLifetimeMs - sealedAgeMs,
       lastUsedAt: now,
-      inUse: 0,
+      uses: new Set(),
       ended: false,
       legacy: undefined,
-      onEnd: new Set(),
+      leaving: undefined,
     }
   }
 
@@ -186,7 +200,11 @@ export function createSessions(options: SessionsOptions): Sessions {
       }
       return touch(session)
     },
-    touch,
+    release(session, use) {
+      session.uses.delete(use)
+      touch(session)
+      if (session.leaving && session.uses.size === 0) leave(session)
+    },
     end,
     sweep() {
       const now = clock.monotonic()
@@ -201,14 +219,14 @@ export function createSessions(options: SessionsOptions): Sessions {
       for (const session of live.values()) if (!stillConfigured(session, federation)) void end(session)
     },
     async stop() {
-      const sessions = [...live.values()]
-      live.clear()
-      await Promise.all(
-        sessions.map((session) => {
-          for (const listener of session.onEnd) listener()
-          return session.sealed && sharedKey ? undefined : session.target.close()
-        }),
-      )
+      const leaving = [...live.values()].map((session) => {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        session.leaving = resolve
+        for (const use of session.uses) if (use.kind === 'stream') use.end()
+        if (session.uses.size === 0) leave(session)
+        return promise
+      })
+      await Promise.all(leaving)
     },
   }
 }

@@ -93,7 +93,7 @@ export function compileStreamableHttp(
         if (context.lastEventId !== undefined) headers['last-event-id'] = context.lastEventId
         let reply: Reply
         try {
-          reply = await send(outgoing('GET', headers, undefined, context))
+          reply = await send({ ...outgoing('GET', headers, undefined, context), idleTimeoutMs: listenIdleMs })
         } catch (error) {
           return { kind: 'failed', failure: failureOf(error) }
         }
@@ -228,7 +228,8 @@ export function compileStreamableHttp(
     body: string | undefined,
     context: CallContext,
   ): OutgoingRequest {
-    return { origin, path, method, headers, body, cancellation: context.cancellation }
+    const { cancellation } = context
+    return { origin, path, method, headers, body, cancellation, idleTimeoutMs: callIdleMs }
   }
 
   function readWhole(reply: Reply, call: Call, heard: ((message: Message) => void) | undefined): void {
@@ -302,6 +303,10 @@ export function compileStreamableHttp(
 }
 
 const deliverTimeoutMs = 60_000
+/** How long a call may be silent: tools may work long, or wait for a person. Lost connections are found by TCP. */
+const callIdleMs = 60 * 60_000
+/** How long a stream may be silent that says something only when something happens. */
+const listenIdleMs = 24 * 60 * 60_000
 
 /** What a client can do something with when it is refused. */
 const refusalHeaders = ['content-type', 'www-authenticate', 'retry-after'] as const
