@@ -1,5 +1,6 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject } from '../../lib/json.ts'
+import { asGatewayError } from './joint.ts'
 import { isResponseTo } from './json-rpc.ts'
 import type {
   CallContext,
@@ -15,46 +16,81 @@ export type Outcome = { kind: 'answer'; message: Message } | { kind: 'failed'; f
 
 export type Asking = { outcome: Promise<Outcome>; flow: MessageFlow }
 
+/** How long a target may take to begin a session, for which programs may have to be downloaded, and to answer anything else the gateway asks. */
+const initializeTimeoutMs = 120_000
+const answerTimeoutMs = 60_000
 /** How long a target's stream may stay open behind its response. */
 const lingerMs = 1_000
 
-/** Sends a request and waits for its response; what comes before goes to `others`, which says whether it has room. */
+/**
+ * Sends a request that the gateway itself waits for, with a deadline, so that a target that hangs cannot hold up the others.
+ * What comes before the response goes to `others`, which says whether it has room.
+ */
 export function ask(
   session: TargetSession,
   message: Message,
   context: CallContext,
   others: (message: Message, mark?: EventMark) => boolean,
 ): Asking {
-  const { id } = message.value
+  const { id, method } = message.value
   const { promise: outcome, resolve } = Promise.withResolvers<Outcome>()
   let over = false
+  let settled = false
+  let linger: NodeJS.Timeout | undefined
+  const settle = (result: Outcome) => {
+    settled = true
+    clearTimeout(timer)
+    resolve(result)
+  }
+  const timer = setTimeout(
+    () => {
+      flow.cancel()
+      settle({ kind: 'failed', failure: tooSlow })
+    },
+    method === 'initialize' ? initializeTimeoutMs : answerTimeoutMs,
+  )
+  timer.unref()
   const flow = session.request(message, context, {
     message(received, mark) {
+      if (settled) return true
       if (!(typeof id === 'string' || typeof id === 'number') || !isResponseTo(received, id)) {
-        return others(received, mark)
+        return passOn(received, mark)
       }
-      resolve({ kind: 'answer', message: received })
-      if (!over) setTimeout(() => over || flow.cancel(), lingerMs).unref()
+      settle({ kind: 'answer', message: received })
+      if (!over) linger = setTimeout(() => flow.cancel(), lingerMs).unref()
       return true
     },
     mark() {},
     end() {
       over = true
+      clearTimeout(linger)
       const error = new GatewayError('upstream_invalid', 'the target gave no answer')
-      resolve({ kind: 'failed', failure: { kind: 'error', error } })
+      if (!settled) settle({ kind: 'failed', failure: { kind: 'error', error } })
     },
     fail(failure) {
       over = true
-      resolve({ kind: 'failed', failure })
+      clearTimeout(linger)
+      if (!settled) settle({ kind: 'failed', failure })
     },
   })
+  /** A message that cannot be passed on fails the request; the target must not hear of it. */
+  function passOn(received: Message, mark: EventMark | undefined): boolean {
+    try {
+      return others(received, mark)
+    } catch (error) {
+      settle({ kind: 'failed', failure: { kind: 'error', error: asGatewayError(error) } })
+      linger = setTimeout(() => flow.cancel(), 0)
+      return true
+    }
+  }
+
   return {
     outcome,
     flow: {
       resume: () => flow.resume(),
       cancel() {
         flow.cancel()
-        resolve({ kind: 'failed', failure: noLongerWanted })
+        if (!settled) settle({ kind: 'failed', failure: noLongerWanted })
       },
     },
   }
@@ -71,4 +107,8 @@ export function errorCodeOf({ value }: Message): number | undefined {
 const noLongerWanted: TargetFailure = {
   kind: 'error',
   error: new GatewayError('request_aborted', 'the client closed the connection'),
+}
+const tooSlow: TargetFailure = {
+  kind: 'error',
+  error: new GatewayError('upstream_timeout', 'a target took too long to answer'),
 }

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { Reply } from '../../net/send.ts'
@@ -30,8 +31,9 @@ const call = (id: number, name = 'echo') => ({ jsonrpc: '2.0', id, method: 'tool
 
 type Options = { targets?: FakeTarget[]; stateless?: boolean; rules?: McpRules; maxBodyBytes?: number }
 
+const clock = { now: () => 1_000, monotonic: () => 1_000 }
+
 function createStore(): Sessions {
-  const clock = { now: () => 1_000, monotonic: () => 1_000 }
   const ids = createSessionIds(Buffer.alloc(32, 3), 'mcp')
   return createSessions({ clock, ids, sharedKey: true, ttlMs: 1_000, maxSessions: 10, maxRemembered: 10 })
 }
@@ -43,7 +45,7 @@ function fixture(options: Options = {}) {
   if (federation === undefined) throw new Error('no targets')
   const { stateless = false, rules, maxBodyBytes = 10_000 } = options
   const create = (store: Sessions): Backend =>
-    createEndpoint({ federation, sessions: store, stateless, rules, maxBodyBytes, version: '1' })
+    createEndpoint({ federation, sessions: store, clock, stateless, rules, maxBodyBytes, version: '1' })
   const backend = create(sessions)
   return {
     backend,
@@ -370,6 +372,22 @@ describe('a GET', () => {
     expect(own.sessions[0]?.cancelled).toBeGreaterThan(0)
   })
 
+  it('ends with the token it was opened with', async () => {
+    vi.useFakeTimers()
+    try {
+      const { backend, begin } = fixture()
+      const facts = { jwt: { iss: 'i', sub: 'alice', exp: 61 } }
+      const stream = read(await backend(mcpExchange('GET', { headers: await begin(facts), facts })))
+      vi.advanceTimersByTime(119_000)
+      expect(stream.ended).toBe(false)
+      vi.advanceTimersByTime(1_000)
+      expect(stream.ended).toBe(true)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it.each([
     [{ accept: 'application/json' }, 406],
     [{}, 400],
@@ -494,5 +512,52 @@ describe('requests of revisions without sessions', () => {
     )
     expect(reply.status).toBe(400)
     expect(errorIn(reply)).toMatchObject({ error: { code: -32022, data: { requested: version } } })
+  })
+})
+
+describe('any body whatsoever', () => {
+  const word = fc.constantFrom(
+    'jsonrpc',
+    'id',
+    'method',
+    'params',
+    'result',
+    'error',
+    'name',
+    'uri',
+    '_meta',
+    'ref',
+    'Name',
+  )
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.constantFrom(
+      '2.0',
+      'tools/call',
+      'tools/list',
+      'initialize',
+      'resources/read',
+      'notifications/cancelled',
+      'a_echo',
+      1,
+    ),
+  )
+  const envelope = fc
+    .tuple(fc.dictionary(word, value), fc.boolean(), fc.dictionary(word, value))
+    .map(([members, wellFormed, params]) =>
+      JSON.stringify(wellFormed ? { jsonrpc: '2.0', ...members, params } : members),
+    )
+
+  it('is answered, and never with a defect of the gateway', async () => {
+    const { backend, begin } = fixture({ targets: [target(), fakeTarget('b')] })
+    const headers = await begin()
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(envelope, fc.string(), fc.json()), async (body) => {
+        const reply = await backend(mcpExchange('POST', { headers, body }))
+        expect([200, 202, 400]).toContain(reply.status)
+        for (const message of messagesIn(read(reply))) expect(message).toHaveProperty('jsonrpc', '2.0')
+      }),
+      { numRuns: 300 },
+    )
   })
 })

@@ -38,9 +38,12 @@ type Request = Extract<ClientMessage, { kind: 'request' }>
 /** How long targets may take to introduce themselves; programs may have to be downloaded first. */
 const initializeTimeoutMs = 180_000
 
+const maxStreamMs = 24 * 60 * 60_000
+const tokenLeewayMs = 60_000
+
 /** The HTTP side of MCP's streamable HTTP transport (revision 2025-11-25, "Transports"). */
 export function createEndpoint(options: EndpointOptions): Backend {
-  const { federation, sessions, stateless, rules, maxBodyBytes, version } = options
+  const { federation, sessions, clock, stateless, rules, maxBodyBytes, version } = options
 
   const legacy = createLegacyEndpoint(options)
   let current = false
@@ -182,10 +185,16 @@ export function createEndpoint(options: EndpointOptions): Backend {
     if ('status' in session) return session
     const answer = createAnswer({
       refuse: (failure) => replyToFailure(exchange, failure, undefined),
-      onOver: (failure) => release(session, use, failure),
+      onOver(failure) {
+        clearTimeout(expiry)
+        release(session, use, failure)
+      },
     })
     const use: Use = { kind: 'stream', end: () => answer.sink.end() }
     session.uses.add(use)
+    // The client opens the stream again with a new token: a stream must not outlive what it was opened with.
+    const expiry = setTimeout(() => answer.sink.end(), tokenLifeMs(exchange, clock.now()))
+    expiry.unref()
     const context = callContext(exchange, revisionOf(headers, undefined), rules)
     const lastEventId = firstHeader(headers, 'last-event-id')
     const listening = await session.target.listen(
@@ -290,6 +299,13 @@ export function createEndpoint(options: EndpointOptions): Backend {
     sessions.release(session, use)
     if (failure?.kind === 'ended') void sessions.end(session)
   }
+}
+
+/** Milliseconds until the request's token ends, with the leeway that tokens are given; a day where there is none. */
+function tokenLifeMs({ facts: { jwt } }: Exchange, now: number): number {
+  const expiry = jwt?.['exp']
+  if (typeof expiry !== 'number') return maxStreamMs
+  return Math.min(Math.max(expiry * 1_000 + tokenLeewayMs - now, 0), maxStreamMs)
 }
 
 function begin(exchange: Exchange, answer: ReturnType<typeof createAnswer>, flow: MessageFlow): void {

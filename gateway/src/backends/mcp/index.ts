@@ -74,6 +74,7 @@ export function compileMcp(config: McpConfig, context: McpContext, options: McpO
     ? createEndpoint({
         federation,
         sessions,
+        clock: context.clock,
         stateless: config.statefulMode === 'stateless',
         rules,
         maxBodyBytes: options.maxBufferSize,

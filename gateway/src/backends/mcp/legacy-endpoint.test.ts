@@ -29,6 +29,7 @@ function fixture(
   const backend = createLegacyEndpoint({
     federation,
     sessions,
+    clock,
     stateless: false,
     rules: undefined,
     maxBodyBytes: 10_000,

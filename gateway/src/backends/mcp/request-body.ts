@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts'
 import { readAll } from '../../net/body.ts'
 import { firstHeader } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
@@ -12,6 +13,7 @@ import type { Sessions } from './sessions.ts'
 export type EndpointOptions = {
   federation: Federation
   sessions: Sessions
+  clock: Clock
   stateless: boolean
   rules: McpRules | undefined
   maxBodyBytes: number
