@@ -447,3 +447,18 @@ it('checks what is sound even where other parts have mistakes of type or are inc
   expect(found.join('\n')).toContain('localRateLimit[0].requests')
   expect(found.join('\n')).toContain('localRateLimit[1]')
 })
+
+it('reports what a format and a check both find once', () => {
+  const text = 'llm:\n  models: []\n  policies:\n    rules: ["broken("]\n'
+  const result = loadConfigText({
+    text,
+    file: 'tollgate.yaml',
+    env: {},
+    schema,
+    checks: [(_, report) => report(['llm', 'policies', 'rules', 0], 'does not compile')],
+    formats: { cel: () => ({ message: 'syntax error', at: 6 }) },
+  })
+  expect(result.kind === 'issues' && result.issues.map(formatIssue)).toEqual([
+    'tollgate.yaml:4:20: llm.policies.rules[0]: syntax error',
+  ])
+})

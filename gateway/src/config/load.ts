@@ -85,10 +85,14 @@ function furtherMistakes<T>(
   const explained = new Set(unread.map(({ offset }) => offset))
   for (const { path } of unread) if (path.length > 0) explained.add(locate(yaml.tree, path, 'value'))
   const mistakes = checked.kind === 'valid' ? [] : checked.mistakes
+  const ofFormats = formatMistakes(source, yaml.tree, plain.value)
+  // A format knows the exact place, a check what may stand there: both find what does not compile at all.
+  const formatted = new Set(ofFormats.map(({ path }) => formatPath(path)))
+  const ofChecks = checkMistakes(source, yaml.tree, plain.value, checked)
   return [
     ...mistakes.map((mistake) => toFound(mistake, yaml.tree, plain)),
-    ...formatMistakes(source, yaml.tree, plain.value),
-    ...checkMistakes(source, yaml.tree, plain.value, checked),
+    ...ofFormats,
+    ...ofChecks.filter(({ path }) => !formatted.has(formatPath(path))),
   ].filter(({ offset }) => !explained.has(offset))
 }
 

@@ -243,6 +243,12 @@ describe('--validate-only', () => {
     expect(directory.stderr).toContain(folder)
   })
 
+  it('names the model whose credential file cannot be read', async () => {
+    const { code, stderr } = await validate(good.replace('${OPENAI_API_KEY}', '{file: /no/such/file}'))
+    expect(code).toBe(1)
+    expect(stderr).toContain('llm.models "gpt-*": params.apiKey: /no/such/file cannot be read: ENOENT')
+  })
+
   it('refuses a file of random bytes without a stack trace', async () => {
     const bytes = Buffer.from(Array.from({ length: 4000 }, (_, index) => (index * 7919) % 256))
     const { code, stderr } = await validate(bytes)

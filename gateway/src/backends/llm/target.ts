@@ -43,7 +43,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     upstreamModel: params.model,
     origin,
     basePath,
-    credential: readSecret(params.apiKey, context),
+    credential: readSecret(params.apiKey, model.name, context),
     overrides: jsonTexts(model.overrides ?? {}),
     defaults,
     send: provider.local ?? context.send,
@@ -91,12 +91,26 @@ function pathOf(address: URL): string {
   return address.pathname.replace(/\/+$/, '')
 }
 
-function readSecret(source: LlmParams['apiKey'], { readFile }: CompileContext): string | undefined {
+function readSecret(
+  source: LlmParams['apiKey'],
+  model: string,
+  { readFile }: CompileContext,
+): string | undefined {
   if (source === undefined || typeof source === 'string') return source
-  const credential = readFile(source.file).trim()
+  const place = `llm.models "${model}": params.apiKey: ${source.file}`
+  const credential = readOrExplain(() => readFile(source.file), place).trim()
   if (!isCredential(credential))
-    throw new Error(`${source.file} does not hold a credential: printable ASCII on one line`)
+    throw new Error(`${place} does not hold a credential: printable ASCII on one line`)
   return credential
+}
+
+function readOrExplain(read: () => string, place: string): string {
+  try {
+    return read()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new Error(`${place} cannot be read: ${reason}`, { cause })
+  }
 }
 
 /** Whether a text can be sent as a credential; anything else would fail, or be cut, only once a request is served. */

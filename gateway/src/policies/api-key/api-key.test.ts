@@ -205,6 +205,17 @@ describe('checking', () => {
     ])
   })
 
+  it('refuses a key that no request could bring, without showing it', () => {
+    const bad = [' padded ', 'two\nlines', 'clé', 'tab\t']
+    const found = issues({ keys: [...bad.map((key) => ({ key })), { key: 'with a space' }] })
+    expect(found).toEqual(
+      bad.map(
+        (_, index) =>
+          `keys.${index}.key: ${mismatch}: key must be printable ASCII without spaces at its ends, or no header could carry it`,
+      ),
+    )
+  })
+
   it('finds the same key twice, in any form, without showing it', () => {
     expect(issues({ keys: [{ key: 'k' }, { key: 'other' }, { keyHash: keyHash('k') }] })).toEqual([
       'keys.2: the same key is in keys[0] already',

@@ -44,6 +44,7 @@ export type ApiKeyEntry = {
   readonly mayUseModel: ((model: string) => boolean) | undefined
 }
 
+const sendable = /^[!-~](?:[ -~]*[!-~])?$/
 const keyHashForm = /^sha256:([0-9a-f]{64})$/i
 
 /**
@@ -98,6 +99,12 @@ type Report = (path: (string | number)[], message: string) => void
 /** Reports what the schema cannot say about one record. Messages never hold the key. */
 export function checkRecord(record: ApiKeyRecord, report: Report) {
   if (record.key === '') report(['key'], `${recordMismatch}: key must not be empty`)
+  else if (record.key !== undefined && !sendable.test(record.key)) {
+    report(
+      ['key'],
+      `${recordMismatch}: key must be printable ASCII without spaces at its ends, or no header could carry it`,
+    )
+  }
   if (record.keyHash !== undefined && recordDigest(record) === undefined) {
     report(['keyHash'], `${recordMismatch}: keyHash must be "sha256:" followed by 64 hexadecimal digits`)
   }
