@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
+import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { endAfter, type Lifetime } from './cleanup.ts'
 
 /** What tells one kind of identity provider from another. */
@@ -14,7 +14,7 @@ export type ProviderShape = {
   /** What it says of itself, besides issuer, keys and the two endpoints. */
   metadata(origin: string): Record<string, unknown>
   audience(request: TokenRequest): string
-  claims(request: TokenRequest): JWTPayload
+  claims(request: TokenRequest): Record<string, unknown>
   /** An OAuth error, or undefined where the request may be granted. */
   refuse(request: TokenRequest): string | undefined
   /** Further paths. */
@@ -41,7 +41,7 @@ export type IdentityProvider = {
   /** Everything it was asked so far. */
   seen: SeenByProvider[]
   /** A token of its own making; `claims` win over those of an ordinary token. */
-  sign(claims?: JWTPayload, header?: { kid?: string; alg?: string }): Promise<string>
+  sign(claims?: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>
   /** The public key that signs now. */
   publicKey(): JWK
   /** Signs with a new key from now on; the old one is no longer published. */
@@ -189,11 +189,15 @@ export async function startIdentityProvider(
     }
   }
 
-  async function sign(claims: JWTPayload = {}, header: { kid?: string; alg?: string } = {}): Promise<string> {
+  async function sign(
+    claims: Record<string, unknown> = {},
+    header: Record<string, unknown> = {},
+  ): Promise<string> {
     const payload = { iss: origin + shape.issuerPath, sub: 'alice', iat: now(), exp: now() + 300, ...claims }
-    return new SignJWT(payload)
+    // Not `SignJWT`, which refuses to sign what only an attacker would.
+    return new CompactSign(Buffer.from(JSON.stringify(payload)))
       .setProtectedHeader({ alg: 'RS256', kid: key.kid, ...header })
-      .sign(key.privateKey)
+      .sign(key.privateKey, { crit: { 'test-extension': true } })
   }
 
   let port = options.startsLaterAt
