@@ -244,7 +244,7 @@ describe('--validate-only', () => {
   })
 
   it('names the model whose credential file cannot be read', async () => {
-    const { code, stderr } = await validate(good.replace('${OPENAI_API_KEY}', '{file: /no/such/file}'))
+    const { code, stderr } = await validate(good.replace(/\$\{OPENAI_API_KEY\}/, '{file: /no/such/file}'))
     expect(code).toBe(1)
     expect(stderr).toContain('llm.models "gpt-*": params.apiKey: /no/such/file cannot be read: ENOENT')
   })
