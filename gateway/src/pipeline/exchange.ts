@@ -102,6 +102,8 @@ export type Exchange = {
   routeName: string
   /** Whether the virtual key may use a model; written by `policies/api-key`, undefined allows all. */
   mayUseModel: ((model: string) => boolean) | undefined
+  /** What `mayUseModel` allows, as configured: names, `prefix*` and `*suffix`. */
+  allowedModels?: readonly string[] | undefined
   /** Group of the virtual key as configured, a metric label; written by `policies/api-key`. */
   keyGroup: string
   /** Written by `policies/rate-limit`. */

@@ -128,6 +128,7 @@ function createExchange(request: IncomingRequest, target: RequestTarget | undefi
     errorFormat: 'text',
     routeName: '',
     mayUseModel: undefined,
+    allowedModels: undefined,
     keyGroup: '',
     limits: undefined,
     backendState: undefined,

@@ -56,6 +56,7 @@ export type FixtureCall = Partial<Pick<RequestFacts, 'method' | 'path' | 'query'
   /** JSON value, or the bytes themselves. */
   body?: unknown
   mayUseModel?: (model: string) => boolean
+  allowedModels?: string[]
   cancellation?: CancellationSource
 }
 
@@ -97,6 +98,7 @@ function exchangeFor({ llm }: FixtureGateway, request: FixtureCall): Exchange {
     body: bytesOf(body),
     cancellation: rest.cancellation ?? createCancellation(),
     mayUseModel: rest.mayUseModel,
+    allowedModels: rest.allowedModels,
     errorFormat: llm.errorFormat(received.facts.request),
     keyGroup: 'team',
   }

@@ -29,10 +29,22 @@ export function answerModels(
       param: 'model',
     })
   }
-  const visible = mayUseModel ? models.publicNames.filter(mayUseModel) : models.publicNames
+  const visible = visibleNames(exchange, models)
   const data = visible.map((name) => describe(name, created))
   if (describe === openAiModel) return json({ data, object: 'list' })
   return json({ data, has_more: false, first_id: visible[0] ?? null, last_id: visible.at(-1) ?? null })
+}
+
+/**
+ * The names the key may use. Where it may use a part of what a pattern serves, the list has that part, as the key's
+ * `allowedModels` name it: a key for `gpt-4o-mini` alone has to find it behind `gpt-*`.
+ */
+function visibleNames(
+  { mayUseModel, allowedModels = [] }: Exchange,
+  { publicNames, isPublic }: ModelList['models'],
+): readonly string[] {
+  if (!mayUseModel) return publicNames
+  return [...new Set([...publicNames.filter(mayUseModel), ...allowedModels.filter(isPublic)])]
 }
 
 /** https://platform.openai.com/docs/api-reference/models/object */

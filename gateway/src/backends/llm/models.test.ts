@@ -160,6 +160,14 @@ describe('the list of models', () => {
     expect((await get('/v1/models/fast', { mayUseModel })).status).toBe(404)
   })
 
+  it('holds what a key may use of a pattern, as the key names it', async () => {
+    const allowedModels = ['gpt-4o', 'gpt-5*', 'b', 'hidden', 'unknown', 'claude-*']
+    const mayUseModel = (model: string) => allowedModels.includes(model) || model.startsWith('gpt-5')
+    const { text } = await get('/v1/models', { mayUseModel, allowedModels })
+    const ids = JSON.parse(text).data.map(({ id }: { id: string }) => id)
+    expect(ids).toEqual(['b', 'gpt-4o', 'gpt-5*'])
+  })
+
   it('answers one model, or that there is none', async () => {
     expect(JSON.parse((await get('/v1/models/gpt-9')).text)).toMatchObject({ id: 'gpt-9', object: 'model' })
     expect(JSON.parse((await get('/v1/models/fast')).text)).toMatchObject({ id: 'fast', object: 'model' })

@@ -78,6 +78,8 @@ describe('a known key', () => {
     expect(['gpt-5.1', 'gpt', 'xclaude-1', 'mini', ''].map((model) => some?.(model))).not.toContain(true)
     expect(mayUse([])?.('gpt-5')).toBe(false)
     expect(mayUse(['*'])?.('anything')).toBe(true)
+    const named = send({ keys: [{ key: 'k', allowedModels: ['gpt-5'] }] }, bearer('k'))
+    expect(named.exchange.allowedModels).toEqual(['gpt-5'])
   })
 })
 

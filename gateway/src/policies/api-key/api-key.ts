@@ -56,7 +56,8 @@ export function checkApiKey(config: ApiKeyConfig, report: Report) {
 }
 
 /**
- * Admits requests by virtual key, and takes the key off the request. Writes `facts.apiKey`, `mayUseModel` and `keyGroup`.
+ * Admits requests by virtual key, and takes the key off the request. Writes `facts.apiKey`,
+ * `mayUseModel`, `allowedModels` and `keyGroup`.
  *
  * Every place is looked at until one holds a known key; then all of them are cleared, so that a second credential in
  * another place never reaches an upstream unchecked.
@@ -80,6 +81,7 @@ export function compileApiKey(config: ApiKeyConfig, context: CompileContext): Po
         for (const place of locations) place.remove(facts, key)
         facts.apiKey = entry.facts
         exchange.mayUseModel = entry.mayUseModel
+        exchange.allowedModels = entry.allowedModels
         exchange.keyGroup = entry.group
         return undefined
       }

@@ -42,6 +42,7 @@ export type ApiKeyEntry = {
   readonly facts: JsonObject
   readonly group: string
   readonly mayUseModel: ((model: string) => boolean) | undefined
+  readonly allowedModels: readonly string[] | undefined
 }
 
 const sendable = /^[!-~](?:[ -~]*[!-~])?$/
@@ -75,6 +76,7 @@ export function apiKeyEntry(record: ApiKeyRecord): ApiKeyEntry {
     facts: Object.freeze({ ...metadata, id }),
     group: typeof group === 'string' ? group : '',
     mayUseModel: allowedModels === undefined ? undefined : compileAllowedModels(allowedModels),
+    allowedModels,
   }
 }
 
