@@ -7,6 +7,7 @@ import type { Environment } from './config/environment.ts'
 import { formatChecks } from './config/formats.ts'
 import { createLiveListeners } from './config/listeners.ts'
 import { formatIssue, loadConfigText } from './config/load.ts'
+import type { LoadOutcome, LoadRequest } from './config/load-apart.ts'
 import { createCompileMemory } from './config/memory.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { share } from './config/structural-share.ts'
@@ -15,7 +16,6 @@ import { parseYaml } from './config/yaml-text.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
-import { releaseMemory } from './lib/release-memory.ts'
 import { createChildProcesses } from './net/child-process.ts'
 import { createHttpClient } from './net/http-client.ts'
 import { defaultServerLimits, type HttpServer, type IncomingRequest, listen } from './net/http-server.ts'
@@ -36,7 +36,14 @@ export class ConfigRejected extends Error {
   }
 }
 
-export type AppOptions = { file: string; env: Environment; version: string; log: LogSink }
+export type AppOptions = {
+  file: string
+  env: Environment
+  version: string
+  log: LogSink
+  /** Reads a configuration text; apart from the thread that serves traffic. */
+  load(request: LoadRequest): Promise<LoadOutcome<Config>>
+}
 
 export type App = {
   /** Kills the programs of stdio targets at once: for a process that must end now. */
@@ -63,7 +70,7 @@ const defaultTerminationDeadline = '25s'
 
 /** Everything `--validate-only` looks at: the text, the environment, the files it names, and that it compiles. No network, no ports. */
 export function validateConfigFile(file: string, env: Environment): Config {
-  const config = load(file, readConfigFile(file), env)
+  const config = configOf(loadConfig({ text: readConfigFile(file), file, env }))
   const context: CompileContext = {
     clock: systemClock,
     random: Math.random,
@@ -124,7 +131,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   const text = readConfigFile(file)
-  let running = load(file, text, env)
+  let running = configOf(await options.load({ text, file, env }))
   let stopping = false
   const fixed: HttpServer[] = []
 
@@ -151,7 +158,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   async function reload(text: string): Promise<void> {
     if (stopping) return
     try {
-      const next = share(running, load(file, text, env))
+      const next = share(running, configOf(await options.load({ text, file, env })))
       if (next === running) {
         reportSynchronized(undefined)
         return
@@ -203,7 +210,6 @@ export async function startApp(options: AppOptions): Promise<App> {
       createReadiness(() => (stopping ? ['shutdown'] : status.revision === 0 ? ['listeners'] : [])),
     )
     await apply(running)
-    releaseMemory()
   } catch (error) {
     await closeAll()
     throw error
@@ -241,7 +247,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-function load(file: string, text: string, env: Environment): Config {
+/** Reads a configuration text: everything about it that needs no other file. */
+export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome<Config> {
   const result = loadConfigText({
     text,
     file,
@@ -250,8 +257,13 @@ function load(file: string, text: string, env: Environment): Config {
     checks: [checkConfig],
     formats: formatChecks,
   })
-  if (result.kind === 'issues') throw new ConfigRejected(result.issues.map(formatIssue))
-  return result.config
+  if (result.kind === 'issues') return { kind: 'issues', issues: result.issues.map(formatIssue) }
+  return { kind: 'config', config: result.config }
+}
+
+function configOf(outcome: LoadOutcome<Config>): Config {
+  if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues)
+  return outcome.config
 }
 
 /** Compiling can still fail on what only the file system knows. */

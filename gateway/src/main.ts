@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { ConfigRejected, startApp, validateConfigFile } from './app.ts'
+import { parentPort, workerData } from 'node:worker_threads'
+import { ConfigRejected, loadConfig, startApp, validateConfigFile } from './app.ts'
+import { answerLoad, loadApart } from './config/load-apart.ts'
 import { configJsonSchema } from './config/schema.ts'
+import { keepTickShape } from './lib/keep-tick-shape.ts'
 import { createLog } from './pipeline/log.ts'
 
 const usage = `Tollgate, a gateway between clients and MCP servers and LLM providers.
@@ -18,7 +21,9 @@ Options:
   -h, --help             print this text
 `
 
-void main(process.argv.slice(2))
+// The same file is the thread that loads configurations, so that the package stays one file.
+if (parentPort) answerLoad(parentPort, workerData, loadConfig)
+else void main(process.argv.slice(2))
 
 async function main(argv: string[]): Promise<void> {
   const args = readArguments(argv)
@@ -79,6 +84,7 @@ function validate(file: string): void {
 }
 
 async function run(file: string): Promise<void> {
+  keepTickShape()
   const log = createLog('info', 1)
   process.on('uncaughtException', (error) => {
     log.error({ err: error }, 'unexpected error, the process ends')
@@ -86,7 +92,13 @@ async function run(file: string): Promise<void> {
     process.exit(1)
   })
   try {
-    const app = await startApp({ file, env: process.env, version: version(), log })
+    const app = await startApp({
+      file,
+      env: process.env,
+      version: version(),
+      log,
+      load: (request) => loadApart(new URL(import.meta.url), request),
+    })
     process.on('exit', app.killChildren)
     stopOnSignal(app, log)
     log.flush()

@@ -2,9 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /**
- * Gives the memory that loading a configuration took back to the system: reading 10,000 keys from YAML leaves some
- * 120 MB of garbage that V8 would keep for a later that does not come. Takes tens of milliseconds, during which nothing
- * else runs, so it belongs before the first request.
+ * Gives the memory of garbage back to the system, which the end of a thread does not do. It also throws away what the
+ * engine has learnt about the code that ran, some of it for good, so it is for threads that have done their work.
  */
 export function releaseMemory(): void {
   setFlagsFromString('--expose-gc')
