@@ -117,6 +117,15 @@ describe('an answer of several messages', () => {
     expect(stream.ended).toBe(true)
   })
 
+  it('ends without a word also when the target fails behind an event id, but not when the session is over', async () => {
+    const [lost, over] = [fixture(), fixture()]
+    for (const { sink } of [lost, over]) sink.message(log, { id: 'e1' })
+    lost.sink.fail(broken)
+    over.sink.fail({ kind: 'ended', reason: 'gone' })
+    expect(messagesIn(read(await lost.reply))).toEqual([log.value])
+    expect(messagesIn(read(await over.reply))[1]).toMatchObject({ id: 1, error: {} })
+  })
+
   it('stops the target while the client does not read, and goes on when it does', async () => {
     const { sink, reply, flow } = fixture()
     const big = messageOf({
@@ -168,6 +177,15 @@ describe('a silent target', () => {
     body.start({ write, end() {}, fail() {} })
     vi.advanceTimersByTime(10 * silenceMs)
     expect(write).toHaveBeenCalledTimes(1)
+  })
+
+  it('is over once, however it ends', () => {
+    const { sink, answer, onOver } = fixture()
+    sink.message(response)
+    sink.end()
+    answer.abandon()
+    answer.abandon()
+    expect(onOver).toHaveBeenCalledOnce()
   })
 
   it('leaves no timer behind', async () => {

@@ -232,6 +232,42 @@ describe('a session', () => {
   })
 })
 
+describe('an endpoint that takes over from another', () => {
+  it('ends the sessions of targets that are gone with its first request', async () => {
+    const [old, kept] = [fakeTarget('a', { pinned: true }), target({ pinned: true })]
+    const before = fixture({ targets: [old] })
+    await before.begin()
+    const federation = federate([kept], { prefixMode: 'conditional', failOpen: false, version: '1' })
+    if (federation === undefined) throw new Error('no targets')
+    const after = createEndpoint({
+      federation,
+      sessions: before.sessions,
+      clock,
+      stateless: false,
+      rules: undefined,
+      maxBodyBytes: 10_000,
+      version: '1',
+    })
+    expect(old.sessions[0]?.closed).toBe(0)
+    await after(mcpExchange('POST', { body: initialize }))
+    expect(old.sessions[0]?.closed).toBe(1)
+    expect(kept.sessions[0]?.closed).toBe(0)
+  })
+})
+
+describe('a session of the legacy transport', () => {
+  it('is none for the other transport', async () => {
+    const { backend } = fixture()
+    const stream = read(await backend(mcpExchange('GET', { path: '/sse' })))
+    const id = stream.events[0]?.data.replace('/sse?sessionId=', '') ?? ''
+    expect(id).toHaveLength(36)
+    const headers = { 'mcp-session-id': id }
+    expect((await backend(mcpExchange('POST', { headers, body: call(1) }))).status).toBe(404)
+    expect((await backend(mcpExchange('DELETE', { headers }))).status).toBe(404)
+    expect(stream.ended).toBe(false)
+  })
+})
+
 describe('what the client sends', () => {
   it('reaches the target without the client’s credentials to the gateway’s own session', async () => {
     const { backend, begin, target: own } = fixture()
@@ -484,9 +520,11 @@ describe('requests of revisions without sessions', () => {
   it.each([
     ['another method', { ...headers, 'mcp-method': 'tools/list' }],
     ['another name', { ...headers, 'mcp-name': 'other' }],
+    ['another revision than the body', { ...headers, 'mcp-protocol-version': '2026-07-28' }, '2025-11-25'],
     ['a session', { ...headers, 'mcp-session-id': 'x' }],
-  ])('are refused when a header says %s', async (_, wrong) => {
-    const reply = await single().backend(mcpExchange('POST', { headers: wrong, body }))
+  ])('are refused when a header says %s', async (_, wrong, inside = version) => {
+    const params = { name: 'echo', _meta: { 'io.modelcontextprotocol/protocolVersion': inside } }
+    const reply = await single().backend(mcpExchange('POST', { headers: wrong, body: { ...body, params } }))
     expect(reply.status).toBe(400)
     expect(errorIn(reply)).toMatchObject({ id: 1, error: { code: -32020 } })
   })

@@ -583,6 +583,13 @@ describe('a session at several targets', () => {
         createMultiplex(other, { prefixed: true, failOpen: false, version: '1' }).resume(state),
       ).toBeUndefined()
     }
+    const swapped = {
+      p: [
+        ['b', { n: 'a' }],
+        ['a', { n: 'b' }],
+      ],
+    }
+    expect(target.resume(swapped)).toBeUndefined()
     for (const odd of [
       {},
       { p: 1 },

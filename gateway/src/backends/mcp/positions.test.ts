@@ -26,6 +26,10 @@ describe('cursors over several targets', () => {
     for (const json of ['[]', '"x"', '{}', '{"a":1}', '{"a":null}', '{"a":{}}', '1', '{']) {
       expect(readPositions(Buffer.from(json).toString('base64url'))).toBeUndefined()
     }
+    const formatted = formatPositions(new Map([['a', 'x']]))
+    for (const text of [`${formatted}=`, ` ${formatted}`, `${formatted}\n`, `${formatted}*`]) {
+      expect(readPositions(text)).toBeUndefined()
+    }
     expect(readPositions('')).toBeUndefined()
     expect(readPositions('A'.repeat(70_000))).toBeUndefined()
   })

@@ -179,6 +179,18 @@ describe('a changed configuration', () => {
   })
 })
 
+describe('a session whose target changed', () => {
+  it('is over when it is asked for', () => {
+    const sessions = fixture().create()
+    const target = fakeTarget('a', { pinned: true })
+    const session = begin(sessions, target)
+    expect(
+      sessions.find(session.id, federationOf(fakeTarget('a', { pinned: true })), 'alice'),
+    ).toBeUndefined()
+    expect(target.sessions[0]?.closed).toBe(1)
+  })
+})
+
 describe('too many sessions', () => {
   it('push out of memory those that can go on without it, without ending them', () => {
     const sessions = fixture({ maxSessions: 2 }).create()
