@@ -40,6 +40,19 @@ describe('createSseParser', () => {
     ])
   })
 
+  it('tells id and retry without data to who wants to reconnect', () => {
+    const marks: object[] = []
+    const events: SseEvent[] = []
+    const parser = createSseParser({
+      maxEventBytes: 100,
+      onEvent: (event) => events.push(event),
+      onMark: (mark) => marks.push(mark),
+    })
+    parser.push(Buffer.from('retry: 5\n\nevent: x\n\nid: a\n\n:\n\nid: b\ndata: c\n\n'))
+    expect(marks).toEqual([{ retry: 5 }, { id: 'a' }])
+    expect(events).toEqual([{ data: 'c', id: 'b' }])
+  })
+
   it('lets an empty event name mean none', () => {
     expect(parse(['event:\ndata: a\n\n'])).toEqual([{ data: 'a' }])
   })

@@ -14,6 +14,8 @@ export type SseParserOptions = {
   /** Bound on the bytes of one event, line ends not counted; also on a single line that is no part of an event. */
   maxEventBytes: number
   onEvent(event: SseEvent): void
+  /** Told of `id` and `retry` that come without data: no event to anybody, but what a reader reconnects with. */
+  onMark?(mark: { id?: string; retry?: number }): void
   /** Told once, with `upstream_too_large`, after which the parser ignores everything. Without it `push` throws. */
   onError?(error: GatewayError): void
 }
@@ -27,7 +29,7 @@ const space = 32
  * Parses an event stream from chunks that may be cut anywhere, also inside a UTF-8 sequence or a CR LF pair.
  * Time is linear in the input, memory at most one event. https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export function createSseParser({ maxEventBytes, onEvent, onError }: SseParserOptions): SseParser {
+export function createSseParser({ maxEventBytes, onEvent, onMark, onError }: SseParserOptions): SseParser {
   /** Pieces of the line that is not complete yet. Lines, not chunks, are decoded, so a character is never cut in two. */
   let pieces: Buffer[] = []
   let pieceBytes = 0
@@ -129,6 +131,7 @@ export function createSseParser({ maxEventBytes, onEvent, onError }: SseParserOp
     eventBytes = 0
     if (lines.length === 0) {
       fields = {}
+      if (rest.id !== undefined || rest.retry !== undefined) onMark?.(rest)
       return
     }
     data = []

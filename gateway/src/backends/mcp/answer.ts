@@ -33,7 +33,7 @@ const maxHeldChars = 1024 * 1024
 
 const comment = Buffer.from(':\n\n')
 
-export const eventStreamHeaders: Readonly<Headers> = {
+const eventStreamHeaders: Readonly<Headers> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache',
   'x-accel-buffering': 'no',

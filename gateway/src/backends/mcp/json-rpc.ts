@@ -11,7 +11,7 @@ export type ClientMessage =
 /** Why a body is no single JSON-RPC message, in JSON-RPC's own codes. */
 export type Malformed = { kind: 'malformed'; code: number; message: string; idText: string }
 
-export const parseError = -32700
+const parseError = -32700
 export const invalidRequest = -32600
 export const methodNotFound = -32601
 export const invalidParams = -32602

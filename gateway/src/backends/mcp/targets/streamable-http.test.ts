@@ -104,12 +104,12 @@ describe('a request to a server over HTTP', () => {
     const sink = collect()
     session.request(request(1, 'tools/call'), fixtureContext(), sink)
     await settle()
-    body.write('id: a\nretry: 10\ndata: \n\n')
+    body.write('retry: 9\n\nid: a\nretry: 10\ndata: \n\n')
     body.write(
       'event: message\nid: b\ndata: {"jsonrpc":"2.0","method":"n"}\n\nevent: other\ndata: {"x":1}\n\n',
     )
     expect(sink.messages).toEqual([{ jsonrpc: '2.0', method: 'n' }])
-    expect(sink.marks).toEqual([{ id: 'a', retry: 10 }, { id: 'b' }])
+    expect(sink.marks).toEqual([{ retry: 9 }, { id: 'a', retry: 10 }, { id: 'b' }])
     expect(sink.ended).toBe(false)
     body.write(`data: ${JSON.stringify(result(1))}\n\n`)
     body.end()

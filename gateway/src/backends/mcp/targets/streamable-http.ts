@@ -256,6 +256,7 @@ export function compileStreamableHttp(
         if (call.over) return
         full = !takeEvent(event, call, heard) || full
       },
+      onMark: (mark) => call.mark(mark),
       onError(error) {
         body.cancel()
         call.failWith(error)
