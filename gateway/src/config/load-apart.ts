@@ -15,9 +15,7 @@ export function loadApart<T>(entry: URL, request: LoadRequest): Promise<LoadOutc
   return new Promise((resolve, reject) => {
     const worker = new Worker(entry, { workerData: request, execArgv: [], env: {} })
     worker.once('message', resolve)
-    worker.once('error', (cause) =>
-      reject(new Error(`cannot load the configuration: ${cause.message}`, { cause })),
-    )
+    worker.once('error', (cause) => reject(new Error('the configuration cannot be loaded', { cause })))
     // After a message the promise is settled, and this changes nothing.
     worker.once('exit', (code) => reject(new Error(`loading the configuration ended with code ${code}`)))
   })

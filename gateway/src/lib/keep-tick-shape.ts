@@ -1,9 +1,6 @@
 import { executionAsyncResource } from 'node:async_hooks'
 import { nextTick } from 'node:process'
 
-/** Held for its hidden class. */
-let held: object | undefined
-
 /**
  * Keeps `process.nextTick` fast for the life of the process. Node builds an object for every call with a literal whose
  * feedback knows one hidden class. When a garbage collection finds no such object alive, the class is dropped, the next
@@ -11,7 +8,7 @@ let held: object | undefined
  * makes per request. One object that stays alive prevents it.
  */
 export function keepTickShape(): void {
-  nextTick(() => {
-    held ??= executionAsyncResource()
-  })
+  nextTick(() => held.add(executionAsyncResource()))
 }
+
+const held = new Set<object>()

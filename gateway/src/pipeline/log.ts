@@ -40,19 +40,42 @@ export function createLog(level: LogLevel, fileDescriptor: number): LogSink {
     destination,
   )
   // The other flush also waits for the disk.
-  const timer = setInterval(() => destination.flushSync(), flushEveryMs)
+  /** Access lines not handed on yet: the destination measures every text it is given. */
+  let lines = ''
+
+  function handOn(): void {
+    if (lines === '') return
+    destination.write(lines)
+    lines = ''
+  }
+
+  function flush(): void {
+    handOn()
+    // The other flush also waits for the disk.
+    destination.flushSync()
+  }
+
+  const timer = setInterval(flush, flushEveryMs)
   timer.unref()
+
+  function inOrder(write: (fields: object, message: string) => void): Log['info'] {
+    return (fields, message) => {
+      handOn()
+      write(fields, message)
+    }
+  }
+
   return {
-    debug: (fields, message) => logger.debug(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
+    debug: inOrder((fields, message) => logger.debug(fields, message)),
+    info: inOrder((fields, message) => logger.info(fields, message)),
+    warn: inOrder((fields, message) => logger.warn(fields, message)),
+    error: inOrder((fields, message) => logger.error(fields, message)),
     writeLine(line) {
-      if (level !== 'warn' && level !== 'error') destination.write(line)
+      if (level === 'warn' || level === 'error') return
+      lines += line
+      if (lines.length >= bufferBytes) handOn()
     },
-    flush() {
-      destination.flushSync()
-    },
+    flush,
   }
 }
 
