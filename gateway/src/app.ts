@@ -100,7 +100,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     idleTimeoutMs,
   })
   const children = createChildProcesses({
-    environment: env,
+    // The key that seals session ids is nobody else's.
+    environment: { ...env, SESSION_KEY: undefined },
     maxChildren,
     closeGraceMs: childCloseGraceMs,
     terminateGraceMs: childTerminateGraceMs,
@@ -242,7 +243,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       await Promise.race([listeners.drain(), deadline.promise])
       clearTimeout(timer)
       await closeAll()
-      log.flush()
+      await log.flush()
     },
   }
 }
