@@ -221,12 +221,18 @@ describe('a request to a server over HTTP', () => {
     const [before, during] = [collect(), collect()]
     session.request(request(1, 'x'), fixtureContext(), before)
     await settle()
-    expect(before.failure).toEqual({ kind: 'error', error: refused })
+    expect(before.failure).toMatchObject({
+      kind: 'error',
+      error: { code: 'upstream_connect', message: 'target "up": no', cause: refused },
+    })
     session.request(request(2, 'x'), fixtureContext(), during)
     await settle()
     const reset = new GatewayError('upstream_reset', 'gone')
     body.fail(reset)
-    expect(during.failure).toEqual({ kind: 'error', error: reset })
+    expect(during.failure).toMatchObject({
+      kind: 'error',
+      error: { code: 'upstream_reset', message: 'target "up": gone', cause: reset },
+    })
   })
 })
 

@@ -67,7 +67,7 @@ export function compileStreamableHttp(
     let closed = false
     return {
       request(message, context, sink) {
-        const call = createCall(sink)
+        const call = createCall(name, sink)
         const begins = message.value['method'] === 'initialize'
         const heard = begins ? (reply: Message) => noteVersion(message, reply) : undefined
         send(post(message, context, call)).then((reply) => {
@@ -81,7 +81,7 @@ export function compileStreamableHttp(
         try {
           reply = await send(post(message, context))
         } catch (error) {
-          return failureOf(error)
+          return failureOf(name, error)
         }
         if (reply.status < 200 || reply.status >= 300) return refusalOf(reply)
         discard(reply)
@@ -95,7 +95,7 @@ export function compileStreamableHttp(
         try {
           reply = await send({ ...outgoing('GET', headers, undefined, context), idleTimeoutMs: listenIdleMs })
         } catch (error) {
-          return { kind: 'failed', failure: failureOf(error) }
+          return { kind: 'failed', failure: failureOf(name, error) }
         }
         return listening(reply, sink)
       },
@@ -158,7 +158,7 @@ export function compileStreamableHttp(
       if (reply.status !== 200 || !isSource(reply.body)) {
         return { kind: 'failed', failure: await refusalOf(reply) }
       }
-      const call = createCall(sink)
+      const call = createCall(name, sink)
       if (!isEventStream(reply)) {
         discard(reply)
         return {
@@ -193,7 +193,7 @@ export function compileStreamableHttp(
         }
         return { kind: 'reply', reply: { status: reply.status, headers, body } }
       } catch (error) {
-        return failureOf(error)
+        return failureOf(name, error)
       }
     }
 
@@ -335,7 +335,7 @@ type Call = MessageFlow & {
   failWith(error: unknown): void
 }
 
-function createCall(sink: MessageSink): Call {
+function createCall(name: string, sink: MessageSink): Call {
   const call: Call = {
     over: false,
     source: undefined,
@@ -353,7 +353,7 @@ function createCall(sink: MessageSink): Call {
       call.over = true
       sink.fail(failure)
     },
-    failWith: (error) => call.fail(failureOf(error)),
+    failWith: (error) => call.fail(failureOf(name, error)),
     resume: () => call.source?.resume(),
     cancel() {
       if (call.over) return
@@ -364,8 +364,12 @@ function createCall(sink: MessageSink): Call {
   return call
 }
 
-function failureOf(error: unknown): TargetFailure {
-  if (error instanceof GatewayError) return { kind: 'error', error }
+/** Names the target: with several of them nobody could tell which one it was. */
+function failureOf(name: string, error: unknown): TargetFailure {
+  if (error instanceof GatewayError) {
+    const message = `target "${name}": ${error.message}`
+    return { kind: 'error', error: new GatewayError(error.code, message, { cause: error }) }
+  }
   return { kind: 'error', error: new GatewayError('internal', 'internal error', { cause: error }) }
 }
 
