@@ -1,0 +1,237 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { connectClient } from '../support/mcp-clients.ts'
+import { httpFaults, startFaultyServer } from '../support/mcp-faulty-server.ts'
+import { programTarget } from '../support/mcp-fixtures.ts'
+import { initializeMessage, mcpHeaders, openSession, post, type RawSession } from '../support/mcp-raw.ts'
+import { member } from '../support/mock-server.ts'
+import { until, within } from '../support/wait.ts'
+
+// Targets that break in the middle of what they do, and clients that leave.
+
+const call = (name: string, args = {}) => ({
+  jsonrpc: '2.0',
+  id: 'c1',
+  method: 'tools/call',
+  params: { name, arguments: args },
+})
+
+async function withProgram(...flags: string[]): Promise<{ gateway: Gateway; session: RawSession }> {
+  const gateway = await startGateway({ mcp: { targets: [programTarget('files', ...flags)] } })
+  return { gateway, session: await openSession(gateway.mcpUrl) }
+}
+
+async function textFrom(session: RawSession, name: string): Promise<unknown> {
+  return member(await session.request('tools/call', { name }), 'content', 0, 'text')
+}
+
+function isRunning(pid: number): boolean {
+  if (!existsSync(`/proc/${pid}/stat`)) return false
+  return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+}
+
+describe('a program behind the endpoint', () => {
+  it('that dies in a call fails the call, and ends its session', async () => {
+    const { gateway, session } = await withProgram()
+    const answer = await within('the call fails', session.send(call('crash')))
+    expect(answer.text).toContain('exit code 3')
+    const error = answer.messages.at(-1)
+    expect(error).toMatchObject({ jsonrpc: '2.0', id: 'c1', error: { code: expect.any(Number) } })
+    // 404 is what makes clients begin anew: the program is not started again behind the session's back.
+    expect((await session.send(call('whoami'))).status).toBe(404)
+    const next = await openSession(gateway.mcpUrl)
+    expect(await textFrom(next, 'whoami')).toBe('files')
+    await until('its last words are in the log', () => gateway.stdout().includes('crashing as asked'))
+  })
+
+  it('that dies at once fails initialize', async () => {
+    const gateway = await startGateway({ mcp: { targets: [programTarget('files', '--dies')] } })
+    const answer = await within('initialize fails', post(gateway.mcpUrl, initializeMessage))
+    expect(answer.status).toBeGreaterThanOrEqual(400)
+    expect(answer.text).toContain('exit code 7')
+    expect(answer.headers.get('mcp-session-id')).toBe(null)
+  })
+
+  it('that does not exist fails initialize and says so', async () => {
+    const targets = [{ name: 'files', stdio: { cmd: 'no-such-program-of-tollgate' } }]
+    const gateway = await startGateway({ mcp: { targets } })
+    const answer = await post(gateway.mcpUrl, initializeMessage)
+    expect(answer.status).toBe(503)
+    expect(answer.text).toContain('no such command')
+  })
+
+  it('that writes garbage is understood nevertheless', async () => {
+    const { gateway, session } = await withProgram()
+    expect(await textFrom(session, 'garbage')).toBe('after the garbage')
+    await until('the garbage is in the log', () => gateway.stdout().includes('this is no message'))
+  })
+
+  it('that answers for nobody is not mistaken', async () => {
+    const { session } = await withProgram()
+    expect(await textFrom(session, 'wrong-id')).toBe('for you')
+  })
+
+  it('that floods ends its session, and no other', async () => {
+    const { gateway, session } = await withProgram()
+    const other = await openSession(gateway.mcpUrl)
+    const answer = await within('the flood ends', session.send(call('flood')), 25_000)
+    expect(answer.messages.at(-1)).toMatchObject({ id: 'c1', error: {} })
+    expect(await textFrom(other, 'whoami')).toBe('files')
+  })
+
+  it('that hangs holds up nothing else, in its session or another', async () => {
+    const { session } = await withProgram()
+    const hanging = session.send(call('hang'))
+    expect(await textFrom(session, 'whoami')).toBe('files')
+    // The gateway ends the answer of a request that the client cancelled; the program says nothing more.
+    const cancelled = {
+      method: 'notifications/cancelled',
+      params: { requestId: 'c1', reason: 'no longer needed' },
+    }
+    expect((await session.send({ jsonrpc: '2.0', ...cancelled })).status).toBe(202)
+    await within('the cancelled call ends', hanging)
+    expect(await textFrom(session, 'whoami')).toBe('files')
+  })
+
+  it('passes on large answers whole', async () => {
+    const { session } = await withProgram()
+    const answer = await session.send(call('big', { bytes: 8 * 1024 * 1024 }))
+    expect(String(member(answer.messages.at(-1), 'result', 'content', 0, 'text')).length).toBe(
+      8 * 1024 * 1024,
+    )
+  })
+
+  it('ends with DELETE, and its session with it', async () => {
+    const { session } = await withProgram()
+    const pid = Number(await textFrom(session, 'pid'))
+    expect(isRunning(pid)).toBe(true)
+    expect(await session.end()).toBeLessThan(300)
+    await until('the program ends', () => !isRunning(pid))
+    expect((await session.send(call('whoami'))).status).toBe(404)
+    expect(await session.end()).toBe(404)
+  })
+
+  it('ends when its session has not been used for long', async () => {
+    const gateway = await startGateway({
+      config: { mcp: { sessionTtl: '1s' } },
+      mcp: { targets: [programTarget('files')] },
+    })
+    const session = await openSession(gateway.mcpUrl)
+    const pid = Number(await textFrom(session, 'pid'))
+    await until('the program ends', () => !isRunning(pid), 45_000)
+    expect((await session.send(call('whoami'))).status).toBe(404)
+  }, 60_000)
+
+  it('ends with the gateway, also in the middle of a call', async () => {
+    const { gateway, session } = await withProgram()
+    const pid = Number(await textFrom(session, 'pid'))
+    const slow = session.send(call('slow', { ms: 700 }))
+    await delay(200)
+    const stopped = gateway.stop()
+    const answer = await slow
+    expect(member(answer.messages.at(-1), 'result', 'content', 0, 'text')).toBe('at last')
+    await stopped
+    await until('the program ends', () => !isRunning(pid))
+  })
+})
+
+describe('an HTTP server behind the endpoint', () => {
+  it('that breaks in any way fails the call with an answer to it, and nothing else', async () => {
+    const server = await startFaultyServer()
+    const gateway = await startGateway({ mcp: { targets: [{ name: 'http', mcp: { host: server.url } }] } })
+    const session = await openSession(gateway.mcpUrl)
+    for (const fault of httpFaults) {
+      const answer = await within(`"${fault}" is answered`, session.send(call(fault)), 20_000)
+      const last = answer.messages.at(-1)
+      if (fault === 'fails') {
+        // What an upstream refuses over HTTP is passed on as it is.
+        expect([answer.status, answer.text]).toEqual([500, 'internal trouble'])
+      } else {
+        expect({ fault, last }).toMatchObject({
+          fault,
+          last: { id: 'c1', error: { code: expect.any(Number) } },
+        })
+      }
+      expect(await textFrom(session, 'fine')).toBe('fine')
+    }
+    await until('no stream stays open', () => server.open() === 0)
+  }, 60_000)
+
+  it('that forgets its session makes the client begin anew', async () => {
+    const server = await startFaultyServer()
+    const gateway = await startGateway({ mcp: { targets: [{ name: 'http', mcp: { host: server.url } }] } })
+    const session = await openSession(gateway.mcpUrl)
+    server.sessions.clear()
+    expect((await session.send(call('fine'))).status).toBe(404)
+    expect(await textFrom(await openSession(gateway.mcpUrl), 'fine')).toBe('fine')
+  })
+
+  it('is left in peace by a client that vanishes, and memory does not grow while it talks', async () => {
+    const server = await startFaultyServer()
+    const gateway = await startGateway({ mcp: { targets: [{ name: 'http', mcp: { host: server.url } }] } })
+    const session = await openSession(gateway.mcpUrl)
+    for (const tool of ['streams', 'chatter', 'hangs']) {
+      const abort = new AbortController()
+      const response = fetch(gateway.mcpUrl, {
+        method: 'POST',
+        headers: { ...mcpHeaders, ...session.headers },
+        body: JSON.stringify(call(tool)),
+        signal: abort.signal,
+      })
+      response.catch(() => {})
+      if (tool !== 'hangs') await (await response).body?.getReader().read()
+      await until('the server has the call', () => server.open() === 1)
+      abort.abort()
+      await until('the server is left in peace', () => server.open() === 0)
+    }
+    expect(await textFrom(session, 'fine')).toBe('fine')
+  })
+
+  it('is told by DELETE that a session has ended', async () => {
+    const server = await startFaultyServer()
+    const gateway = await startGateway({ mcp: { targets: [{ name: 'http', mcp: { host: server.url } }] } })
+    const session = await openSession(gateway.mcpUrl)
+    expect(server.sessions.size).toBe(1)
+    await session.end()
+    await until('the server knows', () => server.sessions.size === 0)
+  })
+})
+
+describe('three targets: one dead, one with tools only, one with three pages', () => {
+  const targets = async () => [
+    { name: 'dead', mcp: { host: `http://127.0.0.1:${await freePort()}` } },
+    programTarget('tools', '--tools-only'),
+    programTarget('paged', '--pages', '3'),
+  ]
+
+  it('serves what there is under failOpen', async () => {
+    const gateway = await startGateway({ mcp: { targets: await targets(), failureMode: 'failOpen' } })
+    const client = await connectClient('SDK 1', gateway.mcpUrl)
+    expect(await client.tools()).toEqual(
+      expect.arrayContaining(['tools_whoami', 'paged_whoami', 'paged_page-1', 'paged_page-2']),
+    )
+    expect(await client.prompts()).toEqual(['paged_prompt-0', 'paged_prompt-1', 'paged_prompt-2'])
+    expect(await client.call('tools_whoami')).toBe('tools')
+    await expect(client.call('dead_anything')).rejects.toThrow()
+    expect(await client.call('paged_whoami')).toBe('paged')
+  })
+
+  it('says which one is dead under failClosed', async () => {
+    const gateway = await startGateway({ mcp: { targets: await targets() } })
+    const answer = await post(gateway.mcpUrl, initializeMessage)
+    expect(answer.status).toBe(503)
+    expect(answer.text).toContain('dead')
+  })
+
+  it('does not lose the others when one dies in mid-session', async () => {
+    const gateway = await startGateway({
+      mcp: { targets: [programTarget('a'), programTarget('b')], failureMode: 'failOpen' },
+    })
+    const session = await openSession(gateway.mcpUrl)
+    await session.send(call('a_crash'))
+    expect(await textFrom(session, 'b_whoami')).toBe('b')
+  })
+})
