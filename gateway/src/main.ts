@@ -88,8 +88,7 @@ async function run(file: string): Promise<void> {
   const log = createLog('info', 1)
   process.on('uncaughtException', (error) => {
     log.error({ err: error }, 'unexpected error, the process ends')
-    log.flush()
-    process.exit(1)
+    log.flush().finally(() => process.exit(1))
   })
   try {
     const app = await startApp({
@@ -101,22 +100,21 @@ async function run(file: string): Promise<void> {
     })
     process.on('exit', app.killChildren)
     stopOnSignal(app, log)
-    log.flush()
   } catch (error) {
-    log.flush()
+    await log.flush()
     fail(reasonsOf(error))
     process.exit(1)
   }
 }
 
 /** The first signal ends gracefully, a second one at once. */
-function stopOnSignal(app: { stop(): Promise<void> }, log: { flush(): void }): void {
+function stopOnSignal(app: { stop(): Promise<void> }, log: { flush(): Promise<void> }): void {
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stopping) {
-        log.flush()
-        process.exit(0)
+        log.flush().finally(() => process.exit(0))
+        return
       }
       stopping = true
       app.stop().then(() => process.exit(0))

@@ -44,7 +44,7 @@ function pipelineOf(policies: Policy[], backend: Route['backend'] = ok) {
     info() {},
     warn() {},
     error() {},
-    flush() {},
+    async flush() {},
     writeLine: (line: string) => lines.push(line),
   }
   const handle = createPipeline({
