@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { ask, errorCodeOf, type Outcome } from './ask.ts'
-import { type Fleet, liveParts, nameOf } from './fleet.ts'
+import { type Fleet, failureOf, liveParts, nameOf } from './fleet.ts'
 import { type Introduction, mergeIntroductions } from './initialize-result.ts'
 import type { Joint } from './joint.ts'
 import { editJson, readTargetObject } from './json-edit.ts'
@@ -88,9 +88,11 @@ type Answered = { index: number; outcome: Outcome }
 type ListedBy = { index: number; list: Listed }
 
 function askEach(fleet: Fleet, { message, context, joint }: Asked): Promise<Answered[]> {
-  const answers = liveParts(fleet).map(async ({ index, session }) => {
+  const answers = liveParts(fleet).map(async ({ index, session }): Promise<Answered> => {
     const asking = joint.add(ask(session, message, context, othersOf(fleet, index, joint.sink)))
-    return { index, outcome: await asking.outcome }
+    const outcome = await asking.outcome
+    if (outcome.kind === 'answer') return { index, outcome }
+    return { index, outcome: { ...outcome, failure: failureOf(fleet, index, outcome.failure) } }
   })
   return Promise.all(answers)
 }
@@ -107,12 +109,13 @@ function listEach(
   positions: Positions | undefined,
 ): Promise<ListedBy[]> {
   const asked = liveParts(fleet).filter(({ index }) => !positions || positions.has(nameOf(fleet, index)))
-  const lists = asked.map(async ({ index, session }) => {
+  const lists = asked.map(async ({ index, session }): Promise<ListedBy> => {
     const cursor = positions?.get(nameOf(fleet, index))
     const others = othersOf(fleet, index, joint.sink)
     const { newId } = fleet
     const list = await listAll({ session, message, member, cursor, context, newId, others, add: joint.add })
-    return { index, list }
+    if (list.kind !== 'failed') return { index, list }
+    return { index, list: { ...list, failure: failureOf(fleet, index, list.failure) } }
   })
   return Promise.all(lists)
 }

@@ -1,5 +1,6 @@
+import { GatewayError } from '../../lib/gateway-error.ts'
 import type { Names } from './names.ts'
-import type { Target, TargetSession } from './targets/target.ts'
+import type { Target, TargetFailure, TargetSession } from './targets/target.ts'
 
 /** One client's sessions at several targets. */
 export type Fleet = {
@@ -26,4 +27,12 @@ export function liveParts({ parts }: Fleet): Part[] {
 
 export function nameOf({ members }: Fleet, index: number): string {
   return members[index]?.name ?? ''
+}
+
+/** A failure that says of which target it is. */
+export function failureOf(fleet: Fleet, index: number, failure: TargetFailure): TargetFailure {
+  const name = `target "${nameOf(fleet, index)}"`
+  if (failure.kind !== 'error' || failure.error.message.includes(name)) return failure
+  const { code, message } = failure.error
+  return { kind: 'error', error: new GatewayError(code, `${name}: ${message}`, { cause: failure.error }) }
 }

@@ -1,4 +1,4 @@
-import { type Fleet, liveParts, nameOf } from './fleet.ts'
+import { type Fleet, failureOf, liveParts, nameOf } from './fleet.ts'
 import { mergedEventId, type Positions, readEventId, streamEventId } from './positions.ts'
 import { renamingSink } from './renaming-sink.ts'
 import type {
@@ -86,7 +86,8 @@ async function listenToAll(
       flows.push(flow)
       if (over) flow.cancel()
     }
-    return listening ?? { kind: 'none' }
+    if (listening?.kind !== 'failed') return listening ?? { kind: 'none' }
+    return { kind: 'failed', failure: failureOf(fleet, index, listening.failure) }
   }
 
   /** Where all streams stand after an event of one. */

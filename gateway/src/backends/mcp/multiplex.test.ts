@@ -18,6 +18,10 @@ import { createMultiplex, type MultiplexOptions } from './multiplex.ts'
 import type { Message, TargetFailure } from './targets/target.ts'
 
 const down: TargetFailure = { kind: 'error', error: new GatewayError('upstream_connect', 'no connection') }
+const downAt = (name: string) => ({
+  kind: 'error',
+  error: { code: 'upstream_connect', message: `target "${name}": no connection` },
+})
 const tools =
   (...names: string[]): Behaviour =>
   () => ({ tools: names.map((name) => ({ name, inputSchema: {} })) })
@@ -298,14 +302,16 @@ describe('a list of what several targets have', () => {
       fakeTarget('a', { behaviours: { 'tools/list': tools('x') } }),
       fakeTarget('b', { behaviours: { 'tools/list': () => down } }),
     ]
-    expect((await fixture(targets()).ask(request(1, 'tools/list'))).failure).toEqual(down)
+    expect((await fixture(targets()).ask(request(1, 'tools/list'))).failure).toMatchObject(downAt('b'))
     const open = await fixture(targets(), { failOpen: true }).ask(request(1, 'tools/list'))
     expect(resultIn(open)).toMatchObject({ tools: [{ name: 'a_x' }] })
   })
 
   it('fails also where failures are left out when nobody answers', async () => {
     const targets = [fakeTarget('a', { behaviours: { 'tools/list': () => down } })]
-    expect((await fixture(targets, { failOpen: true }).ask(request(1, 'tools/list'))).failure).toEqual(down)
+    expect((await fixture(targets, { failOpen: true }).ask(request(1, 'tools/list'))).failure).toMatchObject(
+      downAt('a'),
+    )
   })
 
   it('passes on a JSON-RPC error of a target', async () => {
@@ -357,7 +363,7 @@ describe('the beginning of a session at several targets', () => {
 
   it('fails with the first target that fails', async () => {
     const { ask } = fixture([fakeTarget('a'), fakeTarget('b', { behaviours: { initialize: () => down } })])
-    expect((await ask(request(0, 'initialize'))).failure).toEqual(down)
+    expect((await ask(request(0, 'initialize'))).failure).toMatchObject(downAt('b'))
   })
 
   it('goes on without targets that fail where they are left out', async () => {
@@ -404,7 +410,7 @@ describe('ping and log levels', () => {
       fakeTarget('a', { behaviours: { ping: () => ({}) } }),
       fakeTarget('b', { behaviours: { ping: () => down } }),
     ]
-    expect((await fixture(targets()).ask(request(1, 'ping'))).failure).toEqual(down)
+    expect((await fixture(targets()).ask(request(1, 'ping'))).failure).toMatchObject(downAt('b'))
     expect(resultIn(await fixture(targets(), { failOpen: true }).ask(request(1, 'ping')))).toEqual({})
   })
 })
@@ -498,7 +504,7 @@ describe('notifications of the client', () => {
     const refusing = targets[1]
     if (refusing) refusing.refusals['notifications/x'] = down
     const message = messageOf({ jsonrpc: '2.0', method: 'notifications/x' })
-    expect(await fixture(targets).session.deliver(message, fixtureContext())).toEqual(down)
+    expect(await fixture(targets).session.deliver(message, fixtureContext())).toMatchObject(downAt('b'))
     expect(
       await fixture(targets, { failOpen: true }).session.deliver(message, fixtureContext()),
     ).toBeUndefined()

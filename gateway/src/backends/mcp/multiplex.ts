@@ -1,7 +1,7 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
 import { answerError, findOwners, initializeAll, listFromAll, type Owners, tellAll } from './fan-out.ts'
-import { type Fleet, liveParts, nameOf } from './fleet.ts'
+import { type Fleet, failureOf, liveParts, nameOf } from './fleet.ts'
 import { idle, inSteps } from './joint.ts'
 import { editJson } from './json-edit.ts'
 import { invalidRequest, methodNotFound, paramsOf } from './json-rpc.ts'
@@ -216,9 +216,11 @@ function createSession(fleet: Fleet): TargetSession {
   }
 
   async function deliverToAll(message: Message, context: CallContext): Promise<TargetFailure | undefined> {
-    const results = await Promise.all(
-      liveParts(fleet).map(({ session }) => session.deliver(message, context)),
-    )
+    const deliveries = liveParts(fleet).map(async ({ index, session }) => {
+      const failure = await session.deliver(message, context)
+      return failure && failureOf(fleet, index, failure)
+    })
+    const results = await Promise.all(deliveries)
     const failures = results.filter((failure) => failure !== undefined)
     return !fleet.failOpen || failures.length === results.length ? failures[0] : undefined
   }

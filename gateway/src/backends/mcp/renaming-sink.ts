@@ -1,4 +1,4 @@
-import type { Fleet } from './fleet.ts'
+import { type Fleet, failureOf } from './fleet.ts'
 import { asGatewayError } from './joint.ts'
 import { renameFromTarget } from './rename.ts'
 import type { EventMark, Message, MessageSink } from './targets/target.ts'
@@ -32,7 +32,7 @@ export function renamingSink(
         renamed = renameFromTarget(message, index, fleet.names)
       } catch (error) {
         finish()
-        sink.fail({ kind: 'error', error: asGatewayError(error) })
+        sink.fail(failureOf(fleet, index, { kind: 'error', error: asGatewayError(error) }))
         renaming.stop()
         return true
       }
@@ -49,7 +49,7 @@ export function renamingSink(
     fail(failure) {
       if (over) return
       finish()
-      sink.fail(failure)
+      sink.fail(failureOf(fleet, index, failure))
     },
   }
 }
