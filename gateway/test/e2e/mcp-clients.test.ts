@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, it } from 'vitest'
 import { type HttpTarget, serveHttp } from '../conformance/target/http.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { connectClient, generations } from '../support/mcp-clients.ts'
 import { programTarget, sdkTarget } from '../support/mcp-fixtures.ts'
+import { connectMcpRemote } from '../support/mcp-remote.ts'
 import { packageFile, runProgram } from '../support/run-program.ts'
 import { until } from '../support/wait.ts'
 
@@ -117,19 +117,7 @@ describe.each(Object.keys(kinds))('with %s', (kind) => {
 
   it('mcp-remote bridges to a client on standard input and output', async () => {
     const { gateway, prefix } = await serve()
-    const folder = mkdtempSync(join(tmpdir(), 'tollgate-mcp-remote-'))
-    const client = new Client({ name: 'tollgate-test', version: '1.0.0' })
-    const transport = new StdioClientTransport({
-      command: process.execPath,
-      args: [packageFile('mcp-remote', 'dist/proxy.js'), gateway.mcpUrl, '--transport', 'http-only'],
-      env: { PATH: process.env['PATH'] ?? '', HOME: folder, MCP_REMOTE_CONFIG_DIR: folder },
-      stderr: 'ignore',
-    })
-    endAfter('test', async () => {
-      await client.close()
-      rmSync(folder, { recursive: true, force: true })
-    })
-    await client.connect(transport)
+    const client = await connectMcpRemote(gateway.mcpUrl)
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toContain(`${prefix}test_simple_text`)
     const result = await client.callTool({ name: `${prefix}test_simple_text` })

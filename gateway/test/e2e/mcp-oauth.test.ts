@@ -8,6 +8,7 @@ import { clientId as idpBClientId, idpBShape } from '../support/mcp-idp-b.ts'
 import { authorizeAndConnect, createOAuthMemory } from '../support/mcp-oauth-client.ts'
 import { startOidcProvider } from '../support/mcp-oidc-provider.mjs'
 import { openSession } from '../support/mcp-raw.ts'
+import { connectMcpRemote } from '../support/mcp-remote.ts'
 import { strictToken } from '../support/mcp-strict-client.ts'
 import { until } from '../support/wait.ts'
 
@@ -137,13 +138,15 @@ describe.each(endpoints)('with %s', (_, start) => {
 
 // Which client works with which setting: the table of docs/mcp-authentication.md.
 
-const clients = ['SDK 1', 'SDK 2', 'oauth4webapi'] as const
+const clients = ['SDK 1', 'SDK 2', 'mcp-remote', 'oauth4webapi'] as const
 type Client = (typeof clients)[number]
 
 async function arrives(client: Client, url: string): Promise<boolean> {
   try {
     if (client === 'oauth4webapi') {
       await openSession(url, { authorization: `Bearer ${await strictToken(url)}` })
+    } else if (client === 'mcp-remote') {
+      await (await connectMcpRemote(url)).listTools()
     } else {
       await authorizeAndConnect(client, url, createOAuthMemory())
     }
@@ -163,11 +166,11 @@ describe('the setting authorizationServers', () => {
   it.each([
     // Its own metadata offers a registration that wants a management key, which no client has.
     ['a provider without iss', 'provider', []],
-    ['a provider without iss', 'gateway', ['SDK 1', 'SDK 2', 'oauth4webapi']],
+    ['a provider without iss', 'gateway', ['SDK 1', 'SDK 2', 'mcp-remote', 'oauth4webapi']],
     // RFC 9207: an `iss` that is there has to be the issuer, and the issuer here is the gateway.
     ['a provider that sends iss', 'gateway', ['SDK 1']],
     ['a real OpenID provider, which sends iss', 'gateway', ['SDK 1']],
-    ['a real OpenID provider, which sends iss', 'provider', ['SDK 1', 'SDK 2', 'oauth4webapi']],
+    ['a real OpenID provider, which sends iss', 'provider', ['SDK 1', 'SDK 2', 'mcp-remote', 'oauth4webapi']],
   ] as const)('%s, %s: works for %j', async (provider, setting, expected) => {
     const endpoint = await providers[provider]?.(setting)
     const working: Client[] = []
