@@ -222,6 +222,20 @@ describe('an upstream’s refusal', () => {
     }
   })
 
+  it('never tells the client the credential it was about', async () => {
+    const credential = 'sk-provider-canary'
+    const refusal = { error: { message: `Incorrect API key provided: ${credential}.`, type: 'x' } }
+    for (const path of ['/v1/chat/completions', '/v1/nowhere']) {
+      const gateway = fixtureGateway(
+        { models: [{ name: '*', provider: 'openai', params: { apiKey: credential } }], passthrough: true },
+        () => jsonReply(refusal, 401),
+      )
+      const { status, text } = await call(gateway, { path, body: chatBody })
+      expect(status).toBe(401)
+      expect(JSON.parse(text).error.message).toBe('Incorrect API key provided: [hidden].')
+    }
+  })
+
   it('of a stream is read as what it is', async () => {
     const { status, text } = await answered('openai', jsonReply(error, 400), streaming)
     expect([status, text]).toEqual([400, JSON.stringify(error)])

@@ -149,7 +149,7 @@ async function answerError(answering: Answering, reply: Reply): Promise<Reply> {
       `upstream answered with status ${status}; redirects are not followed`,
     )
   }
-  const bytes = await readDecoded(answering, reply)
+  const bytes = withoutCredential(await readDecoded(answering, reply), answering.candidate.target.credential)
   const headers = withoutCoding(reply.headers)
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
   const isJson = parseObject(bytes) !== undefined
@@ -160,6 +160,12 @@ async function answerError(answering: Answering, reply: Reply): Promise<Reply> {
   }
   const refusal = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
   return { status, headers, body: Buffer.from(errorBody(exchange.errorFormat, refusal).body) }
+}
+
+/** Some servers quote the key they refuse, and it is not the client's to know. */
+function withoutCredential(bytes: Buffer, credential: string | undefined): Buffer {
+  if (credential === undefined || !bytes.includes(credential)) return bytes
+  return Buffer.from(bytes.toString().replaceAll(credential, '[hidden]'))
 }
 
 /** The event that ends a stream in place of its own end. */

@@ -61,6 +61,13 @@ describe('readRequest', () => {
       'model',
     ],
     [
+      'a model the key may not use among those to fall back to',
+      { body: { ...chatBody, models: ['gpt-4o', 'other'] }, mayUseModel: (name: string) => name !== 'other' },
+      403,
+      'model_not_allowed',
+      'models',
+    ],
+    [
       'stream that is no boolean',
       { body: { ...chatBody, stream: 'true' } },
       400,

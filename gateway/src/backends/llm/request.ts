@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
 import { type JsonText, readJsonObject } from '../../lib/json-text.ts'
 import { readAll } from '../../net/body.ts'
 import { firstHeader, type Headers } from '../../net/headers.ts'
@@ -101,6 +101,8 @@ function take(
 ): Reply | undefined {
   const { facts, mayUseModel } = exchange
   if (mayUseModel && !mayUseModel(model)) return refuse(exchange, modelNotAllowed)
+  if (mayUseModel && !mayFallBack(json?.value['models'], mayUseModel))
+    return refuse(exchange, { ...modelNotAllowed, param: 'models' })
   facts.llmRequest = json?.value
   facts.llm = {
     requestModel: model,
@@ -114,6 +116,12 @@ function take(
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
   exchange.backendState = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
   return undefined
+}
+
+/** `models` names further models to some services (OpenRouter's fallbacks), which must not be a way around the key's. */
+function mayFallBack(models: JsonValue | undefined, mayUseModel: (model: string) => boolean): boolean {
+  if (models === undefined || models === null) return true
+  return Array.isArray(models) && models.every((name) => typeof name === 'string' && mayUseModel(name))
 }
 
 /** Not those that ask for a tunnel or for the request back. */
