@@ -335,6 +335,22 @@ describe('failures of a target', () => {
     expect(exchange.failure).toBe(error)
   })
 
+  it('that are defects end the request, and leave its session free', async () => {
+    const defective = (): never => {
+      throw new Error('defect')
+    }
+    const own = target({ behaviours: { 'tools/call': defective } })
+    const { backend, begin, sessions } = fixture({ targets: [own] })
+    const headers = await begin()
+    const reply = await backend(mcpExchange('POST', { headers, body: call(3) }))
+    expect(reply.status).toBe(500)
+    expect(textOf(reply)).not.toContain('defect')
+    Object.defineProperty(own, 'listening', { get: defective })
+    expect((await backend(mcpExchange('GET', { headers }))).status).toBe(500)
+    const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, '')
+    expect(session?.uses.size).toBe(0)
+  })
+
   it('that refuse over HTTP are passed on', async () => {
     const refused: Reply = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: Buffer.from('x') }
     const own = target({ behaviours: { 'tools/call': () => ({ kind: 'reply', reply: refused }) } })

@@ -2,8 +2,9 @@ import { firstHeader } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
-import { createAnswer } from './answer.ts'
+import { type Answer, createAnswer } from './answer.ts'
 import { callContext, ownerOf } from './client.ts'
+import { asGatewayError } from './joint.ts'
 import {
   badRequest,
   type ClientMessage,
@@ -31,7 +32,15 @@ import {
 import { answerBody, type EndpointOptions, idTextOf } from './request-body.ts'
 import type { Session, Use } from './sessions.ts'
 import { requestOnce } from './stateless.ts'
-import type { CallContext, MessageFlow, TargetFailure, TargetSession } from './targets/target.ts'
+import type {
+  CallContext,
+  Listening,
+  Message,
+  MessageFlow,
+  MessageSink,
+  TargetFailure,
+  TargetSession,
+} from './targets/target.ts'
 
 type Request = Extract<ClientMessage, { kind: 'request' }>
 
@@ -121,7 +130,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     timer.unref()
     const sink = {
       ...answer.sink,
-      message(received: Parameters<typeof answer.sink.message>[0]) {
+      message(received: Message) {
         if (isResponseTo(received, message.id) && received.value['result'] !== undefined) {
           session = sessions.begin(target, federation, ownerOf(exchange))
           if (session === undefined) {
@@ -132,7 +141,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
         return answer.sink.message(received)
       },
     }
-    begin(exchange, answer, target.request(message.json, context, sink))
+    begin(exchange, answer, () => target.request(message.json, context, sink))
     return answer.reply
   }
 
@@ -159,7 +168,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     })
     const use: Use = { kind: 'request', end: () => answer.sink.fail(sessionEnded) }
     session.uses.add(use)
-    begin(exchange, answer, session.target.request(message.json, context, answer.sink))
+    begin(exchange, answer, () => session.target.request(message.json, context, answer.sink))
     return answer.reply
   }
 
@@ -197,9 +206,10 @@ export function createEndpoint(options: EndpointOptions): Backend {
     expiry.unref()
     const context = callContext(exchange, revisionOf(headers, undefined), rules)
     const lastEventId = firstHeader(headers, 'last-event-id')
-    const listening = await session.target.listen(
+    const listening = await openStream(
+      session,
+      answer,
       lastEventId === undefined ? context : { ...context, lastEventId },
-      answer.sink,
     )
     if (listening.kind === 'none') {
       answer.abandon()
@@ -208,7 +218,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     }
     if (listening.kind === 'failed') answer.sink.fail(listening.failure)
     else {
-      begin(exchange, answer, listening.flow)
+      begin(exchange, answer, () => listening.flow)
       answer.open()
     }
     return answer.reply
@@ -283,7 +293,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     exchange: Exchange,
     message: Request,
     target: TargetSession,
-    start: (sink: ReturnType<typeof createAnswer>['sink']) => MessageFlow,
+    start: (sink: MessageSink) => MessageFlow,
   ): Promise<Reply> {
     const answer = createAnswer({
       completes: (received) => isResponseTo(received, message.id),
@@ -291,7 +301,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
       lastWords: (failure) => failureText(failure, message),
       onOver: () => void target.close(),
     })
-    begin(exchange, answer, start(answer.sink))
+    begin(exchange, answer, () => start(answer.sink))
     return answer.reply
   }
 
@@ -308,8 +318,21 @@ function tokenLifeMs({ facts: { jwt } }: Exchange, now: number): number {
   return Math.min(Math.max(expiry * 1_000 + tokenLeewayMs - now, 0), maxStreamMs)
 }
 
-function begin(exchange: Exchange, answer: ReturnType<typeof createAnswer>, flow: MessageFlow): void {
-  answer.attach(flow)
+async function openStream({ target }: Session, { sink }: Answer, context: CallContext): Promise<Listening> {
+  try {
+    return await target.listen(context, sink)
+  } catch (error) {
+    return { kind: 'failed', failure: { kind: 'error', error: asGatewayError(error) } }
+  }
+}
+
+/** Starts what feeds an answer. Whatever goes wrong there ends the answer, so that its session is not in use for ever. */
+function begin(exchange: Exchange, answer: Answer, start: () => MessageFlow): void {
+  try {
+    answer.attach(start())
+  } catch (error) {
+    answer.sink.fail({ kind: 'error', error: asGatewayError(error) })
+  }
   exchange.cancellation.onCancel(answer.abandon)
 }
 
