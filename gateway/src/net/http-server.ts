@@ -111,7 +111,9 @@ export function listen(options: HttpServerOptions): Promise<HttpServer> {
 
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host: options.host, port: options.port }, () => {
+    // Without a host, Node takes all addresses, also on a machine without IPv6, where `::` would fail.
+    const host = options.host === '::' ? undefined : options.host
+    server.listen({ host, port: options.port }, () => {
       server.off('error', reject)
       const { port } = server.address() as AddressInfo
       resolve({
