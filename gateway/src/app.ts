@@ -132,13 +132,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   const text = readConfigFile(file)
-  let running = configOf(await options.load({ text, file, env }))
+  /** What the file said when it was last applied. Its `config` stays what it was at the start. */
+  let read = configOf(await options.load({ text, file, env }))
+  const started = read.config
   let stopping = false
   const fixed: HttpServer[] = []
 
   async function apply(next: Config): Promise<void> {
     await listeners.apply(compile(next, context, facts))
-    running = next
     status.revision += 1
     status.appliedAt = new Date(clock.now()).toISOString()
     reportSynchronized(undefined)
@@ -159,13 +160,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   async function reload(text: string): Promise<void> {
     if (stopping) return
     try {
-      const next = share(running, configOf(await options.load({ text, file, env })))
-      if (next === running) {
+      const next = share(read, configOf(await options.load({ text, file, env })))
+      if (next === read) {
         reportSynchronized(undefined)
         return
       }
-      if (next.config !== running.config) log.warn({}, 'a change of config.* takes effect after a restart')
-      await apply(next)
+      await apply({ ...next, config: started })
+      if (next.config !== read.config) log.warn({}, 'a change of config.* takes effect after a restart')
+      read = next
       log.info({ revision: status.revision }, 'configuration reloaded')
     } catch (error) {
       const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
@@ -197,7 +199,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   try {
-    const { config = {} } = running
+    const config = started ?? {}
     const adminOptions: AdminOptions = {
       port: () => admin.port,
       status: () => status,
@@ -210,7 +212,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       config.readinessAddr ?? defaultReadinessAddress,
       createReadiness(() => (stopping ? ['shutdown'] : status.revision === 0 ? ['listeners'] : [])),
     )
-    await apply(running)
+    await apply(read)
   } catch (error) {
     await closeAll()
     throw error
@@ -237,7 +239,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       watcher.close()
       await changes
       const deadlineMs =
-        parseDuration(running.config?.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
+        parseDuration(started?.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
       const deadline = Promise.withResolvers<void>()
       const timer = setTimeout(deadline.resolve, deadlineMs)
       await Promise.race([listeners.drain(), deadline.promise])

@@ -152,6 +152,16 @@ describe('a change of the file', () => {
     expect(await listed(gateway)).toEqual(['four'])
   })
 
+  it('of config.* waits for a restart, and holds nothing else up', async () => {
+    const gateway = await startGateway(withModels('one'))
+    const elsewhere = { bindAddress: '127.0.0.2' }
+    await gateway.reload({ ...withModels('two'), config: elsewhere })
+    expect(await listed(gateway)).toEqual(['two'])
+    await gateway.reload({ ...withModels('three'), config: elsewhere })
+    expect(await listed(gateway)).toEqual(['three'])
+    expect(gateway.stdout().match(/a change of config\.\* takes effect after a restart/g)).toHaveLength(1)
+  })
+
   it('that only touches comments changes nothing', async () => {
     const gateway = await startGateway(withModels('one'))
     appendFileSync(gateway.file, '\n# a remark\n')
