@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +8,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { describe, expect, it } from 'vitest'
 import { type HttpTarget, serveHttp } from '../conformance/target/http.ts'
 import { endAfter } from '../support/cleanup.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { connectClient, generations } from '../support/mcp-clients.ts'
 import { programTarget, sdkTarget } from '../support/mcp-fixtures.ts'
@@ -88,6 +91,7 @@ describe.each(Object.keys(kinds))('with %s', (kind) => {
     ])
 
     // What belongs to no request comes on the GET stream.
+    expect(await client.call(`${prefix}test_roots`)).toBe('file:///work')
     await client.call(`${prefix}test_list_changed`)
     await until('the client hears of the change', () =>
       client.heard.includes('notifications/tools/list_changed'),
@@ -158,19 +162,47 @@ describe('federation', () => {
 })
 
 describe('the everything server', () => {
-  it.each(generations)('%s uses it through a federated endpoint', async (generation) => {
-    const everything = {
-      name: 'everything',
-      stdio: {
-        cmd: process.execPath,
-        args: [packageFile('@modelcontextprotocol/server-everything', 'dist/index.js'), 'stdio'],
-      },
-    }
-    const gateway = await startGateway({ mcp: { targets: [everything, programTarget('other')] } })
-    const client = await connectClient(generation, gateway.mcpUrl)
-    expect(await client.call('everything_echo', { message: 'hello' })).toBe('Echo: hello')
-    expect((await client.prompts()).some((name) => name.startsWith('everything_'))).toBe(true)
-    const [uri = ''] = (await client.resources()).filter((each) => each.startsWith('everything+'))
-    expect(await client.read(uri)).not.toBe('')
+  const program = packageFile('@modelcontextprotocol/server-everything', 'dist/index.js')
+
+  /** Runs it as a server of its own on a port. */
+  async function run(transport: 'sse' | 'streamableHttp'): Promise<string> {
+    const port = await freePort()
+    const child = spawn(process.execPath, [program, transport], {
+      env: { PATH: process.env['PATH'], PORT: String(port) },
+      stdio: 'ignore',
+    })
+    const ended = once(child, 'exit')
+    endAfter('test', async () => {
+      child.kill('SIGKILL')
+      await ended
+    })
+    const url = `http://127.0.0.1:${port}`
+    await until('it listens', () =>
+      fetch(url).then(
+        () => true,
+        () => false,
+      ),
+    )
+    return url
+  }
+
+  const targets: Record<string, () => Promise<Record<string, unknown>>> = {
+    stdio: async () => ({ stdio: { cmd: process.execPath, args: [program, 'stdio'] } }),
+    mcp: async () => ({ mcp: { host: `${await run('streamableHttp')}/mcp` } }),
+    sse: async () => ({ sse: { host: `${await run('sse')}/sse` } }),
+  }
+
+  describe.each(Object.keys(targets))('as a target of the kind %s', (kind) => {
+    it.each(generations)('serves %s beside another target', async (generation) => {
+      const target = { name: 'everything', ...(await targets[kind]?.()) }
+      const gateway = await startGateway({ mcp: { targets: [target, programTarget('other')] } })
+      const client = await connectClient(generation, gateway.mcpUrl)
+      expect(await client.call('everything_echo', { message: 'hello' })).toBe('Echo: hello')
+      expect(await client.call('other_whoami')).toBe('other')
+      expect((await client.prompts()).some((name) => name.startsWith('everything_'))).toBe(true)
+      const [uri = ''] = (await client.resources()).filter((each) => each.startsWith('everything+'))
+      expect(await client.read(uri)).not.toBe('')
+      await client.end()
+    })
   })
 })

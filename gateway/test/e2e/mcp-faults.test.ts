@@ -96,6 +96,63 @@ describe('a program behind the endpoint', () => {
     expect(await textFrom(session, 'whoami')).toBe('files')
   })
 
+  it('hears of cancellations under the ids it knows, and not of clients that vanish', async () => {
+    const gateway = await startGateway({ mcp: { targets: [programTarget('a'), programTarget('b')] } })
+    const session = await openSession(gateway.mcpUrl)
+    const cancel = (requestId: unknown) =>
+      session.send(
+        JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } }),
+      )
+    const hanging = [1, '1', 'x'].map((id) => session.send({ ...call('a_hang'), id }))
+    await delay(200)
+    for (const id of [2, '2', 'x', 1, '1', 1, null]) await cancel(id)
+    await within('the cancelled calls end', Promise.all(hanging))
+    expect([await textFrom(session, 'a_cancellations'), await textFrom(session, 'b_cancellations')]).toEqual([
+      '3',
+      '0',
+    ])
+    const abort = new AbortController()
+    const vanishing = fetch(gateway.mcpUrl, {
+      method: 'POST',
+      headers: { ...mcpHeaders, ...session.headers },
+      body: JSON.stringify(call('a_hang')),
+      signal: abort.signal,
+    })
+    await delay(200)
+    abort.abort()
+    await expect(vanishing).rejects.toThrow()
+    expect(await textFrom(session, 'a_cancellations')).toBe('3')
+  })
+
+  it('is kept apart from itself in many calls at once, progress included', async () => {
+    const { session } = await withProgram()
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, mark) =>
+        session.send({
+          jsonrpc: '2.0',
+          id: `call-${mark}`,
+          method: 'tools/call',
+          params: {
+            name: 'steps',
+            arguments: { count: 20, mark },
+            _meta: { progressToken: `token-${mark}` },
+          },
+        }),
+      ),
+    )
+    for (const [mark, { messages }] of answers.entries()) {
+      expect(messages).toHaveLength(21)
+      const steps = messages.slice(0, 20)
+      expect(steps.map((message) => member(message, 'params', 'progressToken'))).toEqual(
+        Array(20).fill(`token-${mark}`),
+      )
+      expect(steps.map((message) => member(message, 'params', 'progress'))).toEqual(
+        Array.from({ length: 20 }, (_, index) => index + 1),
+      )
+      expect(member(messages.at(-1), 'result', 'content', 0, 'text')).toBe(String(mark))
+    }
+  })
+
   it('passes on large answers whole', async () => {
     const { session } = await withProgram()
     const answer = await session.send(call('big', { bytes: 8 * 1024 * 1024 }))

@@ -22,7 +22,22 @@ if (flag('--dies')) {
 
 const say = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const text = (value) => ({ content: [{ type: 'text', text: value }] })
-const toolNames = ['whoami', 'pid', 'crash', 'hang', 'garbage', 'flood', 'slow', 'wrong-id', 'big', 'args']
+const toolNames = [
+  'whoami',
+  'pid',
+  'crash',
+  'hang',
+  'garbage',
+  'flood',
+  'slow',
+  'wrong-id',
+  'big',
+  'args',
+  'cancellations',
+  'steps',
+]
+const hanging = new Set()
+let cancelled = 0
 
 function page(key, items, cursor) {
   const index = cursor === undefined ? 0 : Number(cursor)
@@ -47,7 +62,7 @@ function initialize(id, params) {
   say({ id, result: { protocolVersion, capabilities, serverInfo: { name, version: '1' } } })
 }
 
-function call(id, { name: asked, arguments: args }) {
+function call(id, { name: asked, arguments: args, _meta: meta }) {
   switch (asked) {
     case 'whoami':
       return say({ id, result: text(name) })
@@ -59,7 +74,16 @@ function call(id, { name: asked, arguments: args }) {
       process.stderr.write('crashing as asked\n')
       return process.exit(3)
     case 'hang':
-      return undefined
+      return hanging.add(id)
+    case 'cancellations':
+      return say({ id, result: text(String(cancelled)) })
+    case 'steps': {
+      const { progressToken } = meta ?? {}
+      for (let progress = 1; progress <= args.count; progress += 1) {
+        say({ method: 'notifications/progress', params: { progressToken, progress } })
+      }
+      return say({ id, result: text(`${args.mark}`) })
+    }
     case 'garbage':
       process.stdout.write('this is no message\n{"jsonrpc": \n[]\n"text"\n')
       return say({ id, result: text('after the garbage') })
@@ -79,6 +103,7 @@ function call(id, { name: asked, arguments: args }) {
 
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params = {} } = JSON.parse(line)
+  if (method === 'notifications/cancelled' && hanging.delete(params.requestId)) cancelled += 1
   if (id === undefined || method === undefined || flag('--mute')) return
   const list = lists[method]
   if (method === 'initialize') initialize(id, params)

@@ -202,6 +202,13 @@ export const tools: Record<string, ConformanceTool> = {
       return { content: [text('Reconnected.')] }
     },
   },
+  test_roots: {
+    description: 'Asks for the roots of the client, as a request that belongs to no call.',
+    async run(_, __, server) {
+      const { roots } = await server.listRoots()
+      return { content: [text(roots.map(({ uri }) => uri).join(','))] }
+    },
+  },
   test_list_changed: {
     description: 'Says that the lists have changed, and that the watched resource has.',
     async run(_, __, server) {
