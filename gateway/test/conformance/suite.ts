@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -58,8 +58,10 @@ function readChecks(folder: string, scenario: string): Outcome['checks'] {
   const found = readdirSync(folder).find(
     (name) => name.replace(/-\d{4}-\d\d-\d\dT.*$/, '') === `server-${scenario}`,
   )
-  if (found === undefined) return []
-  const checks: Check[] = JSON.parse(readFileSync(join(folder, found, 'checks.json'), 'utf8'))
+  // A scenario that breaks down writes nothing: it made no checks, so it does not pass.
+  const file = found === undefined ? undefined : join(folder, found, 'checks.json')
+  if (file === undefined || !existsSync(file)) return []
+  const checks: Check[] = JSON.parse(readFileSync(file, 'utf8'))
   return checks
     .filter(({ status }) => status !== 'INFO')
     .map(({ id, status, errorMessage }) => ({ id, status, message: errorMessage }))
