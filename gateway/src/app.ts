@@ -67,6 +67,8 @@ const defaultAdminAddress = '127.0.0.1:15000'
 const defaultStatsAddress = '[::]:15020'
 const defaultReadinessAddress = '[::]:15021'
 const defaultTerminationDeadline = '25s'
+/** A timer set for longer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1
 
 /** Everything `--validate-only` looks at: the text, the environment, the files it names, and that it compiles. No network, no ports. */
 export function validateConfigFile(file: string, env: Environment): Config {
@@ -241,7 +243,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       const deadlineMs =
         parseDuration(started?.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
       const deadline = Promise.withResolvers<void>()
-      const timer = setTimeout(deadline.resolve, deadlineMs)
+      const timer = setTimeout(deadline.resolve, Math.min(deadlineMs, longestTimerMs))
       await Promise.race([listeners.drain(), deadline.promise])
       clearTimeout(timer)
       await closeAll()

@@ -65,6 +65,15 @@ describe('while it shuts down', () => {
     await gateway.stop()
   })
 
+  it('a deadline of weeks is no deadline of none', async () => {
+    const { gateway, response } = await streamingGateway({ connectionTerminationDeadline: '40d' })
+    gateway.child.kill('SIGTERM')
+    const { text, broken } = await readStream(response)
+    expect(broken).toBe(false)
+    expect(text).toContain('[DONE]')
+    await gateway.stop()
+  })
+
   it('idle connections do not hold it up', async () => {
     const gateway = await startGateway(llmConfig({}))
     const connection = await rawConnect(gateway.port)
