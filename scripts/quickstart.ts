@@ -10,6 +10,7 @@ import { parse } from 'yaml'
 type Quickstart = {
   config: { bindAddress: string; adminAddr?: string; statsAddr: string; readinessAddr: string }
   llm: { port: number; models: { name: string }[]; policies: { apiKey: { keys: { key: string }[] } } }
+  mcp: { port: number; targets: { name: string }[] }
 }
 
 const pollMs = 50
@@ -22,7 +23,7 @@ const file =
   argv[2] === undefined
     ? 'examples/quickstart.yaml'
     : fileURLToPath(new URL(argv[2], `file://${env['INIT_CWD'] ?? root}/`))
-const { config, llm }: Quickstart = parse(readFileSync(file, 'utf8'))
+const { config, llm, mcp }: Quickstart = parse(readFileSync(file, 'utf8'))
 const admin = config.adminAddr ?? '127.0.0.1:15000'
 
 const startedAt = Date.now()
@@ -54,6 +55,7 @@ async function isServing(): Promise<boolean> {
 
 function banner(): string {
   const endpoint = `http://${config.bindAddress}:${llm.port}/v1`
+  const mcpEndpoint = `http://${config.bindAddress}:${mcp.port}/mcp`
   const [model] = llm.models
   const [entry] = llm.policies.apiKey.keys
   const ask = (options: string, fields: object) => {
@@ -61,19 +63,36 @@ function banner(): string {
     const headers = `-H 'authorization: Bearer ${entry?.key}' -H 'content-type: application/json'`
     return `curl ${options} ${endpoint}/chat/completions ${headers} -d '${JSON.stringify(body)}'`
   }
+  const send = (options: string, message: object) => {
+    const headers = "-H 'content-type: application/json' -H 'accept: application/json, text/event-stream'"
+    return `curl ${options} ${mcpEndpoint} ${headers} -d '${JSON.stringify({ jsonrpc: '2.0', id: 1, ...message })}'`
+  }
+  const clientInfo = { name: 'curl', version: '1' }
+  const initialize = {
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
+  }
+  const call = { method: 'tools/call', params: { name: 'add', arguments: { a: 2, b: 3 } } }
   return `
 Tollgate is running.
 
   LLM endpoint  ${endpoint}   (models: ${llm.models.map(({ name }) => name).join(', ')}; key: ${entry?.key})
+  MCP endpoint  ${mcpEndpoint}   (targets: ${mcp.targets.map(({ name }) => name).join(', ')})
   Metrics       http://${config.statsAddr}/metrics
   Readiness     http://${config.readinessAddr}/healthz/ready
   Admin         http://${admin}/api/config/status
 
-Try it, with the limits in the headers, and as a stream:
+Ask a model, with the limits in the headers, and as a stream:
 
   ${ask('-i', {})}
 
   ${ask('-N', { stream: true })}
+
+Begin an MCP session, and call a tool in it:
+
+  session=$(${send('-sD - -o /dev/null', initialize)} | tr -d '\\r' | sed -n 's/^mcp-session-id: //p')
+
+  ${send('-H "mcp-session-id: $session"', call)}
 
 The configuration is ${file}; changes to it apply at once. Stop with Ctrl+C.
 One line for each request follows.

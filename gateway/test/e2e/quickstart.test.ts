@@ -13,12 +13,13 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** `npm start` on the quickstart's file, with ports of its own. */
 async function start() {
-  const ports = await freePorts(4)
-  const [port, adminPort, statsPort, readinessPort] = ports
+  const ports = await freePorts(5)
+  const [port, adminPort, statsPort, readinessPort, mcpPort] = ports
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-quickstart-'))
   const file = join(folder, 'quickstart.yaml')
   const text = readFileSync(join(root, 'examples/quickstart.yaml'), 'utf8')
     .replace('port: 4000', `port: ${port}`)
+    .replace('port: 3000', `port: ${mcpPort}`)
     .replace('127.0.0.1:15020', `127.0.0.1:${statsPort}\n  adminAddr: 127.0.0.1:${adminPort}`)
     .replace('127.0.0.1:15021', `127.0.0.1:${readinessPort}`)
   writeFileSync(file, text)
@@ -42,7 +43,8 @@ async function start() {
 it('prints addresses and curl lines that work when pasted', async () => {
   const { output, child, exit } = await start()
   await until('the banner', () => output().includes('Tollgate is running'))
-  const [plain = '', stream = '', ...others] = output().match(/^ *curl .*$/gm) ?? []
+  const [plain = '', stream = '', begin = '', call = '', ...others] =
+    output().match(/^ *(session=\$\()?curl .*$/gm) ?? []
   expect(others).toEqual([])
 
   const answer = spawnSync('bash', ['-c', plain], { encoding: 'utf8' }).stdout
@@ -53,6 +55,9 @@ it('prints addresses and curl lines that work when pasted', async () => {
   const events = spawnSync('bash', ['-c', stream], { encoding: 'utf8' }).stdout
   expect(events).toMatch(/^data: \{/)
   expect(events).toMatch(/data: \[DONE\]\n\n$/)
+
+  const called = spawnSync('bash', ['-c', `${begin}\n${call}`], { encoding: 'utf8' }).stdout
+  expect(called).toContain('"structuredContent":{"sum":5}')
 
   const [, metrics = ''] = /Metrics +(\S+)/.exec(output()) ?? []
   expect(await (await fetch(metrics)).text()).toContain('tollgate_requests_total{')
