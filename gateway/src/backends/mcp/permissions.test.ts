@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { collect, fakeTarget, fixtureContext, request, resultIn, settle } from './fixtures.ts'
+import { messageOf } from './json-rpc.ts'
 import { withPermissions } from './permissions.ts'
 import type { Item, Permissions } from './targets/target.ts'
 
@@ -65,6 +66,22 @@ describe('rules about tools, prompts and resources', () => {
     const { ask, asked } = fixture(recording().permissions)
     expect((await ask(method, params)).failure).toEqual({ kind: 'unknown', item })
     expect(asked()).toEqual([])
+  })
+
+  it.each([
+    ['tools/call', { name: 'secret' }, { kind: 'unknown', item: 'tool' }],
+    ['resources/read', { uri: 'secret' }, { kind: 'unknown', item: 'resource' }],
+    ['vendor/x', {}, { kind: 'refused', status: 400 }],
+  ])('keep %s from a target that would do it without an id', async (method, params, failure) => {
+    const target = fakeTarget('a', { behaviours })
+    const session = withPermissions(target).open()
+    const context = fixtureContext({ permissions: recording().permissions })
+    expect(await session.deliver(messageOf({ jsonrpc: '2.0', method, params }), context)).toMatchObject(
+      failure,
+    )
+    expect(target.sessions[0]?.delivered).toEqual([])
+    expect(await session.deliver(messageOf({ jsonrpc: '2.0', id: 1, result: {} }), context)).toBeUndefined()
+    expect(target.sessions[0]?.delivered).toHaveLength(1)
   })
 
   it('see the target, the own name and the arguments of a call', async () => {

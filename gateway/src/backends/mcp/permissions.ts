@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { asGatewayError, idle } from './joint.ts'
 import { editJson } from './json-edit.ts'
-import { paramsOf } from './json-rpc.ts'
+import { methodNotFound, paramsOf } from './json-rpc.ts'
 import { callSubject, type List, listOf } from './subject.ts'
 import type {
   CallContext,
@@ -10,6 +10,7 @@ import type {
   MessageSink,
   Permissions,
   Target,
+  TargetFailure,
   TargetSession,
 } from './targets/target.ts'
 
@@ -36,6 +37,14 @@ export function withPermissions(target: Target): Target {
         if (permissions === undefined) return session.request(message, context, sink)
         return requestUnder(permissions, message, context, sink)
       },
+      async deliver(message, context) {
+        const { permissions } = context
+        const { method } = message.value
+        // A request without an id is a notification, and a lenient target might do what it says.
+        const failure =
+          permissions && typeof method === 'string' ? refusalUnder(permissions, method, message) : undefined
+        return failure ?? session.deliver(message, context)
+      },
     }
 
     function requestUnder(
@@ -53,20 +62,30 @@ export function withPermissions(target: Target): Target {
         )
         return session.request(message, context, listing)
       }
-      const subject = callSubject(message.value)
+      const failure = refusalUnder(permissions, method, message)
+      if (failure === undefined) return session.request(message, context, sink)
+      sink.fail(failure)
+      return idle
+    }
+
+    /** Why a message other than a list may not reach the target. */
+    function refusalUnder(
+      permissions: Permissions,
+      method: string,
+      { value }: Message,
+    ): TargetFailure | undefined {
+      const subject = callSubject(value)
       if (subject === undefined) {
-        if (permissions.permitsMethod(method)) return session.request(message, context, sink)
-        sink.fail({ kind: 'refused', status: 400, code: -32601, message: `Method not found: ${method}` })
-        return idle
+        if (permissions.permitsMethod(method)) return undefined
+        return { kind: 'refused', status: 400, code: methodNotFound, message: `Method not found: ${method}` }
       }
       const { kind, name } = subject
-      const input = paramsOf(message.value)['arguments']
+      const input = paramsOf(value)['arguments']
       const item = { method, kind, name: name ?? '', target: target.name }
       const call = isJsonObject(input) ? { ...item, arguments: input } : item
-      if (name !== undefined && permissions.permits(call, 'call'))
-        return session.request(message, context, sink)
-      sink.fail({ kind: 'unknown', item: kind })
-      return idle
+      return name !== undefined && permissions.permits(call, 'call')
+        ? undefined
+        : { kind: 'unknown', item: kind }
     }
   }
 }
