@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { errorFormatOf as formatOf, matchEndpoint } from './endpoints.ts'
+import { errorFormatOf as formatOf, isDisguisedEndpoint, matchEndpoint } from './endpoints.ts'
 
 describe('matchEndpoint', () => {
   it.each([
@@ -20,7 +20,7 @@ describe('matchEndpoint', () => {
     ['/models', undefined],
     ['/a/v1/models/gpt-4o', 'gpt-4o'],
     ['/v1/models/org/name', 'org/name'],
-    ['/v1/models/org%2Fname', 'org/name'],
+    ['org/name'],
     ['/v1/models/org/v1/name', 'org/v1/name'],
     ['/v1/models/50%', '50%'],
   ])('lists models at %s', (path, id) => {
@@ -39,6 +39,22 @@ describe('matchEndpoint', () => {
     expect(matchEndpoint(path)).toEqual({ kind: 'unknown' })
   })
 })
+
+it.each([
+  '/v1/chat%2Fcompletions',
+  '/v1/chat%2fcompletions%20',
+  '/V1/Chat/Completions',
+  '/v1/chat/completions;v=2',
+  '/v1/chat%5Ccompletions',
+  '/v1/%2Fmessages',
+  '/v1/Models',
+  '/v1/chat%2F.%2Fcompletions',
+])('knows %s for a known call in other letters', (path) => expect(isDisguisedEndpoint(path)).toBe(true))
+
+it.each(['/v1/files', '/v1/models/org%2Fname', '/v1/chat/completions/x', '/v1/files/50%'])(
+  'takes %s for what it is',
+  (path) => expect(isDisguisedEndpoint(path)).toBe(false),
+)
 
 it('takes the error shape from the API the path belongs to', () => {
   const errorFormatOf = (path: string, headers = {}) => formatOf({ path, headers })

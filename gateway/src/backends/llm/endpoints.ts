@@ -37,6 +37,17 @@ export function matchEndpoint(path: string): Asked {
     : unknown
 }
 
+/**
+ * Whether a path nobody knows is a known call in other letters: `/v1/chat%2Fcompletions`, `/v1/Chat/completions`,
+ * `/v1/chat/completions;x`. A provider might answer it all the same, without the checks and counts of that call.
+ */
+export function isDisguisedEndpoint(path: string): boolean {
+  const segments = decoded(path).toLowerCase().split(/[/\\]/)
+  const plain = segments.map((segment) => segment.replace(/;.*$/s, '').trim())
+  const kept = plain.filter((segment) => segment !== '' && segment !== '.')
+  return matchEndpoint(`/${kept.join('/')}`).kind !== 'unknown'
+}
+
 /** The path behind its version segment: `/chat/completions` of `/team-a/v1/chat/completions`. */
 export function versionedRest(path: string): string {
   const models = path.lastIndexOf('/v1/models/')

@@ -237,6 +237,13 @@ describe('passthrough', () => {
     expect(limited.status).toBe(403)
   })
 
+  it('is no way to make a known call uncounted', async () => {
+    const target = passing()
+    const { status } = await call(target, { path: '/v1/chat%2Fcompletions', body: { model: 'img' } })
+    expect(status).toBe(404)
+    expect(target.sent).toEqual([])
+  })
+
   it('asks for no tunnels', async () => {
     expect((await call(passing(), { method: 'CONNECT', path: '/v1/files' })).status).toBe(405)
   })

@@ -9,7 +9,7 @@ import { type Refusal, refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { createCall } from './call.ts'
 import { type DecodeErrors, decode, isPlain } from './encoding.ts'
-import { type Endpoint, matchEndpoint } from './endpoints.ts'
+import { type Endpoint, isDisguisedEndpoint, matchEndpoint } from './endpoints.ts'
 import type { Models } from './models.ts'
 
 export type RequestRules = {
@@ -39,7 +39,7 @@ export function readRequest(
       if (method !== 'POST') return methodNotAllowed(exchange, 'POST')
       return readCall(exchange, asked.endpoint, rules)
     case 'unknown':
-      if (rules.passthrough) {
+      if (rules.passthrough && !isDisguisedEndpoint(path)) {
         if (!passedMethods.has(method)) return methodNotAllowed(exchange, [...passedMethods].join(', '))
         return readPassthrough(exchange, rules)
       }
