@@ -551,6 +551,25 @@ describe('requests of revisions without sessions', () => {
     expect((await single().backend(mcpExchange('POST', { body }))).status).toBe(400)
   })
 
+  it('are refused when they do not name their revision themselves', async () => {
+    for (const params of [{ name: 'echo' }, { name: 'echo', _meta: {} }]) {
+      const reply = await single().backend(mcpExchange('POST', { headers, body: { ...body, params } }))
+      expect(reply.status).toBe(400)
+      expect(errorIn(reply)).toMatchObject({ id: 1, error: { code: -32602 } })
+    }
+  })
+
+  it('are told which of their kind there are when their revision is unknown', async () => {
+    const unknown = '2999-01-01'
+    const params = { name: 'echo', _meta: { 'io.modelcontextprotocol/protocolVersion': unknown } }
+    const wrong = { ...headers, 'mcp-protocol-version': unknown }
+    const reply = await single().backend(mcpExchange('POST', { headers: wrong, body: { ...body, params } }))
+    expect(reply.status).toBe(400)
+    expect(errorIn(reply)).toMatchObject({
+      error: { code: -32022, data: { requested: unknown, supported: [version] } },
+    })
+  })
+
   it('may say their name in base64', async () => {
     const encoded = `=?base64?${Buffer.from('grüße').toString('base64')}?=`
     const named = { ...body, params: { name: 'grüße', ...meta } }

@@ -9,6 +9,7 @@ import {
   badRequest,
   type ClientMessage,
   headerMismatch,
+  invalidParams,
   isResponseTo,
   unsupportedVersion,
 } from './json-rpc.ts'
@@ -17,9 +18,10 @@ import {
   acceptsEventStream,
   acceptsPost,
   mismatchedHeader,
-  type Revision,
   revisionOf,
   revisions,
+  sessionlessRevisions,
+  versionInside,
 } from './protocol.ts'
 import {
   failureText,
@@ -91,7 +93,10 @@ export function createEndpoint(options: EndpointOptions): Backend {
     const { headers } = exchange.facts.request
     const revision = revisionOf(headers, message.json.value)
     if (revision.kind === 'unknown' || (revision.kind === 'sessionless' && !federation.target.sessionless)) {
-      return refuseRevision(exchange, revision, message)
+      // Who names the revision in the message has no use for those with sessions.
+      const alone = federation.target.sessionless && versionInside(message.json.value) !== undefined
+      const supported = alone ? sessionlessRevisions : revisions
+      return refuseRevision(exchange, { requested: revision.version, supported }, message)
     }
     const context = callContext(exchange, revision, rules)
     if (revision.kind === 'sessionless') return passOnce(exchange, message, context)
@@ -235,7 +240,9 @@ export function createEndpoint(options: EndpointOptions): Backend {
   function sessionOf(exchange: Exchange): Session | Reply {
     const { headers } = exchange.facts.request
     const revision = revisionOf(headers, undefined)
-    if (revision.kind === 'unknown') return refuseRevision(exchange, revision, undefined)
+    if (revision.kind === 'unknown') {
+      return refuseRevision(exchange, { requested: revision.version, supported: revisions }, undefined)
+    }
     const id = firstHeader(headers, 'mcp-session-id')
     if (id === undefined) {
       const message = 'the mcp-session-id header is missing'
@@ -252,6 +259,11 @@ export function createEndpoint(options: EndpointOptions): Backend {
     context: CallContext,
   ): Reply | Promise<Reply> {
     const { headers } = exchange.facts.request
+    if (message.kind === 'request' && versionInside(message.json.value) === undefined) {
+      const missing = '_meta must hold io.modelcontextprotocol/protocolVersion'
+      const refusal = { status: 400, reason: 'no version in _meta', message: missing, code: invalidParams }
+      return refuseMcp(exchange, refusal, idTextOf(message))
+    }
     const mismatch = mismatchedHeader(headers, message)
     if (mismatch !== undefined) {
       const refusal = { status: 400, reason: 'header mismatch', message: mismatch, code: headerMismatch }
@@ -336,16 +348,21 @@ function begin(exchange: Exchange, answer: Answer, start: () => MessageFlow): vo
   exchange.cancellation.onCancel(answer.abandon)
 }
 
-function refuseRevision(exchange: Exchange, revision: Revision, message: ClientMessage | undefined): Reply {
-  const requested = revision.version
+type RevisionRefusal = { requested: string | undefined; supported: readonly string[] }
+
+function refuseRevision(
+  exchange: Exchange,
+  data: RevisionRefusal,
+  message: ClientMessage | undefined,
+): Reply {
   return refuseMcp(
     exchange,
     {
       status: 400,
       reason: 'protocol version',
-      message: `unsupported protocol version, supported are ${revisions.join(', ')}`,
+      message: `unsupported protocol version, supported are ${data.supported.join(', ')}`,
       code: unsupportedVersion,
-      data: { supported: revisions, requested },
+      data,
     },
     message && idTextOf(message),
   )

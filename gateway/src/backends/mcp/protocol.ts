@@ -7,7 +7,8 @@ export const revisions: readonly string[] = ['2025-11-25', '2025-06-18', '2025-0
 const known: ReadonlySet<string> = new Set(revisions)
 
 /** Revisions in which every request stands for itself. */
-const sessionless: ReadonlySet<string> = new Set(['2026-07-28'])
+export const sessionlessRevisions: readonly string[] = ['2026-07-28']
+const sessionless: ReadonlySet<string> = new Set(sessionlessRevisions)
 
 /** The revision a request says it is of; without a word, one with sessions. */
 export type Revision = { kind: 'session' | 'sessionless' | 'unknown'; version: string | undefined }
@@ -65,7 +66,8 @@ const namings: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'uri'],
 ])
 
-function versionInside(message: JsonObject): string | undefined {
+/** The revision a message itself names, as only those of sessionless revisions do. */
+export function versionInside(message: JsonObject): string | undefined {
   const { _meta: meta } = paramsOf(message)
   const version = isJsonObject(meta) ? meta['io.modelcontextprotocol/protocolVersion'] : undefined
   return typeof version === 'string' ? version : undefined
