@@ -9,7 +9,8 @@ export type LoadOrder =
   | {
       kind: 'run'
       port: number
-      request: string
+      /** What the connections send, in turn. */
+      requests: string[]
       connections: number
       ending: string
       durationMs: number
@@ -31,7 +32,6 @@ export type LoadReport = {
 
 type RunOrder = Extract<LoadOrder, { kind: 'run' }>
 type Run = RunOrder & {
-  bytes: Buffer
   latencies: number[]
   failures: number
   firstFailure: string
@@ -46,14 +46,16 @@ async function run(order: RunOrder): Promise<LoadReport> {
   const started = performance.now()
   const state: Run = {
     ...order,
-    bytes: Buffer.from(order.request, 'latin1'),
     latencies: [],
     failures: 0,
     firstFailure: '',
     deadline: started + order.durationMs,
     left: order.maxRequests,
   }
-  await Promise.all(Array.from({ length: order.connections }, () => drive(state)))
+  const requests = order.requests.map((request) => Buffer.from(request, 'latin1'))
+  await Promise.all(
+    Array.from({ length: order.connections }, (_, index) => drive(state, requests[index % requests.length])),
+  )
   const seconds = (performance.now() - started) / 1000
   const sorted = Float64Array.from(state.latencies).sort()
   const quantile = (part: number) =>
@@ -69,7 +71,7 @@ async function run(order: RunOrder): Promise<LoadReport> {
 }
 
 /** One connection, request after request, until time or the number of requests is used up. */
-function drive(state: Run): Promise<void> {
+function drive(state: Run, request = Buffer.alloc(0)): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ port: state.port, host: '127.0.0.1', noDelay: true })
     const reader = createReader()
@@ -82,7 +84,7 @@ function drive(state: Run): Promise<void> {
       }
       state.left -= 1
       sentAt = performance.now()
-      socket.write(state.bytes)
+      socket.write(request)
     }
     const fail = (reason: string) => {
       state.failures += 1

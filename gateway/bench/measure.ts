@@ -27,27 +27,28 @@ export async function measure(
   job: { workload: Workload; pace: Pace },
 ) {
   const { workload, pace } = job
-  for (const subject of pace.warmUpSeconds > 0 ? subjects : []) {
-    await checked(load, runOrder(subject, workload, { durationMs: pace.warmUpSeconds * 1000 }))
-  }
+  const requests = new Map<Subject, string[] | undefined>()
+  for (const subject of subjects) requests.set(subject, await workload.requestsTo?.(subject))
+  const drive = (subject: Subject, seconds: number) =>
+    checked(
+      load,
+      runOrder(subject, workload, { durationMs: seconds * 1000, requests: requests.get(subject) }),
+    )
+  for (const subject of pace.warmUpSeconds > 0 ? subjects : []) await drive(subject, pace.warmUpSeconds)
   const rounds = new Map<string, Figures[]>()
   for (let round = 0; round < pace.rounds; round++) {
     const order = round % 2 === 0 ? subjects : subjects.toReversed()
     for (const subject of order) {
-      const figures = await oneRound(load, subject, { workload, seconds: pace.secondsPerRound })
+      const figures = await oneRound(subject, () => drive(subject, pace.secondsPerRound))
       rounds.set(subject.name, [...(rounds.get(subject.name) ?? []), figures])
     }
   }
   return subjects.map((subject) => medians(subject.name, rounds.get(subject.name) ?? []))
 }
 
-async function oneRound(
-  load: LoadGenerator,
-  subject: Subject,
-  job: { workload: Workload; seconds: number },
-): Promise<Figures> {
+async function oneRound(subject: Subject, drive: () => Promise<LoadReport>): Promise<Figures> {
   const before = cpuMicroseconds(subject.child)
-  const report = await checked(load, runOrder(subject, job.workload, { durationMs: job.seconds * 1000 }))
+  const report = await drive()
   const spent = cpuMicroseconds(subject.child) - before
   return {
     subject: subject.name,
@@ -115,12 +116,12 @@ export async function residentAfter(
 export function runOrder(
   subject: Subject,
   workload: Workload,
-  limit: { durationMs?: number; maxRequests?: number },
+  limit: { durationMs?: number; maxRequests?: number; requests?: string[] | undefined },
 ): LoadOrder {
   return {
     kind: 'run',
     port: subject.port,
-    request: httpRequest(subject.port, workload.body),
+    requests: limit.requests ?? [httpRequest(subject.port, workload.body)],
     connections: workload.connections,
     ending: workload.ending,
     durationMs: limit.durationMs ?? 86_400_000,

@@ -1,3 +1,4 @@
+import type { SessionMemory } from './mcp-sessions.ts'
 import type { Figures } from './measure.ts'
 import type { ProfileLine, ProfileReport } from './profile.ts'
 
@@ -5,12 +6,13 @@ export type Result = {
   workloads: { name: string; title: string; target: number; relay: Figures; tollgate: Figures }[]
   /** KiB for each open stream. */
   openStreams?: { streams: number; relay: number; tollgate: number }
+  mcpSessions?: SessionMemory
   /** MiB after so many requests. */
   memory?: { requests: number[]; relay: number[]; tollgate: number[] }
   profile?: ProfileReport
 }
 
-const targets = { openStreams: 1.3, memory: 1.4 }
+const targets = { openStreams: 1.3, memory: 1.4, sessionKilobytes: 30 }
 
 /** The figures as a table for people. */
 export function renderReport(result: Result): string {
@@ -32,6 +34,14 @@ export function renderReport(result: Result): string {
     parts.push(
       `${streams} open streams, memory of each`,
       `  relay ${relay.toFixed(1)} KiB, tollgate ${tollgate.toFixed(1)} KiB, ratio ${ratio}`,
+      '',
+    )
+  }
+  if (result.mcpSessions) {
+    const { sessions, heapKilobytes, residentKilobytes } = result.mcpSessions
+    parts.push(
+      `${sessions} idle MCP sessions, memory of each (target under ${targets.sessionKilobytes} kB)`,
+      `  heap ${heapKilobytes.toFixed(1)} kB, resident ${residentKilobytes.toFixed(1)} kB`,
       '',
     )
   }

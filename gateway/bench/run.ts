@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util'
+import { probeFlags, type SessionMemory, sessionMemory } from './mcp-sessions.ts'
+import { createIssuer } from './mcp-tokens.ts'
+import { mcpConfig, mcpWorkloads } from './mcp-workloads.ts'
 import { measure, median, type Pace, residentAfter, streamKibibytes } from './measure.ts'
 import { type LoadGenerator, type Subject, startLoad, startScript, stop, stopAll } from './processes.ts'
 import { compareProfiles, type Profiled, type ProfileReport, readProfile } from './profile.ts'
 import { type Result, renderReport } from './report.ts'
-import { startTollgate } from './tollgate.ts'
+import { startTollgate, type Tollgate } from './tollgate.ts'
 import { type Workload, workloads } from './workloads.ts'
 
 const { values: options } = parseArgs({
@@ -15,7 +18,7 @@ const { values: options } = parseArgs({
     /** Where the CPU time of both goes, instead of how much it is. */
     profile: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    /** One workload: completion, prompt, stream, open-streams. */
+    /** One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions. */
     only: { type: 'string' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
@@ -31,36 +34,69 @@ const pace: Pace = {
   secondsPerRound: Number(options.seconds ?? (options.quick ? 0.3 : 2)),
   warmUpSeconds: options.quick ? 0.3 : 3,
 }
-const chosen = workloads.filter((workload) => !options.only || workload.name === options.only)
+const mcpTokens = createIssuer()
+
+/** Workloads that are served by the same processes. */
+type Stage = {
+  workloads: Workload[]
+  startRelay(nodeFlags?: readonly string[]): Promise<Subject>
+  startGateway(nodeFlags?: readonly string[]): Promise<Tollgate>
+}
 
 async function main(): Promise<void> {
   const load = startLoad()
-  const mock = await startScript('./mock-upstream.ts', (port) => [String(port)])
+  const [llm, mcp] = [await llmStage(), await mcpStage()]
   const result: Result = { workloads: [] }
   if (options.profile) {
-    result.profile = await profile(load, mock.port, chosen[0] ?? workloads[0])
+    result.profile = await profile(load, llm.workloads.length > 0 ? llm : mcp)
   } else {
-    if (chosen.length > 0) result.workloads = await compare(load, mock.port)
-    if (!options.only || options.only === 'open-streams')
-      result.openStreams = await openStreams(load, mock.port)
-    if (options.long) result.memory = await memory(load, mock.port)
+    for (const stage of [llm, mcp]) result.workloads.push(...(await compare(load, stage)))
+    if (isChosen('open-streams')) result.openStreams = await openStreams(load, llm)
+    if (isChosen('mcp-sessions')) result.mcpSessions = await mcpSessions(mcp)
+    if (options.long) result.memory = await memory(load, llm)
   }
   process.stdout.write(options.json ? `${JSON.stringify(result, undefined, 2)}\n` : renderReport(result))
 }
 
-function startRelay(upstreamPort: number, nodeFlags: readonly string[] = []): Promise<Subject> {
-  return startScript('./relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags)
+function isChosen(name: string): boolean {
+  return options.only === undefined || options.only === name
 }
 
-function startGateway(upstreamPort: number, nodeFlags: readonly string[] = options['node-flag']) {
-  return startTollgate({ upstreamPort, nodeFlags, entry: options.entry })
+async function llmStage(): Promise<Stage> {
+  const { port: upstreamPort } = await startScript('./mock-upstream.ts', (port) => [String(port)])
+  return {
+    workloads: workloads.filter(({ name }) => isChosen(name)),
+    startRelay: (nodeFlags) =>
+      startScript('./relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
+    startGateway: (nodeFlags = options['node-flag']) =>
+      startTollgate({ upstreamPort, nodeFlags, entry: options.entry }),
+  }
 }
 
-async function compare(load: LoadGenerator, upstreamPort: number): Promise<Result['workloads']> {
-  const relay = await startRelay(upstreamPort)
-  const tollgate = await startGateway(upstreamPort)
+async function mcpStage(): Promise<Stage> {
+  const { port: upstreamPort } = await startScript('./mcp-upstream.ts', (port) => [String(port)])
+  const mcp = mcpConfig(upstreamPort, mcpTokens)
+  return {
+    workloads: mcpWorkloads(mcpTokens).filter(({ name }) => isChosen(name)),
+    async startRelay(nodeFlags) {
+      const relay = await startScript(
+        './mcp-relay.ts',
+        (port) => [String(port), String(upstreamPort)],
+        nodeFlags,
+      )
+      return { ...relay, name: 'relay' }
+    },
+    startGateway: (nodeFlags = options['node-flag']) =>
+      startTollgate({ upstreamPort, mcp, nodeFlags, entry: options.entry }),
+  }
+}
+
+async function compare(load: LoadGenerator, stage: Stage): Promise<Result['workloads']> {
+  if (stage.workloads.length === 0) return []
+  const relay = await stage.startRelay()
+  const tollgate = await stage.startGateway()
   const results: Result['workloads'] = []
-  for (const workload of chosen) {
+  for (const workload of stage.workloads) {
     progress(`${workload.title}: ${pace.rounds} rounds of ${pace.secondsPerRound} s each`)
     const [relayFigures, tollgateFigures] = await measure(load, [relay, tollgate], { workload, pace })
     tollgate.truncateLog()
@@ -74,32 +110,49 @@ async function compare(load: LoadGenerator, upstreamPort: number): Promise<Resul
 }
 
 /** Each sample in a fresh process: memory that earlier work left behind would hide the growth. */
-async function openStreams(load: LoadGenerator, upstreamPort: number) {
+async function openStreams(load: LoadGenerator, { startRelay, startGateway }: Stage) {
   const streams = options.quick ? 50 : 1000
   const samples = options.quick ? 1 : 3
   progress(`${streams} open streams: ${samples} fresh processes each`)
   const relays: number[] = []
   const gateways: number[] = []
   for (let sample = 0; sample < samples; sample++) {
-    const relay = await startRelay(upstreamPort)
+    const relay = await startRelay()
     relays.push(await streamKibibytes(load, relay, streams))
     await stop(relay.child)
-    const tollgate = await startGateway(upstreamPort)
+    const tollgate = await startGateway()
     gateways.push(await streamKibibytes(load, tollgate, streams))
     await tollgate.end()
   }
   return { streams, relay: median(relays), tollgate: median(gateways) }
 }
 
-async function memory(load: LoadGenerator, upstreamPort: number) {
+/** Medians over fresh processes. */
+async function mcpSessions({ startGateway }: Stage): Promise<SessionMemory> {
+  const sessions = options.quick ? 100 : 1000
+  const samples: SessionMemory[] = []
+  progress(`${sessions} idle MCP sessions`)
+  for (let sample = 0; sample < (options.quick ? 1 : 3); sample++) {
+    const tollgate = await startGateway([...options['node-flag'], ...probeFlags])
+    samples.push(await sessionMemory(tollgate, mcpTokens, sessions))
+    await tollgate.end()
+  }
+  return {
+    sessions,
+    heapKilobytes: median(samples.map((sample) => sample.heapKilobytes)),
+    residentKilobytes: median(samples.map((sample) => sample.residentKilobytes)),
+  }
+}
+
+async function memory(load: LoadGenerator, { startRelay, startGateway }: Stage) {
   const thousand = options.quick ? 10 : 1000
   const requests = [50, 200, 400, 600, 800, 1000].map((count) => count * thousand)
   const workload = workloads[0] ?? neverEmpty()
   progress(`memory over ${requests.at(-1)} requests`)
-  const relay = await startRelay(upstreamPort)
+  const relay = await startRelay()
   const relaySizes = await residentAfter(load, relay, { workload, marks: requests })
   await stop(relay.child)
-  const tollgate = await startGateway(upstreamPort)
+  const tollgate = await startGateway()
   const sizes = await residentAfter(load, tollgate, {
     workload,
     marks: requests,
@@ -110,15 +163,12 @@ async function memory(load: LoadGenerator, upstreamPort: number) {
 }
 
 /** Both subjects under the profiler, so that what is shown is the difference and not the price of the runtime. */
-async function profile(
-  load: LoadGenerator,
-  upstreamPort: number,
-  workload: Workload = neverEmpty(),
-): Promise<ProfileReport> {
+async function profile(load: LoadGenerator, stage: Stage): Promise<ProfileReport> {
+  const [workload = neverEmpty()] = stage.workloads
   progress(`profile of: ${workload.title}`)
   const profiler = ['--cpu-prof', '--cpu-prof-interval=200']
-  const tollgate = await startGateway(upstreamPort, [...options['node-flag'], ...profiler])
-  const relay = await startRelay(upstreamPort, [...profiler, `--cpu-prof-dir=${tollgate.folder}`])
+  const tollgate = await stage.startGateway([...options['node-flag'], ...profiler])
+  const relay = await stage.startRelay([...profiler, `--cpu-prof-dir=${tollgate.folder}`])
   const profiled: Profiled[] = []
   for (const subject of [tollgate, relay]) {
     await measure(load, [subject], { workload, pace: { ...pace, rounds: 1 } })

@@ -29,6 +29,8 @@ export type Tollgate = Subject & {
 
 export type TollgateOptions = {
   upstreamPort: number
+  /** The `mcp` section, where it is measured instead of the `llm` section. */
+  mcp?: object
   /** Flags of the runtime, for profiles and experiments. */
   nodeFlags?: readonly string[]
   /** The program to measure; the source by default. */
@@ -57,12 +59,13 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     statsAddr: `127.0.0.1:${stats}`,
     readinessAddr: `127.0.0.1:${readiness}`,
   }
-  const textWith = (extraKeys: readonly string[]) =>
-    JSON.stringify(
-      { config: addresses, llm: { port, ...llmConfig(options.upstreamPort, extraKeys) } },
-      undefined,
-      1,
-    )
+  const { mcp, upstreamPort } = options
+  const textWith = (extraKeys: readonly string[]) => {
+    const sections = mcp
+      ? { mcp: { port, ...mcp } }
+      : { llm: { port, ...llmConfig(upstreamPort, extraKeys) } }
+    return JSON.stringify({ config: addresses, ...sections }, undefined, 1)
+  }
   writeFileSync(file, textWith([]))
 
   const log = openSync(join(folder, 'access.log'), 'a')

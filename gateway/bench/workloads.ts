@@ -1,3 +1,5 @@
+import type { Subject } from './processes.ts'
+
 /** Events of one streamed answer, `[DONE]` included. */
 export const chunksPerStream = 200
 
@@ -5,7 +7,7 @@ export const chunksPerStream = 200
 export const heldModel = 'bench-held'
 
 export type Workload = {
-  name: 'completion' | 'prompt' | 'stream'
+  name: 'completion' | 'prompt' | 'stream' | 'mcp-json' | 'mcp-sse'
   title: string
   body: Buffer
   /** What the last bytes of a complete answer contain. */
@@ -13,6 +15,8 @@ export type Workload = {
   connections: number
   /** Most that Tollgate may cost, as a multiple of the relay. */
   target: number
+  /** Whole requests, where what is sent depends on whom it is sent to; connections take them in turn. */
+  requestsTo?: (subject: Subject) => Promise<string[]>
 }
 
 export const workloads: readonly Workload[] = [

@@ -12,7 +12,7 @@ async function runBench(...args: string[]): Promise<unknown> {
 }
 
 // Figures are produced and none is nonsense; how fast is a matter for a quiet machine.
-it.each(['completion', 'stream'])(
+it.each(['completion', 'stream', 'mcp-json', 'mcp-sse'])(
   'the benchmark measures both subjects with the workload %s',
   async (name) => {
     const result = await runBench('--only', name, '--rounds', '1')
@@ -36,4 +36,13 @@ it('the benchmark measures the memory of open streams', async () => {
   const result = await runBench('--only', 'open-streams')
   expect(member(result, 'openStreams', 'streams')).toBe(50)
   expect(member(result, 'openStreams', 'tollgate')).toEqual(expect.any(Number))
+})
+
+it('the benchmark measures the memory of idle MCP sessions', async () => {
+  const result = await runBench('--only', 'mcp-sessions')
+  expect(member(result, 'mcpSessions')).toEqual({
+    sessions: 100,
+    heapKilobytes: expect.any(Number),
+    residentKilobytes: expect.any(Number),
+  })
 })

@@ -1,0 +1,56 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { answerEnding, callId, initializeId, protocolVersion, streamingTool } from './mcp-workloads.ts'
+
+/**
+ * An MCP server that costs as little as possible: fixed answers, chosen by substrings of the request. It answers calls of one tool
+ * with JSON and of the other with an event stream of one event, as servers on the official SDK do.
+ */
+
+const initialized = Buffer.from(
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: initializeId,
+    result: {
+      protocolVersion,
+      capabilities: { tools: { listChanged: true }, logging: {} },
+      serverInfo: { name: 'bench', version: '1.0.0' },
+    },
+  }),
+)
+
+const text = 'A gateway stands between clients and servers. '.repeat(20)
+const called = `{"jsonrpc":"2.0","id":${callId},"result":{"content":[{"type":"text","text":"${text}"}],${answerEnding}`
+const calledJson = Buffer.from(called)
+const calledEvent = Buffer.from(`event: message\ndata: ${called}\n\n`)
+
+const jsonHeaders = { 'content-type': 'application/json', 'content-length': calledJson.byteLength }
+const streamHeaders = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
+
+let sessions = 0
+
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => {
+    const body = chunks.join('')
+    if (body.includes('"method":"tools/call"')) call(body, response)
+    else if (body.includes('"method":"initialize"')) initialize(response)
+    else response.writeHead(202).end()
+  })
+}
+
+function call(body: string, response: ServerResponse): void {
+  if (body.includes(`"name":"${streamingTool}"`)) response.writeHead(200, streamHeaders).end(calledEvent)
+  else response.writeHead(200, jsonHeaders).end(calledJson)
+}
+
+function initialize(response: ServerResponse): void {
+  sessions += 1
+  const headers = { 'content-type': 'application/json', 'content-length': initialized.byteLength }
+  // As long as the ids that servers make: a UUID.
+  const id = `00000000-0000-4000-8000-${String(sessions).padStart(12, '0')}`
+  response.writeHead(200, { ...headers, 'mcp-session-id': id }).end(initialized)
+}
+
+const server = createServer({ keepAliveTimeout: 60_000 }, answer)
+server.listen(Number(process.argv[2]), '127.0.0.1', 4096, () => process.stdout.write('listening\n'))
