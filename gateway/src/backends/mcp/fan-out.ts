@@ -140,8 +140,7 @@ function mergeLists(fleet: Fleet, member: string, listed: readonly ListedBy[], o
 
 /** Where names carry no target, the first target that has one serves it. */
 function isFirst(item: string, seen: Set<string>, own: (name: string) => void): boolean {
-  const value: unknown = JSON.parse(item)
-  const name = isJsonObject(value) ? value['name'] : undefined
+  const name = item.startsWith('{') ? readTargetObject(item).value['name'] : undefined
   if (typeof name !== 'string' || seen.has(name)) return false
   seen.add(name)
   own(name)

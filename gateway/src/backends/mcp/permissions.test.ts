@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { collect, fakeTarget, fixtureContext, request, resultIn, settle } from './fixtures.ts'
 import { messageOf } from './json-rpc.ts'
 import { withPermissions } from './permissions.ts'
-import type { Item, Permissions } from './targets/target.ts'
+import type { Item, MessageSink, Permissions } from './targets/target.ts'
 
 const behaviours = {
   'tools/list': () => ({ tools: [{ name: 'open', n: 1 }, { name: 'secret' }, { noName: true }], extra: 1 }),
@@ -36,7 +36,7 @@ function recording(): { items: [Item, string][]; permissions: Permissions } {
       items.push([item, at])
       return item.name !== 'secret'
     },
-    permitsMethod: (method) => method === 'ping',
+    permitsMethod: (method) => method === 'ping' || method.endsWith('/list'),
   }
   return { items, permissions }
 }
@@ -104,6 +104,30 @@ describe('rules about tools, prompts and resources', () => {
     const { ask, asked } = fixture(recording().permissions)
     expect((await ask('vendor/x')).failure).toMatchObject({ kind: 'refused', code: -32601 })
     expect(asked()).toEqual([])
+  })
+
+  it('may refuse a list as a whole', async () => {
+    const { ask, asked } = fixture({ permits: () => true, permitsMethod: () => false })
+    expect((await ask('tools/list')).failure).toMatchObject({ kind: 'refused', code: -32601 })
+    expect(asked()).toEqual([])
+  })
+
+  it.each([
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret"}]},"result":1}',
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret"}],"tools":[]}}',
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret","name":"open"}]}}',
+  ])('pass no list on that can be read in two ways: %s', async (text) => {
+    const list = (_: object, sink: MessageSink) => {
+      sink.message({ text, value: JSON.parse(text) })
+      sink.end()
+      return undefined
+    }
+    const session = withPermissions(fakeTarget('a', { behaviours: { 'tools/list': list } })).open()
+    const sink = collect()
+    const context = fixtureContext({ permissions: recording().permissions })
+    session.request(request(1, 'tools/list'), context, sink)
+    expect(sink.failure).toMatchObject({ kind: 'error', error: { code: 'upstream_invalid' } })
+    expect(sink.texts).toEqual([])
   })
 
   it('cost nothing where there are none', async () => {

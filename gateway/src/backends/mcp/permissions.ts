@@ -1,7 +1,8 @@
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { isJsonObject } from '../../lib/json.ts'
 import { asGatewayError, idle } from './joint.ts'
-import { editJson } from './json-edit.ts'
+import { editJson, readTargetObject } from './json-edit.ts'
 import { methodNotFound, paramsOf } from './json-rpc.ts'
+import { withText } from './rename.ts'
 import { callSubject, type List, listOf } from './subject.ts'
 import type {
   CallContext,
@@ -56,13 +57,13 @@ export function withPermissions(target: Target): Target {
       const { method } = message.value
       if (typeof method !== 'string') return session.request(message, context, sink)
       const list = listOf(method)
-      if (list) {
+      if (list && permissions.permitsMethod(method)) {
         const listing = filtered(sink, list, (name) =>
           permissions.permits({ method, kind: list.kind, name, target: target.name }, 'list'),
         )
         return session.request(message, context, listing)
       }
-      const failure = refusalUnder(permissions, method, message)
+      const failure = list ? unknownMethod(method) : refusalUnder(permissions, method, message)
       if (failure === undefined) return session.request(message, context, sink)
       sink.fail(failure)
       return idle
@@ -76,8 +77,7 @@ export function withPermissions(target: Target): Target {
     ): TargetFailure | undefined {
       const subject = callSubject(value)
       if (subject === undefined) {
-        if (permissions.permitsMethod(method)) return undefined
-        return { kind: 'refused', status: 400, code: methodNotFound, message: `Method not found: ${method}` }
+        return permissions.permitsMethod(method) ? undefined : unknownMethod(method)
       }
       const { kind, name } = subject
       const input = paramsOf(value)['arguments']
@@ -90,6 +90,10 @@ export function withPermissions(target: Target): Target {
   }
 }
 
+function unknownMethod(method: string): TargetFailure {
+  return { kind: 'refused', status: 400, code: methodNotFound, message: `Method not found: ${method}` }
+}
+
 /** Leaves items out of the response; one without a name cannot be judged and goes too. */
 function filtered(sink: MessageSink, list: List, keeps: (name: string) => boolean): MessageSink {
   let failed = false
@@ -97,18 +101,15 @@ function filtered(sink: MessageSink, list: List, keeps: (name: string) => boolea
     ...sink,
     message(message, mark) {
       if (failed) return true
-      const { result } = message.value
-      if (!isJsonObject(result) || message.value['method'] !== undefined) return sink.message(message, mark)
+      let kept: Message
       try {
-        return sink.message(filterItems(message, result, list, keeps), mark)
+        kept = filterItems(message, list, keeps)
       } catch (error) {
         failed = true
-        sink.fail({
-          kind: 'error',
-          error: asGatewayError(error),
-        })
+        sink.fail({ kind: 'error', error: asGatewayError(error) })
         return true
       }
+      return sink.message(kept, mark)
     },
     end() {
       if (!failed) sink.end()
@@ -119,24 +120,13 @@ function filtered(sink: MessageSink, list: List, keeps: (name: string) => boolea
   }
 }
 
-function filterItems(
-  message: Message,
-  result: JsonObject,
-  { member, naming }: List,
-  keeps: (name: string) => boolean,
-): Message {
+/** Read anew: whoever reads the text in another way than the rules would see what they left out. */
+function filterItems(message: Message, { member, naming }: List, keeps: (name: string) => boolean): Message {
+  const { value } = readTargetObject(message.text)
+  if (!('result' in value)) return message
   const text = editJson(message.text, ['result', member, '*'], (item) => {
-    const value: unknown = JSON.parse(item)
-    const name = isJsonObject(value) ? value[naming] : undefined
+    const name = item.startsWith('{') ? readTargetObject(item).value[naming] : undefined
     return typeof name === 'string' && keeps(name) ? item : undefined
   })
-  if (text === message.text) return message
-  const items = result[member]
-  const kept = Array.isArray(items) ? items.filter((item) => keepsItem(item)) : []
-  return { text, value: { ...message.value, result: { ...result, [member]: kept } } }
-
-  function keepsItem(item: unknown): boolean {
-    const name = isJsonObject(item) ? item[naming] : undefined
-    return typeof name === 'string' && keeps(name)
-  }
+  return withText({ text: message.text, value }, text)
 }

@@ -1,4 +1,3 @@
-import { isJsonObject } from '../../lib/json.ts'
 import { memberText } from '../../lib/json-text.ts'
 import { editJson, editString, type JsonEdit, readTargetObject } from './json-edit.ts'
 import { type Names, wrapId } from './names.ts'
@@ -20,11 +19,10 @@ export function renameFromTarget(message: Message, index: number, names: Names):
   return withText(message, text)
 }
 
-/** The same message with another text. */
+/** The message with another text. Rules may decide by what it says, so it is read as carefully as that of a client. */
 export function withText(message: Message, text: string): Message {
   if (text === message.text) return message
-  const value: unknown = JSON.parse(text)
-  return isJsonObject(value) ? { text, value } : message
+  return readTargetObject(text)
 }
 
 /** An item of a list under the name the client knows it by. */
