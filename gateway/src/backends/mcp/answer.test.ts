@@ -33,6 +33,16 @@ async function current(reply: Promise<Reply>): Promise<Reply | undefined> {
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
+describe('a flow', () => {
+  it('is cancelled when all was over before it could be attached', () => {
+    const answer = createAnswer({ refuse: () => ({ status: 599, headers: {}, body: undefined }) })
+    const flow = { resume: vi.fn(), cancel: vi.fn() }
+    answer.sink.end()
+    answer.attach(flow)
+    expect(flow.cancel).toHaveBeenCalledOnce()
+  })
+})
+
 describe('an answer that comes at once', () => {
   it('is sent in one piece, as an event stream of one event', async () => {
     const { sink, reply, onOver } = fixture()

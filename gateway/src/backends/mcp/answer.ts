@@ -112,6 +112,8 @@ export function createAnswer(options: AnswerOptions): Answer {
     reply,
     attach(attached) {
       flow = attached
+      // The session may have ended while its stream was being opened.
+      if (ended) attached.cancel()
     },
     open() {
       if (phase === 'waiting') stream()

@@ -45,6 +45,7 @@ const withheldNames: ReadonlySet<string> = new Set([
   'host',
   'accept',
   'accept-encoding',
+  'cf-connecting-ip',
   'content-length',
   'content-type',
   'content-encoding',
@@ -56,9 +57,15 @@ const withheldNames: ReadonlySet<string> = new Set([
   'mcp-session-id',
   'origin',
   'referer',
+  'true-client-ip',
   'via',
+  'x-client-ip',
+  'x-cluster-client-ip',
   'x-real-ip',
 ])
+
+/** Frameworks take these for the method or the address itself, so that a permitted call would be another one. */
+const overrides = /^x-(?:original-|http-)?method(?:-override)?$|^x-(?:original|rewrite)-ur[il]$/
 
 const forwardWithoutSession = createHeaderFilter(isWithheld)
 
@@ -68,6 +75,7 @@ const forward = createHeaderFilter((name) => isWithheld(name) || name.startsWith
 function isWithheld(name: string): boolean {
   return (
     withheldNames.has(name) ||
+    overrides.test(name) ||
     name.startsWith('x-forwarded-') ||
     name.startsWith('sec-') ||
     name.startsWith('access-control-')

@@ -277,6 +277,9 @@ describe('what the client sends', () => {
       cookie: 'c',
       origin: 'http://x',
       'mcp-name': 'other',
+      'x-http-method-override': 'DELETE',
+      'x-original-url': '/admin',
+      'x-client-ip': '127.0.0.1',
     }
     await backend(mcpExchange('POST', { headers, body: call(1) }))
     expect(own.sessions[0]?.contexts.at(-1)?.headers).toEqual({ 'x-team': 'a' })
@@ -383,6 +386,26 @@ describe('rules', () => {
 })
 
 describe('a GET', () => {
+  it('cancels a stream that stands only after the session has ended', async () => {
+    const opening = Promise.withResolvers<void>()
+    const cancel = vi.fn()
+    const own = target()
+    const { open } = own
+    own.open = () => ({
+      ...open(),
+      listen: () => opening.promise.then(() => ({ kind: 'flow', flow: { resume() {}, cancel } })),
+    })
+    const { backend, begin } = fixture({ targets: [own] })
+    const headers = await begin()
+    const reply = backend(mcpExchange('GET', { headers }))
+    await settle()
+    await backend(mcpExchange('DELETE', { headers }))
+    opening.resolve()
+    await reply
+    await settle()
+    expect(cancel).toHaveBeenCalledOnce()
+  })
+
   it('is a stream of what belongs to no request, open at once', async () => {
     const { backend, begin, target: own } = fixture()
     const reply = await backend(mcpExchange('GET', { headers: await begin() }))
