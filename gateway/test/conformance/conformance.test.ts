@@ -5,11 +5,11 @@ import { endAfter } from '../support/cleanup.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type Outcome, passes, runSuite } from './suite.ts'
 import { serveHttp } from './target/http.ts'
+import { serveModern } from './target/modern.ts'
 
 // The official conformance suite, against the conformance target itself and through the gateway.
 // UPDATE_GOLDEN=1 writes the table of docs/mcp-conformance.md.
 
-const revision = '2025-11-25'
 const ways = ['direct', 'HTTP target', 'stdio target', 'federated'] as const
 type Way = (typeof ways)[number]
 
@@ -26,6 +26,7 @@ const program = join(import.meta.dirname, 'target', 'main.ts')
 const idle = join(import.meta.dirname, '..', 'support', 'mcp-program.mjs')
 const document = join(import.meta.dirname, '..', '..', '..', 'docs', 'mcp-conformance.md')
 const outcomes = new Map<Way, Map<string, Outcome>>()
+const modern = { direct: new Map<string, Outcome>(), through: new Map<string, Outcome>() }
 
 beforeAll(async () => {
   const direct = await serveHttp()
@@ -36,10 +37,10 @@ beforeAll(async () => {
     name: 'other',
     stdio: { cmd: process.execPath, args: [idle, '--name', 'other', '--tools-only'] },
   }
-  outcomes.set('direct', await runSuite(direct.url, revision))
+  outcomes.set('direct', await runSuite(direct.url, '2025-11-25'))
   const through = async (way: Way, mcp: Record<string, unknown>) => {
     const gateway = await startGateway({ mcp }, { lifetime: 'file' })
-    outcomes.set(way, await runSuite(gateway.mcpUrl, revision))
+    outcomes.set(way, await runSuite(gateway.mcpUrl, '2025-11-25'))
   }
   await through('HTTP target', { targets: [http] })
   await through('stdio target', { targets: [stdio] })
@@ -73,10 +74,28 @@ describe('through the gateway: HTTP target', () => {
   })
 })
 
+describe('revision 2026-07-28, which has no sessions', () => {
+  it('passes through a single HTTP target as it is', async () => {
+    const { url, close } = await serveModern()
+    endAfter('test', close)
+    const gateway = await startGateway({ mcp: { targets: [{ name: 'modern', mcp: { host: url } }] } })
+    modern.direct = await runSuite(url, '2026-07-28')
+    modern.through = await runSuite(gateway.mcpUrl, '2026-07-28')
+    const scored = [...modern.direct].filter(([, { unscored }]) => !unscored)
+    expect(scored.filter(([, outcome]) => !passes(outcome))).toEqual([])
+    for (const [scenario, outcome] of modern.direct) {
+      const through = modern.through.get(scenario)
+      expect({ scenario, passes: through && passes(through) }).toEqual({ scenario, passes: passes(outcome) })
+    }
+  }, 60_000)
+})
+
 describe('docs/mcp-conformance.md', () => {
   it('shows these results', () => {
     const text = readFileSync(document, 'utf8')
-    const updated = text.replace(/(<!-- table -->\n)[\s\S]*?(<!-- end of table -->)/, `$1\n${table()}\n$2`)
+    const updated = text
+      .replace(/(<!-- table -->\n)[\s\S]*?(<!-- end of table -->)/, `$1\n${table()}\n$2`)
+      .replace(/(<!-- modern -->\n)[\s\S]*?(<!-- end of modern -->)/, `$1\n${modernTable()}\n$2`)
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(document, updated)
     expect(readFileSync(document, 'utf8')).toBe(updated)
   })
@@ -103,6 +122,16 @@ function table(): string {
     ...rows,
     '',
   ].join('\n')
+}
+
+/** The scored ones: the others are about extensions that the target does not have. */
+function modernTable(): string {
+  const rows = [...modern.direct]
+    .filter(([, { unscored }]) => !unscored)
+    .map(
+      ([scenario, outcome]) => `| ${scenario} | ${cell(outcome)} | ${cell(modern.through.get(scenario))} |`,
+    )
+  return ['| Scenario | Direct | HTTP target |', '|---|---|---|', ...rows, ''].join('\n')
 }
 
 function cell(outcome: Outcome | undefined): string {

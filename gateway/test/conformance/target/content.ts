@@ -8,6 +8,32 @@ export const silence = wav(Buffer.alloc(4, 0x80)).toString('base64')
 export const text = (value: string) => ({ type: 'text' as const, text: value })
 export const image = () => ({ type: 'image' as const, data: redPixel, mimeType: 'image/png' })
 
+/** JSON Schema 2020-12 with keywords that a reader of only the older ones would lose. */
+export const schemaWithEverything = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object' as const,
+  $defs: {
+    address: {
+      $anchor: 'addressDef',
+      type: 'object',
+      properties: { street: { type: 'string' }, city: { type: 'string' } },
+    },
+  },
+  properties: {
+    name: { type: 'string' },
+    address: { $ref: '#/$defs/address' },
+    contactMethod: { type: 'string', enum: ['phone', 'email'] },
+    phone: { type: 'string' },
+    email: { type: 'string' },
+  },
+  allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
+  if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { required: ['phone'] },
+  else: { required: ['email'] },
+  additionalProperties: false,
+}
+
 function wav(samples: Buffer): Buffer {
   const head = Buffer.alloc(44)
   head.write('RIFF', 0)

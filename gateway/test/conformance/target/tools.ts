@@ -11,7 +11,7 @@ import {
   type ServerRequest,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js'
-import { image, silence, text } from './content.ts'
+import { image, schemaWithEverything, silence, text } from './content.ts'
 
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>
 type Arguments = Record<string, unknown>
@@ -168,30 +168,7 @@ export const tools: Record<string, ConformanceTool> = {
   },
   json_schema_2020_12_tool: {
     description: 'Tool with JSON Schema 2020-12 features',
-    inputSchema: {
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      type: 'object',
-      $defs: {
-        address: {
-          $anchor: 'addressDef',
-          type: 'object',
-          properties: { street: { type: 'string' }, city: { type: 'string' } },
-        },
-      },
-      properties: {
-        name: { type: 'string' },
-        address: { $ref: '#/$defs/address' },
-        contactMethod: { type: 'string', enum: ['phone', 'email'] },
-        phone: { type: 'string' },
-        email: { type: 'string' },
-      },
-      allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
-      if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      then: { required: ['phone'] },
-      else: { required: ['email'] },
-      additionalProperties: false,
-    },
+    inputSchema: schemaWithEverything,
     run: (args) => ({ content: [text(JSON.stringify(args))] }),
   },
   test_reconnection: {
