@@ -33,6 +33,16 @@ export function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
   return JSON.stringify([jwt?.['iss'] ?? null, subject ?? null, apiKey?.['id'] ?? null])
 }
 
+const maxStreamMs = 24 * 60 * 60_000
+const tokenLeewayMs = 60_000
+
+/** Milliseconds until the request's token ends, with the leeway that tokens are given; a day where there is none. */
+export function tokenLifeMs({ facts: { jwt } }: Exchange, now: number): number {
+  const expiry = jwt?.['exp']
+  if (typeof expiry !== 'number') return maxStreamMs
+  return Math.min(Math.max(expiry * 1_000 + tokenLeewayMs - now, 0), maxStreamMs)
+}
+
 function permissionsOf(exchange: Exchange, rules: McpRules): Permissions {
   return {
     permits: (item, at) => rules.permits(exchange, item, at),

@@ -3,7 +3,7 @@ import type { Reply } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { type Answer, createAnswer } from './answer.ts'
-import { callContext, ownerOf } from './client.ts'
+import { callContext, ownerOf, tokenLifeMs } from './client.ts'
 import { asGatewayError } from './joint.ts'
 import {
   badRequest,
@@ -48,9 +48,6 @@ type Request = Extract<ClientMessage, { kind: 'request' }>
 
 /** How long targets may take to introduce themselves; programs may have to be downloaded first. */
 const initializeTimeoutMs = 180_000
-
-const maxStreamMs = 24 * 60 * 60_000
-const tokenLeewayMs = 60_000
 
 /** The HTTP side of MCP's streamable HTTP transport (revision 2025-11-25, "Transports"). */
 export function createEndpoint(options: EndpointOptions): Backend {
@@ -131,7 +128,10 @@ export function createEndpoint(options: EndpointOptions): Backend {
         if (session === undefined) void target.close()
       },
     })
-    const timer = setTimeout(() => answer.sink.fail(tooSlow), initializeTimeoutMs)
+    const timer = setTimeout(() => {
+      answer.sink.fail(tooSlow)
+      answer.abandon()
+    }, initializeTimeoutMs)
     timer.unref()
     const sink = {
       ...answer.sink,
@@ -321,13 +321,6 @@ export function createEndpoint(options: EndpointOptions): Backend {
     sessions.release(session, use)
     if (failure?.kind === 'ended') void sessions.end(session)
   }
-}
-
-/** Milliseconds until the request's token ends, with the leeway that tokens are given; a day where there is none. */
-function tokenLifeMs({ facts: { jwt } }: Exchange, now: number): number {
-  const expiry = jwt?.['exp']
-  if (typeof expiry !== 'number') return maxStreamMs
-  return Math.min(Math.max(expiry * 1_000 + tokenLeewayMs - now, 0), maxStreamMs)
 }
 
 async function openStream({ target }: Session, { sink }: Answer, context: CallContext): Promise<Listening> {

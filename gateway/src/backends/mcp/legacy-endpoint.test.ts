@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { GatewayError } from '../../lib/gateway-error.ts'
+import { isSource } from '../../net/body.ts'
 import { federate } from './federation.ts'
 import { type FakeTarget, fakeTarget, mcpExchange, messagesIn, read, settle } from './fixtures.ts'
 import { messageOf } from './json-rpc.ts'
@@ -105,6 +106,52 @@ describe('the legacy SSE transport', () => {
     expect(target.sessions[0]?.closed).toBe(1)
     expect(target.sessions[0]?.cancelled).toBeGreaterThan(0)
     expect(await post(call)).toBe(404)
+  })
+
+  it('takes no more requests while nobody reads the answers', async () => {
+    const content = [{ type: 'text', text: 'x'.repeat(70_000) }]
+    const { backend, target } = fixture(
+      fakeTarget('a', { behaviours: { 'tools/call': () => ({ content }) } }),
+    )
+    const { body } = await backend(mcpExchange('GET', { path }))
+    const received: string[] = []
+    if (!isSource(body)) throw new Error('no stream')
+    body.start({
+      write: (chunk) => received.push(Buffer.from(chunk).toString()) < 2,
+      end() {},
+      fail() {},
+    })
+    const query = /\?\S+/.exec(received[0] ?? '')?.[0] ?? ''
+    const post = async () => (await backend(mcpExchange('POST', { path, query, body: call }))).status
+    expect([await post(), await post(), await post()]).toEqual([202, 503, 503])
+    expect(target.sessions[0]?.requests).toHaveLength(1)
+    body.resume()
+    expect(await post()).toBe(202)
+  })
+
+  it('bounds the requests under way', async () => {
+    const own = fakeTarget('a')
+    const openOwn = own.open
+    own.open = () => ({ ...openOwn(), request: () => ({ resume() {}, cancel() {} }) })
+    const { post } = await fixture(own).open()
+    for (let count = 0; count < 1_024; count += 1) expect(await post({ ...call, id: count })).toBe(202)
+    expect(await post(call)).toBe(503)
+  })
+
+  it('ends with the newest token its client has shown', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const { open } = fixture()
+      const jwt = { iss: 'i', sub: 'alice' }
+      const { stream, post } = await open({ jwt: { ...jwt, exp: 61 } })
+      expect(await post(call, { facts: { jwt: { ...jwt, exp: 121 } } })).toBe(202)
+      vi.advanceTimersByTime(179_000)
+      expect(stream.ended).toBe(false)
+      vi.advanceTimersByTime(1_000)
+      expect(stream.ended).toBe(true)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('ends the stream when the target dies', async () => {

@@ -4,7 +4,7 @@ import { formatSseEvent } from '../../net/sse.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { createAnswer } from './answer.ts'
-import { callContext, ownerOf } from './client.ts'
+import { callContext, ownerOf, tokenLifeMs } from './client.ts'
 import { readTargetObject } from './json-edit.ts'
 import type { ClientMessage } from './json-rpc.ts'
 import { acceptsEventStream, revisionOf } from './protocol.ts'
@@ -13,6 +13,9 @@ import { answerBody, type EndpointOptions } from './request-body.ts'
 import type { Session, Use } from './sessions.ts'
 import type { CallContext, Message, MessageFlow, MessageSink } from './targets/target.ts'
 
+/** Bound on requests under way in one session: unlike those of the newer transport they hold no connection of the client. */
+const maxRequests = 1_024
+
 /**
  * The HTTP+SSE transport of revision 2024-11-05: a GET opens the only stream of a session and is told where to POST; all
  * answers come on that stream, and the session ends with it.
@@ -20,6 +23,7 @@ import type { CallContext, Message, MessageFlow, MessageSink } from './targets/t
 export function createLegacyEndpoint({
   federation,
   sessions,
+  clock,
   rules,
   maxBodyBytes,
 }: EndpointOptions): Backend {
@@ -50,20 +54,43 @@ export function createLegacyEndpoint({
       opening: formatSseEvent({ event: 'endpoint', data: `${path}?sessionId=${session.id}` }),
       refuse: (failure) => replyToFailure(exchange, failure, undefined),
       onOver() {
+        clearTimeout(expiry)
         for (const flow of flows) flow.cancel()
         sessions.release(session, use)
         void sessions.end(session)
       },
     })
+    let full = false
+    const stream: MessageSink = {
+      ...answer.sink,
+      message(message, mark) {
+        full = !answer.sink.message(message, mark)
+        return !full
+      },
+    }
     answer.attach({
       resume() {
+        full = false
         for (const flow of flows) flow.resume()
       },
       cancel() {},
     })
     const use: Use = { kind: 'stream', end: () => answer.sink.end() }
     session.uses.add(use)
-    session.legacy = (message, context) => start(session, answer.sink, flows, { message, context })
+    // A stream must not outlive the newest token that the client has shown.
+    const expireAfter = (lifeMs: number) => setTimeout(() => answer.sink.end(), lifeMs).unref()
+    let expiry = expireAfter(tokenLifeMs(exchange, clock.now()))
+    session.legacy = {
+      start(message, context) {
+        if (full || flows.size >= maxRequests) return false
+        start(session, stream, flows, { message, context })
+        return true
+      },
+      extend(lifeMs) {
+        clearTimeout(expiry)
+        expiry = expireAfter(lifeMs)
+      },
+    }
     exchange.cancellation.onCancel(answer.abandon)
     answer.open()
     return answer.reply
@@ -88,9 +115,11 @@ export function createLegacyEndpoint({
       ...callContext(exchange, revisionOf(headers, message.json.value), rules),
       cancellation: never,
     }
+    session.legacy.extend(tokenLifeMs(exchange, clock.now()))
     if (message.kind === 'request') {
-      session.legacy(message.json, context)
-      return { status: 202, headers: {}, body: undefined }
+      if (session.legacy.start(message.json, context)) return { status: 202, headers: {}, body: undefined }
+      const reason = 'the answers on the stream are not read'
+      return refuseMcp(exchange, { status: 503, reason: 'stream full', message: reason }, message.idText)
     }
     const failure = await session.target.deliver(message.json, context)
     if (failure?.kind === 'ended') void sessions.end(session)

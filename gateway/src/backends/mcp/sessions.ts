@@ -11,6 +11,14 @@ export type Use = {
   end(): void
 }
 
+/** The only stream of a session of the legacy SSE transport. */
+export type LegacyStream = {
+  /** Starts a request whose answer goes to the stream; false while the client does not read what it has. */
+  start(message: Message, context: CallContext): boolean
+  /** The client has shown a token that is good for so long. */
+  extend(lifeMs: number): void
+}
+
 /** A session of one client. */
 export type Session = {
   readonly id: string
@@ -27,8 +35,8 @@ export type Session = {
   /** What is under way: a session in use does not expire. */
   readonly uses: Set<Use>
   ended: boolean
-  /** Starts a request whose answer goes to the session's only stream; set for sessions of the legacy SSE transport. */
-  legacy: ((message: Message, context: CallContext) => void) | undefined
+  /** Set for sessions of the legacy SSE transport. */
+  legacy: LegacyStream | undefined
   /** Set once the process is about to end: told when nothing of the session is left here. */
   leaving: (() => void) | undefined
 }
