@@ -351,7 +351,7 @@ describe('failures of a target', () => {
     Object.defineProperty(own, 'listening', { get: defective })
     expect((await backend(mcpExchange('GET', { headers }))).status).toBe(500)
     const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, '')
-    expect(session?.uses.size).toBe(0)
+    expect(session?.uses.length).toBe(0)
   })
 
   it('that refuse over HTTP are passed on', async () => {
@@ -441,9 +441,9 @@ describe('a GET', () => {
     const exchange = mcpExchange('GET', { headers })
     await backend(exchange)
     const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, '')
-    expect(session?.uses.size).toBe(1)
+    expect(session?.uses.length).toBe(1)
     exchange.cancellation.cancel()
-    expect(session?.uses.size).toBe(0)
+    expect(session?.uses.length).toBe(0)
     expect(own.sessions[0]?.cancelled).toBeGreaterThan(0)
   })
 

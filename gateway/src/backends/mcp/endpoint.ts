@@ -172,7 +172,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
       onOver: (failure) => release(session, use, failure),
     })
     const use: Use = { kind: 'request', end: () => answer.sink.fail(sessionEnded) }
-    session.uses.add(use)
+    session.uses.push(use)
     begin(exchange, answer, () => session.target.request(message.json, context, answer.sink))
     return answer.reply
   }
@@ -205,7 +205,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
       },
     })
     const use: Use = { kind: 'stream', end: () => answer.sink.end() }
-    session.uses.add(use)
+    session.uses.push(use)
     // The client opens the stream again with a new token: a stream must not outlive what it was opened with.
     const expiry = setTimeout(() => answer.sink.end(), tokenLifeMs(exchange, clock.now()))
     expiry.unref()

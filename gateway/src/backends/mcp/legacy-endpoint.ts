@@ -76,7 +76,7 @@ export function createLegacyEndpoint({
       cancel() {},
     })
     const use: Use = { kind: 'stream', end: () => answer.sink.end() }
-    session.uses.add(use)
+    session.uses.push(use)
     // A stream must not outlive the newest token that the client has shown.
     const expireAfter = (lifeMs: number) => setTimeout(() => answer.sink.end(), lifeMs).unref()
     let expiry = expireAfter(tokenLifeMs(exchange, clock.now()))

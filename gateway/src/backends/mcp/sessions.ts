@@ -32,8 +32,13 @@ export type Session = {
   /** `Clock.monotonic()` after which a sealed session ends even if it is in use. */
   readonly endsAt: number
   lastUsedAt: number
-  /** What is under way: a session in use does not expire. */
-  readonly uses: Set<Use>
+  /** When it last took its place among the others. */
+  movedAt: number
+  /**
+   * What is under way: a session in use does not expire. An array, because a Set that is added to and deleted from all the
+   * time leaves a chain of dead tables behind, which keeps every request alive until the next full garbage collection.
+   */
+  readonly uses: Use[]
   ended: boolean
   /** Set for sessions of the legacy SSE transport. */
   legacy: LegacyStream | undefined
@@ -77,11 +82,12 @@ export type Sessions = {
 export const sealedLifetimeMs = 24 * 60 * 60 * 1000
 /** A session without a process of its own may be ended for a new one once it has been unused for this long. */
 const spareAfterMs = 60_000
+const moveEveryMs = 10_000
 
 /** The sessions of one endpoint. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { clock, ids, sharedKey, ttlMs, maxSessions, maxRemembered } = options
-  /** In the order of last use. */
+  /** In the order of last use, about. */
   const live = new Map<string, Session>()
   /** Ids of sealed sessions that ended, with the time their lifetime is over. */
   const ended = new Map<string, number>()
@@ -95,8 +101,11 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   function touch(session: Session): Session {
-    session.lastUsedAt = clock.monotonic()
-    if (session.ended || !live.has(session.id)) return session
+    const now = clock.monotonic()
+    session.lastUsedAt = now
+    // Moved rarely, because moving makes garbage; the order needs no more than that.
+    if (now - session.movedAt < moveEveryMs || session.ended || !live.has(session.id)) return session
+    session.movedAt = now
     live.delete(session.id)
     live.set(session.id, session)
     return session
@@ -107,7 +116,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     session.ended = true
     live.delete(session.id)
     if (session.sealed) remember(session.id)
-    for (const use of session.uses) use.end()
+    for (const use of [...session.uses]) use.end()
     await session.target.close()
     session.leaving?.()
   }
@@ -132,7 +141,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   function makeRoom(): boolean {
     if (live.size < maxSessions) return true
     for (const session of live.values()) {
-      if (session.uses.size > 0) continue
+      if (session.uses.length > 0) continue
       if (session.sealed) {
         live.delete(session.id)
         return true
@@ -146,7 +155,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   function isOver(session: Session, now: number): boolean {
     if (now >= session.endsAt) return true
-    return session.uses.size === 0 && now - session.lastUsedAt >= ttlMs
+    return session.uses.length === 0 && now - session.lastUsedAt >= ttlMs
   }
 
   function resume(id: string, federation: Federation, owner: string): Session | undefined {
@@ -177,7 +186,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       sealed: sealedAgeMs !== undefined,
       endsAt: sealedAgeMs === undefined ? Number.POSITIVE_INFINITY : now + sealedLifetimeMs - sealedAgeMs,
       lastUsedAt: now,
-      uses: new Set(),
+      movedAt: now,
+      uses: [],
       ended: false,
       legacy: undefined,
       leaving: undefined,
@@ -209,9 +219,10 @@ export function createSessions(options: SessionsOptions): Sessions {
       return touch(session)
     },
     release(session, use) {
-      session.uses.delete(use)
+      const index = session.uses.indexOf(use)
+      if (index !== -1) session.uses.splice(index, 1)
       touch(session)
-      if (session.leaving && session.uses.size === 0) leave(session)
+      if (session.leaving && session.uses.length === 0) leave(session)
     },
     end,
     sweep() {
@@ -230,8 +241,8 @@ export function createSessions(options: SessionsOptions): Sessions {
       const leaving = [...live.values()].map((session) => {
         const { promise, resolve } = Promise.withResolvers<void>()
         session.leaving = resolve
-        for (const use of session.uses) if (use.kind === 'stream') use.end()
-        if (session.uses.size === 0) leave(session)
+        for (const use of [...session.uses]) if (use.kind === 'stream') use.end()
+        if (session.uses.length === 0) leave(session)
         return promise
       })
       await Promise.all(leaving)
