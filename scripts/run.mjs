@@ -41,10 +41,24 @@ function runTask([program, ...args], more) {
   // At a terminal ^C reaches the whole process group: passing it on as well would count as a second, impatient one.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
   process.on('SIGTERM', () => child.kill('SIGTERM'))
+  endWithShell(child)
   child.on('error', (error) => fail(`cannot run ${file}: ${error.message}`))
   child.on('exit', (code, signal) => {
     process.exitCode = signal === null ? (code ?? 1) : 1
   })
+}
+
+/** npm passes signals on to the shell it runs scripts in, and many shells end without passing them on further. */
+function endWithShell(child) {
+  if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return
+  const shell = process.ppid
+  const look = () => {
+    if (process.ppid === shell) return
+    clearInterval(timer)
+    child.kill('SIGTERM')
+  }
+  const timer = setInterval(look, 250)
+  timer.unref()
 }
 
 function fail(message) {

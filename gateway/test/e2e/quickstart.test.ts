@@ -12,7 +12,9 @@ import { until, within } from '../support/wait.ts'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** `npm start` on the quickstart's file, with ports of its own. */
-async function start() {
+async function start(
+  [program, ...args]: [string, ...string[]] = [process.execPath, 'scripts/run.mjs', 'start'],
+) {
   const ports = await freePorts(5)
   const [port, adminPort, statsPort, readinessPort, mcpPort] = ports
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-quickstart-'))
@@ -23,7 +25,7 @@ async function start() {
     .replace('127.0.0.1:15020', `127.0.0.1:${statsPort}\n  adminAddr: 127.0.0.1:${adminPort}`)
     .replace('127.0.0.1:15021', `127.0.0.1:${readinessPort}`)
   writeFileSync(file, text)
-  const child = spawn(process.execPath, ['scripts/run.mjs', 'start', file], { cwd: root })
+  const child = spawn(program, [...args, file], { cwd: root })
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
@@ -64,6 +66,19 @@ it('prints addresses and curl lines that work when pasted', async () => {
 
   child.kill('SIGTERM')
   expect(await within('exit', exit)).toEqual([0, null])
+})
+
+it('ends when npm is told to, whatever shell npm runs it in', async () => {
+  const { output, child } = await start(['npm', 'start', '--'])
+  await until('the banner', () => output().includes('Tollgate is running'))
+  const [, metrics = ''] = /Metrics +(\S+)/.exec(output()) ?? []
+  child.kill('SIGTERM')
+  const isServing = () =>
+    fetch(metrics).then(
+      () => true,
+      () => false,
+    )
+  await until('the end of the gateway', async () => !(await isServing()))
 })
 
 it("shows the gateway's own error when a port is taken", async () => {
