@@ -33,9 +33,11 @@ export type Delivery = {
   bytesSent: number
   /** `Clock.monotonic()` at the first byte of the body; undefined when none was sent. */
   firstByteAt: number | undefined
+  /** Why the answer could not be written. */
+  failure?: unknown
 }
 
-/** Answers requests. `reply` never rejects; `end` is called once per request when all is over. */
+/** Answers requests. A `reply` that rejects breaks the connection; `end` is called once per request when all is over. */
 export type ExchangeHandler = {
   reply: Promise<Reply>
   end(delivery: Delivery): void
@@ -182,7 +184,7 @@ function answer(
     if (edge.draining) edge.closeIdle()
   })
 
-  exchange.reply.then((reply) => {
+  function deliver(reply: Reply) {
     replied = true
     if (closed) {
       if (isSource(reply.body)) reply.body.cancel()
@@ -193,6 +195,15 @@ function answer(
     if (isSource(reply.body)) abandon = writeStream(response, reply, reply.body, delivery, edge)
     else writeWhole(response, reply, reply.body, delivery, edge)
     if (!request.complete) limitUnreadBody(request, response)
+  }
+
+  // Node refuses to write some heads an upstream may send. That ends this connection, not the process.
+  exchange.reply.then(deliver).catch((error: unknown) => {
+    replied = true
+    delivery.failure = error
+    delivery.complete = false
+    response.destroy()
+    if (closed) endWhenOver()
   })
 }
 

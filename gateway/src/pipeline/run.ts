@@ -60,6 +60,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     function finish(delivery: Delivery, meter: RouteMeter) {
       const endedAt = clock.monotonic()
       const { startedAt } = exchange
+      exchange.failure ??= delivery.failure
       const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
       // 499: the client left before an answer could be sent.
       meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
