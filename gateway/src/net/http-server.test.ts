@@ -38,7 +38,7 @@ describe('listen', () => {
       headers: {},
       body: Buffer.from('hello'),
     }))
-    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nhello$/)
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/)
     expect(delivery).toMatchObject({ complete: true, status: 200, bytesSent: 5 })
   })
 
