@@ -83,6 +83,17 @@ describe('the legacy SSE transport', () => {
     expect(answers()).toHaveLength(2)
   })
 
+  it('has only answers where opening the target’s own stream goes wrong', async () => {
+    const own = fakeTarget('a', { behaviours: { 'tools/call': () => ({ content: [] }) } })
+    const openOwn = own.open
+    own.open = () => ({ ...openOwn(), listen: () => Promise.reject(new TypeError('a defect')) })
+    const { post, answers } = await fixture(own).open()
+    await post(initialize)
+    await settle()
+    expect(await post(call)).toBe(202)
+    expect(answers()).toHaveLength(2)
+  })
+
   it('answers failures of the target on the stream', async () => {
     const error = new GatewayError('upstream_timeout', 'slow')
     const { open } = fixture(

@@ -5,6 +5,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { createAnswer } from './answer.ts'
 import { callContext, ownerOf, tokenLifeMs } from './client.ts'
+import { asGatewayError } from './joint.ts'
 import { readTargetObject } from './json-edit.ts'
 import type { ClientMessage } from './json-rpc.ts'
 import { acceptsEventStream, revisionOf } from './protocol.ts'
@@ -177,11 +178,14 @@ export function createLegacyEndpoint({
         if (failure.kind === 'ended') void sessions.end(session)
       },
     }
-    session.target.listen(context, sink).then((listening) => {
-      if (listening.kind !== 'flow') return
-      if (session.ended) listening.flow.cancel()
-      else flows.add(listening.flow)
-    })
+    session.target.listen(context, sink).then(
+      (listening) => {
+        if (listening.kind !== 'flow') return
+        if (session.ended) listening.flow.cancel()
+        else flows.add(listening.flow)
+      },
+      (error: unknown) => sink.fail({ kind: 'error', error: asGatewayError(error) }),
+    )
   }
 }
 

@@ -1,4 +1,5 @@
-import { ask } from './ask.ts'
+import { ask, type Outcome } from './ask.ts'
+import { asGatewayError } from './joint.ts'
 import { messageOf } from './json-rpc.ts'
 import type { CallContext, Message, MessageFlow, MessageSink, TargetSession } from './targets/target.ts'
 
@@ -17,7 +18,11 @@ export function requestOnce(
   let flow: MessageFlow | undefined
   let cancelled = false
   const introduction = ask(session, introductionOf(context, version), context, () => true)
-  introduction.outcome.then(async (outcome) => {
+  introduction.outcome.then(goOn).catch((error: unknown) => {
+    if (!cancelled) sink.fail({ kind: 'error', error: asGatewayError(error) })
+  })
+
+  async function goOn(outcome: Outcome): Promise<void> {
     if (cancelled) return
     if (outcome.kind === 'failed') {
       sink.fail(outcome.failure)
@@ -31,7 +36,8 @@ export function requestOnce(
     if (cancelled) return
     if (failure) sink.fail(failure)
     else flow = session.request(message, context, sink)
-  })
+  }
+
   return {
     resume: () => flow?.resume(),
     cancel() {
