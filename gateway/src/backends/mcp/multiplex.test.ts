@@ -67,6 +67,13 @@ describe('a call to one of several targets', () => {
     expect(resultIn(sink)).toBeDefined()
   })
 
+  it('is told to no target when it has no id: none would know the name, and others would learn it', async () => {
+    const { session, own } = fixture(two())
+    const message = messageOf({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'b_x' } })
+    expect(await session.deliver(message, fixtureContext())).toMatchObject({ kind: 'refused', status: 400 })
+    expect([...first(own, 0).delivered, ...first(own, 1).delivered]).toEqual([])
+  })
+
   it('changes nothing but the name, numbers too long to be read included', async () => {
     const seen: string[] = []
     const targets = [

@@ -104,6 +104,8 @@ function createSession(fleet: Fleet): TargetSession {
     },
     deliver(message, context) {
       if (message.value['method'] === undefined) return answerServer(message, context)
+      // What names a tool or the like is for one target, and its name would be another's here.
+      if (callSubject(message.value)) return Promise.resolve(callWithoutId)
       const { index, text } = recipientOf(message)
       const part = index === undefined ? undefined : parts[index]
       return part ? part.deliver(withText(message, text), context) : deliverToAll(message, context)
@@ -224,6 +226,13 @@ function createSession(fleet: Fleet): TargetSession {
     const failures = results.filter((failure) => failure !== undefined)
     return !fleet.failOpen || failures.length === results.length ? failures[0] : undefined
   }
+}
+
+const callWithoutId: TargetFailure = {
+  kind: 'refused',
+  status: 400,
+  code: invalidRequest,
+  message: 'this method is a request and needs an id',
 }
 
 function listMember(method: JsonValue | undefined): string | undefined {

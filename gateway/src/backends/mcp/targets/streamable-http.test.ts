@@ -316,6 +316,16 @@ describe('a notification to a server over HTTP', () => {
 })
 
 describe('the stream of a server over HTTP', () => {
+  it.each(['a\r\nx-other: 1', '\u010a', '\0'])(
+    'asks without an event id that fits no header: %j',
+    async (id) => {
+      const { session, sent } = await begun(events(stream()))
+      const listening = await session.listen(fixtureContext({ lastEventId: id }), collect())
+      expect(listening.kind).toBe('flow')
+      expect(sent.at(-1)?.headers).not.toHaveProperty('last-event-id')
+    },
+  )
+
   it('goes on behind the last event', async () => {
     const body = stream()
     const { session, sent } = await begun(events(body))

@@ -90,7 +90,8 @@ export function compileStreamableHttp(
       async listen(context, sink) {
         const headers = headersFor(context)
         headers['accept'] = 'text/event-stream'
-        if (context.lastEventId !== undefined) headers['last-event-id'] = context.lastEventId
+        const { lastEventId } = context
+        if (lastEventId !== undefined && headerText.test(lastEventId)) headers['last-event-id'] = lastEventId
         let reply: Reply
         try {
           reply = await send({ ...outgoing('GET', headers, undefined, context), idleTimeoutMs: listenIdleMs })
@@ -302,6 +303,9 @@ export function compileStreamableHttp(
     return { kind: 'error', error: new GatewayError('upstream_invalid', `target "${name}" answered ${what}`) }
   }
 }
+
+/** RFC 9110 section 5.5. With several targets the client's header holds event ids encoded, and so anything. */
+const headerText = /^[\t\x20-\x7e\x80-\xff]*$/
 
 const deliverTimeoutMs = 60_000
 /** How long a call may be silent: tools may work long, or wait for a person. Lost connections are found by TCP. */
