@@ -3,6 +3,7 @@ import { fixtureContext, fixtureExchange, throughPolicies } from '../pipeline/fi
 import {
   checkLlmPolicies,
   compileLlmPolicies,
+  compileMcpPolicies,
   type LlmPoliciesConfig,
   llmOrder,
   llmPoliciesSchema,
@@ -64,6 +65,25 @@ describe('the policies of an LLM route', () => {
     const facts = { llmRequest: { model: 'y' } }
     expect(throughPolicies(policies, fixtureExchange({ headers: { ...headers } }, facts)).status).toBe(200)
     expect(throughPolicies(policies, fixtureExchange({ headers: { ...headers } }, facts)).status).toBe(429)
+  })
+})
+
+describe('the policies of an MCP route', () => {
+  it('let pages of an allowed origin do what sessions need', () => {
+    const cors = {
+      allowOrigins: ['https://chat.example.com'],
+      allowHeaders: ['content-type', 'Mcp-Session-Id'],
+    }
+    const { policies } = compileMcpPolicies({ cors }, fixtureContext(), { place: 'mcp', isLoopback: false })
+    const origin = 'https://chat.example.com'
+    const asked = { origin, 'access-control-request-method': 'DELETE' }
+    const preflight = throughPolicies(policies, fixtureExchange({ method: 'OPTIONS', headers: asked }))
+    expect(preflight.headers).toMatchObject({
+      'access-control-allow-methods': 'GET, POST, DELETE',
+      'access-control-allow-headers': 'content-type, Mcp-Session-Id, mcp-protocol-version, last-event-id',
+    })
+    const { headers } = throughPolicies(policies, fixtureExchange({ headers: { origin } }))
+    expect(headers['access-control-expose-headers']).toBe('mcp-session-id, www-authenticate')
   })
 })
 

@@ -219,14 +219,26 @@ export function compileMcpPolicies(
 }
 
 /** What clients in a browser must read to go on with a session and to find out how to authenticate. */
-const neededByClients = ['mcp-session-id', 'www-authenticate']
+const readByClients = ['mcp-session-id', 'www-authenticate']
+/** What they must send to go on with a session, and with a stream that broke off. */
+const sentByClients = ['mcp-session-id', 'mcp-protocol-version', 'last-event-id']
+/** A page ends its session with DELETE, which browsers ask for first. */
+const methodsOfClients = ['GET', 'POST', 'DELETE']
 
 function withMcpHeaders(cors: CorsConfig): CorsConfig {
-  const exposed = cors.exposeHeaders ?? []
-  const lacking = neededByClients.filter(
-    (needed) => !exposed.some((name) => name === '*' || name.toLowerCase() === needed),
+  return {
+    ...cors,
+    allowMethods: cors.allowMethods ?? methodsOfClients,
+    allowHeaders: withNames(cors.allowHeaders, sentByClients),
+    exposeHeaders: withNames(cors.exposeHeaders, readByClients),
+  }
+}
+
+function withNames(configured: readonly string[] = [], needed: readonly string[]): string[] {
+  const lacking = needed.filter(
+    (name) => !configured.some((entry) => entry === '*' || entry.toLowerCase() === name),
   )
-  return { ...cors, exposeHeaders: [...exposed, ...lacking] }
+  return [...configured, ...lacking]
 }
 
 function localLimits(config: LlmPoliciesConfig): LocalRateLimitConfig {
