@@ -315,6 +315,23 @@ describe('a notification to a server over HTTP', () => {
   })
 })
 
+describe('a session that begins only after it was given up', () => {
+  it('is ended at the server', async () => {
+    const late = Promise.withResolvers<Reply>()
+    const sent: OutgoingRequest[] = []
+    const send = (outgoing: OutgoingRequest) => {
+      sent.push(outgoing)
+      return outgoing.method === 'POST' ? late.promise : Promise.resolve(json({}))
+    }
+    const session = compileStreamableHttp('up', { host: 'http://up.test:81/mcp' }, { send }).open()
+    session.request(request(0, 'initialize'), fixtureContext(), collect()).cancel()
+    await session.close()
+    late.resolve(json(introduced(), { 'mcp-session-id': 'up-1' }))
+    await settle()
+    expect(sent.at(-1)).toMatchObject({ method: 'DELETE', headers: { 'mcp-session-id': 'up-1' } })
+  })
+})
+
 describe('the stream of a server over HTTP', () => {
   it.each(['a\r\nx-other: 1', '\u010a', '\0'])(
     'asks without an event id that fits no header: %j',

@@ -72,6 +72,8 @@ export function compileStreamableHttp(
         const heard = begins ? (reply: Message) => noteVersion(message, reply) : undefined
         send(post(message, context, call)).then((reply) => {
           if (begins) noteSession(reply)
+          // Nobody waited for it any more: nobody else would ever end it.
+          if (begins && closed) void endUpstream()
           deliverAnswer(reply, call, heard)
         }, call.failWith)
         return call
@@ -106,21 +108,26 @@ export function compileStreamableHttp(
         a: origin + path,
       }),
       async close() {
-        if (closed || state.session === undefined) return
+        if (closed) return
         closed = true
-        const headers: Headers = {
-          'mcp-session-id': state.session,
-          accept: 'application/json, text/event-stream',
-        }
-        if (state.version !== undefined) headers['mcp-protocol-version'] = state.version
-        try {
-          const request: OutgoingRequest = { origin, path, method: 'DELETE', headers, body: undefined }
-          discard(await send({ ...request, firstByteTimeoutMs: closeTimeoutMs }))
-        } catch {
-          // Nobody waits for it: a server that does not hear of the end forgets the session by itself.
-        }
+        await endUpstream()
       },
       onDeath() {},
+    }
+
+    async function endUpstream(): Promise<void> {
+      if (state.session === undefined) return
+      const headers: Headers = {
+        'mcp-session-id': state.session,
+        accept: 'application/json, text/event-stream',
+      }
+      if (state.version !== undefined) headers['mcp-protocol-version'] = state.version
+      try {
+        const request: OutgoingRequest = { origin, path, method: 'DELETE', headers, body: undefined }
+        discard(await send({ ...request, firstByteTimeoutMs: closeTimeoutMs }))
+      } catch {
+        // Nobody waits for it: a server that does not hear of the end forgets the session by itself.
+      }
     }
 
     function post(message: Message, context: CallContext, call?: Call): OutgoingRequest {
