@@ -1,7 +1,7 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import type { CelProgram } from '../cel/compile.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
-import { firstHeader } from '../net/headers.ts'
+import { firstHeader, type Headers } from '../net/headers.ts'
 import { cel, exactlyOne, type Infer, name, object, optional, string } from '../schema/dsl.ts'
 import type { Facts } from './exchange.ts'
 
@@ -89,8 +89,17 @@ function headerLocation(header: string, prefix: string): Location {
       if (head !== prefix && head.toLowerCase() !== lowerPrefix) return undefined
       return nonEmpty(value.slice(prefix.length).trim())
     },
-    remove({ request }) {
-      delete request.headers[header]
+    remove(facts) {
+      // A copy: V8 turns an object that loses a property into a hash table, and every reader after this pays for it.
+      const kept: Headers = {}
+      const { headers } = facts.request
+      for (const name in headers) {
+        const value = headers[name]
+        if (name !== header && value !== undefined) kept[name] = value
+      }
+      // Read-only for everyone but the owner of the credential.
+      const request: { headers: Headers } = facts.request
+      request.headers = kept
     },
   }
 }
