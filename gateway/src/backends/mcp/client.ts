@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../lib/json.ts'
 import { createHeaderFilter } from '../../net/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Revision } from './protocol.ts'
@@ -28,7 +29,19 @@ export function callContext(
 
 /** Who a session belongs to: the token's subject, the key, or nobody in particular. */
 export function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
-  if (jwt === undefined && apiKey === undefined) return ''
+  if (jwt === undefined) return apiKey === undefined ? '' : ownerText(undefined, apiKey)
+  if (apiKey !== undefined) return ownerText(jwt, apiKey)
+  const known = ownersByClaims.get(jwt)
+  if (known !== undefined) return known
+  const owner = ownerText(jwt, undefined)
+  ownersByClaims.set(jwt, owner)
+  return owner
+}
+
+/** The claims of a token are the same object for as long as the token is known to be valid. */
+const ownersByClaims = new WeakMap<JsonObject, string>()
+
+function ownerText(jwt: JsonObject | undefined, apiKey: JsonObject | undefined): string {
   const subject = jwt && (jwt['sub'] ?? jwt['client_id'] ?? jwt['azp'] ?? null)
   return JSON.stringify([jwt?.['iss'] ?? null, subject ?? null, apiKey?.['id'] ?? null])
 }
