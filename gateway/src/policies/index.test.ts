@@ -7,6 +7,7 @@ import {
   type LlmPoliciesConfig,
   llmOrder,
   llmPoliciesSchema,
+  mcpOrder,
 } from './index.ts'
 
 const llmRequest = { name: 'llm request' }
@@ -84,6 +85,19 @@ describe('the policies of an MCP route', () => {
     })
     const { headers } = throughPolicies(policies, fixtureExchange({ headers: { origin } }))
     expect(headers['access-control-expose-headers']).toBe('mcp-session-id, www-authenticate')
+  })
+})
+
+describe('the order of an MCP route', () => {
+  it('lets nobody be counted or ruled on before it is known who asks, each step with its reason', () => {
+    const place = (step: string) => mcpOrder.findIndex((entry) => entry.step === step)
+    for (const known of ['authentication', 'apiKey']) {
+      expect(place(known)).toBeGreaterThan(place('cors'))
+      expect(place(known)).toBeLessThan(place('authorization'))
+    }
+    expect(place('authorization')).toBeLessThan(place('requestLimits'))
+    expect(place('documents')).toBe(0)
+    for (const { because } of mcpOrder) expect(because).not.toBe('')
   })
 })
 

@@ -13,7 +13,7 @@ export type Addresses = {
   resourceMetadata(request: RequestFacts): string
 }
 
-export const resourceMetadataPath = '/.well-known/oauth-protected-resource'
+const resourceMetadataPath = '/.well-known/oauth-protected-resource'
 
 /** The path of the MCP endpoint of a gateway whose resource has none. */
 const defaultPath = '/mcp'
