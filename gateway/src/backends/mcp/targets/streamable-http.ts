@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
+import { readJsonObject } from '../../../lib/json-text.ts'
 import { type BodySource, isSource, readAll } from '../../../net/body.ts'
 import { firstHeader, type Headers } from '../../../net/headers.ts'
 import type { OutgoingRequest, Reply } from '../../../net/send.ts'
@@ -385,6 +386,10 @@ function failureOf(name: string, error: unknown): TargetFailure {
 }
 
 function readMessage(text: string): Message | undefined {
+  // The engine may take an escaped key for another (decision 010), and what is decided here is whose message it is.
+  const exact = text.includes('\\') ? readJsonObject(text) : undefined
+  if (exact?.kind === 'object') return { text, value: exact.value }
+  if (exact?.kind === 'duplicate') return undefined
   try {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? { text, value } : undefined
