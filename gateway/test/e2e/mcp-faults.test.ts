@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
+import { isRunning } from '../support/is-running.ts'
 import { connectClient } from '../support/mcp-clients.ts'
 import { httpFaults, startFaultyServer } from '../support/mcp-faulty-server.ts'
 import { programTarget } from '../support/mcp-fixtures.ts'
@@ -26,11 +26,6 @@ async function withProgram(...flags: string[]): Promise<{ gateway: Gateway; sess
 
 async function textFrom(session: RawSession, name: string): Promise<unknown> {
   return member(await session.request('tools/call', { name }), 'content', 0, 'text')
-}
-
-function isRunning(pid: number): boolean {
-  if (!existsSync(`/proc/${pid}/stat`)) return false
-  return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
 describe('a program behind the endpoint', () => {

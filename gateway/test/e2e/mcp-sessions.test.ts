@@ -63,8 +63,8 @@ describe('abandoned sessions', () => {
     expect(server.sessions.size).toBe(1000)
     expect(((await liveHeap(inspectorPort)) - before) / 1000).toBeLessThan(30_000)
     await over()
-    // Each is remembered as ended until the lifetime of its id is over.
-    expect(((await liveHeap(inspectorPort)) - before) / 1000).toBeLessThan(1000)
+    // Each is remembered as ended until the lifetime of its id is over; a session that stayed would be far more.
+    expect(((await liveHeap(inspectorPort)) - before) / 1000).toBeLessThan(2_000)
   }, 240_000)
 
   it('of a stdio target leave no process', async () => {

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
+import { isRunning } from '../support/is-running.ts'
 import { initializeMessage, mcpHeaders, openSession, type RawSession } from '../support/mcp-raw.ts'
 import { until } from '../support/wait.ts'
 
@@ -22,11 +23,6 @@ async function open({ mcpUrl }: Gateway): Promise<{ session: RawSession; pid: nu
   const { pid } = await session.request('pid')
   if (typeof pid !== 'number') throw new Error('no process')
   return { session, pid }
-}
-
-function isRunning(pid: number): boolean {
-  if (!existsSync(`/proc/${pid}/stat`)) return false
-  return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
 describe('the program of a session', () => {

@@ -1,5 +1,4 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -9,6 +8,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { isJsonObject } from '../../src/lib/json.ts'
 import { type ChildProcesses, createChildProcesses } from '../../src/net/child-process.ts'
 import { endAfter } from '../support/cleanup.ts'
+import { isRunning } from '../support/is-running.ts'
 import { call, callContext, collect, messageOf, reasonOf, resultOf } from '../support/target-session.ts'
 import { until, within } from '../support/wait.ts'
 
@@ -44,12 +44,6 @@ function start(config: Partial<StdioConfig> = {}, maxChildren = 100): Started {
     },
   )
   return { target, children, log }
-}
-
-function isRunning(pid: unknown): boolean {
-  if (typeof pid !== 'number' || !existsSync(`/proc/${pid}/stat`)) return false
-  // A zombie has ended; who has to collect it is not this test's matter.
-  return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
 /** Command lines of the processes that this one has started, without the one that finds them. */
