@@ -63,8 +63,9 @@ describe('abandoned sessions', () => {
     expect(server.sessions.size).toBe(1000)
     expect(((await liveHeap(inspectorPort)) - before) / 1000).toBeLessThan(30_000)
     await over()
-    // Each is remembered as ended until the lifetime of its id is over; a session that stayed would be far more.
-    expect(((await liveHeap(inspectorPort)) - before) / 1000).toBeLessThan(2_000)
+    // Each is remembered as ended until the lifetime of its id is over. The connections that ended them stay for a while.
+    const left = async () => ((await liveHeap(inspectorPort)) - before) / 1000
+    await until('what they took is free', async () => (await left()) < 1_500, 60_000)
   }, 240_000)
 
   it('of a stdio target leave no process', async () => {
