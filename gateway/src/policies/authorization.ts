@@ -1,12 +1,12 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
-import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
-import { CelEvaluationError } from '../cel/failure.ts'
+import type { CelProgram } from '../cel/compile.ts'
 import type { Reply } from '../net/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { refuse } from '../pipeline/errors.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
 import type { RuleMeter } from '../pipeline/metrics.ts'
 import type { Policy } from '../pipeline/policy.ts'
+import { decideBy, evaluateOr, type RuleKind, ruleSource } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 
 /** `authorization`: who may do what, as CEL rules. */
@@ -47,8 +47,6 @@ export type Authorization = {
 
 const bodyRoots: ReadonlySet<string> = new Set(['llmRequest', 'llm'])
 
-type RuleKind = 'allow' | 'deny' | 'require'
-type RuleSource = { kind: RuleKind; source: string; path: string[] }
 /** Why a request is refused: a rule, or that no allow rule holds. */
 type Ground = { name: string; meter: RuleMeter }
 type Rule = Ground & { kind: RuleKind; program: CelProgram; needsBody: boolean }
@@ -97,13 +95,6 @@ export function compileAuthorization(
   }
 }
 
-function ruleSource(rule: AuthorizationConfig['rules'][number]): RuleSource {
-  if (typeof rule === 'string') return { kind: 'allow', source: rule, path: [] }
-  if (rule.allow !== undefined) return { kind: 'allow', source: rule.allow, path: ['allow'] }
-  if (rule.deny !== undefined) return { kind: 'deny', source: rule.deny, path: ['deny'] }
-  return { kind: 'require', source: rule.require, path: ['require'] }
-}
-
 function earlyPolicy(decide: Decision): Policy {
   return { name: 'authorization', onRequest: (exchange) => answer(exchange, decide(exchange.facts)) }
 }
@@ -125,25 +116,9 @@ function factsWithBody(facts: Facts): object {
 type Decision = (variables: object) => Ground | undefined
 
 function decision(rules: readonly Rule[], noneAllows: Ground): Decision {
-  const denies = rules.filter((rule) => rule.kind === 'deny')
-  const requires = rules.filter((rule) => rule.kind === 'require')
-  const allows = rules.filter((rule) => rule.kind === 'allow')
-  return (variables) => {
-    // What a rule counts as when it cannot be evaluated is always what refuses.
-    for (const rule of denies) if (holds(rule.program, variables, true)) return rule
-    for (const rule of requires) if (!holds(rule.program, variables, false)) return rule
-    for (const rule of allows) if (holds(rule.program, variables, false)) return undefined
-    return allows.length === 0 ? undefined : noneAllows
-  }
-}
-
-function holds(program: CelProgram, variables: object, otherwise: boolean): boolean {
-  try {
-    return evaluateBoolean(program, variables)
-  } catch (error) {
-    if (error instanceof CelEvaluationError) return otherwise
-    throw error
-  }
+  return decideBy(rules, noneAllows, ({ program }, variables: object, otherwise) =>
+    evaluateOr(program, variables, otherwise),
+  )
 }
 
 function answer(exchange: Exchange, ground: Ground | undefined): Reply | undefined {

@@ -1,11 +1,11 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
-import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
-import { CelEvaluationError } from '../cel/failure.ts'
+import type { CelProgram } from '../cel/compile.ts'
 import { readsField } from '../cel/reads.ts'
 import type { JsonObject } from '../lib/json.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
 import type { RuleMeter } from '../pipeline/metrics.ts'
+import { decideBy, evaluateOr, type RuleKind, ruleSource } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 
 const ruleRoots = ['request', 'source', 'jwt', 'apiKey', 'mcp']
@@ -63,8 +63,6 @@ export type McpAuthorization = {
   permitsMethod(exchange: Exchange, method: string): boolean
 }
 
-type RuleKind = 'allow' | 'deny' | 'require'
-type RuleSource = { kind: RuleKind; source: string; path: string[] }
 /** Why something is refused: a rule, or that no allow rule holds. */
 type Ground = { name: string; meter: RuleMeter }
 type Rule = Ground & { kind: RuleKind; program: CelProgram; readsMethod: boolean }
@@ -99,7 +97,7 @@ export function compileMcpAuthorization(
   })
   if (rules.length === 0) return { permits: () => true, permitsMethod: () => true }
   const noneAllows = ground('no allow rule holds')
-  const decide = decision(rules, noneAllows)
+  const decide = decideBy(rules, noneAllows, holds)
   const ofMethods = methodDecision(rules, noneAllows)
 
   return {
@@ -116,13 +114,6 @@ function settle(exchange: Exchange, ground: Ground | undefined): boolean {
   ground.meter.refused()
   exchange.refusedBy = `mcp-authorization: ${ground.name}`
   return false
-}
-
-function ruleSource(rule: McpAuthorizationConfig['rules'][number]): RuleSource {
-  if (typeof rule === 'string') return { kind: 'allow', source: rule, path: [] }
-  if (rule.allow !== undefined) return { kind: 'allow', source: rule.allow, path: ['allow'] }
-  if (rule.deny !== undefined) return { kind: 'deny', source: rule.deny, path: ['deny'] }
-  return { kind: 'require', source: rule.require, path: ['require'] }
 }
 
 /** What rules read. `probe` is there at list time, and tells whether a rule has asked for arguments. */
@@ -158,34 +149,11 @@ function variablesOf({ request, source, jwt, apiKey }: Facts, mcp: object): obje
   return { request, source, jwt, apiKey, mcp }
 }
 
-/** The ground for refusing, or undefined. */
-function decision(rules: readonly Rule[], noneAllows: Ground): (scope: Scope) => Ground | undefined {
-  const denies = rules.filter((rule) => rule.kind === 'deny')
-  const requires = rules.filter((rule) => rule.kind === 'require')
-  const allows = rules.filter((rule) => rule.kind === 'allow')
-  return (scope) => {
-    // What a rule counts as when it cannot be evaluated is always what refuses.
-    for (const rule of denies) if (holds(rule, scope, true)) return rule
-    for (const rule of requires) if (!holds(rule, scope, false)) return rule
-    for (const rule of allows) if (holds(rule, scope, false)) return undefined
-    return allows.length === 0 ? undefined : noneAllows
-  }
-}
-
 function holds({ kind, program }: Rule, { variables, probe }: Scope, otherwise: boolean): boolean {
-  if (probe === undefined) return evaluated(program, variables, otherwise)
+  if (probe === undefined) return evaluateOr(program, variables, otherwise)
   probe.touched = false
-  const value = evaluated(program, variables, otherwise)
+  const value = evaluateOr(program, variables, otherwise)
   return probe.touched ? kind !== 'deny' : value
-}
-
-function evaluated(program: CelProgram, variables: object, otherwise: boolean): boolean {
-  try {
-    return evaluateBoolean(program, variables)
-  } catch (error) {
-    if (error instanceof CelEvaluationError) return otherwise
-    throw error
-  }
 }
 
 /** Methods of every revision that the gateway knows what they are about. Those about an item are for `permits` to decide. */
@@ -217,15 +185,16 @@ const knownMethods: ReadonlySet<string> = new Set([
  */
 function methodDecision(rules: readonly Rule[], noneAllows: Ground) {
   const deniesOfMethods = rules.filter((rule) => rule.kind === 'deny' && rule.readsMethod)
-  const decideUnknown = decision(
+  const decideUnknown = decideBy(
     rules.filter((rule) => rule.kind !== 'allow' || rule.readsMethod),
     noneAllows,
+    holds,
   )
   const mayBeAllowed = rules.some((rule) => rule.kind === 'allow' && rule.readsMethod)
   return (facts: Facts, method: string): Ground | undefined => {
     const variables = variablesOf(facts, { method })
     if (knownMethods.has(method)) {
-      return deniesOfMethods.find((rule) => evaluated(rule.program, variables, false))
+      return deniesOfMethods.find((rule) => evaluateOr(rule.program, variables, false))
     }
     return mayBeAllowed ? decideUnknown({ variables, probe: undefined }) : noneAllows
   }

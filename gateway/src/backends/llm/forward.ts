@@ -154,7 +154,6 @@ function translatedBody(value: JsonObject, { target, model }: Candidate, transla
   }
   const { body } = translated
   if (target.provider.paths.chat !== undefined) {
-    if (body['stream'] === true) body['stream_options'] = { include_usage: true }
     const { max_tokens: maxTokens, ...rest } = body
     if (maxTokens !== undefined && target.provider.renamesMaxTokens?.(model)) {
       return JSON.stringify({ ...rest, max_completion_tokens: maxTokens })
