@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { parseDuration } from '../../lib/duration.ts'
-import type { SpawnProcess } from '../../net/child-process.ts'
 import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -17,13 +16,6 @@ import { compileSse } from './targets/sse.ts'
 import { compileStdio } from './targets/stdio.ts'
 import { compileStreamableHttp } from './targets/streamable-http.ts'
 import type { Target } from './targets/target.ts'
-
-export type McpContext = CompileContext & {
-  /** Starts the programs of stdio targets. */
-  readonly spawn: SpawnProcess
-  /** The plain value of YAML text; throws an error that says what is wrong with it. */
-  readonly parseYaml: (text: string) => unknown
-}
 
 export type McpOptions = {
   /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
@@ -52,7 +44,7 @@ const maxRemembered = 100_000
 const sweepEveryMs = 30_000
 
 /** Compiles the `mcp` section. Throws on what `checkMcp` reports. */
-export function compileMcp(config: McpConfig, context: McpContext, options: McpOptions): Mcp {
+export function compileMcp(config: McpConfig, context: CompileContext, options: McpOptions): Mcp {
   const { rules, version, place = 'mcp' } = options
   const sessions = context.keep(`${place}/sessions`, () => keepSessions(context, options, place))
   const federation = context.memo(
@@ -88,7 +80,7 @@ function refuseAll(exchange: Exchange): Reply {
   return refuseMcp(exchange, { status: 503, reason: 'no targets', message: 'no targets are configured' })
 }
 
-function compileTarget(target: TargetConfig, context: McpContext): Target {
+function compileTarget(target: TargetConfig, context: CompileContext): Target {
   const { name } = target
   if (target.stdio !== undefined) return compileStdio(name, target.stdio, context)
   if (target.mcp !== undefined) return compileStreamableHttp(name, target.mcp, context)
@@ -99,7 +91,7 @@ function compileTarget(target: TargetConfig, context: McpContext): Target {
 
 /** Sessions outlive reloads; they are looked through as long as the process runs. */
 function keepSessions(
-  { clock }: McpContext,
+  { clock }: CompileContext,
   { sessionKey, sessionTtl }: McpOptions,
   place: string,
 ): Sessions {
