@@ -22,7 +22,7 @@ const layers = [
 /** The one file, or the one folder (with a slash at its end), that may import an external package. */
 const owners: Record<string, string> = {
   '@bufbuild/cel': 'cel/',
-  jose: 'policies/mcp-authentication/',
+  jose: 'pipeline/jwt/',
   pino: 'pipeline/log.ts',
   'prom-client': 'pipeline/metrics.ts',
   re2js: 'lib/pattern.ts',

@@ -1,10 +1,10 @@
 import type { Reply } from '../../net/send.ts'
 import type { Location } from '../../pipeline/credential-location.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { TokenVerifier, Verdict } from '../../pipeline/jwt/token.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import type { Addresses } from './addresses.ts'
 import { jsonReply } from './json-reply.ts'
-import type { TokenVerifier, Verdict } from './token.ts'
 
 export type AuthenticateOptions = {
   mode: 'strict' | 'optional' | 'permissive'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { keySetOf, signingPair } from '../../pipeline/jwt/fixtures.ts'
 import { check } from '../../schema/check.ts'
 import { checkMcpAuthentication } from './check-config.ts'
 import { type McpAuthenticationConfig, mcpAuthenticationSchema } from './config.ts'
-import { keySetOf, signingPair } from './fixtures.ts'
 
 const good: McpAuthenticationConfig = {
   mode: 'strict',

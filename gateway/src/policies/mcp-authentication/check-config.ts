@@ -1,6 +1,6 @@
 import { checkLocation } from '../../pipeline/credential-location.ts'
+import { parseKeySet } from '../../pipeline/jwt/key-set.ts'
 import type { McpAuthenticationConfig } from './config.ts'
-import { parseKeySet } from './key-set.ts'
 import { isRedirectUriPattern } from './redirect-uris.ts'
 
 type Report = (path: (string | number)[], message: string) => void

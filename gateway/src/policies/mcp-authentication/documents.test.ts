@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../net/send.ts'
 import { fixtureExchange, textOf } from '../../pipeline/fixtures.ts'
+import { throughAll, upstreamContext } from '../../pipeline/jwt/fixtures.ts'
 import type { McpAuthenticationConfig } from './config.ts'
-import { throughAll, upstreamContext } from './fixtures.ts'
 import { compileMcpAuthentication } from './mcp-authentication.ts'
 
 const resource = 'http://localhost:3000/mcp'

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../net/send.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 import { fixtureExchange, textOf } from '../../pipeline/fixtures.ts'
-import type { McpAuthenticationConfig } from './config.ts'
 import {
   audience,
   issuer,
@@ -11,7 +10,8 @@ import {
   signToken,
   throughAll,
   upstreamContext,
-} from './fixtures.ts'
+} from '../../pipeline/jwt/fixtures.ts'
+import type { McpAuthenticationConfig } from './config.ts'
 import { compileMcpAuthentication } from './mcp-authentication.ts'
 
 const keysUrl = 'https://id.example.com:8443/realms/main/protocol/openid-connect/certs'

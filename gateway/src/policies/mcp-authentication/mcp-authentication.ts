@@ -1,19 +1,19 @@
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { bearerLocation, compileLocation } from '../../pipeline/credential-location.ts'
+import { parseKeySet } from '../../pipeline/jwt/key-set.ts'
+import { fetchedKeys, fixedKeys, type KeySource } from '../../pipeline/jwt/key-source.ts'
+import { createTokenVerifier, type TokenVerifier } from '../../pipeline/jwt/token.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { createAddresses } from './addresses.ts'
 import { compileAuthenticate } from './authenticate.ts'
 import type { KeysConfig, McpAuthenticationConfig } from './config.ts'
 import { compileDocuments } from './documents.ts'
-import { parseKeySet } from './key-set.ts'
-import { fetchedKeys, fixedKeys, type KeySource } from './key-source.ts'
 import { providerOf } from './providers/index.ts'
 import type { Provider } from './providers/provider.ts'
 import { compileRegistration } from './registration.ts'
 import { createRelay } from './relay.ts'
 import { compileResourceMetadata } from './resource-metadata.ts'
 import { fetchedServerMetadata, type ServerMetadata } from './server-metadata.ts'
-import { createTokenVerifier, type TokenVerifier } from './token.ts'
 
 /** The two steps of an MCP route that authenticate. */
 export type McpAuthentication = {

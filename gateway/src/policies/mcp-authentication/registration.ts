@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts
 import { readAll } from '../../net/body.ts'
 import type { Reply, Send } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { fetchDocument } from './fetch-document.ts'
+import { fetchDocument } from '../../pipeline/jwt/fetch-document.ts'
 import { jsonReply } from './json-reply.ts'
 import { compileRedirectUris } from './redirect-uris.ts'
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fixtureContext } from '../../pipeline/fixtures.ts'
+import { fixtureContext } from '../fixtures.ts'
 import { audience, issuer, keySetOf, type SigningPair, signingPair, signToken } from './fixtures.ts'
 import { parseKeySet } from './key-set.ts'
 import { fixedKeys } from './key-source.ts'

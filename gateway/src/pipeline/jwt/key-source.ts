@@ -1,7 +1,7 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { firstHeader, type Headers } from '../../net/headers.ts'
-import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { describeError } from '../../pipeline/log.ts'
+import type { CompileContext } from '../compile-context.ts'
+import { describeError } from '../log.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'
 

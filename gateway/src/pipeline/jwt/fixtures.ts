@@ -3,9 +3,9 @@ import { SignJWT } from 'jose'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
-import { type FixtureContext, fixtureContext } from '../../pipeline/fixtures.ts'
-import type { Policy } from '../../pipeline/policy.ts'
+import type { Exchange } from '../exchange.ts'
+import { type FixtureContext, fixtureContext } from '../fixtures.ts'
+import type { Policy } from '../policy.ts'
 
 /** What the tests of this folder stand on: an identity provider without sockets, and the keys it signs with. */
 export type SigningPair = { id: string; algorithm: string; privateKey: KeyObject; jwk: JsonObject }
