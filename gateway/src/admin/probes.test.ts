@@ -9,6 +9,10 @@ function request(target: string, method = 'GET'): IncomingRequest {
   const fixed = {
     version: '1.1',
     headers: {},
+    scheme: 'http' as const,
+    serverName: undefined,
+    upgrade: undefined,
+    informational: undefined,
     address: '',
     port: 1,
     body: undefined,

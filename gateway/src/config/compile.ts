@@ -36,7 +36,7 @@ function llmListener(config: Config, llm: NonNullable<Config['llm']>, context: C
     meter: context.metrics.route('llm'),
     errorFormat,
   }
-  return { ...addressOf(config, portsOf(config).llm), match: () => route }
+  return { ...addressOf(config, portsOf(config).llm), kind: 'http', tls: undefined, match: () => route }
 }
 
 function mcpListener(
@@ -65,7 +65,7 @@ function mcpListener(
     meter: context.metrics.route('mcp'),
     errorFormat: () => 'text',
   }
-  return { ...address, match: () => route, stop }
+  return { ...address, kind: 'http', tls: undefined, match: () => route, stop }
 }
 
 function addressOf({ config }: Config, port = 0): { key: string; host: string; port: number } {

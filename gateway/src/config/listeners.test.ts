@@ -5,7 +5,14 @@ import { createLiveListeners } from './listeners.ts'
 
 function snapshotOf(...ports: number[]): Snapshot {
   const listeners = ports.map(
-    (port): Listener => ({ key: `h:${port}`, host: 'h', port, match: () => undefined }),
+    (port): Listener => ({
+      key: `h:${port}`,
+      host: 'h',
+      port,
+      kind: 'http' as const,
+      tls: undefined,
+      match: () => undefined,
+    }),
   )
   return { listeners: new Map(listeners.map((listener) => [listener.key, listener])) }
 }

@@ -1,10 +1,12 @@
 import { GatewayError, type GatewayErrorCode } from '../lib/gateway-error.ts'
+import type { Headers } from './headers.ts'
 
 /** Takes a body piece by piece. After `end` or `fail` nothing more is called. */
 export type BodySink = {
   /** Returns false when full: the source stops until `BodySource.resume` is called. */
   write(chunk: Uint8Array): boolean
-  end(): void
+  /** `trailers` are fields that came behind the body (RFC 9110 section 6.5). */
+  end(trailers?: Headers): void
   fail(error: Error): void
 }
 

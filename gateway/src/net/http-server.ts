@@ -14,8 +14,15 @@ export type IncomingRequest = {
   target: string
   version: string
   headers: Headers
+  scheme: 'http' | 'https'
+  /** Name the client asked for in its TLS handshake. */
+  serverName: string | undefined
   address: string
   port: number
+  /** The protocol the client wants to change to (`websocket`), where it may; such a request has no body. */
+  upgrade: string | undefined
+  /** Sends a 1xx answer before the final one; undefined where the client's HTTP version has none. */
+  informational: ((status: number, headers: Headers) => void) | undefined
   /** Undefined when the request has none. */
   body: BodySource | undefined
   /** Cancelled when the connection closes before the answer is complete. */
@@ -157,6 +164,10 @@ function answer(
     target: request.url ?? '/',
     version: request.httpVersion,
     headers: request.headers as Headers,
+    scheme: 'http',
+    serverName: undefined,
+    upgrade: undefined,
+    informational: undefined,
     address: socket.remoteAddress ?? '',
     port: socket.remotePort ?? 0,
     body: hasBody(request) ? requestBody(request, response, awaitsContinue) : undefined,

@@ -1,6 +1,32 @@
+import type { Duplex } from 'node:stream'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Body } from './body.ts'
 import type { Headers } from './headers.ts'
+
+/** How connections to an origin are made. Compiled once; calls with the same `key` to the same origin share a pool. */
+export type UpstreamConnection = {
+  /** Stands for all settings below. */
+  readonly key: string
+  readonly tls?: UpstreamTls | undefined
+  /** `2` speaks HTTP/2: by ALPN where the origin is https, else with prior knowledge. 1.1 unless said. */
+  readonly version?: '1.1' | '2' | undefined
+  readonly connectTimeoutMs?: number | undefined
+  /** Most connections at once; more calls wait within their time limit. Unlimited unless said. */
+  readonly maxConnections?: number | undefined
+  /** How long an unused connection stays open. */
+  readonly keepAliveMs?: number | undefined
+}
+
+export type UpstreamTls = {
+  /** PEM; the system's authorities unless given. */
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  /** Name that is asked for and that the certificate must bear, where it is not the host. */
+  readonly serverName?: string | undefined
+  /** `any` accepts every certificate, `any-name` those of trusted authorities for another name. */
+  readonly insecure?: 'any' | 'any-name' | undefined
+}
 
 /** A request the gateway makes: to a provider, a webhook, a key server. */
 export type OutgoingRequest = {
@@ -9,7 +35,7 @@ export type OutgoingRequest = {
   /** Path with query, starting with a slash. */
   path: string
   method: string
-  /** Without `host` and `content-length`, which are derived. */
+  /** Without `content-length`, and without `host` unless it differs from the origin's: these are derived. */
   headers: Headers
   body: Body | string
   /** Ends the call, also while its answer streams. */
@@ -18,6 +44,11 @@ export type OutgoingRequest = {
   firstByteTimeoutMs?: number
   /** Longest silence while the answer's body streams. */
   idleTimeoutMs?: number
+  connection?: UpstreamConnection | undefined
+  /** Asks to leave HTTP for this protocol (`websocket`); a 101 answer has a `tunnel`. */
+  upgrade?: string | undefined
+  /** Hears of 1xx answers before the final one, 101 excepted. */
+  onInformational?: ((status: number, headers: Headers) => void) | undefined
 }
 
 /** A complete or streaming answer, of an upstream or to a client. */
@@ -25,6 +56,8 @@ export type Reply = {
   status: number
   headers: Headers
   body: Body
+  /** With status 101: the connection, which now speaks another protocol. Whoever takes the reply ends it. */
+  tunnel?: Duplex | undefined
 }
 
 /**

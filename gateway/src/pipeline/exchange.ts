@@ -85,6 +85,16 @@ export type LimitTally = {
   readonly claims: LimitClaim[]
 }
 
+/** How a request differs from the client's when it is forwarded. */
+export type Forwarding = {
+  /** Path without query, where it is rewritten. */
+  path: string | undefined
+  /** Host header towards the upstream: a value, the client's own, or by default the upstream's. */
+  host: string | 'client' | undefined
+  /** Changes of headers, in order; applied to a copy. */
+  readonly headerEdits: ((headers: Headers) => void)[]
+}
+
 /** The client API whose error shape a refusal takes. */
 export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 
@@ -100,6 +110,14 @@ export type Exchange = {
   errorFormat: ErrorFormat
   /** Name of the matched route; empty before. */
   routeName: string
+  /** The path prefix that the matched route is for; `/` where it is for all paths or matches otherwise. */
+  matchedPrefix: string
+  /** Written by the policies that modify what is forwarded; read by backends. */
+  forwarding: Forwarding | undefined
+  /** The protocol the client wants to change to, where it may. */
+  readonly upgrade: string | undefined
+  /** Sends a 1xx answer ahead. */
+  readonly informational: ((status: number, headers: Headers) => void) | undefined
   /** Whether the virtual key may use a model; written by `policies/api-key`, undefined allows all. */
   mayUseModel: ((model: string) => boolean) | undefined
   /** What `mayUseModel` allows, as configured: names, `prefix*` and `*suffix`. */

@@ -31,7 +31,11 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
   return (request) => {
     const target = parseRequestTarget(request.target)
     const exchange = createExchange(request, target)
-    const route = target && options.listener()?.match(exchange.facts.request)
+    const listener = options.listener()
+    const route =
+      target && listener?.kind === 'http'
+        ? listener.match(exchange.facts.request, request.serverName)
+        : undefined
     if (!route) {
       return {
         reply: Promise.resolve(refuseUnrouted(exchange, target)),
@@ -39,6 +43,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       }
     }
     exchange.routeName = route.name
+    if (route.prefix !== undefined) exchange.matchedPrefix = route.prefix
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
     const entered: Policy[] = []
     return {
@@ -109,7 +114,7 @@ function createExchange(request: IncomingRequest, target: RequestTarget | undefi
     facts: {
       request: {
         method: request.method,
-        scheme: 'http',
+        scheme: request.scheme,
         host: hostOf(headers),
         path: target?.path ?? '/',
         query: target?.query ?? '',
@@ -128,6 +133,10 @@ function createExchange(request: IncomingRequest, target: RequestTarget | undefi
     startedAt: request.startedAt,
     errorFormat: 'text',
     routeName: '',
+    matchedPrefix: '/',
+    forwarding: undefined,
+    upgrade: request.upgrade,
+    informational: request.informational,
     mayUseModel: undefined,
     allowedModels: undefined,
     keyGroup: '',

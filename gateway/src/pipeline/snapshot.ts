@@ -1,3 +1,6 @@
+import type { ServerTls } from '../net/server-tls.ts'
+import type { TcpConnection } from '../net/serving.ts'
+import type { ClientReader } from './clients.ts'
 import type { ErrorFormat, RequestFacts } from './exchange.ts'
 import type { RouteMeter } from './metrics.ts'
 import type { Backend, Policy } from './policy.ts'
@@ -5,6 +8,8 @@ import type { Backend, Policy } from './policy.ts'
 /** Where a request goes: the policies it passes, in order, and who answers. */
 export type Route = {
   readonly name: string
+  /** Path prefix the request matched, for policies that replace it; `/` where the match is none by prefix. */
+  readonly prefix?: string | undefined
   readonly policies: readonly Policy[]
   readonly backend: Backend
   readonly meter: RouteMeter
@@ -12,16 +17,34 @@ export type Route = {
   errorFormat(request: RequestFacts): ErrorFormat
 }
 
-/** One listening address. */
-export type Listener = {
+/** One listening address, and what it serves. */
+export type Listener = HttpListener | TcpListener
+
+type Address = {
   /** Identity across reloads: `host:port`. */
   readonly key: string
   readonly host: string
   readonly port: number
-  /** The route of a request, or undefined for 404. */
-  match(request: RequestFacts): Route | undefined
   /** Ends what the listener holds beyond requests, such as sessions. Called when it goes away. */
   stop?: () => Promise<void>
+}
+
+export type HttpListener = Address & {
+  readonly kind: 'http'
+  /** Undefined for plain text. */
+  readonly tls: ServerTls | undefined
+  /** The route of a request, or undefined for 404. `serverName` is the name asked for in the TLS handshake. */
+  match(request: RequestFacts, serverName: string | undefined): Route | undefined
+  /** Who a request comes from, seen through trusted proxies; without it, the peer is the client. */
+  readonly clients?: ClientReader | undefined
+}
+
+export type TcpListener = Address & {
+  readonly kind: 'tcp'
+  /** Ends TLS here; undefined passes bytes on as they come. */
+  readonly tls: ServerTls | undefined
+  /** Takes over a connection, and ends it. */
+  connect(connection: TcpConnection): void
 }
 
 /** A Config compiled: immutable, swapped whole. */
