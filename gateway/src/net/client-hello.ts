@@ -1,0 +1,152 @@
+/** What the first bytes of a connection say. `incomplete` asks for more of them; the other answers do not change with more. */
+export type ClientHello =
+  | { readonly kind: 'incomplete' }
+  | { readonly kind: 'invalid' }
+  | {
+      readonly kind: 'hello'
+      /** A DNS name in lower case; undefined where the client names none. */
+      readonly serverName: string | undefined
+      /** Protocols offered, the preferred first; one character for each byte. */
+      readonly alpn: string[]
+    }
+
+/** Bytes a hello may take with its record headers. Those with post-quantum keys have about two thousand. */
+export const maxClientHelloBytes = 16 * 1024
+
+const incomplete: ClientHello = { kind: 'incomplete' }
+const invalid: ClientHello = { kind: 'invalid' }
+
+const recordHeaderBytes = 5
+const messageHeaderBytes = 4
+const maxRecordBytes = 16 * 1024
+const handshakeRecord = 22
+const sslMajorVersion = 3
+const clientHelloMessage = 1
+const versionAndRandomBytes = 34
+const maxSessionIdBytes = 32
+const serverNameExtension = 0
+const alpnExtension = 16
+const hostNameType = 0
+
+/**
+ * Reads the ClientHello a TLS connection begins with (RFC 8446 4.1.2), spread over records as it may be (5.1), and of its
+ * extensions the server name (RFC 6066 3) and ALPN (RFC 7301 3.1). Never throws, whatever the bytes are.
+ */
+export function parseClientHello(bytes: Uint8Array): ClientHello {
+  const message = readMessage(bytes)
+  return message instanceof Uint8Array ? (readHello(message) ?? invalid) : message
+}
+
+/** The first handshake message without its header; it must be a ClientHello. Of the records nothing behind it is looked at. */
+function readMessage(bytes: Uint8Array): Uint8Array | ClientHello {
+  const limit = Math.min(bytes.length, maxClientHelloBytes)
+  const message = new Uint8Array(limit)
+  let collected = 0
+  for (let at = 0; at < limit; ) {
+    if (bytes[at] !== handshakeRecord) return invalid
+    if (at + 1 < limit && bytes[at + 1] !== sslMajorVersion) return invalid
+    const start = at + recordHeaderBytes
+    if (start > limit) break
+    const recordBytes = uint16(bytes, at + 3)
+    if (recordBytes === 0 || recordBytes > maxRecordBytes) return invalid
+    at = start + recordBytes
+    const fragment = bytes.subarray(start, Math.min(at, limit))
+    message.set(fragment, collected)
+    collected += fragment.length
+    if (collected > 0 && message[0] !== clientHelloMessage) return invalid
+    if (collected < messageHeaderBytes) continue
+    const end = messageHeaderBytes + uint24(message, 1)
+    if (end > maxClientHelloBytes) return invalid
+    if (collected >= end) return message.subarray(messageHeaderBytes, end)
+  }
+  return bytes.length < maxClientHelloBytes ? incomplete : invalid
+}
+
+function readHello(message: Uint8Array): ClientHello | undefined {
+  const sessionId = readVector(message, versionAndRandomBytes, 1)
+  if (!sessionId || sessionId.bytes.length > maxSessionIdBytes) return undefined
+  const cipherSuites = readVector(message, sessionId.end, 2)
+  if (!cipherSuites || cipherSuites.bytes.length === 0 || cipherSuites.bytes.length % 2 !== 0)
+    return undefined
+  const compressionMethods = readVector(message, cipherSuites.end, 1)
+  if (!compressionMethods || compressionMethods.bytes.length === 0) return undefined
+  // TLS 1.2 and older may leave the extensions out altogether.
+  if (compressionMethods.end === message.length) return { kind: 'hello', serverName: undefined, alpn: [] }
+  const extensions = readVector(message, compressionMethods.end, 2)
+  return extensions?.end === message.length ? readExtensions(extensions.bytes) : undefined
+}
+
+/** Of two extensions of a kind, others might believe the one that is not believed here, so no kind may come twice (RFC 8446 4.2). */
+function readExtensions(bytes: Uint8Array): ClientHello | undefined {
+  const seen = new Set<number>()
+  let serverName: string | undefined
+  let alpn: string[] | undefined
+  for (let at = 0; at < bytes.length; ) {
+    const type = uint16(bytes, at)
+    const extension = readVector(bytes, at + 2, 2)
+    if (!extension || seen.has(type)) return undefined
+    seen.add(type)
+    at = extension.end
+    if (type === serverNameExtension) {
+      serverName = readServerName(extension.bytes)
+      if (serverName === undefined) return undefined
+    }
+    if (type === alpnExtension) {
+      alpn = readProtocols(extension.bytes)
+      if (!alpn) return undefined
+    }
+  }
+  return { kind: 'hello', serverName, alpn: alpn ?? [] }
+}
+
+/** The list holds exactly one name: `host_name` is the only kind there ever was, and no kind may come twice. */
+function readServerName(bytes: Uint8Array): string | undefined {
+  const list = readVector(bytes, 0, 2)
+  if (list?.end !== bytes.length || list.bytes[0] !== hostNameType) return undefined
+  const name = readVector(list.bytes, 1, 2)
+  if (name?.end !== list.bytes.length) return undefined
+  const text = characters(name.bytes).toLowerCase()
+  return text.length <= maxNameCharacters && dnsName.test(text) && !ipv4Address.test(text) ? text : undefined
+}
+
+function readProtocols(bytes: Uint8Array): string[] | undefined {
+  const list = readVector(bytes, 0, 2)
+  if (list?.end !== bytes.length || list.bytes.length === 0) return undefined
+  const protocols: string[] = []
+  for (let at = 0; at < list.bytes.length; ) {
+    const protocol = readVector(list.bytes, at, 1)
+    if (!protocol || protocol.bytes.length === 0) return undefined
+    protocols.push(characters(protocol.bytes))
+    at = protocol.end
+  }
+  return protocols
+}
+
+const maxNameCharacters = 253
+/** Labels of letters, digits, hyphens and, as people use them, underscores. */
+const dnsName = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/
+const ipv4Address = /^\d+(?:\.\d+){3}$/
+
+/** A vector with its length in front, in `lengthBytes` bytes, and where it ends; undefined where it ends behind `bytes`. */
+function readVector(
+  bytes: Uint8Array,
+  at: number,
+  lengthBytes: 1 | 2,
+): { bytes: Uint8Array; end: number } | undefined {
+  const start = at + lengthBytes
+  if (start > bytes.length) return undefined
+  const end = start + (lengthBytes === 1 ? (bytes[at] ?? 0) : uint16(bytes, at))
+  return end > bytes.length ? undefined : { bytes: bytes.subarray(start, end), end }
+}
+
+function uint16(bytes: Uint8Array, at: number): number {
+  return (bytes[at] ?? 0) * 0x1_00 + (bytes[at + 1] ?? 0)
+}
+
+function uint24(bytes: Uint8Array, at: number): number {
+  return (bytes[at] ?? 0) * 0x1_00_00 + uint16(bytes, at + 1)
+}
+
+function characters(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes)
+}
