@@ -11,6 +11,7 @@ import type { LoadOutcome, LoadRequest } from './config/load-apart.ts'
 import { createCompileMemory } from './config/memory.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { share } from './config/structural-share.ts'
+import { watchUsedFiles } from './config/used-files.ts'
 import { watchFile } from './config/watch.ts'
 import { parseYaml } from './config/yaml-text.ts'
 import { systemClock } from './lib/clock.ts'
@@ -79,12 +80,11 @@ export function validateConfigFile(file: string, env: Environment): Config {
     send: () => Promise.reject(new Error('no network while validating')),
     log: { debug() {}, info() {}, warn() {}, error() {} },
     metrics: createMetrics(),
-    readFile: (path) => readFileSync(path, 'utf8'),
     spawn: () => {
       throw new Error('no processes while validating')
     },
     parseYaml,
-    ...createCompileMemory(),
+    ...createCompileMemory((path) => readFileSync(path, 'utf8')),
   }
   compile(config, context, { version: '', sessionKey: env['SESSION_KEY'] })
   return config
@@ -109,16 +109,16 @@ export async function startApp(options: AppOptions): Promise<App> {
     terminateGraceMs: childTerminateGraceMs,
   })
   const facts: ProcessFacts = { version, sessionKey: env['SESSION_KEY'] }
+  const memory = createCompileMemory((path) => readFileSync(path, 'utf8'))
   const context: CompileContext = {
     clock,
     random: Math.random,
     send: client.send,
     log,
     metrics,
-    readFile: (path) => readFileSync(path, 'utf8'),
     spawn: children.spawn,
     parseYaml,
-    ...createCompileMemory(),
+    ...memory,
   }
   const unrouted = metrics.route('')
   const listeners = createLiveListeners(({ key, host, port }) =>
@@ -141,7 +141,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   const fixed: HttpServer[] = []
 
   async function apply(next: Config): Promise<void> {
+    memory.begin()
     await listeners.apply(compile(next, context, facts))
+    usedFiles.watch(memory.files())
     status.revision += 1
     status.appliedAt = new Date(clock.now()).toISOString()
     reportSynchronized(undefined)
@@ -159,6 +161,35 @@ export async function startApp(options: AppOptions): Promise<App> {
     changes = changes.then(() => reload(text))
   }
 
+  const usedFiles = watchUsedFiles({
+    onChange(path) {
+      changes = changes.then(async () => {
+        if (stopping) return
+        memory.forgetFile(path)
+        await recompile()
+      })
+    },
+    onError: (path, error) =>
+      log.warn({ file: path, reason: messageOf(error) }, 'a file of the configuration cannot be read'),
+  })
+
+  /** The same configuration, with what its files hold now. */
+  async function recompile(): Promise<void> {
+    try {
+      await apply({ ...read, config: started })
+      log.info({ revision: status.revision }, 'files of the configuration reloaded')
+    } catch (error) {
+      rejectConfig(error)
+    }
+  }
+
+  function rejectConfig(error: unknown): void {
+    const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
+    reportSynchronized(reasons.join('\n'))
+    for (const reason of reasons)
+      log.error({ reason }, 'configuration rejected, the previous one keeps running')
+  }
+
   async function reload(text: string): Promise<void> {
     if (stopping) return
     try {
@@ -172,10 +203,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       read = next
       log.info({ revision: status.revision }, 'configuration reloaded')
     } catch (error) {
-      const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
-      reportSynchronized(reasons.join('\n'))
-      for (const reason of reasons)
-        log.error({ reason }, 'configuration rejected, the previous one keeps running')
+      rejectConfig(error)
     }
   }
 
@@ -195,6 +223,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   async function closeAll(): Promise<void> {
+    usedFiles.close()
     listeners.close()
     for (const server of fixed) server.close()
     await Promise.all([children.close(), client.close()])
@@ -239,6 +268,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     async stop() {
       stopping = true
       watcher.close()
+      usedFiles.close()
       await changes
       const deadlineMs =
         parseDuration(started?.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
