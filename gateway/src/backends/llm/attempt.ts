@@ -5,7 +5,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { type Refusal, refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type Call, releaseRequest } from './call.ts'
-import { clientCredential, prepare, type TimeLimits } from './forward.ts'
+import { clientCredential, clientHeaders, prepare, type TimeLimits } from './forward.ts'
 import type { Candidate } from './models.ts'
 import { answer, cancel } from './reply.ts'
 import type { Target } from './target.ts'
@@ -61,7 +61,7 @@ function ask(exchange: Exchange, call: Call, candidate: Candidate, request: Outg
   }
   call.served = candidate
   call.asked = true
-  const credential = target.credential ?? clientCredential(facts.request.headers)
+  const credential = target.credential ?? clientCredential(clientHeaders(exchange))
   if (credential !== undefined) {
     const signing = target.provider.authorize(request, credential)
     if (signing) return signing.then(() => target.send(request))

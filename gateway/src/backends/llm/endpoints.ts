@@ -8,9 +8,88 @@ export type Asked =
   | { readonly kind: 'endpoint'; readonly endpoint: Endpoint }
   /** `id` is undefined for the whole list. */
   | { readonly kind: 'models'; readonly id: string | undefined }
+  /** Forwarded as it is: the configuration says that such paths may be. */
+  | { readonly kind: 'passthrough' }
   | { readonly kind: 'unknown' }
 
+/** How requests are read: what their paths ask for, and the shape of what refuses them. Called once per request. */
+export type Endpoints = {
+  ask(path: string): Asked
+  errorFormat(request: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat
+}
+
 const unknown: Asked = { kind: 'unknown' }
+const passthrough: Asked = { kind: 'passthrough' }
+
+/** The known calls at their usual paths; `passesUnknown`: paths that are no known call are forwarded. */
+export function usualEndpoints(passesUnknown: boolean): Endpoints {
+  if (!passesUnknown) return { ask: matchEndpoint, errorFormat: errorFormatOf }
+  return {
+    ask(path) {
+      const asked = matchEndpoint(path)
+      if (asked.kind !== 'unknown') return asked
+      return isDisguisedEndpoint(path) ? asked : passthrough
+    },
+    errorFormat: errorFormatOf,
+  }
+}
+
+/** What paths may be said to ask for (`policies.ai.routes`), and how it is called inside. */
+export const routeTypes = {
+  completions: { kind: 'endpoint', endpoint: 'chat' },
+  messages: { kind: 'endpoint', endpoint: 'messages' },
+  responses: { kind: 'endpoint', endpoint: 'responses' },
+  embeddings: { kind: 'endpoint', endpoint: 'embeddings' },
+  anthropicTokenCount: { kind: 'endpoint', endpoint: 'count_tokens' },
+  models: { kind: 'models', id: undefined },
+  passthrough,
+} satisfies Record<string, Asked>
+
+export type RouteType = keyof typeof routeTypes
+
+/** Calls at paths of the configuration's choice: each suffix says what the paths that end in it ask for. */
+export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): Endpoints {
+  const { '*': rest = 'completions', ...named } = routes
+  const suffixes = Object.entries(named)
+    .map(([suffix, type]) => ({ suffix, asked: routeTypes[type], inside: `${suffix}/` }))
+    .sort((one, other) => other.suffix.length - one.suffix.length)
+  const otherwise = routeTypes[rest]
+  const readAs = suffixes.flatMap(({ suffix, asked }) =>
+    asked.kind === 'passthrough' ? [] : suffix.toLowerCase(),
+  )
+
+  function askedByName(path: string): Asked | undefined {
+    for (const { suffix, asked, inside } of suffixes) {
+      if (path.endsWith(suffix)) return asked
+      if (asked.kind !== 'models') continue
+      const start = path.lastIndexOf(inside)
+      if (start !== -1) return { kind: 'models', id: decoded(path.slice(start + inside.length)) }
+    }
+    return undefined
+  }
+
+  function ask(path: string): Asked {
+    const asked = askedByName(path)
+    if (asked) return asked
+    if (otherwise.kind !== 'passthrough' || readAs.length === 0) return otherwise
+    // What is forwarded unread must not be a call that is read, in other letters.
+    const plain = plainSpelling(path)
+    return readAs.some((suffix) => plain.endsWith(suffix)) ? unknown : otherwise
+  }
+
+  return {
+    ask,
+    errorFormat({ path, headers }) {
+      const asked = ask(path)
+      if (asked.kind === 'endpoint') return formatOf(asked.endpoint)
+      return headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'
+    },
+  }
+}
+
+function formatOf(endpoint: Endpoint): ErrorFormat {
+  return endpoint === 'messages' || endpoint === 'count_tokens' ? 'anthropic' : 'openai'
+}
 
 const paths: ReadonlyMap<string, Asked> = new Map([
   ['/chat/completions', { kind: 'endpoint', endpoint: 'chat' }],
@@ -42,10 +121,14 @@ export function matchEndpoint(path: string): Asked {
  * `/v1/chat/completions;x`. A provider might answer it all the same, without the checks and counts of that call.
  */
 export function isDisguisedEndpoint(path: string): boolean {
+  return matchEndpoint(plainSpelling(path)).kind !== 'unknown'
+}
+
+/** A path as a lenient server may read it. */
+function plainSpelling(path: string): string {
   const segments = decoded(path).toLowerCase().split(/[/\\]/)
   const plain = segments.map((segment) => segment.replace(/;.*$/s, '').trim())
-  const kept = plain.filter((segment) => segment !== '' && segment !== '.')
-  return matchEndpoint(`/${kept.join('/')}`).kind !== 'unknown'
+  return `/${plain.filter((segment) => segment !== '' && segment !== '.').join('/')}`
 }
 
 /** The path behind its version segment: `/chat/completions` of `/team-a/v1/chat/completions`. */

@@ -6,7 +6,8 @@ import { replyToError } from '../../pipeline/errors.ts'
 import type { Exchange, RequestFacts, Usage } from '../../pipeline/exchange.ts'
 import { type FixtureContext, fixtureContext, fixtureExchange } from '../../pipeline/fixtures.ts'
 import type { LlmConfig } from './config.ts'
-import { compileLlm, type Llm } from './index.ts'
+import { compileLlm } from './index.ts'
+import type { Llm } from './llm.ts'
 
 /** What tests of LLM calls stand on: a provider that is a function, and a call made as the pipeline makes it. */
 export type FixtureProvider = (request: OutgoingRequest) => Reply | Promise<Reply>

@@ -22,26 +22,42 @@ export type TimeLimits = { firstByteTimeoutMs: number | undefined; idleTimeoutMs
 
 /** The request for one candidate. The credential is not on it yet. */
 export function prepare(exchange: Exchange, call: Call, candidate: Candidate, limits: TimeLimits): Prepared {
-  const route = routeTo(call, exchange.facts.request.path, candidate)
+  const route = routeTo(call, pathOf(exchange), candidate)
   if (route.kind === 'refused') return route
   const body = bodyFor(call, candidate, route)
   if (typeof body === 'object' && 'refusal' in body) return body
   const { facts, cancellation } = exchange
   const request: OutgoingRequest = {
     origin: candidate.target.origin,
-    path: candidate.target.basePath + route.path + facts.request.query,
+    path: route.path + facts.request.query,
     method: facts.request.method,
-    headers: headersFor(facts.request.headers, call, candidate),
+    headers: headersFor(clientHeaders(exchange), call, candidate),
     body,
     cancellation,
+    connection: candidate.target.connection,
   }
   if (limits.firstByteTimeoutMs !== undefined) request.firstByteTimeoutMs = limits.firstByteTimeoutMs
   if (limits.idleTimeoutMs !== undefined) request.idleTimeoutMs = limits.idleTimeoutMs
   return { kind: 'request', request, translation: route.translation }
 }
 
+/** The path that is asked for, as a policy may have rewritten it. */
+export function pathOf({ facts, forwarding }: Exchange): string {
+  return forwarding?.path ?? facts.request.path
+}
+
+/** The client's headers with the changes of policies. */
+export function clientHeaders({ facts, forwarding }: Exchange): Headers {
+  const { headers } = facts.request
+  if (forwarding === undefined || forwarding.headerEdits.length === 0) return headers
+  const edited = { ...headers }
+  for (const edit of forwarding.headerEdits) edit(edited)
+  return edited
+}
+
 type RouteTo = {
   kind: 'route'
+  /** At the upstream, without query. */
   path: string
   endpoint: Endpoint | 'passthrough'
   translation: Translation | undefined
@@ -58,13 +74,14 @@ function routeTo(
   if (endpoint === 'passthrough') {
     return { kind: 'route', path: passthroughPath(path, target), endpoint, translation: undefined }
   }
+  const to = (own: string) => target.fixedPath ?? target.basePath + own
   const same = paths[endpoint]
-  if (same !== undefined) return { kind: 'route', path: same, endpoint, translation: undefined }
+  if (same !== undefined) return { kind: 'route', path: to(same), endpoint, translation: undefined }
   if (endpoint === 'chat' && paths.messages !== undefined) {
-    return { kind: 'route', path: paths.messages, endpoint: 'messages', translation: chatToMessages }
+    return { kind: 'route', path: to(paths.messages), endpoint: 'messages', translation: chatToMessages }
   }
   if (endpoint === 'messages' && paths.chat !== undefined) {
-    return { kind: 'route', path: paths.chat, endpoint: 'chat', translation: messagesToChat }
+    return { kind: 'route', path: to(paths.chat), endpoint: 'chat', translation: messagesToChat }
   }
   const message = `provider ${name} of model "${target.configuredModel}" does not offer ${callNames[endpoint]}`
   return { kind: 'refused', refusal: { status: 400, code: 'unsupported_endpoint', message } }
@@ -101,7 +118,9 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   const { value } = json
   const set = new Map<string, string>()
   const remove = new Set<string>()
-  if (typeof value['model'] === 'string' && value['model'] !== model) set.set('model', JSON.stringify(model))
+  const named = typeof value['model'] === 'string'
+  if (value['model'] !== model && (named || call.endpoint !== 'passthrough'))
+    set.set('model', JSON.stringify(model))
   if (call.endpoint === 'passthrough') return set.size > 0 ? { set, remove } : undefined
   for (const [name, text] of target.overrides) set.set(name, text)
   for (const [name, text] of target.defaults) {
@@ -172,11 +191,12 @@ function headersFor(client: Headers, call: Call, { target }: Candidate): Headers
   return headers
 }
 
-/** The path behind the version, of a call nobody knows; the version itself where the provider's address lacks it. */
-function passthroughPath(path: string, { provider }: Target): string {
+/** The path of a call nobody knows: the client's, or what is behind its version; the version itself where the provider's address lacks it. */
+function passthroughPath(path: string, { provider, basePath, keepsPath }: Target): string {
+  if (keepsPath) return path
   const versioned = Object.values(provider.paths).every((known) => known?.startsWith('/v1/'))
   const rest = versionedRest(path)
-  return versioned ? `/v1${rest}` : rest
+  return versioned ? `${basePath}/v1${rest}` : basePath + rest
 }
 
 /** A credential of the client that no policy has used up. */

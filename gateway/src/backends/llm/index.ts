@@ -1,108 +1,26 @@
 import { parseDuration } from '../../lib/duration.ts'
-import { GatewayError } from '../../lib/gateway-error.ts'
-import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { ErrorFormat, Exchange, RequestFacts } from '../../pipeline/exchange.ts'
-import type { Backend, Policy } from '../../pipeline/policy.ts'
-import { type AttemptOptions, attempt } from './attempt.ts'
-import { type Call, callOf } from './call.ts'
 import type { LlmConfig } from './config.ts'
-import { errorFormatOf, matchEndpoint } from './endpoints.ts'
-import { answerModels, type ModelList } from './model-list.ts'
+import { usualEndpoints } from './endpoints.ts'
+import { createLlm, type Llm, type LlmLimits } from './llm.ts'
 import { compileModels } from './models.ts'
-import { readRequest } from './request.ts'
-import { estimateTokens, estimateUsage } from './usage.ts'
-
-export type LlmLimits = {
-  /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
-  maxBufferSize: number
-  /** Bound on an answer that is read whole. */
-  maxReplyBytes?: number
-}
-
-/** What a route to LLM providers is made of. */
-export type Llm = {
-  /**
-   * Reads the request; placed behind authentication and request limits, before rules on the body and token limits. Its
-   * `onEnd` settles the usage, so it has to run before that of the token limits: in the order of entry it does.
-   */
-  llmRequest: Policy
-  backend: Backend
-  errorFormat(request: RequestFacts): ErrorFormat
-}
-
-const defaultMaxReplyBytes = 64 * 1024 * 1024
 
 /** Compiles the `llm` section. Throws on what `checkLlm` reports, and on a credential file that cannot be read. */
 export function compileLlm(config: LlmConfig, context: CompileContext, limits: LlmLimits): Llm {
-  const models = compileModels(config, context)
-  const rules = { models, passthrough: config.passthrough === true, maxBodyBytes: limits.maxBufferSize }
-  const started = context.keep('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
-  const list: ModelList = { models, started }
-  const options: AttemptOptions = {
+  return createLlm(
+    {
+      models: compileModels(config, context),
+      endpoints: usualEndpoints(config.passthrough === true),
+      timeLimits: {
+        firstByteTimeoutMs: milliseconds(config.timeouts?.firstByte),
+        idleTimeoutMs: milliseconds(config.timeouts?.idle),
+      },
+    },
     context,
-    maxReplyBytes: limits.maxReplyBytes ?? defaultMaxReplyBytes,
-    timeLimits: {
-      firstByteTimeoutMs: milliseconds(config.timeouts?.firstByte),
-      idleTimeoutMs: milliseconds(config.timeouts?.idle),
-    },
-  }
-  return {
-    llmRequest: {
-      name: 'llm-request',
-      onRequest: (exchange) => readRequest(exchange, rules),
-      onEnd: (exchange) => settle(exchange, context),
-    },
-    backend(exchange) {
-      const call = callOf(exchange)
-      if (call) return countsHere(call) ? answerTokenCount(call) : attempt(exchange, call, options)
-      const asked = matchEndpoint(exchange.facts.request.path)
-      if (asked.kind === 'models') return answerModels(exchange, asked.id, list)
-      throw new GatewayError('internal', 'the request was not read')
-    },
-    errorFormat: errorFormatOf,
-  }
+    limits,
+  )
 }
 
 function milliseconds(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDuration(text)
-}
-
-/** Providers of OpenAI's API cannot count: the gateway estimates for them. */
-function countsHere({ endpoint, candidates }: Call): boolean {
-  if (endpoint !== 'count_tokens') return false
-  return candidates[0]?.target.provider.paths.count_tokens === undefined
-}
-
-function answerTokenCount({ json }: Call): Reply {
-  const inputTokens = json ? estimateTokens(json.value) : 0
-  return {
-    status: 200,
-    headers: { 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify({ input_tokens: inputTokens })),
-  }
-}
-
-/** Makes the usage final when the answer is over, estimating where the provider did not say, and counts it. */
-function settle(exchange: Exchange, { clock }: CompileContext): void {
-  const call = callOf(exchange)
-  if (!call?.served) return
-  const { meter } = call.served.target
-  if (counts(call) && !call.usageFinal && mayHaveWorked(exchange, call)) {
-    const { llmRequest } = exchange.facts
-    const requestTokens = llmRequest ? estimateTokens(llmRequest) : 0
-    exchange.facts.usage = estimateUsage(call.usage, requestTokens, call.generatedBytes)
-  }
-  const firstByteMs = call.firstByteAt === undefined ? undefined : call.firstByteAt - exchange.startedAt
-  meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
-  if (exchange.facts.usage) meter.tokens(exchange.facts.usage, exchange.keyGroup)
-}
-
-function counts({ endpoint }: Call): boolean {
-  return endpoint !== 'count_tokens' && endpoint !== 'passthrough'
-}
-
-/** A client that left early pays for what was asked in its name; an upstream's failure costs nothing. */
-function mayHaveWorked({ cancellation }: Exchange, { asked, answered }: Call): boolean {
-  return answered || (asked && cancellation.cancelled)
 }

@@ -7,6 +7,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Refusal } from '../../pipeline/errors.ts'
 import type { Facts } from '../../pipeline/exchange.ts'
 import { type LlmConfig, type ModelConfig, type RoutingConfig, routingRoots } from './config.ts'
+import { healthyFirst, shuffledInside } from './failover.ts'
 import { compileNamePattern, type NamePattern } from './name-pattern.ts'
 import { compileTarget, type Target } from './target.ts'
 
@@ -24,6 +25,8 @@ export type Models = {
   readonly publicNames: readonly string[]
   /** Whether some request by that name would be served. */
   isPublic(name: string): boolean
+  /** Whether a request has to say which model it is for. */
+  readonly needsName: boolean
 }
 
 const notFound: Resolution = {
@@ -58,6 +61,7 @@ export function compileModels(config: LlmConfig, context: CompileContext): Model
   return {
     publicNames: [...new Set([...virtuals.keys(), ...listed.map((entry) => entry.name)])],
     isPublic: (name) => virtuals.has(name) || listed.some((entry) => entry.pattern.matches(name)),
+    needsName: true,
     resolve(requested, facts) {
       const virtual = virtuals.get(requested)
       if (virtual) return virtual(facts)
@@ -157,28 +161,18 @@ function compileWeighted(targets: Weighted, lookup: Lookup, { random }: CompileC
 
 type Prioritised = readonly { model: string; priority: number }[]
 
-/** By priority, at random inside one; targets that failed a moment ago come last, in the same order. */
 function compileFailover(targets: Prioritised, lookup: Lookup, { random, clock }: CompileContext): Virtual {
   const ordered = [...targets].sort((one, other) => one.priority - other.priority)
   return (facts) => {
-    const now = clock.monotonic()
-    const healthy: Candidate[] = []
-    const unhealthy: Candidate[] = []
+    const candidates: Candidate[] = []
     for (const { model } of shuffledInside(ordered, random)) {
       const target = lookup(model, facts.request.headers, 'virtual')
-      if (target) (target.health.unhealthyUntil > now ? unhealthy : healthy).push(candidate(target, model))
+      if (target) candidates.push(candidate(target, model))
     }
-    const candidates = [...healthy, ...unhealthy]
-    return candidates.length > 0 ? { kind: 'candidates', candidates } : targetNotFound
+    return candidates.length > 0
+      ? { kind: 'candidates', candidates: healthyFirst(candidates, clock.monotonic()) }
+      : targetNotFound
   }
-}
-
-/** Each run of equal priorities in random order. */
-function shuffledInside(ordered: Prioritised, random: () => number): Prioritised {
-  return ordered
-    .map((target) => ({ target, rank: random() }))
-    .sort((one, other) => one.target.priority - other.target.priority || one.rank - other.rank)
-    .map(({ target }) => target)
 }
 
 type Conditional = readonly { model: string; when?: string | undefined }[]

@@ -9,15 +9,19 @@ import { type Refusal, refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { createCall } from './call.ts'
 import { type DecodeErrors, decode, isPlain } from './encoding.ts'
-import { type Endpoint, isDisguisedEndpoint, matchEndpoint } from './endpoints.ts'
+import type { Endpoint, Endpoints } from './endpoints.ts'
+import { pathOf } from './forward.ts'
 import type { Models } from './models.ts'
 
 export type RequestRules = {
-  models: Models
-  passthrough: boolean
+  models: Pick<Models, 'resolve' | 'needsName'>
+  endpoints: Pick<Endpoints, 'ask'>
   /** Bound on a body, before and after a content coding is taken off. */
   maxBodyBytes: number
 }
+
+/** Stands for the model of a request that names none. */
+const unnamedModel = '*'
 
 type Body = { kind: 'body'; bytes: Buffer } | { kind: 'refused'; refusal: Refusal }
 type Read = { kind: 'json'; json: JsonText } | { kind: 'refused'; refusal: Refusal }
@@ -30,19 +34,19 @@ export function readRequest(
   exchange: Exchange,
   rules: RequestRules,
 ): Promise<Reply | undefined> | Reply | undefined {
-  const { method, path } = exchange.facts.request
-  const asked = matchEndpoint(path)
+  const { method } = exchange.facts.request
+  const path = pathOf(exchange)
+  const asked = rules.endpoints.ask(path)
   switch (asked.kind) {
     case 'models':
       return method === 'GET' || method === 'HEAD' ? undefined : methodNotAllowed(exchange, 'GET, HEAD')
     case 'endpoint':
       if (method !== 'POST') return methodNotAllowed(exchange, 'POST')
       return readCall(exchange, asked.endpoint, rules)
+    case 'passthrough':
+      if (!passedMethods.has(method)) return methodNotAllowed(exchange, [...passedMethods].join(', '))
+      return readPassthrough(exchange, rules)
     case 'unknown':
-      if (rules.passthrough && !isDisguisedEndpoint(path)) {
-        if (!passedMethods.has(method)) return methodNotAllowed(exchange, [...passedMethods].join(', '))
-        return readPassthrough(exchange, rules)
-      }
       return refuse(exchange, {
         status: 404,
         code: 'not_found',
@@ -70,11 +74,17 @@ async function readCall(
   const read = readJson(body.bytes)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { json } = read
-  const { model } = json.value
-  if (typeof model !== 'string' || model === '') return refuse(exchange, missingModel)
+  const model = modelOf(json.value, rules)
+  if (model === undefined) return refuse(exchange, missingModel)
   const mistake = streamMistake(endpoint, json.value)
   if (mistake) return refuse(exchange, mistake)
   return take(exchange, { endpoint, bytes: body.bytes, json, model }, rules)
+}
+
+/** The model that is asked for; where every target has one of its own, it need not be said. */
+function modelOf({ model }: JsonObject, { models }: RequestRules): string | undefined {
+  if (typeof model === 'string' && model !== '') return model
+  return model === undefined && !models.needsName ? unnamedModel : undefined
 }
 
 /** A path nobody thought of: it goes to the model its body names, else to the one named `*`. */
@@ -83,12 +93,16 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   const contentType = firstHeader(exchange.facts.request.headers, 'content-type')
   if (body.bytes.length === 0 || !isJsonType(contentType)) {
-    return take(exchange, { endpoint: 'passthrough', bytes: body.bytes, json: undefined, model: '*' }, rules)
+    return take(
+      exchange,
+      { endpoint: 'passthrough', bytes: body.bytes, json: undefined, model: unnamedModel },
+      rules,
+    )
   }
   const read = readJson(body.bytes)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { model } = read.json.value
-  const name = typeof model === 'string' && model !== '' ? model : '*'
+  const name = typeof model === 'string' && model !== '' ? model : unnamedModel
   return take(exchange, { endpoint: 'passthrough', bytes: body.bytes, json: read.json, model: name }, rules)
 }
 

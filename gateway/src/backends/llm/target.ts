@@ -1,6 +1,7 @@
-import type { Send } from '../../net/send.ts'
+import type { Send, UpstreamConnection } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { LlmMeter } from '../../pipeline/metrics.ts'
+import type { SecretSource } from '../../schema/dsl.ts'
 import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from './config.ts'
 import { findProvider } from './providers/index.ts'
 import type { Provider } from './providers/provider.ts'
@@ -15,6 +16,12 @@ export type Target = {
   readonly origin: string
   /** Path in front of the provider's own paths. */
   readonly basePath: string
+  /** Path of every call, where it is none of the provider's own. */
+  readonly fixedPath: string | undefined
+  /** Whether paths that are passed through stay as they are. */
+  readonly keepsPath: boolean
+  /** How connections are made, where not as usual. */
+  readonly connection: UpstreamConnection | undefined
   /** Undefined: the client's own credential goes through. */
   readonly credential: string | undefined
   /** JSON texts by field, set always and set where absent. */
@@ -43,7 +50,10 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     upstreamModel: params.model,
     origin,
     basePath,
-    credential: readSecret(params.apiKey, model.name, context),
+    fixedPath: undefined,
+    keepsPath: false,
+    connection: undefined,
+    credential: readSecret(params.apiKey, `llm.models "${model.name}": params.apiKey`, context),
     overrides: jsonTexts(model.overrides ?? {}),
     defaults,
     send: provider.local ?? context.send,
@@ -72,7 +82,10 @@ function definedOf(params: LlmParams | undefined): LlmParams {
  * A base address with a path replaces the provider's own path, one without keeps it. The version is not doubled where
  * both the address and the provider's paths carry it, since users of Anthropic's API write it either way.
  */
-function addressOf(provider: Provider, baseUrl: string | undefined): { origin: string; basePath: string } {
+export function addressOf(
+  provider: Provider,
+  baseUrl: string | undefined,
+): { origin: string; basePath: string } {
   const own = provider.address === undefined ? undefined : new URL(provider.address)
   const given = baseUrl === undefined ? own : new URL(baseUrl)
   if (!given) {
@@ -91,13 +104,14 @@ function pathOf(address: URL): string {
   return address.pathname.replace(/\/+$/, '')
 }
 
-function readSecret(
-  source: LlmParams['apiKey'],
-  model: string,
+/** The credential, read from its file where it is in one. `at` names the key of the configuration. */
+export function readSecret(
+  source: SecretSource | undefined,
+  at: string,
   { readFile }: CompileContext,
 ): string | undefined {
   if (source === undefined || typeof source === 'string') return source
-  const place = `llm.models "${model}": params.apiKey: ${source.file}`
+  const place = `${at}: ${source.file}`
   const credential = readOrExplain(() => readFile(source.file), place).trim()
   if (!isCredential(credential))
     throw new Error(`${place} does not hold a credential: printable ASCII on one line`)
@@ -118,6 +132,6 @@ export function isCredential(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text)
 }
 
-function jsonTexts(fields: Record<string, unknown>): Map<string, string> {
+export function jsonTexts(fields: Record<string, unknown>): Map<string, string> {
   return new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
 }
