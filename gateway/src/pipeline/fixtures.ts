@@ -40,6 +40,7 @@ export function fixtureContext(): FixtureContext {
     log: { debug: silent, info: silent, warn: silent, error: silent },
     metrics: {
       route: unused,
+      tcp: unused,
       llm: unused,
       limit: (name) => ({
         allowed: () => decide(`${name} allowed`),

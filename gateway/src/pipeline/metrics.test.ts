@@ -49,6 +49,23 @@ describe('createMetrics', () => {
     ])
   })
 
+  it('counts TCP connections, open and ended, and what they carry as it moves', async () => {
+    const metrics = createMetrics()
+    const meter = metrics.tcp('db')
+    meter.opened()
+    meter.opened()
+    meter.received(10)
+    meter.sent(5)
+    meter.sent(7)
+    meter.closed('broken')
+    expect(await linesOf(metrics, 'tollgate_tcp_')).toEqual([
+      'tollgate_tcp_connections_open{route="db"} 1',
+      'tollgate_tcp_connections_total{route="db",outcome="broken"} 1',
+      'tollgate_tcp_bytes_total{route="db",direction="received"} 10',
+      'tollgate_tcp_bytes_total{route="db",direction="sent"} 12',
+    ])
+  })
+
   it('shares a series between two compilations of the same route', async () => {
     const metrics = createMetrics()
     metrics.route('llm').done(200, 1, 1)

@@ -21,8 +21,22 @@ export type LimitMeter = { allowed(): void; refused(): void }
 /** Instrument of one authorization rule. */
 export type RuleMeter = { refused(): void }
 
+/** How a TCP connection ended: by both sides, broken, refused here, or without a backend that could be reached. */
+export type TcpOutcome = 'complete' | 'broken' | 'refused' | 'unavailable'
+
+/** Instruments of one TCP route. */
+export type TcpMeter = {
+  opened(): void
+  closed(outcome: TcpOutcome): void
+  /** Bytes that came from the client and were passed on. */
+  received(bytes: number): void
+  /** Bytes passed on to the client. */
+  sent(bytes: number): void
+}
+
 export type Metrics = {
   route(name: string): RouteMeter
+  tcp(route: string): TcpMeter
   llm(model: string, provider: string): LlmMeter
   limit(name: string): LimitMeter
   rule(name: string): RuleMeter
@@ -114,6 +128,25 @@ export function createMetrics(): Metrics {
     'Requests that an authorization rule refused.',
     ['rule'],
   )
+  const tcpOpen = counterFamily(
+    registry,
+    'tollgate_tcp_connections_open',
+    'TCP connections that are open.',
+    ['route'],
+    'gauge',
+  )
+  const tcpClosed = counterFamily(
+    registry,
+    'tollgate_tcp_connections_total',
+    'TCP connections that have ended, by how.',
+    ['route', 'outcome'],
+  )
+  const tcpBytes = counterFamily(
+    registry,
+    'tollgate_tcp_bytes_total',
+    'Bytes passed on between TCP clients and backends.',
+    ['route', 'direction'],
+  )
   const synchronized = counterFamily(
     registry,
     'tollgate_config_synchronized',
@@ -137,6 +170,26 @@ export function createMetrics(): Metrics {
           counter.value += 1
           observe(duration, durationBuckets, durationMs / 1000)
           if (firstByteMs !== undefined) observe(firstByte, durationBuckets, firstByteMs / 1000)
+        },
+      }
+    },
+    tcp(route) {
+      const open = tcpOpen.slot(route)
+      const received = tcpBytes.slot(route, 'received')
+      const sent = tcpBytes.slot(route, 'sent')
+      return {
+        opened() {
+          open.value += 1
+        },
+        closed(outcome) {
+          open.value -= 1
+          tcpClosed.slot(route, outcome).value += 1
+        },
+        received(bytes) {
+          received.value += bytes
+        },
+        sent(bytes) {
+          sent.value += bytes
         },
       }
     },
