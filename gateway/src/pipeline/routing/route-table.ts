@@ -1,0 +1,234 @@
+import type { RequestFacts } from '../exchange.ts'
+import { anyHost, createHostnameTable, valueOfHostname, visitHost } from './hostnames.ts'
+import {
+  type Conditions,
+  compileConditions,
+  holds,
+  maxPatternText,
+  normalisePath,
+  type ParsedQuery,
+  type RouteMatch,
+  wholeMatch,
+} from './route-match.ts'
+
+/** What leads to one target. */
+export type RouteEntry<T> = {
+  /** Exact, `*.example.com` for any name below it, `*`; none are all hosts. */
+  readonly hostnames: readonly string[]
+  /** Any of them suffices; none are all requests. */
+  readonly matches: readonly RouteMatch[]
+  readonly target: T
+}
+
+export type Found<T> = {
+  readonly target: T
+  /** The path prefix that matched, normalised; `/` where the match is none by prefix. */
+  readonly prefix: string
+}
+
+export type FindRoute<T> = (request: RequestFacts) => Found<T> | undefined
+
+/** Collects routes one by one, so that many can be compiled a few at a time while traffic goes on. */
+export type RouteTableBuilder<T> = {
+  /** Entries that are added earlier win ties. Throws on matches that `checkMatch` reports. */
+  add(entry: RouteEntry<T>): void
+  /** Takes no time. Nothing may be added afterwards. */
+  build(): FindRoute<T>
+}
+
+/** Most matches by regular expression on one hostname: they are asked one after the other. */
+export const maxRegexMatches = 100
+
+const allRequests: RouteMatch = {
+  path: { kind: 'prefix', value: '/' },
+  method: undefined,
+  headers: [],
+  query: [],
+}
+
+/** A function that finds the route of a request. */
+export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRoute<T> {
+  const builder = createRouteTableBuilder<T>()
+  for (const entry of entries) builder.add(entry)
+  return builder.build()
+}
+
+/**
+ * The most specific match wins, in the order of the Gateway API (HTTPRouteRule.matches): hostname (exact, longest
+ * wildcard, all), exact path, longest prefix, regular expression, method, number of headers, number of query
+ * parameters, order of the entries. Where nothing on a hostname matches, the next less specific one is asked.
+ *
+ * Regular expressions come after prefixes, the longest source first, because the Gateway API leaves their place open and
+ * users of other gateways have their routes in this order; and so a route with a plain path costs none of them.
+ *
+ * A request costs one lookup for its path and one for each configured length of prefix it has, however many routes there
+ * are; matches with the same hostname and path are asked one after the other.
+ */
+export function createRouteTableBuilder<T>(): RouteTableBuilder<T> {
+  const hosts = createHostnameTable<PathTable<T>>()
+  let order = 0
+  return {
+    add({ hostnames, matches, target }) {
+      const compiled = (matches.length === 0 ? [allRequests] : matches).map((match) =>
+        compileCandidate(match, target, order++),
+      )
+      for (const hostname of hostnames.length === 0 ? [anyHost] : hostnames) {
+        const table = valueOfHostname<PathTable<T>>(hosts, hostname, createPathTable)
+        for (const candidate of compiled) insert(listFor(table, candidate.path), candidate)
+      }
+    },
+    build: () => (request) => {
+      const outcome = visitHost(hosts, request.host, findOnHost<T>, request)
+      return outcome === unroutable ? undefined : outcome
+    },
+  }
+}
+
+/** Reports hostnames with more regular expressions than a request should be held against. */
+export function checkRegexMatches(
+  entries: Iterable<Omit<RouteEntry<unknown>, 'target'>>,
+  report: (entry: number, message: string) => void,
+): void {
+  const counts = new Map<string, number>()
+  let index = 0
+  for (const { hostnames, matches } of entries) {
+    const regexes = matches.filter((match) => match.path.kind === 'regex').length
+    if (regexes > 0) {
+      for (const hostname of hostnames.length === 0 ? [anyHost] : hostnames) {
+        const before = counts.get(hostname) ?? 0
+        counts.set(hostname, before + regexes)
+        if (before <= maxRegexMatches && before + regexes > maxRegexMatches)
+          report(
+            index,
+            `more than ${maxRegexMatches} matches by regular expression on hostname "${hostname}"`,
+          )
+      }
+    }
+    index++
+  }
+}
+
+/** Stops the search: a path that regular expressions cannot be asked about must not fall to a less specific route. */
+const unroutable = Symbol('unroutable')
+
+type Candidate<T> = {
+  readonly path: RouteMatch['path']
+  readonly found: Found<T>
+  readonly conditions: Conditions | undefined
+  readonly order: number
+  /** For regular expressions only. */
+  readonly matchesPath: ((path: string) => boolean) | undefined
+}
+
+/** The routes of one hostname. Lists are sorted, the most specific candidate first. */
+type PathTable<T> = {
+  readonly exact: Map<string, Candidate<T>[]>
+  readonly prefixes: Map<string, Candidate<T>[]>
+  /** Whether there is a prefix of this length. */
+  readonly prefixLengths: boolean[]
+  /** For all paths. */
+  root: Candidate<T>[] | undefined
+  readonly regexes: Candidate<T>[]
+}
+
+function createPathTable<T>(): PathTable<T> {
+  return { exact: new Map(), prefixes: new Map(), prefixLengths: [], root: undefined, regexes: [] }
+}
+
+function compileCandidate<T>(match: RouteMatch, target: T, order: number): Candidate<T> {
+  const conditions = compileConditions(match)
+  const { kind, value } = match.path
+  if (kind === 'regex') {
+    const found = { target, prefix: '/' }
+    return { path: match.path, found, conditions, order, matchesPath: wholeMatch(value) }
+  }
+  const path = normalisePath(value)
+  if (path === undefined) throw new Error(`no request has the path "${value}"`)
+  const found = { target, prefix: kind === 'prefix' ? path : '/' }
+  return { path: { kind, value: path }, found, conditions, order, matchesPath: undefined }
+}
+
+/** The list a candidate belongs to. */
+function listFor<T>(table: PathTable<T>, { kind, value }: RouteMatch['path']): Candidate<T>[] {
+  if (kind === 'regex') return table.regexes
+  if (kind === 'exact') return listOf(table.exact, value)
+  if (value === '/') {
+    table.root ??= []
+    return table.root
+  }
+  while (table.prefixLengths.length <= value.length) table.prefixLengths.push(false)
+  table.prefixLengths[value.length] = true
+  return listOf(table.prefixes, value)
+}
+
+function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const list: T[] = []
+  lists.set(key, list)
+  return list
+}
+
+/** Lists are sorted while they grow, so that no step of compiling takes long. */
+function insert<T>(list: Candidate<T>[], candidate: Candidate<T>): void {
+  let low = 0
+  let high = list.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const other = list[middle]
+    if (other !== undefined && compare(other, candidate) <= 0) low = middle + 1
+    else high = middle
+  }
+  if (low === list.length) list.push(candidate)
+  else list.splice(low, 0, candidate)
+}
+
+/** Negative where `a` is more specific; of candidates with the same kind of path. */
+function compare(a: Candidate<unknown>, b: Candidate<unknown>): number {
+  if (a.matchesPath && a.path.value.length !== b.path.value.length)
+    return b.path.value.length - a.path.value.length
+  const one = a.conditions
+  const other = b.conditions
+  return (
+    Number(other?.method !== undefined) - Number(one?.method !== undefined) ||
+    (other?.headers.length ?? 0) - (one?.headers.length ?? 0) ||
+    (other?.query.length ?? 0) - (one?.query.length ?? 0) ||
+    a.order - b.order
+  )
+}
+
+function findOnHost<T>(table: PathTable<T>, request: RequestFacts): Found<T> | typeof unroutable | undefined {
+  const { path } = request
+  const { exact, prefixes, prefixLengths, root, regexes } = table
+  if (exact.size > 0) {
+    const list = exact.get(path)
+    const found = list && firstThatHolds(list, request)
+    if (found) return found
+  }
+  // From the longest: the whole path, then up to each slash before it.
+  const longest = prefixLengths.length - 1
+  let end = path.length > longest ? path.lastIndexOf('/', longest) : path.length
+  while (end > 0) {
+    if (prefixLengths[end]) {
+      const list = prefixes.get(end === path.length ? path : path.slice(0, end))
+      const found = list && firstThatHolds(list, request)
+      if (found) return found
+    }
+    end = path.lastIndexOf('/', end - 1)
+  }
+  const found = root && firstThatHolds(root, request)
+  if (found || regexes.length === 0) return found
+  if (path.length > maxPatternText) return unroutable
+  return firstThatHolds(regexes, request)
+}
+
+function firstThatHolds<T>(list: readonly Candidate<T>[], request: RequestFacts): Found<T> | undefined {
+  let parsed: ParsedQuery | undefined
+  for (const { conditions, found, matchesPath } of list) {
+    if (matchesPath && !matchesPath(request.path)) continue
+    if (conditions === undefined) return found
+    parsed ??= { parameters: undefined }
+    if (holds(conditions, request, parsed)) return found
+  }
+  return undefined
+}
