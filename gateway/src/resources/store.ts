@@ -12,27 +12,42 @@ export type StoredResource = {
   readonly updatedAt: string
 }
 
-/** What differs from an earlier state of the store. */
+/** A stored record whose value cannot be had: encrypted with another key, or damaged. It is neither gone nor to be trusted. */
+export type UnreadableResource = Omit<StoredResource, 'value'> & {
+  /** For a person; holds nothing of the value. */
+  readonly reason: string
+}
+
+/** What differs from an earlier state of the store; lists are in no particular order. */
 export type StoreDelta = {
   readonly changed: readonly StoredResource[]
+  /** Records that are there, or have changed, but cannot be read. */
+  readonly unreadable: readonly UnreadableResource[]
   readonly removed: readonly { readonly kind: string; readonly id: string }[]
   /** State of the store that this leads to; grows with every commit. */
   readonly generation: number
-  /** The delta is not known: `changed` is everything there is, and what it lacks is gone. */
+  /** The delta is not known: `changed` and `unreadable` are everything there is, and what they lack is gone. */
   readonly complete: boolean
 }
 
-/** Changes to commit together. A put without a stored record creates it. */
+/**
+ * Changes to commit together. A put without a stored record creates it, a remove without one does nothing. Of several
+ * changes of one record the last counts.
+ */
 export type StoreChange =
   | { readonly op: 'put'; readonly kind: string; readonly id: string; readonly value: JsonObject }
   | { readonly op: 'remove'; readonly kind: string; readonly id: string }
 
-/** Decides, with the latest state known, what to commit. Throws or returns undefined to commit nothing. */
+/**
+ * Decides, with the latest state known, what to commit. Throws or returns undefined to commit nothing. It holds the lock of
+ * all writers, so it must not call the store, and has 60 s.
+ */
 export type PlanChanges = (sinceKnown: StoreDelta) => Promise<readonly StoreChange[] | undefined>
 
 /**
  * Where resources live in hybrid mode. Calls reject with `StoreUnavailable` when the database cannot be reached or answers
- * with an error; nothing is half-committed then.
+ * with an error; nothing is half-committed then. Where the connection broke during the commit, all of it may have been
+ * committed: the next read tells.
  */
 export type ResourceStore = {
   /** Everything, or what changed since a generation where that is known. */
@@ -42,11 +57,15 @@ export type ResourceStore = {
    * `plan`, commits. Resolves with what changed since `known`, own changes included. Waits for the lock at most 10 s.
    */
   write(known: number, plan: PlanChanges): Promise<StoreDelta>
-  /** Calls `onChange` when others may have committed something; may call it needlessly. `onLost` when watching fails for now. */
+  /**
+   * Calls `onChange` when others may have committed something; may call it needlessly. `onLost` when watching fails for now:
+   * once, then `onChange` when it works again.
+   */
   watch(watcher: { onChange(): void; onLost(error: Error): void }): void
   close(): Promise<void>
 }
 
+/** `message` is for the log and the admin: it names the database, and holds no credentials and nothing of a value. */
 export class StoreUnavailable extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause })
