@@ -1,4 +1,5 @@
 import { bench, do_not_optimize, group, run } from 'mitata'
+import { compileAuthentication } from '../src/pipeline/authentication.ts'
 import { fixtureContext, fixtureExchange } from '../src/pipeline/fixtures.ts'
 import type { Policy } from '../src/pipeline/policy.ts'
 import { compileMcpAuthentication } from '../src/policies/mcp-authentication/mcp-authentication.ts'
@@ -13,7 +14,7 @@ function authentication(keySet: string): Policy {
   const clock = { now: () => Date.now(), monotonic: () => performance.now(), advance: () => {} }
   const context = { ...fixtureContext(), clock }
   const config = { issuer, audiences: [audience], jwks: { inline: keySet } }
-  return compileMcpAuthentication(config, context).authentication
+  return compileAuthentication('tokens', [compileMcpAuthentication(config, context).check])
 }
 
 function exchangeWith(token: string) {

@@ -3,7 +3,7 @@ import { compileMcp } from '../backends/mcp/index.ts'
 import { isLoopbackHost } from '../lib/host-port.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Listener, Route, Snapshot } from '../pipeline/snapshot.ts'
-import { compileLlmPolicies, compileMcpPolicies } from '../policies/index.ts'
+import { compilePolicies } from '../policies/index.ts'
 import { portsOf } from './ports.ts'
 import type { Config } from './schema.ts'
 
@@ -18,7 +18,11 @@ export type ProcessFacts = {
 }
 
 /** Compiles a validated Config. Throws with the path of a file the Config names and that cannot be read. */
-export function compileConfig(config: Config, context: CompileContext, facts: ProcessFacts): Snapshot {
+export async function compileConfig(
+  config: Config,
+  context: CompileContext,
+  facts: ProcessFacts,
+): Promise<Snapshot> {
   const listeners = [
     ...(config.llm ? [llmListener(config, config.llm, context)] : []),
     ...(config.mcp ? [mcpListener(config, config.mcp, context, facts)] : []),
@@ -31,7 +35,10 @@ function llmListener(config: Config, llm: NonNullable<Config['llm']>, context: C
   const { llmRequest, backend, errorFormat } = compileLlm(llm, context, { maxBufferSize })
   const route: Route = {
     name: 'llm',
-    policies: compileLlmPolicies(llm.policies ?? {}, context, llmRequest, 'llm'),
+    policies: compilePolicies([{ place: 'llm', policies: llm.policies ?? {} }], context, {
+      kind: 'llm',
+      llmRequest,
+    }).policies,
     backend,
     meter: context.metrics.route('llm'),
     errorFormat,
@@ -46,8 +53,8 @@ function mcpListener(
   facts: ProcessFacts,
 ): Listener {
   const address = addressOf(config, portsOf(config).mcp)
-  const { policies, rules } = compileMcpPolicies(mcp.policies ?? {}, context, {
-    place: 'mcp',
+  const { policies, rules } = compilePolicies([{ place: 'mcp', policies: mcp.policies ?? {} }], context, {
+    kind: 'mcp',
     isLoopback: isLoopbackHost(address.host),
   })
   const { backend, stop } = compileMcp(mcp, context, {

@@ -3,12 +3,8 @@ import { llmFields } from '../backends/llm/config.ts'
 import { checkMcp, checkSessionKey, checkSessionTtl } from '../backends/mcp/check-config.ts'
 import { mcpFields, mcpSettingsSchema, sessionSettingsSchema } from '../backends/mcp/config.ts'
 import { isLoopbackHost, parseHostPort } from '../lib/host-port.ts'
-import {
-  checkLlmPolicies,
-  checkMcpPolicies,
-  llmPoliciesSchema,
-  mcpPoliciesSchema,
-} from '../policies/index.ts'
+import { checkRoutePolicies } from '../policies/index/check.ts'
+import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/index/schema.ts'
 import {
   duration,
   enumeration,
@@ -134,9 +130,9 @@ export function checkConfig(config: Config, report: Report): void {
     checkSessionTtl(mcpSettings.sessionTtl, under('config', 'mcp', 'sessionTtl'))
   }
   if (config.mcp) checkMcp(config.mcp, under('mcp'))
-  if (config.mcp?.policies) checkMcpPolicies(config.mcp.policies, under('mcp', 'policies'))
+  if (config.mcp?.policies) checkRoutePolicies(config.mcp.policies, 'mcp', under('mcp', 'policies'))
   if (config.llm) checkLlm(config.llm, under('llm'))
-  if (config.llm?.policies) checkLlmPolicies(config.llm.policies, under('llm', 'policies'))
+  if (config.llm?.policies) checkRoutePolicies(config.llm.policies, 'llm', under('llm', 'policies'))
 }
 
 function isLoopback(address: string): boolean {

@@ -1,17 +1,16 @@
 import { describe, expect, it } from 'vitest'
+import type { Exchange } from '../pipeline/exchange.ts'
 import { fixtureContext, fixtureExchange, throughPolicies } from '../pipeline/fixtures.ts'
-import {
-  checkLlmPolicies,
-  compileLlmPolicies,
-  compileMcpPolicies,
-  type LlmPoliciesConfig,
-  llmOrder,
-  llmPoliciesSchema,
-  mcpOrder,
-} from './index.ts'
+import type { PolicyLevel } from './index/level.ts'
+import type { PoliciesConfig } from './index/schema.ts'
+import { compilePolicies, order, type RouteKind } from './index.ts'
 
 const llmRequest = { name: 'llm request' }
-const everything: LlmPoliciesConfig = {
+const llm: RouteKind = { kind: 'llm', llmRequest }
+const http: RouteKind = { kind: 'http' }
+const mcp: RouteKind = { kind: 'mcp', isLoopback: false }
+
+const everything: PoliciesConfig = {
   cors: { allowOrigins: ['https://chat.example.com'] },
   apiKey: { keys: [{ key: 'k', metadata: { group: 'platform' } }] },
   authorization: { rules: [{ require: 'apiKey.group == "platform"' }, { deny: 'llmRequest.model == "x"' }] },
@@ -21,13 +20,40 @@ const everything: LlmPoliciesConfig = {
   ],
 }
 
-function namesOf(config: LlmPoliciesConfig): string[] {
-  return compileLlmPolicies(config, fixtureContext(), llmRequest, 'llm').map((policy) => policy.name)
+function compile(route: RouteKind, ...policies: PoliciesConfig[]) {
+  const levels = policies.map((config, index): PolicyLevel => ({ place: `level ${index}`, policies: config }))
+  return compilePolicies(levels, fixtureContext(), route).policies
 }
 
+function namesOf(route: RouteKind, ...policies: PoliciesConfig[]): string[] {
+  return compile(route, ...policies).map((policy) => policy.name)
+}
+
+function status(policies: ReturnType<typeof compile>, exchange: Exchange): number {
+  return throughPolicies(policies, exchange).status
+}
+
+describe('the order of policies', () => {
+  const place = (step: string) => order.findIndex((entry) => entry.step === step)
+
+  it('has a reason for each step', () => {
+    for (const { because } of order) expect(because).not.toBe('')
+  })
+
+  it('lets nobody be counted or ruled on before it is known who asks', () => {
+    for (const known of ['tokens', 'apiKey']) {
+      expect(place(known)).toBeGreaterThan(place('cors'))
+      expect(place(known)).toBeLessThan(place('authorization'))
+    }
+    expect(place('authorization')).toBeLessThan(place('requestLimits'))
+    expect(place('requestLimits')).toBeLessThan(place('llmRequest'))
+    expect(place('documents')).toBe(0)
+  })
+})
+
 describe('the policies of an LLM route', () => {
-  it('come in the order of the list, each step with its reason', () => {
-    expect(namesOf(everything)).toEqual([
+  it('come in the order of the list', () => {
+    expect(namesOf(llm, everything)).toEqual([
       'cors',
       'api key',
       'authorization',
@@ -36,36 +62,31 @@ describe('the policies of an LLM route', () => {
       'authorization of the LLM request',
       'token limits',
     ])
-    for (const { because } of llmOrder) expect(because).not.toBe('')
   })
 
   it('are only the reading of the request when none is configured', () => {
-    expect(namesOf({})).toEqual(['llm request'])
+    expect(namesOf(llm, {})).toEqual(['llm request'])
   })
 
   it('take rateLimit.local for localRateLimit', () => {
-    expect(namesOf({ rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } })).toEqual([
-      'request limits',
-      'llm request',
-    ])
+    const rateLimit: PoliciesConfig['rateLimit'] = { local: [{ requests: 1, unit: 'Hours' }] }
+    expect(namesOf(llm, { rateLimit })).toEqual(['request limits', 'llm request'])
   })
 
   it('let a browser read a refusal', () => {
-    const policies = compileLlmPolicies(everything, fixtureContext(), llmRequest, 'llm')
     const exchange = fixtureExchange({ headers: { origin: 'https://chat.example.com' } })
-    const reply = throughPolicies(policies, exchange)
+    const reply = throughPolicies(compile(llm, everything), exchange)
     expect(reply.status).toBe(401)
     expect(reply.headers['access-control-allow-origin']).toBe('https://chat.example.com')
   })
 
   it('count nothing for strangers and for requests that rules refuse', () => {
-    const context = fixtureContext()
-    const policies = compileLlmPolicies(everything, context, llmRequest, 'llm')
+    const policies = compile(llm, everything)
     for (let count = 0; count < 5; count++) throughPolicies(policies, fixtureExchange())
-    const headers = { 'x-api-key': 'k' }
-    const facts = { llmRequest: { model: 'y' } }
-    expect(throughPolicies(policies, fixtureExchange({ headers: { ...headers } }, facts)).status).toBe(200)
-    expect(throughPolicies(policies, fixtureExchange({ headers: { ...headers } }, facts)).status).toBe(429)
+    const send = () =>
+      status(policies, fixtureExchange({ headers: { 'x-api-key': 'k' } }, { llmRequest: { model: 'y' } }))
+    expect(send()).toBe(200)
+    expect(send()).toBe(429)
   })
 })
 
@@ -75,7 +96,7 @@ describe('the policies of an MCP route', () => {
       allowOrigins: ['https://chat.example.com'],
       allowHeaders: ['content-type', 'Mcp-Session-Id'],
     }
-    const { policies } = compileMcpPolicies({ cors }, fixtureContext(), { place: 'mcp', isLoopback: false })
+    const policies = compile(mcp, { cors })
     const origin = 'https://chat.example.com'
     const asked = { origin, 'access-control-request-method': 'DELETE' }
     const preflight = throughPolicies(policies, fixtureExchange({ method: 'OPTIONS', headers: asked }))
@@ -86,45 +107,118 @@ describe('the policies of an MCP route', () => {
     const { headers } = throughPolicies(policies, fixtureExchange({ headers: { origin } }))
     expect(headers['access-control-expose-headers']).toBe('mcp-session-id, www-authenticate')
   })
-})
 
-describe('the order of an MCP route', () => {
-  it('lets nobody be counted or ruled on before it is known who asks, each step with its reason', () => {
-    const place = (step: string) => mcpOrder.findIndex((entry) => entry.step === step)
-    for (const known of ['authentication', 'apiKey']) {
-      expect(place(known)).toBeGreaterThan(place('cors'))
-      expect(place(known)).toBeLessThan(place('authorization'))
-    }
-    expect(place('authorization')).toBeLessThan(place('requestLimits'))
-    expect(place('documents')).toBe(0)
-    for (const { because } of mcpOrder) expect(because).not.toBe('')
+  it('take the origins of the most specific level', () => {
+    const origin = (host: string) => ({ cors: { allowOrigins: [`https://${host}`] } })
+    const policies = compile(mcp, origin('a.test'), origin('b.test'))
+    const from = (host: string) => fixtureExchange({ headers: { origin: `https://${host}` } })
+    expect(status(policies, from('b.test'))).toBe(200)
+    expect(status(policies, from('a.test'))).toBe(403)
+  })
+
+  it('hold rules on single items of every level', () => {
+    const rule = (name: string): PoliciesConfig => ({
+      mcpAuthorization: { rules: [{ deny: `mcp.tool.name == "${name}"` }] },
+    })
+    const levels = [rule('a'), rule('b')].map((policies, index) => ({ place: `level ${index}`, policies }))
+    const { rules } = compilePolicies(levels, fixtureContext(), mcp)
+    const may = (name: string) =>
+      rules?.permits(
+        fixtureExchange(),
+        { method: 'tools/call', kind: 'tool', name, target: 't', arguments: {} },
+        'call',
+      )
+    expect([may('a'), may('b'), may('c')]).toEqual([false, false, true])
   })
 })
 
-describe('checking', () => {
-  it('reports where in the policies a mistake is', () => {
-    const config: LlmPoliciesConfig = {
-      cors: { allowOrigins: ['nonsense'] },
-      apiKey: { keys: [{ key: '' }] },
-      authorization: { rules: ['1 +'] },
-      localRateLimit: [{ maxTokens: 1, tokensPerFill: 2, fillInterval: '1s' }],
-      rateLimit: { local: [{ requests: 1, unit: 'Hours', key: 'x' }] },
-    }
-    expect(llmPoliciesSchema.safeParse(config).success).toBe(true)
-    const paths: string[] = []
-    checkLlmPolicies(config, (path) => paths.push(path.join('.')))
-    expect(paths).toEqual([
-      'cors.allowOrigins.0',
-      'apiKey.keys.0.key',
-      'authorization.rules.0',
-      'localRateLimit.0.maxTokens',
-      'rateLimit.local.0.key',
-      'rateLimit.local',
+describe('the policies of a plain route', () => {
+  it('leave out what there are no tokens for', () => {
+    expect(namesOf(http, { localRateLimit: [{ tokens: 1, unit: 'Hours' }] })).toEqual([])
+    expect(namesOf(http, {})).toEqual([])
+  })
+})
+
+describe('the policies of several levels', () => {
+  it('apply step by step, the most general level first', () => {
+    const rules = (rule: string): PoliciesConfig => ({
+      authorization: { rules: [{ require: rule }] },
+      localRateLimit: [{ requests: 10, unit: 'Hours' }],
+    })
+    const policies = compile(http, rules('request.path == "/a"'), rules('request.method == "GET"'))
+    expect(policies.map((policy) => policy.name)).toEqual([
+      'authorization',
+      'authorization',
+      'request limits',
+      'request limits',
     ])
+    expect(status(policies, fixtureExchange({ path: '/a', method: 'GET' }))).toBe(200)
+    expect(status(policies, fixtureExchange({ path: '/b', method: 'GET' }))).toBe(403)
+    expect(status(policies, fixtureExchange({ path: '/a', method: 'PUT' }))).toBe(403)
   })
 
-  it('finds nothing wrong with a good configuration', () => {
-    expect(llmPoliciesSchema.safeParse(everything).success).toBe(true)
-    checkLlmPolicies(everything, (path, message) => expect.fail(`${path.join('.')}: ${message}`))
+  it('have one cors, the most specific one', () => {
+    const cors = (host: string): PoliciesConfig => ({ cors: { allowOrigins: [`https://${host}`] } })
+    expect(namesOf(http, cors('a.test'), cors('b.test'))).toEqual(['cors'])
+    const [policy] = compile(http, cors('a.test'), cors('b.test'), {})
+    const exchange = fixtureExchange({ headers: { origin: 'https://b.test' } })
+    const { headers } = throughPolicies([policy], exchange)
+    expect(headers['access-control-allow-origin']).toBe('https://b.test')
+  })
+
+  it('count a gateway together, whichever route a request takes', () => {
+    const context = fixtureContext()
+    const gateway = {
+      place: 'gateway default',
+      policies: { localRateLimit: [{ requests: 2, unit: 'Hours' as const }] },
+    }
+    const routes = [http, llm, mcp].map(
+      (kind, index) =>
+        compilePolicies([gateway, { place: `route ${index}`, policies: {} }], context, kind).policies,
+    )
+    expect(routes.map((policies) => status(policies, fixtureExchange()))).toEqual([200, 200, 429])
+  })
+
+  it('hold the tokens of a gateway against its LLM routes alone', () => {
+    const gateway: PoliciesConfig = { localRateLimit: [{ tokens: 1, unit: 'Hours' }] }
+    expect(namesOf(llm, gateway, {})).toEqual(['llm request', 'token limits'])
+    expect(namesOf(http, gateway, {})).toEqual([])
+    expect(namesOf(mcp, gateway, {})).toEqual(['origin'])
+  })
+})
+
+describe('compiling 10,000 routes', () => {
+  it('compiles each level once, and again only where it has changed', () => {
+    const context = fixtureContext()
+    let compiled = 0
+    const counting = {
+      ...context,
+      memo: <T>(node: object, purpose: string, create: () => T) =>
+        context.memo(node, purpose, () => {
+          if (purpose.startsWith('policies')) compiled += 1
+          return create()
+        }),
+    }
+    const gateway: PolicyLevel = { place: 'gateway default', policies: { cors: {} } }
+    const routes = Array.from(
+      { length: 10_000 },
+      (_, index): PolicyLevel => ({
+        place: `route ${index}`,
+        policies: { authorization: { rules: ['request.path == "/"'] } },
+      }),
+    )
+    const reload = () => {
+      for (const route of routes) compilePolicies([gateway, route], counting, http)
+    }
+    reload()
+    expect(compiled).toBe(10_001)
+    const startedAt = performance.now()
+    reload()
+    expect(compiled).toBe(10_001)
+    // Ten times what it takes on a slow machine.
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    routes[7] = { place: 'route 7', policies: {} }
+    reload()
+    expect(compiled).toBe(10_002)
   })
 })

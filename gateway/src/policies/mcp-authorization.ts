@@ -76,14 +76,15 @@ export function checkMcpAuthorization(config: McpAuthorizationConfig, report: Re
   })
 }
 
-/** Compiles the rules; without any, everything is permitted. */
+/** Compiles the rules; without any, everything is permitted. `label` is what their names in metrics begin with. */
 export function compileMcpAuthorization(
   config: McpAuthorizationConfig,
   context: CompileContext,
+  label = 'mcpAuthorization',
 ): McpAuthorization {
   const ground = (name: string): Ground => ({
     name,
-    meter: context.metrics.rule(`mcpAuthorization: ${name}`),
+    meter: context.metrics.rule(`${label}: ${name}`),
   })
   const rules = config.rules.map((rule, index): Rule => {
     const { kind, source } = ruleSource(rule)
@@ -106,6 +107,15 @@ export function compileMcpAuthorization(
       return settle(exchange, decide(calledVariables(exchange.facts, item)))
     },
     permitsMethod: (exchange, method) => settle(exchange, ofMethods(exchange.facts, method)),
+  }
+}
+
+/** What all of several lists of rules permit; undefined where there is none. */
+export function allOfMcpAuthorizations(all: readonly McpAuthorization[]): McpAuthorization | undefined {
+  if (all.length < 2) return all[0]
+  return {
+    permits: (exchange, item, at) => all.every((rules) => rules.permits(exchange, item, at)),
+    permitsMethod: (exchange, method) => all.every((rules) => rules.permitsMethod(exchange, method)),
   }
 }
 

@@ -15,7 +15,8 @@ export type Verdict =
 
 export type TokenRules = {
   issuer: string
-  audiences: readonly string[]
+  /** One of them must be the token's; undefined accepts tokens for anyone. */
+  audiences: readonly string[] | undefined
   requiredClaims: readonly string[]
 }
 
@@ -115,7 +116,7 @@ async function verifyWith(
     verdict = await jwtVerify(token, key, {
       algorithms: [...algorithms],
       issuer,
-      audience: [...audiences],
+      ...(audiences === undefined ? {} : { audience: [...audiences] }),
       requiredClaims: [...requiredClaims],
       clockTolerance: leewaySeconds,
       currentDate: new Date(now),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { compileAuthentication } from '../../pipeline/authentication.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../../pipeline/fixtures.ts'
 import { check } from '../../schema/check.ts'
@@ -12,7 +13,7 @@ const keys: ApiKeyConfig['keys'] = [
 ]
 
 function send(config: Partial<ApiKeyConfig>, request: Partial<RequestFacts>) {
-  const policy = compileApiKey({ keys, ...config }, fixtureContext())
+  const policy = compileAuthentication('api key', [compileApiKey({ keys, ...config }, fixtureContext())])
   const exchange = fixtureExchange(request)
   const reply = throughPolicies([policy], exchange)
   const { headers, query } = exchange.facts.request

@@ -1,3 +1,4 @@
+import type { AuthenticationCheck, CheckOutcome } from '../../pipeline/authentication.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import {
   checkLocation,
@@ -7,7 +8,6 @@ import {
 } from '../../pipeline/credential-location.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Policy } from '../../pipeline/policy.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
 import {
   type ApiKeyEntry,
@@ -56,39 +56,46 @@ export function checkApiKey(config: ApiKeyConfig, report: Report) {
 }
 
 /**
- * Admits requests by virtual key, and takes the key off the request. Writes `facts.apiKey`,
- * `mayUseModel`, `allowedModels` and `keyGroup`.
+ * Finds out by virtual key who asks. Writes `facts.apiKey`, `mayUseModel`, `allowedModels` and `keyGroup`; of several
+ * levels that ask for keys, the most specific one's remain, but for models, which all of them must allow.
  *
- * Every place is looked at until one holds a known key; then all of them are cleared, so that a second credential in
- * another place never reaches an upstream unchecked.
+ * Every place is looked at until one holds a known key; then all of them are to be cleared, so that a second credential
+ * in another place never reaches an upstream unchecked.
  */
-export function compileApiKey(config: ApiKeyConfig, context: CompileContext): Policy {
+export function compileApiKey(config: ApiKeyConfig, context: CompileContext): AuthenticationCheck {
   const entries = indexOf(config, context)
   const locations = config.location === undefined ? defaultLocations : [compileLocation(config.location)]
   const mode = config.mode ?? 'strict'
 
-  return {
-    name: 'api key',
-    onRequest(exchange) {
-      const { facts } = exchange
-      let found = false
-      for (const location of locations) {
-        const key = location.read(facts)
-        if (key === undefined) continue
-        found = true
-        const entry = entries.get(digestOf(key))
-        if (entry === undefined) continue
-        for (const place of locations) place.remove(facts, key)
-        facts.apiKey = entry.facts
-        exchange.mayUseModel = entry.mayUseModel
-        exchange.allowedModels = entry.allowedModels
-        exchange.keyGroup = entry.group
-        return undefined
-      }
-      if (mode === 'permissive' || (mode === 'optional' && !found)) return undefined
-      return unauthorized(exchange, found ? 'invalid credentials' : 'no API Key found')
-    },
+  return (exchange) => {
+    const { facts } = exchange
+    let found = false
+    for (const location of locations) {
+      const key = location.read(facts)
+      if (key === undefined) continue
+      found = true
+      const entry = entries.get(digestOf(key))
+      if (entry === undefined) continue
+      admit(exchange, entry)
+      return { kind: 'accepted', credential: key, locations }
+    }
+    if (mode === 'permissive' || (mode === 'optional' && !found)) return undefined
+    return unauthorized(exchange, found ? 'invalid credentials' : 'no API Key found')
   }
+}
+
+function admit(exchange: Exchange, { facts, mayUseModel, allowedModels, group }: ApiKeyEntry) {
+  exchange.facts.apiKey = facts
+  exchange.keyGroup = group
+  const { mayUseModel: outer } = exchange
+  if (outer === undefined) {
+    exchange.mayUseModel = mayUseModel
+    exchange.allowedModels = allowedModels
+    return
+  }
+  if (mayUseModel === undefined) return
+  exchange.mayUseModel = (model) => outer(model) && mayUseModel(model)
+  exchange.allowedModels = allowedModels?.filter(outer)
 }
 
 /** Entries by digest. A record that a reload leaves alone keeps its entry, so only new keys are hashed. */
@@ -104,12 +111,13 @@ function indexOf(config: ApiKeyConfig, context: CompileContext): ReadonlyMap<str
 /** RFC 9110 section 15.5.2: a 401 names a way to authenticate. */
 const challenge = { 'www-authenticate': 'Bearer' }
 
-function unauthorized(exchange: Exchange, reason: string) {
+function unauthorized(exchange: Exchange, reason: string): CheckOutcome {
   exchange.refusedBy = `api-key: ${reason}`
-  return refuse(exchange, {
+  const reply = refuse(exchange, {
     status: 401,
     code: 'invalid_api_key',
     message: `api key authentication failure: ${reason}`,
     headers: challenge,
   })
+  return { kind: 'refused', reply }
 }

@@ -1,54 +1,39 @@
 import type { Reply } from '../../net/send.ts'
-import type { Location } from '../../pipeline/credential-location.ts'
+import type { AuthenticationCheck } from '../../pipeline/authentication.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { TokenVerifier, Verdict } from '../../pipeline/jwt/token.ts'
-import type { Policy } from '../../pipeline/policy.ts'
+import { compileTokenCheck, type TokenCheckOptions } from '../../pipeline/jwt/token-check.ts'
 import type { Addresses } from './addresses.ts'
 import { jsonReply } from './json-reply.ts'
 
-export type AuthenticateOptions = {
-  mode: 'strict' | 'optional' | 'permissive'
-  location: Location
-  verifier: TokenVerifier
+export type AuthenticateOptions = Pick<TokenCheckOptions, 'mode' | 'location' | 'verifier'> & {
   addresses: Addresses
   /** Scopes that clients should ask for. */
   scopes: readonly string[]
 }
 
 /**
- * Admits requests by access token, writes its claims to `facts.jwt`, and takes the token off the request: targets never
- * see it (MCP 2025-11-25, "Access token privilege restriction").
+ * Admits requests by access token. The token is for the gateway: targets never see it (MCP 2025-11-25, "Access token
+ * privilege restriction").
  */
-export function compileAuthenticate(options: AuthenticateOptions): Policy {
-  const { mode, location, verifier } = options
-  const unauthorized = compileUnauthorized(options)
-
-  function settle(exchange: Exchange, token: string, verdict: Verdict): Reply | undefined {
-    if (verdict.kind === 'valid') {
-      location.remove(exchange.facts, token)
-      exchange.facts.jwt = verdict.claims
-      return undefined
-    }
-    if (mode === 'permissive') return undefined
-    if (verdict.kind === 'invalid') return unauthorized(exchange, verdict.reason)
-    exchange.refusedBy = 'mcp-authentication: no keys yet'
-    return noKeys()
-  }
-
-  return {
-    name: 'mcp authentication',
-    onRequest(exchange) {
-      const token = location.read(exchange.facts)
-      if (token === undefined) return mode === 'strict' ? unauthorized(exchange, undefined) : undefined
-      const verdict = verifier.verify(token)
-      if (verdict instanceof Promise) return verdict.then((settled) => settle(exchange, token, settled))
-      return settle(exchange, token, verdict)
-    },
-  }
+export function compileAuthenticate({
+  mode,
+  location,
+  verifier,
+  ...challenge
+}: AuthenticateOptions): AuthenticationCheck {
+  return compileTokenCheck({
+    mode,
+    location,
+    verifier,
+    unauthorized: compileUnauthorized(challenge),
+    unavailable: noKeys,
+  })
 }
 
+type Challenge = Pick<AuthenticateOptions, 'addresses' | 'scopes'>
+
 /** `reason` is why a token is refused, and undefined where there is none. The body says the same whatever it is. */
-function compileUnauthorized({ addresses, scopes }: AuthenticateOptions) {
+function compileUnauthorized({ addresses, scopes }: Challenge) {
   const scope = scopes.length === 0 ? '' : `, scope="${scopes.join(' ')}"`
   return (exchange: Exchange, reason: string | undefined): Reply => {
     exchange.refusedBy = `mcp-authentication: ${reason ?? 'no token'}`
@@ -63,7 +48,8 @@ function compileUnauthorized({ addresses, scopes }: AuthenticateOptions) {
 }
 
 /** Not a 401: that would make clients throw good tokens away while the provider is down. */
-function noKeys(): Reply {
+function noKeys(exchange: Exchange): Reply {
+  exchange.refusedBy = 'mcp-authentication: no keys yet'
   return jsonReply(
     503,
     {

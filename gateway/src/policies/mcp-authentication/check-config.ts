@@ -1,5 +1,5 @@
 import { checkLocation } from '../../pipeline/credential-location.ts'
-import { parseKeySet } from '../../pipeline/jwt/key-set.ts'
+import { checkKeys } from '../../pipeline/jwt/verifier.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { isRedirectUriPattern } from './redirect-uris.ts'
 
@@ -11,7 +11,7 @@ const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 /** Reports what the schema of `mcpAuthentication` cannot say. */
 export function checkMcpAuthentication(config: McpAuthenticationConfig, report: Report) {
   const { jwks, clientId, clientSecret, allowedRedirectUris, resourceMetadata = {}, provider } = config
-  checkKeys(jwks, report)
+  if (jwks !== undefined) checkKeys(jwks, (path, message) => report(['jwks', ...path], message))
   if (/[?#]/.test(config.issuer))
     report(['issuer'], 'an issuer has neither query nor fragment (RFC 8414 section 2)')
   resourceMetadata.scopesSupported?.forEach((scope, index) => {
@@ -39,25 +39,4 @@ export function checkMcpAuthentication(config: McpAuthenticationConfig, report: 
       report(['authorizationLocation', ...path], message),
     )
   }
-}
-
-function checkKeys(jwks: McpAuthenticationConfig['jwks'], report: Report) {
-  if (typeof jwks === 'string') {
-    if (jwks.trimStart().startsWith('{')) return checkKeySet(jwks, (message) => report(['jwks'], message))
-    if (!isHttpUrl(jwks)) report(['jwks'], 'expected an address (https://...) or a key set as JSON ({...})')
-    return
-  }
-  if (jwks?.inline !== undefined) checkKeySet(jwks.inline, (message) => report(['jwks', 'inline'], message))
-}
-
-function checkKeySet(text: string, report: (message: string) => void) {
-  const set = parseKeySet(text)
-  if (set === undefined) return report('not a JSON Web Key Set: expected {"keys": [...]}')
-  if (set.size === 0)
-    report('holds no key that can verify tokens: RSA from 2048 bits, EC P-256/384/521 or Ed25519')
-}
-
-function isHttpUrl(text: string): boolean {
-  const protocol = URL.parse(text)?.protocol
-  return protocol === 'https:' || protocol === 'http:'
 }

@@ -1,6 +1,6 @@
 import { locationSchema } from '../../pipeline/credential-location.ts'
+import { keysSchema, validationOptionsSchema } from '../../pipeline/jwt/verifier.ts'
 import {
-  anyOfShapes,
   boolean,
   enumeration,
   exactlyOne,
@@ -11,7 +11,6 @@ import {
   openObject,
   optional,
   secretSource,
-  string,
   url,
 } from '../../schema/dsl.ts'
 
@@ -57,26 +56,6 @@ const resourceMetadata = openObject(
   },
 )
 
-const keysSchema = anyOfShapes(
-  [
-    string({ doc: 'Address of the key set, or the key set itself as JSON.' }),
-    exactlyOne(
-      {
-        url: url({ doc: 'Address of the key set.' }),
-        file: name({ doc: 'Path of a file that holds the key set, read when the configuration is.' }),
-        inline: string({ doc: 'The key set as JSON.' }),
-      },
-      {},
-      { doc: 'Where the keys are.' },
-    ),
-  ],
-  {
-    doc: 'The keys that sign tokens (RFC 7517).',
-    default: 'derived from issuer and provider',
-    example: 'https://id.example.com/keys',
-  },
-)
-
 /** `mcp.policies.mcpAuthentication` (specification, "MCP authentication config"). */
 export const mcpAuthenticationSchema = object(
   {
@@ -117,7 +96,7 @@ export const mcpAuthenticationSchema = object(
       }),
     ),
     resourceMetadata: optional(resourceMetadata),
-    jwks: optional(keysSchema),
+    jwks: optional(keysSchema({ default: 'derived from issuer and provider' })),
     authorizationServers: optional(
       enumeration(['gateway', 'provider'], {
         doc: 'Where clients find the authorization server: described by the gateway, or at the issuer itself.',
@@ -125,21 +104,7 @@ export const mcpAuthenticationSchema = object(
       }),
     ),
     authorizationLocation: optional(locationSchema),
-    jwtValidationOptions: optional(
-      object(
-        {
-          requiredClaims: optional(
-            list(
-              enumeration(['exp', 'nbf', 'aud', 'iss', 'sub'], {
-                doc: 'A claim. `iss` and `aud` are always required.',
-              }),
-              { doc: 'Claims without which a token is refused.', default: ['exp'] },
-            ),
-          ),
-        },
-        { doc: 'How tokens are checked.' },
-      ),
-    ),
+    jwtValidationOptions: optional(validationOptionsSchema),
     trustForwardedHeaders: optional(
       boolean({
         doc: 'Whether `x-forwarded-proto` and `x-forwarded-host` tell the address clients use, where `resource` does not. Only behind a proxy that sets both.',
@@ -153,5 +118,4 @@ export const mcpAuthenticationSchema = object(
 
 export type McpAuthenticationConfig = Infer<typeof mcpAuthenticationSchema>
 export type ProviderConfig = NonNullable<McpAuthenticationConfig['provider']>
-export type KeysConfig = NonNullable<McpAuthenticationConfig['jwks']>
 export type ResourceMetadataConfig = NonNullable<McpAuthenticationConfig['resourceMetadata']>

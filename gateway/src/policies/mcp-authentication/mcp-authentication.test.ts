@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../net/send.ts'
+import { compileAuthentication } from '../../pipeline/authentication.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
-import { fixtureExchange, textOf } from '../../pipeline/fixtures.ts'
+import { type FixtureContext, fixtureExchange, textOf } from '../../pipeline/fixtures.ts'
 import {
   audience,
   issuer,
@@ -11,6 +12,7 @@ import {
   throughAll,
   upstreamContext,
 } from '../../pipeline/jwt/fixtures.ts'
+import type { Policy } from '../../pipeline/policy.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { compileMcpAuthentication } from './mcp-authentication.ts'
 
@@ -24,13 +26,17 @@ const base: McpAuthenticationConfig = {
   resourceMetadata: { resource: audience, scopesSupported: ['openid', 'mcp'] },
 }
 
+function authenticationOf(config: McpAuthenticationConfig, context: FixtureContext): Policy {
+  return compileAuthentication('token', [compileMcpAuthentication(config, context).check])
+}
+
 function setUp(changed: Partial<McpAuthenticationConfig> = {}) {
   const { context, upstream } = upstreamContext()
   context.clock.advance(1_700_000_000_000)
   upstream.answers.set(keysUrl, { text: keySetOf(first) })
   const compile = (config: Partial<McpAuthenticationConfig> = changed) =>
-    compileMcpAuthentication({ ...base, ...config }, context)
-  const { authentication } = compile()
+    authenticationOf({ ...base, ...config }, context)
+  const authentication = compile()
   return {
     clock: context.clock,
     context,
@@ -70,7 +76,7 @@ describe('a request with a good token', () => {
     const token = await sign()
     await send(`Bearer ${token}`)
     const exchange = fixtureExchange({ headers: { authorization: `Bearer ${token}` } })
-    expect(compile().authentication.onRequest?.(exchange)).toBeUndefined()
+    expect(compile().onRequest?.(exchange)).toBeUndefined()
     expect(exchange.facts.jwt).toMatchObject({ sub: 'ada' })
   })
 
@@ -178,7 +184,7 @@ describe('the keys of the provider', () => {
     const { sign, send, upstream, compile } = setUp()
     const token = await sign()
     await send(`Bearer ${token}`)
-    const { authentication } = compile({ mode: 'optional', clientId: 'new' })
+    const authentication = compile({ mode: 'optional', clientId: 'new' })
     const exchange = fixtureExchange({ headers: { authorization: `Bearer ${token}` } })
     expect(authentication.onRequest?.(exchange)).toBeUndefined()
     expect(upstream.count(keysUrl)).toBe(1)
@@ -188,7 +194,7 @@ describe('the keys of the provider', () => {
     const { sign, send, upstream, compile } = setUp()
     const token = await sign()
     await send(`Bearer ${token}`)
-    const { authentication } = compile({ audiences: ['someone else'] })
+    const authentication = compile({ audiences: ['someone else'] })
     const reply = await throughAll(
       [authentication],
       fixtureExchange({ headers: { authorization: `Bearer ${token}` } }),
@@ -221,12 +227,9 @@ describe('the keys of the provider', () => {
     const { context, sign } = setUp()
     const files: Record<string, string> = { good: keySetOf(first), empty: '{"keys":[]}', none: 'x' }
     const compileWith = (file: string) =>
-      compileMcpAuthentication(
-        { ...base, jwks: { file } },
-        { ...context, readFile: (path) => files[path] ?? '' },
-      )
+      authenticationOf({ ...base, jwks: { file } }, { ...context, readFile: (path) => files[path] ?? '' })
     const exchange = fixtureExchange({ headers: { authorization: `Bearer ${await sign()}` } })
-    expect((await throughAll([compileWith('good').authentication], exchange)).status).toBe(200)
+    expect((await throughAll([compileWith('good')], exchange)).status).toBe(200)
     expect(() => compileWith('empty')).toThrow('no key that can verify tokens')
     expect(() => compileWith('none')).toThrow('not a JSON Web Key Set')
   })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   checkLocalRateLimit,
   describeRule,
+  keyRoots,
   type LocalRateLimitConfig,
   limitRule,
   localRateLimitSchema,
@@ -9,7 +10,7 @@ import {
 
 function issues(config: LocalRateLimitConfig): string[] {
   const found: string[] = []
-  checkLocalRateLimit(config, (path, message) => found.push(`${path.join('.')}: ${message}`))
+  checkLocalRateLimit(config, keyRoots, (path, message) => found.push(`${path.join('.')}: ${message}`))
   return found
 }
 

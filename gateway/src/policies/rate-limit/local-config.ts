@@ -105,6 +105,11 @@ export function limitRule(entry: Entry): LimitRule {
   return { counts, rate, key, name }
 }
 
+/** Whether a limit counts tokens. */
+export function countsTokens(entry: Entry): boolean {
+  return limitRule(entry).counts === 'tokens'
+}
+
 /** `requests per minute`, `tokens per 10s by apiKey.id`. */
 export function describeRule({ counts, rate, key }: LimitRule): string {
   const by = key === undefined ? '' : ` by ${key}`
@@ -126,13 +131,17 @@ function intervalWords(intervalMs: number): string {
 
 type Report = (path: (string | number)[], message: string) => void
 
-/** Reports what the schema cannot say: bucket sizes, equal names, key expressions. */
-export function checkLocalRateLimit(config: LocalRateLimitConfig, report: Report) {
+/** Reports what the schema cannot say: bucket sizes, equal names, keys that name variables other than `roots`. */
+export function checkLocalRateLimit(
+  config: LocalRateLimitConfig,
+  roots: ReadonlySet<string>,
+  report: Report,
+) {
   const names = new Map<string, number>()
   config.forEach((entry, index) => {
     checkSize(entry, (field, message) => report([index, field], message))
     if (entry.key !== undefined) {
-      checkCel(entry.key, keyRoots, (message) => report([index, 'key'], message))
+      checkCel(entry.key, roots, (message) => report([index, 'key'], message))
     }
     if (entry.name === undefined) return
     const first = names.get(entry.name)

@@ -1,0 +1,63 @@
+import { checkApiKey } from '../api-key/api-key.ts'
+import { checkAuthorization } from '../authorization.ts'
+import { checkCors } from '../cors.ts'
+import { checkMcpAuthentication } from '../mcp-authentication/check-config.ts'
+import { checkMcpAuthorization } from '../mcp-authorization.ts'
+import { checkLocalRateLimit, countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { rootsOf, type TrafficKind } from './roots.ts'
+import type { PoliciesConfig } from './schema.ts'
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports what the schema cannot say about the policies of a gateway or listener, which hold for requests of every kind. */
+export function checkGatewayPolicies(config: PoliciesConfig, report: Report) {
+  check(config, 'gateway', report)
+}
+
+/** The same for a route, `llm` or `mcp`, and policies that mean nothing for requests of its kind. */
+export function checkRoutePolicies(config: PoliciesConfig, kind: TrafficKind, report: Report) {
+  check(config, kind, report)
+}
+
+function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Report) {
+  const roots = rootsOf(kind)
+  const under =
+    (...prefix: string[]): Report =>
+    (path, message) =>
+      report([...prefix, ...path], message)
+  const checkLimits = (limits: LocalRateLimitConfig, reportLimit: Report) => {
+    checkLocalRateLimit(limits, roots, reportLimit)
+    checkCounted(limits, kind, reportLimit)
+  }
+
+  if (config.cors) checkCors(config.cors, under('cors'))
+  if (config.mcpAuthentication) checkMcpAuthentication(config.mcpAuthentication, under('mcpAuthentication'))
+  if (config.apiKey) checkApiKey(config.apiKey, under('apiKey'))
+  if (config.authorization) checkAuthorization(config.authorization, roots, under('authorization'))
+  if (config.mcpAuthorization) checkMcpAuthorization(config.mcpAuthorization, under('mcpAuthorization'))
+  if (config.localRateLimit) checkLimits(config.localRateLimit, under('localRateLimit'))
+  if (config.rateLimit?.local) checkLimits(config.rateLimit.local, under('rateLimit', 'local'))
+  if (config.localRateLimit && config.rateLimit?.local) {
+    report(['rateLimit', 'local'], 'is the same as localRateLimit: keep one of them')
+  }
+  checkPlace(config, kind, report)
+}
+
+/** Of a gateway's requests those to LLMs have tokens, and its limits on them count those. */
+function checkCounted(limits: LocalRateLimitConfig, kind: TrafficKind | 'gateway', report: Report) {
+  if (kind === 'llm' || kind === 'gateway') return
+  limits.forEach((limit, index) => {
+    if (!countsTokens(limit)) return
+    const what = kind === 'mcp' ? 'MCP requests' : 'plain HTTP requests'
+    report([index], `${what} have no tokens: limit requests instead`)
+  })
+}
+
+const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
+
+function checkPlace(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Report) {
+  if (kind === 'mcp') return
+  for (const field of mcpOnly) {
+    if (config[field] !== undefined) report([field], 'is for MCP servers, and this leads to none')
+  }
+}

@@ -1,0 +1,107 @@
+import type { AuthenticationCheck } from '../../pipeline/authentication.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { keysAreInFile } from '../../pipeline/jwt/verifier.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { compileApiKey } from '../api-key/api-key.ts'
+import { compileAuthorization } from '../authorization.ts'
+import { type CorsConfig, compileCors } from '../cors.ts'
+import { compileMcpAuthentication } from '../mcp-authentication/mcp-authentication.ts'
+import { compileMcpAuthorization, type McpAuthorization } from '../mcp-authorization.ts'
+import { compileLocalRateLimit } from '../rate-limit/local.ts'
+import { countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { rootsOf, type TrafficKind } from './roots.ts'
+import type { PoliciesConfig } from './schema.ts'
+
+/** The policies of one place that a request comes through. */
+export type PolicyLevel = {
+  /** Names what is counted there, across reloads and in metrics: `gateway default`, `route api`, `llm`, `mcp`. */
+  place: string
+  policies: PoliciesConfig
+}
+
+/** What one level adds to each step of a route. */
+export type LevelSteps = {
+  readonly documents: Policy | undefined
+  readonly cors: Policy | undefined
+  /** Those that look for a token; MCP's own comes first. */
+  readonly tokens: readonly AuthenticationCheck[]
+  readonly apiKey: AuthenticationCheck | undefined
+  readonly authorization: Policy | undefined
+  readonly requestLimits: Policy | undefined
+  readonly llmAuthorization: Policy | undefined
+  readonly tokenLimits: Policy | undefined
+  readonly mcpAuthorization: McpAuthorization | undefined
+}
+
+/** Compiles a level once, however many routes it is part of, and for as long as its configuration stays the same. */
+export function compileLevel(level: PolicyLevel, context: CompileContext, kind: TrafficKind): LevelSteps {
+  const compile = () => compileSteps(level, context, kind)
+  // A file may have changed though the configuration has not.
+  if (readsFiles(level.policies)) return compile()
+  return context.memo(level.policies, `policies of ${level.place} for ${kind}`, compile)
+}
+
+function readsFiles({ mcpAuthentication }: PoliciesConfig): boolean {
+  if (mcpAuthentication === undefined) return false
+  const { jwks, clientSecret } = mcpAuthentication
+  return keysAreInFile(jwks) || typeof clientSecret === 'object'
+}
+
+function compileSteps(
+  { place, policies }: PolicyLevel,
+  context: CompileContext,
+  kind: TrafficKind,
+): LevelSteps {
+  const { cors, mcpAuthentication, apiKey, mcpAuthorization } = policies
+  const ofMcp = mcpAuthentication && compileMcpAuthentication(mcpAuthentication, context)
+  const authorization =
+    policies.authorization &&
+    compileAuthorization(policies.authorization, context, { roots: rootsOf(kind), place })
+  const limits = compileLocalRateLimit(limitsOf(policies, kind), context, { place })
+  return {
+    documents: ofMcp?.documents,
+    cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
+    tokens: ofMcp === undefined ? [] : [ofMcp.check],
+    apiKey: apiKey && compileApiKey(apiKey, context),
+    authorization: authorization?.beforeBody,
+    requestLimits: limits.beforeBody,
+    llmAuthorization: authorization?.afterBody,
+    tokenLimits: limits.afterBody,
+    mcpAuthorization:
+      mcpAuthorization && compileMcpAuthorization(mcpAuthorization, context, labelOfItemRules(place)),
+  }
+}
+
+/** The `mcp` section is the only place of rules about tools for most, and their names do not repeat it. */
+function labelOfItemRules(place: string): string {
+  return place === 'mcp' ? 'mcpAuthorization' : `${place} mcpAuthorization`
+}
+
+/** A gateway's limits on tokens hold for what has tokens: its LLM routes. */
+function limitsOf({ localRateLimit, rateLimit }: PoliciesConfig, kind: TrafficKind): LocalRateLimitConfig {
+  const limits = localRateLimit ?? rateLimit?.local ?? []
+  return kind === 'llm' ? limits : limits.filter((limit) => !countsTokens(limit))
+}
+
+/** What clients in a browser must read to go on with a session and to find out how to authenticate. */
+const readByClients = ['mcp-session-id', 'www-authenticate']
+/** What they must send to go on with a session, and with a stream that broke off. */
+const sentByClients = ['mcp-session-id', 'mcp-protocol-version', 'last-event-id']
+/** A page ends its session with DELETE, which browsers ask for first. */
+const methodsOfClients = ['GET', 'POST', 'DELETE']
+
+function withMcpHeaders(cors: CorsConfig): CorsConfig {
+  return {
+    ...cors,
+    allowMethods: cors.allowMethods ?? methodsOfClients,
+    allowHeaders: withNames(cors.allowHeaders, sentByClients),
+    exposeHeaders: withNames(cors.exposeHeaders, readByClients),
+  }
+}
+
+function withNames(configured: readonly string[] = [], needed: readonly string[]): string[] {
+  const lacking = needed.filter(
+    (name) => !configured.some((entry) => entry === '*' || entry.toLowerCase() === name),
+  )
+  return [...configured, ...lacking]
+}

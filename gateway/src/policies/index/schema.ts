@@ -1,0 +1,48 @@
+import { type Infer, object, optional } from '../../schema/dsl.ts'
+import { apiKeySchema } from '../api-key/api-key.ts'
+import { authorizationSchema } from '../authorization.ts'
+import { corsSchema } from '../cors.ts'
+import { mcpAuthenticationSchema } from '../mcp-authentication/config.ts'
+import { mcpAuthorizationSchema } from '../mcp-authorization.ts'
+import { localRateLimitSchema } from '../rate-limit/local-config.ts'
+
+/** Policies that may stand directly on a gateway or a listener: they hold for all of its routes. */
+export const gatewayPolicyFields = {
+  cors: optional(corsSchema),
+  apiKey: optional(apiKeySchema),
+  authorization: optional(authorizationSchema),
+  localRateLimit: optional(localRateLimitSchema),
+  rateLimit: optional(
+    object(
+      { local: optional(localRateLimitSchema) },
+      { doc: 'Another spelling: `rateLimit.local` is `localRateLimit`.', advanced: true },
+    ),
+  ),
+}
+
+/** Policies of an MCP endpoint. */
+const mcpPolicyFields = {
+  ...gatewayPolicyFields,
+  mcpAuthentication: optional(mcpAuthenticationSchema),
+  mcpAuthorization: optional(mcpAuthorizationSchema),
+}
+
+/** `routes[].policies`, as far as requests and replies are concerned. */
+export const routePolicyFields = {
+  ...mcpPolicyFields,
+}
+
+/** `llm.policies`. */
+export const llmPoliciesSchema = object(gatewayPolicyFields, {
+  doc: 'Who may use the models, and how much.',
+})
+
+/** `mcp.policies`. */
+export const mcpPoliciesSchema = object(mcpPolicyFields, {
+  doc: 'Who may use the MCP servers, and what of them.',
+})
+
+const anyPoliciesSchema = object(routePolicyFields, { doc: 'Policies of any place.' })
+
+/** The policies of one place: a gateway, a listener, a route, `llm` or `mcp`. */
+export type PoliciesConfig = Infer<typeof anyPoliciesSchema>
