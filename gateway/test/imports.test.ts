@@ -26,7 +26,7 @@ const owners: Record<string, string> = {
   pino: 'pipeline/log.ts',
   'prom-client': 'pipeline/metrics.ts',
   re2js: 'lib/pattern.ts',
-  undici: 'net/http-client.ts',
+  undici: 'net/http-client/',
   yaml: 'config/yaml-text.ts',
   zod: 'schema/',
 }

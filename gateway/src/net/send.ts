@@ -24,6 +24,8 @@ export type UpstreamTls = {
   readonly key?: string | undefined
   /** Name that is asked for and that the certificate must bear, where it is not the host. */
   readonly serverName?: string | undefined
+  /** Names of which the certificate must bear one (DNS names, IP addresses or URIs), instead of the host's or `serverName`. */
+  readonly names?: readonly string[] | undefined
   /** `any` accepts every certificate, `any-name` those of trusted authorities for another name. */
   readonly insecure?: 'any' | 'any-name' | undefined
 }
@@ -35,8 +37,12 @@ export type OutgoingRequest = {
   /** Path with query, starting with a slash. */
   path: string
   method: string
-  /** Without `content-length`, and without `host` unless it differs from the origin's: these are derived. */
+  /**
+   * Without `content-length`, and without `host` unless it differs from the origin's: these are derived. A body that is
+   * still to come has the length that `content-length` says, if any, else it is sent in chunks.
+   */
   headers: Headers
+  /** Trailers of a body still to come are not sent on. */
   body: Body | string
   /** Ends the call, also while its answer streams. */
   cancellation?: Cancellation
@@ -49,6 +55,8 @@ export type OutgoingRequest = {
   upgrade?: string | undefined
   /** Hears of 1xx answers before the final one, 101 excepted. */
   onInformational?: ((status: number, headers: Headers) => void) | undefined
+  /** Lets an answer that came in one piece have its body at hand; otherwise every answer's body is a source. */
+  acceptsWhole?: boolean | undefined
 }
 
 /** A complete or streaming answer, of an upstream or to a client. */

@@ -1,0 +1,197 @@
+import type { Dispatcher } from 'undici'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { type BodySource, isSource } from '../body.ts'
+import type { Headers } from '../headers.ts'
+import type { OutgoingRequest, Reply } from '../send.ts'
+import type { Upstream } from './pools.ts'
+import { requestStream } from './request-stream.ts'
+import { createUpstreamBody, type UpstreamBody } from './upstream-body.ts'
+
+export type DispatchLimits = {
+  /** Defaults of the limits a request may set itself. */
+  readonly firstByteTimeoutMs: number
+  readonly idleTimeoutMs: number
+}
+
+/** A timer set for longer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1
+
+/** RFC 9110 section 9.2.2: asking twice means no more than asking once. */
+const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
+
+/** Makes one request on a connection of the pool; resolves and rejects as `Send` says. */
+export function dispatch(
+  upstream: Upstream,
+  request: OutgoingRequest,
+  limits: DispatchLimits,
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const { body, cancellation, firstByteTimeoutMs } = request
+    const stream = typeof body === 'object' && isSource(body) ? requestStream(body) : undefined
+    let controller: Dispatcher.DispatchController | undefined
+    let reply: UpstreamBody | undefined
+    /** The head is there, and whoever asked has not heard of it yet. */
+    let unheard: Reply | undefined
+    let done = false
+    let repeated = false
+    let connectsBefore = upstream.connects
+
+    // The library's limit counts from the moment the request is on a connection; a limit that was asked for counts all.
+    const timer =
+      firstByteTimeoutMs === undefined
+        ? undefined
+        : setTimeout(
+            () => giveUp(new GatewayError('upstream_timeout', 'upstream call timeout')),
+            Math.min(firstByteTimeoutMs, longestTimerMs),
+          )
+
+    cancellation?.onCancel(() => {
+      giveUp(new GatewayError('request_aborted', 'the client closed the connection'))
+    })
+
+    function giveUp(error: GatewayError) {
+      if (done) return
+      settle(error)
+      controller?.abort(error)
+    }
+
+    function settle(error: GatewayError) {
+      done = true
+      clearTimeout(timer)
+      stream?.destroy()
+      if (reply === undefined) reject(error)
+      else if (unheard === undefined) reply.fail(error)
+      else {
+        unheard = undefined
+        reject(error)
+      }
+    }
+
+    function hear() {
+      if (unheard === undefined) return
+      const heard = unheard
+      unheard = undefined
+      resolve(heard)
+    }
+
+    /**
+     * A server may close a connection it kept at the moment it is used again (RFC 9112 section 9.3.1): what can be asked
+     * twice is, once, unless a connection was made since, which may have been the one that broke.
+     */
+    function isLateClose(): boolean {
+      return (
+        controller !== undefined &&
+        reply === undefined &&
+        !repeated &&
+        stream === undefined &&
+        upstream.connects === connectsBefore &&
+        idempotentMethods.has(request.method)
+      )
+    }
+
+    const options: Dispatcher.DispatchOptions & { servername?: string } = {
+      path: request.path,
+      method: request.method as Dispatcher.HttpMethod,
+      headers: request.headers,
+      body: stream ?? (body as Exclude<typeof body, BodySource>) ?? null,
+      headersTimeout: firstByteTimeoutMs === undefined ? limits.firstByteTimeoutMs : 0,
+      bodyTimeout: request.idleTimeoutMs ?? limits.idleTimeoutMs,
+    }
+    if (upstream.serverName !== undefined) options.servername = upstream.serverName
+    if (request.upgrade !== undefined) options.upgrade = request.upgrade
+
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(started) {
+        controller = started
+        if (done) started.abort(new GatewayError('request_aborted', 'the client closed the connection'))
+      },
+      onResponseStart(started, status, headers) {
+        if (done) return
+        if (status < 200) {
+          request.onInformational?.(status, headers as Headers)
+          return
+        }
+        clearTimeout(timer)
+        reply = createUpstreamBody(started, () => {
+          done = true
+          stream?.destroy()
+        })
+        const answer = { status, headers: headers as Headers, body: reply }
+        // An answer to HEAD has the length of a body it does not have, so it cannot have one at hand.
+        if (request.acceptsWhole !== true || request.method === 'HEAD') {
+          resolve(answer)
+          return
+        }
+        // What came in one piece is read to its end before the promise can be heard of.
+        unheard = answer
+        queueMicrotask(hear)
+      },
+      onResponseData(_, chunk) {
+        reply?.write(chunk)
+      },
+      onResponseEnd(_, trailers) {
+        if (done) return
+        done = true
+        stream?.destroy()
+        reply?.end(fieldsOf(trailers))
+        if (unheard === undefined) return
+        const whole = reply?.whole()
+        if (whole !== undefined) unheard.body = whole.byteLength === 0 ? undefined : whole
+        hear()
+      },
+      onRequestUpgrade(_, status, headers, socket) {
+        clearTimeout(timer)
+        if (done) {
+          socket.destroy()
+          return
+        }
+        done = true
+        resolve({ status, headers: headers as Headers, body: undefined, tunnel: socket })
+      },
+      onResponseError(_, error) {
+        if (done) return
+        if (isLateClose() && isReset(error)) {
+          repeated = true
+          controller = undefined
+          connectsBefore = upstream.connects
+          upstream.pool.dispatch(options, handler)
+          return
+        }
+        settle(upstreamError(error, controller !== undefined))
+      },
+    }
+    upstream.pool.dispatch(options, handler)
+  })
+}
+
+function fieldsOf(trailers: object): Headers | undefined {
+  for (const _ in trailers) return trailers as Headers
+  return undefined
+}
+
+function upstreamError(cause: unknown, connected: boolean): GatewayError {
+  if (cause instanceof GatewayError) return cause
+  switch (errorCode(cause)) {
+    case 'UND_ERR_HEADERS_TIMEOUT':
+      return new GatewayError('upstream_timeout', 'upstream call timeout', { cause })
+    case 'UND_ERR_BODY_TIMEOUT':
+      return new GatewayError('upstream_timeout', 'upstream stopped sending', { cause })
+    case 'UND_ERR_INVALID_ARG':
+    case 'UND_ERR_NOT_SUPPORTED':
+    case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH':
+      return new GatewayError('bad_request', 'the request cannot be forwarded', { cause })
+    default:
+      return connected
+        ? new GatewayError('upstream_reset', 'upstream call failed: connection closed', { cause })
+        : new GatewayError('upstream_connect', 'upstream call failed: connect', { cause })
+  }
+}
+
+function isReset(error: unknown): boolean {
+  const code = errorCode(error)
+  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE'
+}
+
+function errorCode(cause: unknown): unknown {
+  return typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
+}

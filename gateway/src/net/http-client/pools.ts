@@ -1,0 +1,152 @@
+import { isIP } from 'node:net'
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
+import { buildConnector, Pool } from 'undici'
+import type { UpstreamConnection, UpstreamTls } from '../send.ts'
+
+/** The connections to one origin with the same settings. */
+export type Upstream = {
+  readonly pool: Pool
+  /** What every request must name as its TLS server: the library would take the `host` header's, and reconnect for each. */
+  readonly serverName: string | undefined
+  /** Connections made so far: tells whether a request can have met a connection that was open before it. */
+  connects: number
+  /** Used since the last look for unused ones. */
+  used: boolean
+}
+
+export type PoolLimits = {
+  /** Longest wait for a connection, TLS included, where the connection says nothing. */
+  readonly connectTimeoutMs: number
+  readonly keepAliveMs: number
+  /** Pools kept at most; the one unused for longest goes first. */
+  readonly maxPools: number
+  /** A pool unused for this long, at most twice, is closed. */
+  readonly unusedMs: number
+}
+
+export type Pools = {
+  of(origin: string, connection: UpstreamConnection | undefined): Upstream
+  readonly size: number
+  /** Closes all connections; calls in flight fail. */
+  close(): Promise<void>
+}
+
+/** Settings of calls that say nothing about their connection. */
+const plain: UpstreamConnection = { key: '' }
+
+/** Pools by the settings of their connections and by origin. They survive reloads, because equal settings have equal keys. */
+export function createPools(limits: PoolLimits): Pools {
+  const byKey = new Map<string, Map<string, Upstream>>()
+  let size = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function open(origin: string, connection: UpstreamConnection): Upstream {
+    if (size >= limits.maxPools) closeUnused(Math.ceil(limits.maxPools / 10))
+    const upstream = createUpstream(origin, connection, limits)
+    const siblings = byKey.get(connection.key) ?? new Map<string, Upstream>()
+    siblings.set(origin, upstream)
+    byKey.set(connection.key, siblings)
+    size += 1
+    timer ??= setInterval(() => closeUnused(0), limits.unusedMs).unref()
+    return upstream
+  }
+
+  /** Closes what was not used since the last call, and `atLeast` so many. Calls in flight end on their own terms. */
+  function closeUnused(atLeast: number): void {
+    let closed = 0
+    for (const onlyUnused of [true, false]) {
+      for (const [key, siblings] of byKey) {
+        for (const [origin, upstream] of siblings) {
+          if (onlyUnused ? upstream.used || isBusy(upstream.pool) : closed >= atLeast) continue
+          siblings.delete(origin)
+          size -= 1
+          closed += 1
+          void upstream.pool.close()
+        }
+        if (siblings.size === 0) byKey.delete(key)
+      }
+    }
+    for (const siblings of byKey.values()) for (const upstream of siblings.values()) upstream.used = false
+  }
+
+  return {
+    of(origin, connection = plain) {
+      const known = byKey.get(connection.key)?.get(origin)
+      if (known === undefined) return open(origin, connection)
+      known.used = true
+      return known
+    },
+    get size() {
+      return size
+    },
+    async close() {
+      clearInterval(timer)
+      timer = undefined
+      const pools = [...byKey.values()].flatMap((siblings) => [...siblings.values()])
+      byKey.clear()
+      size = 0
+      await Promise.all(pools.map(({ pool }) => pool.destroy()))
+    },
+  }
+}
+
+function isBusy({ stats }: Pool): boolean {
+  return stats.running > 0 || stats.pending > 0 || stats.queued > 0
+}
+
+function createUpstream(origin: string, connection: UpstreamConnection, limits: PoolLimits): Upstream {
+  const { tls, version, connectTimeoutMs, maxConnections, keepAliveMs } = connection
+  const { protocol, hostname } = new URL(origin)
+  const secure = protocol === 'https:'
+  const http2 = version === '2'
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+  const priorKnowledge = http2 && !secure ? { useH2c: true } : {}
+  const connect = buildConnector({
+    allowH2: http2,
+    preferH2: http2,
+    // Prior knowledge of HTTP/2 where nothing negotiates it (RFC 9113 section 3.3).
+    ...priorKnowledge,
+    timeout: connectTimeoutMs ?? limits.connectTimeoutMs,
+    ...(secure ? tlsOptions(tls) : {}),
+  })
+  // An address is not a server name (RFC 6066 section 3).
+  const serverName = tls?.serverName ?? (isIP(host) === 0 ? host : '')
+  const pool = new Pool(origin, {
+    allowH2: http2,
+    ...priorKnowledge,
+    ...(http2 ? {} : { pipelining: 1 }),
+    ...(maxConnections === undefined ? {} : { connections: maxConnections }),
+    keepAliveTimeout: keepAliveMs ?? limits.keepAliveMs,
+    connect: secure
+      ? (options, callback) => connect({ ...options, servername: serverName }, callback)
+      : connect,
+  })
+  const upstream = { pool, serverName: secure ? serverName || host : undefined, connects: 0, used: true }
+  pool.on('connect', () => {
+    upstream.connects += 1
+  })
+  return upstream
+}
+
+function tlsOptions(tls: UpstreamTls | undefined) {
+  if (tls === undefined) return {}
+  const { ca, cert, key, insecure, names } = tls
+  const checksName = insecure === undefined && names !== undefined
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(insecure === 'any' ? { rejectUnauthorized: false } : {}),
+    ...(insecure === 'any-name' ? { checkServerIdentity: () => undefined } : {}),
+    ...(checksName
+      ? { checkServerIdentity: (_: string, certificate: PeerCertificate) => checkNames(names, certificate) }
+      : {}),
+  }
+}
+
+function checkNames(names: readonly string[], certificate: PeerCertificate): Error | undefined {
+  const borne = (certificate.subjectaltname ?? '').split(', ')
+  const bears = (name: string) =>
+    borne.includes(`URI:${name}`) || checkServerIdentity(name, certificate) === undefined
+  return names.some(bears) ? undefined : new Error(`the certificate bears none of: ${names.join(', ')}`)
+}
