@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type AdminOptions, type ConfigStatus, createAdmin } from './admin/admin.ts'
+import { type AdminOptions, createAdmin } from './admin/admin.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
 import { compileConfig, type ProcessFacts } from './config/compile.ts'
 import { readConfigFile } from './config/config-file.ts'
@@ -9,6 +9,7 @@ import { createLiveListeners } from './config/listeners.ts'
 import { formatIssue, loadConfigText } from './config/load.ts'
 import type { LoadOutcome, LoadRequest } from './config/load-apart.ts'
 import { createCompileMemory } from './config/memory.ts'
+import { ConfigRejected, createRunningConfig } from './config/running.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { share } from './config/structural-share.ts'
 import { watchUsedFiles } from './config/used-files.ts'
@@ -25,17 +26,6 @@ import type { CompileContext } from './pipeline/compile-context.ts'
 import type { LogSink } from './pipeline/log.ts'
 import { createMetrics } from './pipeline/metrics.ts'
 import { createPipeline } from './pipeline/run.ts'
-
-/** Why a configuration cannot run; `issues` are lines for a person. */
-export class ConfigRejected extends Error {
-  readonly issues: readonly string[]
-
-  constructor(issues: readonly string[]) {
-    super(issues.join('\n'))
-    this.name = 'ConfigRejected'
-    this.issues = issues
-  }
-}
 
 export type AppOptions = {
   file: string
@@ -72,7 +62,7 @@ const defaultTerminationDeadline = '25s'
 const longestTimerMs = 2 ** 31 - 1
 
 /** Everything `--validate-only` looks at: the text, the environment, the files it names, and that it compiles. No network, no ports. */
-export function validateConfigFile(file: string, env: Environment): Config {
+export async function validateConfigFile(file: string, env: Environment): Promise<Config> {
   const config = configOf(loadConfig({ text: readConfigFile(file), file, env }))
   const context: CompileContext = {
     clock: systemClock,
@@ -86,7 +76,11 @@ export function validateConfigFile(file: string, env: Environment): Config {
     parseYaml,
     ...createCompileMemory((path) => readFileSync(path, 'utf8')),
   }
-  compile(config, context, { version: '', sessionKey: env['SESSION_KEY'] })
+  await compileConfig(config, context, { version: '', sessionKey: env['SESSION_KEY'] }).catch(
+    (error: unknown) => {
+      throw new ConfigRejected([messageOf(error)])
+    },
+  )
   return config
 }
 
@@ -132,7 +126,6 @@ export async function startApp(options: AppOptions): Promise<App> {
       throw describeListenError(error, host, port)
     }),
   )
-  const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   const text = readConfigFile(file)
   /** What the file said when it was last applied. Its `config` stays what it was at the start. */
   let read = configOf(await options.load({ text, file, env }))
@@ -140,54 +133,40 @@ export async function startApp(options: AppOptions): Promise<App> {
   let stopping = false
   const fixed: HttpServer[] = []
 
-  async function apply(next: Config): Promise<void> {
-    memory.begin()
-    await listeners.apply(compile(next, context, facts))
-    usedFiles.watch(memory.files())
-    status.revision += 1
-    status.appliedAt = new Date(clock.now()).toISOString()
-    reportSynchronized(undefined)
-  }
-
-  function reportSynchronized(lastError: string | undefined): void {
-    status.synchronized = lastError === undefined
-    status.lastError = lastError
-    metrics.configSynchronized(status.synchronized)
-  }
-
-  /** One change at a time, in the order they came. */
-  let changes: Promise<void> = Promise.resolve()
-  function onFileChange(text: string): void {
-    changes = changes.then(() => reload(text))
-  }
-
   const usedFiles = watchUsedFiles({
     onChange(path) {
-      changes = changes.then(async () => {
-        if (stopping) return
-        memory.forgetFile(path)
-        await recompile()
-      })
+      void running.exclusive(() => recompile(path))
     },
     onError: (path, error) =>
       log.warn({ file: path, reason: messageOf(error) }, 'a file of the configuration cannot be read'),
   })
+  const running = createRunningConfig({
+    context,
+    memory,
+    facts,
+    listeners,
+    onFilesUsed: usedFiles.watch,
+    onStatus: ({ synchronized }) => metrics.configSynchronized(synchronized),
+  })
 
-  /** The same configuration, with what its files hold now. */
-  async function recompile(): Promise<void> {
-    try {
-      await apply({ ...read, config: started })
-      log.info({ revision: status.revision }, 'files of the configuration reloaded')
-    } catch (error) {
-      rejectConfig(error)
-    }
+  async function apply(next: Config): Promise<void> {
+    const prepared = await running.prepare(next)
+    prepared.commit()
   }
 
-  function rejectConfig(error: unknown): void {
-    const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
-    reportSynchronized(reasons.join('\n'))
-    for (const reason of reasons)
-      log.error({ reason }, 'configuration rejected, the previous one keeps running')
+  /** The same configuration, with what the file of this path holds now. */
+  async function recompile(path: string): Promise<void> {
+    if (stopping) return
+    memory.forgetFile(path)
+    try {
+      await apply({ ...read, config: started })
+      log.info(
+        { revision: running.status.revision, file: path },
+        'configuration compiled again for a changed file',
+      )
+    } catch (error) {
+      reject(error)
+    }
   }
 
   async function reload(text: string): Promise<void> {
@@ -195,16 +174,23 @@ export async function startApp(options: AppOptions): Promise<App> {
     try {
       const next = share(read, configOf(await options.load({ text, file, env })))
       if (next === read) {
-        reportSynchronized(undefined)
+        running.report(undefined)
         return
       }
       await apply({ ...next, config: started })
       if (next.config !== read.config) log.warn({}, 'a change of config.* takes effect after a restart')
       read = next
-      log.info({ revision: status.revision }, 'configuration reloaded')
+      log.info({ revision: running.status.revision }, 'configuration reloaded')
     } catch (error) {
-      rejectConfig(error)
+      reject(error)
     }
+  }
+
+  function reject(error: unknown): void {
+    const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
+    running.report(reasons.join('\n'))
+    for (const reason of reasons)
+      log.error({ reason }, 'configuration rejected, the previous one keeps running')
   }
 
   async function openFixed(address: string, answer: (request: IncomingRequest) => Reply | Promise<Reply>) {
@@ -233,7 +219,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const config = started ?? {}
     const adminOptions: AdminOptions = {
       port: () => admin.port,
-      status: () => status,
+      status: () => running.status,
       schema: configJsonSchema(),
       version,
     }
@@ -241,7 +227,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     await openFixed(config.statsAddr ?? defaultStatsAddress, createStats(metrics))
     await openFixed(
       config.readinessAddr ?? defaultReadinessAddress,
-      createReadiness(() => (stopping ? ['shutdown'] : status.revision === 0 ? ['listeners'] : [])),
+      createReadiness(() => (stopping ? ['shutdown'] : running.status.revision === 0 ? ['listeners'] : [])),
     )
     await apply(read)
   } catch (error) {
@@ -253,9 +239,9 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const watcher = watchFile(file, {
     text,
-    onChange: onFileChange,
+    onChange: (text) => void running.exclusive(() => reload(text)),
     onError: (error) => {
-      reportSynchronized(messageOf(error))
+      running.report(messageOf(error))
       log.error(
         { reason: messageOf(error) },
         'the configuration file cannot be read, the previous one keeps running',
@@ -269,7 +255,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       stopping = true
       watcher.close()
       usedFiles.close()
-      await changes
+      await running.exclusive(async () => {})
       const deadlineMs =
         parseDuration(started?.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
       const deadline = Promise.withResolvers<void>()
@@ -299,15 +285,6 @@ export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome<Config
 function configOf(outcome: LoadOutcome<Config>): Config {
   if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues)
   return outcome.config
-}
-
-/** Compiling can still fail on what only the file system knows. */
-function compile(config: Config, context: CompileContext, facts: ProcessFacts) {
-  try {
-    return compileConfig(config, context, facts)
-  } catch (error) {
-    throw new ConfigRejected([messageOf(error)])
-  }
 }
 
 function describeListenError(error: unknown, host: string, port: number): Error {

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { parentPort, workerData } from 'node:worker_threads'
-import { ConfigRejected, loadConfig, startApp, validateConfigFile } from './app.ts'
+import { loadConfig, startApp, validateConfigFile } from './app.ts'
 import { answerLoad, loadApart } from './config/load-apart.ts'
+import { ConfigRejected } from './config/running.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { keepTickShape } from './lib/keep-tick-shape.ts'
 import { createLog } from './pipeline/log.ts'
@@ -74,9 +75,9 @@ function readArguments(argv: string[]): Arguments {
   }
 }
 
-function validate(file: string): void {
+async function validate(file: string): Promise<void> {
   try {
-    validateConfigFile(file, process.env)
+    await validateConfigFile(file, process.env)
     process.stdout.write('Configuration is valid!\n')
   } catch (error) {
     fail(reasonsOf(error))

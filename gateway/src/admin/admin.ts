@@ -1,19 +1,8 @@
+import type { ConfigStatus } from '../config/running.ts'
 import { parseRequestTarget } from '../lib/request-target.ts'
 import { firstHeader } from '../net/headers.ts'
 import type { IncomingRequest } from '../net/http-server.ts'
 import type { Reply } from '../net/send.ts'
-
-/** What the gateway runs, as `GET /api/config/status` answers it. */
-export type ConfigStatus = {
-  /** False while the configuration source holds something that was rejected. */
-  synchronized: boolean
-  /** Counts the configurations applied since the start. */
-  revision: number
-  /** ISO 8601. */
-  appliedAt: string | undefined
-  /** Why the last change was rejected; secrets never appear here. */
-  lastError: string | undefined
-}
 
 export type AdminOptions = {
   /** The port the admin address listens on, for checking `Host`. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { HttpServer } from '../net/http-server.ts'
 import type { Listener, Snapshot } from '../pipeline/snapshot.ts'
-import { createLiveListeners } from './listeners.ts'
+import { createLiveListeners, type LiveListeners } from './listeners.ts'
 
 function snapshotOf(...ports: number[]): Snapshot {
   const listeners = ports.map(
@@ -38,12 +38,17 @@ function fakeServers(refused: readonly number[] = []) {
   }
 }
 
+async function apply(live: LiveListeners, snapshot: Snapshot): Promise<void> {
+  const prepared = await live.prepare(snapshot)
+  prepared.commit()
+}
+
 describe('createLiveListeners', () => {
   it('opens what is new, keeps what stays and drains what is gone', async () => {
     const servers = fakeServers()
     const live = createLiveListeners(servers.openListener)
-    await live.apply(snapshotOf(1, 2))
-    await live.apply(snapshotOf(2, 3))
+    await apply(live, snapshotOf(1, 2))
+    await apply(live, snapshotOf(2, 3))
     expect([...servers.open].sort()).toEqual([2, 3])
     expect(servers.drained).toEqual([1])
     expect(live.find('h:1')).toBeUndefined()
@@ -53,18 +58,29 @@ describe('createLiveListeners', () => {
     const servers = fakeServers([9])
     const live = createLiveListeners(servers.openListener)
     const first = snapshotOf(1)
-    await live.apply(first)
-    await expect(live.apply(snapshotOf(2, 9))).rejects.toThrow('port 9 is in use')
+    await apply(live, first)
+    await expect(live.prepare(snapshotOf(2, 9))).rejects.toThrow('port 9 is in use')
     expect([...servers.open]).toEqual([1])
     expect(live.find('h:1')).toBe(first.listeners.get('h:1'))
+  })
+
+  it('closes what was opened for a snapshot that is given up', async () => {
+    const servers = fakeServers()
+    const live = createLiveListeners(servers.openListener)
+    await apply(live, snapshotOf(1))
+    const prepared = await live.prepare(snapshotOf(1, 2))
+    expect([...servers.open].sort()).toEqual([1, 2])
+    prepared.abort()
+    expect([...servers.open]).toEqual([1])
+    expect(live.find('h:2')).toBeUndefined()
   })
 
   it('serves the new snapshot on an address that stays', async () => {
     const servers = fakeServers()
     const live = createLiveListeners(servers.openListener)
-    await live.apply(snapshotOf(1))
+    await apply(live, snapshotOf(1))
     const next = snapshotOf(1)
-    await live.apply(next)
+    await apply(live, next)
     expect(live.find('h:1')).toBe(next.listeners.get('h:1'))
   })
 })

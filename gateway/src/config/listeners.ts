@@ -4,15 +4,23 @@ import type { Listener, Snapshot } from '../pipeline/snapshot.ts'
 /** Opens a listening address; rejects with the system's error. */
 export type OpenListener = (listener: Listener) => Promise<HttpServer>
 
+/** A snapshot that could run now. */
+export type PreparedListeners = {
+  /** Makes it what runs. Addresses that are gone stop accepting and finish what they have. */
+  commit(): void
+  /** Closes what was opened for it. */
+  abort(): void
+}
+
 /** The running snapshot and the sockets that serve it. */
 export type LiveListeners = {
   /** The listener of an address as it is now; undefined once a reload took it away. */
   find(key: string): Listener | undefined
   /**
-   * Makes `next` what runs. New addresses are opened first: when one cannot be, the old snapshot stays whole and the
-   * error is thrown. Addresses that are gone stop accepting and finish what they have.
+   * Opens the addresses that `next` adds: when one cannot be, nothing changes and the error is thrown. One preparation at a
+   * time, each ended by `commit` or `abort`.
    */
-  apply(next: Snapshot): Promise<void>
+  prepare(next: Snapshot): Promise<PreparedListeners>
   /** What it listens on now, as `host:port`. */
   addresses(): string[]
   /** Stops accepting everywhere; resolves when the last exchange is over. */
@@ -39,6 +47,20 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     return opened
   }
 
+  function commit(next: Snapshot, opened: ReadonlyMap<string, HttpServer>): void {
+    const previous = snapshot
+    snapshot = next
+    for (const [key, { stop }] of previous.listeners) {
+      if (stop && !next.listeners.get(key)?.stop) void stop()
+    }
+    for (const [key, server] of opened) servers.set(key, server)
+    for (const [key, server] of servers) {
+      if (next.listeners.has(key)) continue
+      servers.delete(key)
+      void drainServer(server)
+    }
+  }
+
   async function drainServer(server: HttpServer): Promise<void> {
     draining.add(server)
     await server.drain()
@@ -47,18 +69,13 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
 
   return {
     find: (key) => snapshot.listeners.get(key),
-    async apply(next) {
+    async prepare(next) {
       const opened = await openNew(next)
-      const previous = snapshot
-      snapshot = next
-      for (const [key, { stop }] of previous.listeners) {
-        if (stop && !next.listeners.get(key)?.stop) void stop()
-      }
-      for (const [key, server] of opened) servers.set(key, server)
-      for (const [key, server] of servers) {
-        if (next.listeners.has(key)) continue
-        servers.delete(key)
-        void drainServer(server)
+      return {
+        commit: () => commit(next, opened),
+        abort() {
+          for (const server of opened.values()) server.close()
+        },
       }
     },
     addresses: () => [...servers.keys()],

@@ -1,0 +1,103 @@
+import type { CompileContext } from '../pipeline/compile-context.ts'
+import { compileConfig, type ProcessFacts } from './compile.ts'
+import type { LiveListeners } from './listeners.ts'
+import type { CompileMemory } from './memory.ts'
+import type { Config } from './schema.ts'
+
+/** Why a configuration cannot run; `issues` are lines for a person. */
+export class ConfigRejected extends Error {
+  readonly issues: readonly string[]
+
+  constructor(issues: readonly string[]) {
+    super(issues.join('\n'))
+    this.name = 'ConfigRejected'
+    this.issues = issues
+  }
+}
+
+/** What the admin API tells of the running configuration. */
+export type ConfigStatus = {
+  /** Whether what runs is what the sources say. */
+  synchronized: boolean
+  /** Number of configurations applied since the start. */
+  revision: number
+  /** ISO 8601. */
+  appliedAt: string | undefined
+  lastError: string | undefined
+}
+
+/** A configuration that compiles and whose ports are open. Ended by one of the two. */
+export type PreparedConfig = {
+  /** Makes it what runs. */
+  commit(): void
+  /** Leaves everything as it was. */
+  abort(): void
+}
+
+export type RunningConfigOptions = {
+  context: CompileContext
+  memory: CompileMemory
+  facts: ProcessFacts
+  listeners: LiveListeners
+  /** Called after every commit with the files that the configuration is made of. */
+  onFilesUsed(files: ReadonlyMap<string, string>): void
+  onStatus(status: ConfigStatus): void
+}
+
+/** The one place where a Config becomes what runs, whoever changed it. */
+export type RunningConfig = {
+  readonly status: ConfigStatus
+  /** Compiles and opens new ports. Throws `ConfigRejected`, or the error of a port; nothing has changed then. */
+  prepare(config: Config): Promise<PreparedConfig>
+  /** Notes that the sources say something that cannot run; undefined that they agree again. */
+  report(lastError: string | undefined): void
+  /** Runs changes one after another, in the order they came. */
+  exclusive<T>(change: () => Promise<T>): Promise<T>
+}
+
+export function createRunningConfig(options: RunningConfigOptions): RunningConfig {
+  const { context, memory, facts, listeners } = options
+  const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
+  let last: Promise<unknown> = Promise.resolve()
+
+  function report(lastError: string | undefined): void {
+    status.synchronized = lastError === undefined
+    status.lastError = lastError
+    options.onStatus(status)
+  }
+
+  return {
+    status,
+    report,
+    async prepare(config) {
+      memory.begin()
+      const snapshot = await compile(config, context, facts)
+      const files = memory.files()
+      const prepared = await listeners.prepare(snapshot)
+      return {
+        commit() {
+          prepared.commit()
+          status.revision += 1
+          status.appliedAt = new Date(context.clock.now()).toISOString()
+          options.onFilesUsed(files)
+          report(undefined)
+        },
+        abort: prepared.abort,
+      }
+    },
+    exclusive<T>(change: () => Promise<T>): Promise<T> {
+      const done = last.then(change, change)
+      last = done.catch(() => undefined)
+      return done
+    },
+  }
+}
+
+/** Compiling can still fail on what only the file system knows. */
+async function compile(config: Config, context: CompileContext, facts: ProcessFacts) {
+  try {
+    return await compileConfig(config, context, facts)
+  } catch (error) {
+    throw new ConfigRejected([error instanceof Error ? error.message : String(error)])
+  }
+}
