@@ -29,6 +29,15 @@ export function fixtureGateway(
   provider: FixtureProvider,
   { random, maxBufferSize = 1024 * 1024, ...limits }: FixtureOptions = {},
 ): FixtureGateway {
+  return fixtureLlm((context) => compileLlm(config, context, { maxBufferSize, ...limits }), provider, random)
+}
+
+/** A gateway whose LLM traffic is compiled by the test. */
+export function fixtureLlm(
+  compile: (context: FixtureContext) => Llm,
+  provider: FixtureProvider,
+  random?: () => number,
+): FixtureGateway {
   const sent: OutgoingRequest[] = []
   const metered: string[] = []
   const base = fixtureContext()
@@ -50,7 +59,7 @@ export function fixtureGateway(
       }),
     },
   }
-  return { llm: compileLlm(config, context, { maxBufferSize, ...limits }), context, sent, metered }
+  return { llm: compile(context), context, sent, metered }
 }
 
 export type FixtureCall = Partial<Pick<RequestFacts, 'method' | 'path' | 'query' | 'headers'>> & {
@@ -59,6 +68,7 @@ export type FixtureCall = Partial<Pick<RequestFacts, 'method' | 'path' | 'query'
   mayUseModel?: (model: string) => boolean
   allowedModels?: string[]
   cancellation?: CancellationSource
+  forwarding?: Exchange['forwarding']
 }
 
 export type FixtureOutcome = {
@@ -99,6 +109,7 @@ function exchangeFor({ llm }: FixtureGateway, request: FixtureCall): Exchange {
     body: bytesOf(body),
     cancellation: rest.cancellation ?? createCancellation(),
     mayUseModel: rest.mayUseModel,
+    forwarding: rest.forwarding,
     allowedModels: rest.allowedModels,
     errorFormat: llm.errorFormat(received.facts.request),
     keyGroup: 'team',

@@ -29,6 +29,9 @@ export const providers: readonly Provider[] = [
 /** Other spellings that configurations in use have. */
 const aliases: ReadonlyMap<string, string> = new Map([['openAI', 'openai']])
 
+/** Every name that `findProvider` knows. */
+export const providerNames: readonly string[] = [...providers.map(({ name }) => name), ...aliases.keys()]
+
 /** The provider kind of that name, or undefined. */
 export function findProvider(name: string): Provider | undefined {
   const canonical = aliases.get(name) ?? name

@@ -1,0 +1,172 @@
+import { formatHostPort, parseHostPort } from '../../lib/host-port.ts'
+import type { UpstreamConnection } from '../../net/send.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { AiAuth, AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './ai-config.ts'
+import { endpointsBySuffix } from './endpoints.ts'
+import { healthyFirst, shuffledInside } from './failover.ts'
+import type { TimeLimits } from './forward.ts'
+import { createLlm, type Llm, type LlmLimits } from './llm.ts'
+import type { Candidate, Models } from './models.ts'
+import { compileNamePattern } from './name-pattern.ts'
+import { findProvider } from './providers/index.ts'
+import type { Provider } from './providers/provider.ts'
+import { addressOf, jsonTexts, readSecret, type Target } from './target.ts'
+
+/** What holds for an `ai` backend where it is used. */
+export type AiOptions = LlmLimits & {
+  /** Names where the backend is configured; what is remembered of its providers' health belongs to it. */
+  place: string
+  /** `policies.ai` of the route and of the backend, the most specific first. */
+  policies?: readonly AiPolicyConfig[] | undefined
+  /** `backendAuth` of the backend, or else of the route. */
+  auth?: AiAuth | undefined
+  /** `backendTLS` and the like of the backend. */
+  connection?: UpstreamConnection | undefined
+  timeLimits?: Partial<TimeLimits> | undefined
+}
+
+/** A provider of the backend, and its rank: lower ones come first. */
+type Ranked = { readonly priority: number; readonly target: Target; rename(model: string): string }
+
+/**
+ * Compiles an `ai` backend, which serves whatever model is asked for. Throws on what `checkAi` reports, and on a credential
+ * file that cannot be read.
+ */
+export function compileAiBackend(config: AiBackendConfig, context: CompileContext, options: AiOptions): Llm {
+  const ranked = entriesOf(config).map(({ entry, priority }): Ranked => {
+    const policies = [entry.policies?.ai ?? {}, ...(options.policies ?? [])]
+    return {
+      priority,
+      target: compileEntry(entry, policies, context, options),
+      rename: compileAliases(mergedOf(policies, ({ modelAliases }) => modelAliases)),
+    }
+  })
+  const { firstByteTimeoutMs, idleTimeoutMs } = options.timeLimits ?? {}
+  return createLlm(
+    {
+      models: compileChoice(ranked, aliasNames(config, options), context),
+      endpoints: endpointsBySuffix(routesOf(config, options) ?? {}),
+      timeLimits: { firstByteTimeoutMs, idleTimeoutMs },
+    },
+    context,
+    options,
+  )
+}
+
+/** Every provider with the rank of its group, best first. */
+export function entriesOf(
+  config: AiBackendConfig,
+): { entry: AiEntryConfig; priority: number; path: (string | number)[] }[] {
+  if (config.groups === undefined) return [{ entry: config, priority: 0, path: [] }]
+  return config.groups.flatMap(({ providers }, priority) =>
+    providers.map((entry, index) => ({ entry, priority, path: ['groups', priority, 'providers', index] })),
+  )
+}
+
+/** The kind that an entry names, and its model. */
+export function providerOf({ provider }: Pick<AiEntryConfig, 'provider'>): {
+  kind: string
+  provider: Provider | undefined
+  model: string | undefined
+} {
+  const [chosen] = Object.entries(provider).filter(([, settings]) => settings !== undefined)
+  const [kind, settings] = chosen ?? ['', undefined]
+  return { kind, provider: findProvider(kind), model: settings?.model }
+}
+
+/** What a path asks for is decided before a provider is chosen, so only the only provider has a say. */
+function routesOf(config: AiBackendConfig, { policies = [] }: AiOptions): AiPolicyConfig['routes'] {
+  const own = config.groups === undefined ? config.policies?.ai?.routes : undefined
+  return own ?? policies.find(({ routes }) => routes !== undefined)?.routes
+}
+
+function aliasNames(config: AiBackendConfig, { policies = [] }: AiOptions): string[] {
+  const own = entriesOf(config).map(({ entry }) => entry.policies?.ai?.modelAliases)
+  const all = [...own, ...policies.map(({ modelAliases }) => modelAliases)]
+  return all.flatMap((aliases) => Object.keys(aliases ?? {}))
+}
+
+/** Of fields that several places set, the most specific place's. */
+function mergedOf<T>(
+  policies: readonly AiPolicyConfig[],
+  read: (policy: AiPolicyConfig) => Readonly<Record<string, T>> | undefined,
+): Record<string, T> {
+  return Object.fromEntries(policies.toReversed().flatMap((policy) => Object.entries(read(policy) ?? {})))
+}
+
+function compileEntry(
+  entry: AiEntryConfig,
+  policies: readonly AiPolicyConfig[],
+  context: CompileContext,
+  { place, auth, connection }: AiOptions,
+): Target {
+  const { kind, provider, model } = providerOf(entry)
+  if (!provider) throw new Error(`${place}: ai: unknown provider "${kind}"`)
+  const configuredModel = entry.name ?? model ?? provider.name
+  const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, connection))
+  const { key } = entry.policies?.backendAuth ?? auth ?? {}
+  return {
+    configuredModel,
+    provider,
+    upstreamModel: model,
+    origin,
+    basePath,
+    fixedPath: entry.pathOverride,
+    keepsPath: true,
+    connection,
+    credential: readSecret(key, `${place}: backendAuth.key`, context),
+    overrides: jsonTexts(mergedOf(policies, ({ overrides }) => overrides)),
+    defaults: jsonTexts(mergedOf(policies, ({ defaults }) => defaults)),
+    send: provider.local ?? context.send,
+    meter: context.metrics.llm(configuredModel, provider.name),
+    health: context.keep(
+      `${place}/llm/health/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
+      () => ({ unhealthyUntil: 0 }),
+    ),
+  }
+}
+
+/** Undefined where everything is the provider's own. */
+function baseUrlOf(
+  { hostOverride, pathPrefix = '' }: AiEntryConfig,
+  { address }: Provider,
+  connection: UpstreamConnection | undefined,
+): string | undefined {
+  const host = hostOverride === undefined ? undefined : parseHostPort(hostOverride)
+  if (host) {
+    const secure = host.port === 443 || connection?.tls !== undefined
+    return `${secure ? 'https' : 'http'}://${formatHostPort(host)}${pathPrefix}`
+  }
+  return address === undefined || pathPrefix === '' ? undefined : new URL(address).origin + pathPrefix
+}
+
+function compileAliases(aliases: Readonly<Record<string, string>>): (model: string) => string {
+  const exact = new Map(Object.entries(aliases).filter(([alias]) => !alias.includes('*')))
+  const patterns = Object.entries(aliases)
+    .filter(([alias]) => alias.includes('*'))
+    .map(([alias, model]) => ({ pattern: compileNamePattern(alias), model }))
+    .sort((one, other) => other.pattern.literals - one.pattern.literals)
+  return (model) => exact.get(model) ?? patterns.find(({ pattern }) => pattern.matches(model))?.model ?? model
+}
+
+/** Providers in the order of their rank, at random inside one; those that failed a moment ago come last. */
+function compileChoice(
+  ranked: readonly Ranked[],
+  aliases: readonly string[],
+  { random, clock }: CompileContext,
+): Models {
+  const models = ranked.map(({ target }) => target.upstreamModel)
+  const takesAny = models.includes(undefined)
+  const names = new Set([...aliases, ...models.filter((model) => model !== undefined)])
+  return {
+    publicNames: takesAny ? [...names, '*'] : [...names],
+    isPublic: (name) => takesAny || names.has(name),
+    needsName: takesAny,
+    resolve(requested) {
+      const candidates = shuffledInside(ranked, random).map(
+        ({ target, rename }): Candidate => ({ target, model: target.upstreamModel ?? rename(requested) }),
+      )
+      return { kind: 'candidates', candidates: healthyFirst(candidates, clock.monotonic()) }
+    },
+  }
+}

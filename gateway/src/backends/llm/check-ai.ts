@@ -1,0 +1,87 @@
+import { parseHostPort } from '../../lib/host-port.ts'
+import { entriesOf, providerOf } from './ai-backend.ts'
+import type { AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './ai-config.ts'
+import { namePatternMistake } from './name-pattern.ts'
+import { isCredential } from './target.ts'
+
+/** Told each mistake with its path inside the `ai` section. */
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports what a schema cannot see in an `ai` backend. */
+export function checkAi(config: AiBackendConfig, report: Report): void {
+  if (config.groups !== undefined) {
+    for (const key of besideGroups) {
+      if (config[key] !== undefined) report([key], 'belongs to a provider of groups[].providers')
+    }
+  }
+  const names = new Set<string>()
+  for (const { entry, path } of entriesOf(config)) {
+    checkEntry(entry, (rest, message) => report([...path, ...rest], message))
+    if (config.groups !== undefined && entry.policies?.ai?.routes !== undefined) {
+      report(
+        [...path, 'policies', 'ai', 'routes'],
+        'what a path asks for is decided before a provider is chosen: it belongs to policies.ai of the backend or route',
+      )
+    }
+    if (entry.name === undefined) continue
+    if (names.has(entry.name)) report([...path, 'name'], `there is another provider named "${entry.name}"`)
+    names.add(entry.name)
+  }
+}
+
+const besideGroups = ['name', 'hostOverride', 'pathOverride', 'pathPrefix', 'policies'] as const
+
+/** Reports what a schema cannot see in `policies.ai`. */
+export function checkAiPolicy({ routes = {}, modelAliases = {} }: AiPolicyConfig, report: Report): void {
+  for (const suffix of Object.keys(routes)) {
+    if (suffix === '*') continue
+    if (!suffix.startsWith('/') || suffix.endsWith('/') || suffix.includes('*')) {
+      report(['routes', suffix], `must be the end of a path, as /v1/messages, or *, got "${suffix}"`)
+    }
+  }
+  for (const alias of Object.keys(modelAliases)) {
+    const mistake = alias === '' ? 'the name of a model must not be empty' : namePatternMistake(alias)
+    if (mistake !== undefined) report(['modelAliases', alias], mistake)
+  }
+}
+
+/** Reports a credential that could not be sent. */
+export function checkAiAuth(key: unknown, report: Report): void {
+  // The text is a secret: it is not repeated.
+  if (typeof key === 'string' && !isCredential(key)) {
+    report(['key'], 'must be printable ASCII without spaces, and not empty')
+  }
+}
+
+function checkEntry(entry: AiEntryConfig, report: Report): void {
+  const { kind, provider } = providerOf(entry)
+  const { hostOverride, policies } = entry
+  if (provider && provider.address === undefined && !provider.local && hostOverride === undefined) {
+    report(['provider', kind], `provider "${kind}" needs hostOverride`)
+  }
+  if (hostOverride !== undefined && parseHostPort(hostOverride)?.port === 0) {
+    report(['hostOverride'], 'the port must not be 0')
+  }
+  for (const key of overrideKeys) {
+    const text = entry[key]
+    if (text === undefined) continue
+    if (provider?.local) report([key], `provider "${kind}" answers inside the gateway and has no address`)
+    if (key !== 'hostOverride' && !/^\/[\x21-\x7e]*$/.test(text)) {
+      report([key], `must start with a slash and hold no blanks, got "${text}"`)
+    } else if (key !== 'hostOverride' && /[?#]/.test(text)) {
+      report([key], 'must not have a query or a fragment')
+    }
+  }
+  if (entry.pathOverride !== undefined && entry.pathPrefix !== undefined) {
+    report(['pathPrefix'], 'pathOverride is the whole path already: keep one of them')
+  }
+  if (policies?.backendAuth) {
+    checkAiAuth(policies.backendAuth.key, (path, message) =>
+      report(['policies', 'backendAuth', ...path], message),
+    )
+  }
+  if (policies?.ai)
+    checkAiPolicy(policies.ai, (path, message) => report(['policies', 'ai', ...path], message))
+}
+
+const overrideKeys = ['hostOverride', 'pathOverride', 'pathPrefix'] as const
