@@ -2,6 +2,7 @@ import { compileLlm } from '../backends/llm/index.ts'
 import { compileMcp } from '../backends/mcp/index.ts'
 import { isLoopbackHost } from '../lib/host-port.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
+import type { Found } from '../pipeline/routing/route-table.ts'
 import type { Listener, Route, Snapshot } from '../pipeline/snapshot.ts'
 import { compilePolicies } from '../policies/index.ts'
 import { portsOf } from './ports.ts'
@@ -43,7 +44,7 @@ function llmListener(config: Config, llm: NonNullable<Config['llm']>, context: C
     meter: context.metrics.route('llm'),
     errorFormat,
   }
-  return { ...addressOf(config, portsOf(config).llm), kind: 'http', tls: undefined, match: () => route }
+  return { ...addressOf(config, portsOf(config).llm), kind: 'http', tls: undefined, match: everything(route) }
 }
 
 function mcpListener(
@@ -72,7 +73,13 @@ function mcpListener(
     meter: context.metrics.route('mcp'),
     errorFormat: () => 'text',
   }
-  return { ...address, kind: 'http', tls: undefined, match: () => route, stop }
+  return { ...address, kind: 'http', tls: undefined, match: everything(route), stop }
+}
+
+/** Every request of an address of its own takes the same route. */
+function everything(route: Route): () => Found<Route> {
+  const found = { target: route, prefix: '/' }
+  return () => found
 }
 
 function addressOf({ config }: Config, port = 0): { key: string; host: string; port: number } {

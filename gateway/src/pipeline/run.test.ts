@@ -58,7 +58,7 @@ function pipelineOf(policies: Policy[], backend: Route['backend'] = ok) {
       port: 1,
       kind: 'http' as const,
       tls: undefined,
-      match: ({ path }) => (path === '/a' ? route : undefined),
+      match: ({ path }) => (path === '/a' ? { target: route, prefix: '/a' } : undefined),
     }),
     log,
     clock,

@@ -32,18 +32,19 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     const target = parseRequestTarget(request.target)
     const exchange = createExchange(request, target)
     const listener = options.listener()
-    const route =
+    const found =
       target && listener?.kind === 'http'
         ? listener.match(exchange.facts.request, request.serverName)
         : undefined
-    if (!route) {
+    if (!found) {
       return {
         reply: Promise.resolve(refuseUnrouted(exchange, target)),
         end: (delivery) => finish(delivery, unrouted),
       }
     }
+    const route = found.target
     exchange.routeName = route.name
-    if (route.prefix !== undefined) exchange.matchedPrefix = route.prefix
+    exchange.matchedPrefix = found.prefix
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
     const entered: Policy[] = []
     return {

@@ -4,12 +4,11 @@ import type { ClientReader } from './clients.ts'
 import type { ErrorFormat, RequestFacts } from './exchange.ts'
 import type { RouteMeter } from './metrics.ts'
 import type { Backend, Policy } from './policy.ts'
+import type { Found } from './routing/route-table.ts'
 
 /** Where a request goes: the policies it passes, in order, and who answers. */
 export type Route = {
   readonly name: string
-  /** Path prefix the request matched, for policies that replace it; `/` where the match is none by prefix. */
-  readonly prefix?: string | undefined
   readonly policies: readonly Policy[]
   readonly backend: Backend
   readonly meter: RouteMeter
@@ -34,7 +33,7 @@ export type HttpListener = Address & {
   /** Undefined for plain text. */
   readonly tls: ServerTls | undefined
   /** The route of a request, or undefined for 404. `serverName` is the name asked for in the TLS handshake. */
-  match(request: RequestFacts, serverName: string | undefined): Route | undefined
+  match(request: RequestFacts, serverName: string | undefined): Found<Route> | undefined
   /** Who a request comes from, seen through trusted proxies; without it, the peer is the client. */
   readonly clients?: ClientReader | undefined
 }
