@@ -1,6 +1,13 @@
+import { X509Certificate } from 'node:crypto'
 import { connect, isIP, type Socket } from 'node:net'
-import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
+import {
+  connect as connectTls,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+} from 'node:tls'
 import { GatewayError } from '../lib/gateway-error.ts'
+import { checkCertificateNames } from './certificate-names.ts'
 import type { UpstreamTls } from './send.ts'
 
 /** Where a connection leads, and how it gets there. */
@@ -14,15 +21,15 @@ export type DialTarget = {
 }
 
 /** TLS towards an upstream, its files read and understood. */
-export type DialTls = {
+export type DialTls = Pick<UpstreamTls, 'serverName' | 'names' | 'insecure'> & {
   readonly context: SecureContext
-  readonly serverName: string | undefined
-  readonly insecure: UpstreamTls['insecure']
 }
 
 /** Prepares TLS once for all connections. Throws OpenSSL's error about a certificate or key that cannot be used. */
-export function createDialTls({ ca, cert, key, serverName, insecure }: UpstreamTls): DialTls {
-  return { context: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2' }), serverName, insecure }
+export function createDialTls({ ca, cert, key, ...checks }: UpstreamTls): DialTls {
+  // Authorities that are none would be passed over without a word, and then nobody be trusted.
+  if (ca !== undefined) new X509Certificate(ca)
+  return { ...checks, context: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2' }) }
 }
 
 /** After so much silence the system asks whether the peer is still there. */
@@ -82,13 +89,16 @@ export function dial(target: DialTarget, done: (result: Socket | GatewayError) =
   }
 }
 
-function tlsOptions({ context, serverName, insecure }: DialTls, host: string) {
-  const name = serverName ?? (isIP(host) === 0 ? host : undefined)
+function tlsOptions({ context, serverName, names, insecure }: DialTls, host: string) {
+  // An address is not a server name (RFC 6066 section 3).
+  const servername = serverName ?? (isIP(host) === 0 ? host : '')
+  const options = { secureContext: context, servername, rejectUnauthorized: insecure !== 'any' }
+  if (insecure === 'any-name') return { ...options, checkServerIdentity: () => undefined }
+  if (names === undefined) return options
   return {
-    secureContext: context,
-    rejectUnauthorized: insecure !== 'any',
-    ...(name === undefined ? {} : { servername: name }),
-    ...(insecure === 'any-name' ? { checkServerIdentity: () => undefined } : {}),
+    ...options,
+    checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+      checkCertificateNames(names, certificate),
   }
 }
 

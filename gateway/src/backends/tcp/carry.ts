@@ -1,0 +1,123 @@
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { type DialTarget, dial, tune } from '../../net/tcp-dial.ts'
+import { reset, type SpliceOutcome, splice } from '../../net/tcp-splice.ts'
+import type { TcpOutcome } from '../../pipeline/metrics.ts'
+
+/** A backend of a TCP route. */
+export type TcpTarget = {
+  readonly name: string
+  /** Share among the weights; 0 is never chosen. */
+  readonly weight: number
+  readonly dial: DialTarget
+}
+
+export type CarryOptions = {
+  /** A number in [0, 1). */
+  random(): number
+  readonly idleTimeoutMs: number
+  onReceived(bytes: number): void
+  onSent(bytes: number): void
+  /** Called once, when nothing of the connection is left. */
+  onEnd(end: CarryEnd): void
+}
+
+export type CarryEnd = {
+  readonly outcome: TcpOutcome
+  /** The backend that was reached. */
+  readonly backend: string | undefined
+  /** Backends that were tried. */
+  readonly attempts: number
+  /** For the log only. */
+  readonly failure: unknown
+}
+
+/**
+ * Carries a client's connection to one of the targets, chosen by weight. One that cannot be reached is replaced by another until each
+ * was tried once; the client's bytes wait unread meanwhile, so that none is lost.
+ */
+export function carry(client: Duplex, targets: readonly TcpTarget[], options: CarryOptions): void {
+  const { random, idleTimeoutMs, onReceived, onSent, onEnd } = options
+  let attempts = 0
+  let giveUp: (() => void) | undefined
+  let clientError: Error | undefined
+
+  client.on('error', onClientError)
+  client.on('close', onClientClose)
+  if (client instanceof Socket) tune(client)
+  attempt(targets, new GatewayError('upstream_connect', 'the route has no backends'))
+
+  function attempt(untried: readonly TcpTarget[], lastFailure: GatewayError): void {
+    const target = pickByWeight(untried, random())
+    if (target === undefined) {
+      client.off('close', onClientClose)
+      reset(client)
+      onEnd({ outcome: 'unavailable', backend: undefined, attempts, failure: lastFailure })
+      return
+    }
+    attempts += 1
+    giveUp = dial(target.dial, (result) => {
+      if (result instanceof GatewayError) attempt(without(untried, target), result)
+      else join(target.name, result)
+    })
+  }
+
+  function join(backend: string, upstream: Socket): void {
+    client.off('error', onClientError)
+    client.off('close', onClientClose)
+    splice(client, upstream, {
+      idleTimeoutMs,
+      onReceived,
+      onSent,
+      onEnd(outcome) {
+        const complete = outcome.kind === 'complete'
+        onEnd({
+          outcome: complete ? 'complete' : 'broken',
+          backend,
+          attempts,
+          failure: complete ? undefined : describeBreak(outcome, idleTimeoutMs),
+        })
+      },
+    })
+  }
+
+  function onClientError(error: Error): void {
+    clientError = error
+  }
+
+  function onClientClose(): void {
+    giveUp?.()
+    const failure = clientError ?? new Error('the client left before a backend was reached')
+    onEnd({ outcome: 'broken', backend: undefined, attempts, failure })
+  }
+}
+
+function describeBreak(
+  outcome: Exclude<SpliceOutcome, { kind: 'complete' }>,
+  idleTimeoutMs: number,
+): GatewayError {
+  if (outcome.kind === 'idle')
+    return new GatewayError('upstream_timeout', `no byte in either direction for ${idleTimeoutMs} ms`)
+  const { by, error: cause } = outcome
+  return by === 'client'
+    ? new GatewayError('request_aborted', 'the client broke the connection', { cause })
+    : new GatewayError('upstream_reset', 'the backend broke the connection', { cause })
+}
+
+/** One of the targets, as likely as its share of the weights; `random` is in [0, 1). Undefined where all weights are 0. */
+export function pickByWeight(targets: readonly TcpTarget[], random: number): TcpTarget | undefined {
+  let total = 0
+  for (const { weight } of targets) total += weight
+  let at = random * total
+  for (const target of targets) {
+    if (at < target.weight) return target
+    at -= target.weight
+  }
+  // Rounding may lead past the end.
+  return targets.findLast(({ weight }) => weight > 0)
+}
+
+function without(targets: readonly TcpTarget[], tried: TcpTarget): readonly TcpTarget[] {
+  return targets.filter((target) => target !== tried)
+}

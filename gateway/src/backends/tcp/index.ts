@@ -1,0 +1,139 @@
+import type { TcpConnection } from '../../net/serving.ts'
+import { reset } from '../../net/tcp-splice.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { describeError } from '../../pipeline/log.ts'
+import type { TcpMeter, TcpOutcome } from '../../pipeline/metrics.ts'
+import { createHostnameTable, valueOfHostname, visitHost } from '../../pipeline/routing/hostnames.ts'
+import { carry, type TcpTarget } from './carry.ts'
+
+/** A TCP route as it is on one listener. */
+export type TcpRoute = {
+  readonly name: string
+  /** Server names it is for that its listener is for as well (`attachedHostnames`); `*` for all connections. */
+  readonly hostnames: readonly string[]
+  readonly targets: readonly TcpTarget[]
+}
+
+export type TcpListenerOptions = {
+  /** Names the listener across reloads. */
+  readonly place: string
+  /** Connections at once; more are refused. */
+  readonly maxConnections?: number
+  /** Longest time without a byte in either direction. */
+  readonly idleTimeoutMs?: number
+}
+
+/** Each needs two file descriptors and, where nobody reads, a few hundred kilobytes. */
+const defaultMaxConnections = 10_000
+const defaultIdleTimeoutMs = 3_600_000
+
+/**
+ * What takes over the connections of a listener: each goes to the route with the most specific hostname for its server
+ * name, of equal ones to the first; without a server name to the first that is for all connections. Without a route it is closed.
+ * Each leaves one line in the log when it ends. Connections outlive the configuration they began with.
+ */
+export function compileTcpRoutes(
+  routes: readonly TcpRoute[],
+  context: CompileContext,
+  options: TcpListenerOptions,
+): (connection: TcpConnection) => void {
+  const { clock, metrics, random } = context
+  const { place, maxConnections = defaultMaxConnections, idleTimeoutMs = defaultIdleTimeoutMs } = options
+  const open = context.keep(`tcp connections ${place}`, () => ({ count: 0 }))
+  const unrouted: CompiledRoute = { name: '', targets: [], meter: metrics.tcp('') }
+  const table = createHostnameTable<CompiledRoute>()
+  for (const { name, hostnames, targets } of routes) {
+    const route = { name, targets, meter: metrics.tcp(name) }
+    for (const hostname of hostnames) valueOfHostname(table, hostname, () => route)
+  }
+
+  return (connection) => {
+    const route = visitHost(table, connection.serverName ?? '', itself, undefined)
+    const { name, targets, meter } = route ?? unrouted
+    const line: ConnectionLine = {
+      route: name,
+      client: connection.address,
+      serverName: connection.serverName,
+      startedAt: clock.monotonic(),
+      bytesReceived: 0,
+      bytesSent: 0,
+    }
+    meter.opened()
+    if (route === undefined) return refuse('no route for this connection')
+    if (open.count >= maxConnections) return refuse('too many connections')
+    open.count += 1
+    carry(connection.socket, targets, {
+      random,
+      idleTimeoutMs,
+      onReceived(bytes) {
+        line.bytesReceived += bytes
+        meter.received(bytes)
+      },
+      onSent(bytes) {
+        line.bytesSent += bytes
+        meter.sent(bytes)
+      },
+      onEnd({ outcome, backend, attempts, failure }) {
+        open.count -= 1
+        meter.closed(outcome)
+        write(context, line, { outcome, backend, attempts, failure })
+      },
+    })
+
+    function refuse(refusedBy: string): void {
+      connection.socket.on('error', ignore)
+      reset(connection.socket)
+      meter.closed('refused')
+      write(context, line, { outcome: 'refused', refusedBy })
+    }
+  }
+}
+
+type CompiledRoute = {
+  readonly name: string
+  readonly targets: readonly TcpTarget[]
+  readonly meter: TcpMeter
+}
+
+type ConnectionLine = {
+  readonly route: string
+  readonly client: string
+  readonly serverName: string | undefined
+  readonly startedAt: number
+  bytesReceived: number
+  bytesSent: number
+}
+
+type Ending = {
+  readonly outcome: TcpOutcome
+  readonly backend?: string | undefined
+  readonly attempts?: number
+  readonly refusedBy?: string
+  readonly failure?: unknown
+}
+
+/** The one line of a connection, named as in the lines of requests. */
+function write({ clock, log }: CompileContext, line: ConnectionLine, ending: Ending): void {
+  const { startedAt, serverName, ...fields } = line
+  const { outcome, backend, attempts = 0, refusedBy, failure } = ending
+  log.info(
+    {
+      ...fields,
+      ...(serverName === undefined ? {} : { serverName }),
+      ...(backend === undefined ? {} : { backend }),
+      ...(attempts > 1 ? { attempts } : {}),
+      durationMs: Math.round((clock.monotonic() - startedAt) * 100) / 100,
+      outcome,
+      ...(refusedBy === undefined ? {} : { refusedBy }),
+      ...(failure === undefined ? {} : { error: describeError(failure) }),
+    },
+    'connection',
+  )
+}
+
+function itself(route: CompiledRoute): CompiledRoute {
+  return route
+}
+
+/** A connection that is refused has nobody left to tell that it broke. */
+function ignore(): void {}
