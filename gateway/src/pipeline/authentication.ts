@@ -47,9 +47,10 @@ async function passAll(
   return undefined
 }
 
-function settle({ facts }: Exchange, outcome: CheckOutcome): Reply | undefined {
+function settle(exchange: Exchange, outcome: CheckOutcome): Reply | undefined {
   if (outcome === undefined) return undefined
   if (outcome.kind === 'refused') return outcome.reply
-  for (const location of outcome.locations) location.remove(facts, outcome.credential)
+  for (const location of outcome.locations) location.remove(exchange.facts, outcome.credential)
+  exchange.credential = outcome.credential
   return undefined
 }

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto'
+import { parseDuration } from '../../lib/duration.ts'
+import type { UpstreamConnection, UpstreamTls } from '../../net/send.ts'
+import type { CompileContext } from '../compile-context.ts'
+import type { BackendPolicies, BackendTlsConfig } from './config.ts'
+
+/**
+ * How connections to a backend are made, undefined where nothing is configured. Throws when a file cannot be read.
+ */
+export function compileConnection(
+  { backendTLS, http, tcp }: Pick<BackendPolicies, 'backendTLS' | 'http' | 'tcp'>,
+  context: CompileContext,
+): UpstreamConnection | undefined {
+  const tls = backendTLS && compileBackendTls(backendTLS, context)
+  const version = http?.version === 'HTTP/2' ? '2' : undefined
+  const connectTimeoutMs = tcp?.connectTimeout === undefined ? undefined : parseDuration(tcp.connectTimeout)
+  if (!tls && version === undefined && connectTimeoutMs === undefined) return undefined
+  const settings = { tls: tls?.settings, version, connectTimeoutMs } as const
+  return { key: `${tls?.key ?? ''} ${version ?? ''} ${connectTimeoutMs ?? ''}`, ...settings }
+}
+
+/** TLS towards a backend: its files read, and a short text that stands for all of it, secrets included, without telling them. */
+export function compileBackendTls(
+  config: BackendTlsConfig,
+  context: CompileContext,
+): { settings: UpstreamTls; key: string } {
+  return context.memo(config, 'backend TLS', () => {
+    const read = (path: string | undefined) => (path === undefined ? undefined : context.readFile(path))
+    const settings: UpstreamTls = {
+      ca: read(config.root),
+      cert: read(config.cert),
+      key: read(config.key),
+      serverName: config.hostname,
+      names: config.subjectAltNames,
+      insecure: config.insecure === true ? 'any' : config.insecureHost === true ? 'any-name' : undefined,
+    }
+    return { settings, key: createHash('sha256').update(JSON.stringify(settings)).digest('base64url') }
+  })
+}
