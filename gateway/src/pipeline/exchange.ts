@@ -2,8 +2,12 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import type { JsonObject } from '../lib/json.ts'
 import type { Body } from '../net/body.ts'
 import type { Headers } from '../net/headers.ts'
+import type { Client } from './clients.ts'
 
-/** What the client asked for. `path` is normalised: dot segments, duplicate and trailing slashes are gone. */
+/**
+ * What the client asked for. `scheme` and `host` are what the client used, as a trusted proxy in front may say; `path` is normalised:
+ * dot segments, duplicate and trailing slashes are gone.
+ */
 export type RequestFacts = {
   readonly method: string
   readonly scheme: 'http' | 'https'
@@ -15,6 +19,7 @@ export type RequestFacts = {
   readonly headers: Headers
 }
 
+/** The client, seen through trusted proxies. The port is 0 where only a proxy knows it. */
 export type SourceFacts = { readonly address: string; readonly port: number }
 
 /** Counts of one LLM call, in tokens. Input includes cached reads and cache writes, output includes reasoning. */
@@ -102,8 +107,15 @@ export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 export type Exchange = {
   readonly facts: Facts
   readonly body: Body
-  /** Cancelled when the client goes away before the answer is complete. */
-  readonly cancellation: Cancellation
+  /** The path was sent with a slash at its end, which `facts.request.path` does not show. */
+  readonly trailingSlash: boolean
+  /** The trusted proxy that the request came through; undefined where the connection is the client's own. */
+  readonly peer: Client | undefined
+  /**
+   * Cancelled when the client goes away before the answer is complete. Replaced by one that is linked to it by what
+   * ends the work earlier (`pipeline/request-timeout.ts`), so it is read when it is needed.
+   */
+  cancellation: Cancellation
   /** `Clock.monotonic()` at the arrival of the request's head. */
   readonly startedAt: number
   /** Shape of refusals on the matched route; plain text until a route is known. */
@@ -128,6 +140,8 @@ export type Exchange = {
   limits?: LimitTally | undefined
   /** Private to the backend of the route and its own policies, which alone know what it is. */
   backendState?: unknown
+  /** What the client was authenticated with last, and what the request no longer holds; written by `pipeline/authentication`. */
+  credential?: string | undefined
   /** Who ended the request and why, for the log: `rate-limit`, `api-key: invalid credentials`. Never content, never secrets. */
   refusedBy: string | undefined
   /** Cause of a failure, for the log only. */

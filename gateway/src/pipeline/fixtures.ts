@@ -94,6 +94,8 @@ export function fixtureExchange(request: Partial<RequestFacts> = {}, facts: Part
       ...facts,
     },
     body: undefined,
+    trailingSlash: false,
+    peer: undefined,
     cancellation: createCancellation(),
     startedAt: 0,
     errorFormat: 'openai',

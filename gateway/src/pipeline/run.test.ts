@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { createCancellation } from '../lib/cancellation.ts'
+import { parseCidr } from '../lib/cidr.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
 import type { IncomingRequest } from '../net/http-server.ts'
 import type { Reply } from '../net/send.ts'
+import { type ClientReader, createClientReader } from './clients.ts'
+import type { Exchange } from './exchange.ts'
 import { createMetrics } from './metrics.ts'
 import type { Policy } from './policy.ts'
 import { createPipeline } from './run.ts'
@@ -15,7 +18,7 @@ function ok(): Reply {
   return { status: 200, headers: {}, body: Buffer.from('ok') }
 }
 
-function request(target = '/a'): IncomingRequest {
+function request(target = '/a', rest: Partial<IncomingRequest> = {}): IncomingRequest {
   return {
     method: 'GET',
     target,
@@ -30,10 +33,11 @@ function request(target = '/a'): IncomingRequest {
     body: undefined,
     cancellation: createCancellation(),
     startedAt: 1,
+    ...rest,
   }
 }
 
-function pipelineOf(policies: Policy[], backend: Route['backend'] = ok) {
+function pipelineOf(policies: Policy[], backend: Route['backend'] = ok, clients?: ClientReader) {
   const lines: string[] = []
   const metrics = createMetrics()
   const route: Route = {
@@ -58,6 +62,7 @@ function pipelineOf(policies: Policy[], backend: Route['backend'] = ok) {
       port: 1,
       kind: 'http' as const,
       tls: undefined,
+      clients,
       match: ({ path }) => (path === '/a' ? { target: route, prefix: '/a' } : undefined),
     }),
     log,
@@ -174,6 +179,70 @@ describe('createPipeline', () => {
     expect((await exchange.reply).status).toBe(status)
     exchange.end({ ...delivered, status })
     expect(lines).toHaveLength(1)
+  })
+
+  it.each<[string, Partial<IncomingRequest>, number]>([
+    ['no host', { headers: {} }, 400],
+    ['two hosts', { headers: { host: ['a', 'b'] } }, 400],
+    ['a list of hosts', { headers: { host: 'a, b' } }, 400],
+    ['a host with a user', { headers: { host: 'a@b' } }, 400],
+    ['a host with a space', { headers: { host: 'a b' } }, 400],
+    ['an empty host', { headers: { host: '' } }, 200],
+    ['a host with a port', { headers: { host: '[::1]:80' } }, 200],
+    ['no host in HTTP/1.0', { headers: {}, version: '1.0' }, 200],
+  ])('answers a request with %s', async (_, rest, status) => {
+    const { handle } = pipelineOf([])
+    expect((await handle(request('/a', rest)).reply).status).toBe(status)
+  })
+
+  /** The exchange as the backend sees it. */
+  async function seen(rest: Partial<IncomingRequest>, clients?: ClientReader): Promise<Exchange> {
+    const exchanges: Exchange[] = []
+    const { handle } = pipelineOf(
+      [],
+      (exchange) => {
+        exchanges.push(exchange)
+        return ok()
+      },
+      clients,
+    )
+    await handle(request(rest.target, rest)).reply
+    const [exchange] = exchanges
+    if (!exchange) throw new Error('not routed')
+    return exchange
+  }
+
+  it('believes the host header, not the one of an absolute target', async () => {
+    const { facts } = await seen({ target: 'http://other/a' })
+    expect(facts.request).toMatchObject({ host: 'h', path: '/a' })
+  })
+
+  it('takes the peer for the client, an IPv4 one in its own notation', async () => {
+    const headers = { host: 'h', 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'https' }
+    const { facts, peer } = await seen({ address: '::ffff:203.0.113.9', port: 4711, headers })
+    expect(facts.source).toEqual({ address: '203.0.113.9', port: 4711 })
+    expect(facts.request).toMatchObject({ scheme: 'http', host: 'h' })
+    expect(peer).toBeUndefined()
+  })
+
+  it('sees the client through trusted proxies, and remembers the proxy', async () => {
+    const range = parseCidr('10.0.0.0/8')
+    const clients = createClientReader({ trusted: range ? [range] : [] })
+    const headers = {
+      host: 'inner',
+      'x-forwarded-for': '203.0.113.9',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'a.test',
+    }
+    const { facts, peer } = await seen({ address: '::ffff:10.0.0.1', headers }, clients)
+    expect(facts.source).toEqual({ address: '203.0.113.9', port: 0 })
+    expect(facts.request).toMatchObject({ scheme: 'https', host: 'a.test' })
+    expect(peer).toEqual({ address: '10.0.0.1', scheme: 'http', host: 'inner' })
+
+    const direct = await seen({ address: '203.0.113.7', headers }, clients)
+    expect(direct.facts.source).toEqual({ address: '203.0.113.7', port: 1 })
+    expect(direct.facts.request).toMatchObject({ scheme: 'http', host: 'inner' })
+    expect(direct.peer).toBeUndefined()
   })
 
   it('counts a client that left before an answer as 499', async () => {

@@ -1,9 +1,10 @@
+import { plainAddress } from '../lib/cidr.ts'
 import type { Clock } from '../lib/clock.ts'
 import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
-import type { Headers } from '../net/headers.ts'
 import type { Delivery, ExchangeHandler, IncomingRequest } from '../net/http-server.ts'
 import type { Reply } from '../net/send.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
+import { type Client, type ClientReader, isHost } from './clients.ts'
 import { refuse, replyToError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { LogSink } from './log.ts'
@@ -30,15 +31,17 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
 
   return (request) => {
     const target = parseRequestTarget(request.target)
-    const exchange = createExchange(request, target)
+    const host = readHost(request)
     const listener = options.listener()
+    const clients = listener?.kind === 'http' ? listener.clients : undefined
+    const exchange = createExchange(request, target, readSender(request, host ?? '', clients))
     const found =
-      target && listener?.kind === 'http'
+      target && host !== undefined && listener?.kind === 'http'
         ? listener.match(exchange.facts.request, request.serverName)
         : undefined
     if (!found) {
       return {
-        reply: Promise.resolve(refuseUnrouted(exchange, target)),
+        reply: Promise.resolve(refuseUnrouted(exchange, target, host)),
         end: (delivery) => finish(delivery, unrouted),
       }
     }
@@ -103,26 +106,48 @@ async function run(exchange: Exchange, route: Route, entered: Policy[]): Promise
   return reply
 }
 
-function refuseUnrouted(exchange: Exchange, target: RequestTarget | undefined): Reply {
+function refuseUnrouted(
+  exchange: Exchange,
+  target: RequestTarget | undefined,
+  host: string | undefined,
+): Reply {
   if (!target)
     return refuse(exchange, { status: 400, code: 'bad_request', message: 'malformed request target' })
+  if (host === undefined)
+    return refuse(exchange, { status: 400, code: 'bad_request', message: 'missing or malformed host header' })
   return refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this path' })
 }
 
-function createExchange(request: IncomingRequest, target: RequestTarget | undefined): Exchange {
+/** Who a request is from, and the trusted proxy in between, if any. */
+type Sender = { readonly client: Client; readonly peer: Client | undefined }
+
+function readSender(request: IncomingRequest, host: string, clients: ClientReader | undefined): Sender {
+  const peer = { address: plainAddress(request.address), scheme: request.scheme, host }
+  const client = clients ? clients(request.headers, peer) : peer
+  return { client, peer: client === peer ? undefined : peer }
+}
+
+function createExchange(
+  request: IncomingRequest,
+  target: RequestTarget | undefined,
+  { client, peer }: Sender,
+): Exchange {
   const { headers } = request
   return {
     facts: {
       request: {
         method: request.method,
-        scheme: request.scheme,
-        host: hostOf(headers),
+        scheme: client.scheme,
+        host: client.host,
         path: target?.path ?? '/',
         query: target?.query ?? '',
         version: request.version,
         headers,
       },
-      source: { address: request.address, port: request.port },
+      source: {
+        address: client.address,
+        port: peer === undefined || peer.address === client.address ? request.port : 0,
+      },
       jwt: undefined,
       apiKey: undefined,
       llmRequest: undefined,
@@ -130,6 +155,8 @@ function createExchange(request: IncomingRequest, target: RequestTarget | undefi
       usage: undefined,
     },
     body: request.body,
+    trailingSlash: target?.trailingSlash === true,
+    peer,
     cancellation: request.cancellation,
     startedAt: request.startedAt,
     errorFormat: 'text',
@@ -148,7 +175,13 @@ function createExchange(request: IncomingRequest, target: RequestTarget | undefi
   }
 }
 
-function hostOf(headers: Headers): string {
+/**
+ * The host a request is for; undefined where it cannot be told, which is 400 (RFC 9112 section 3.2). Also with an
+ * absolute-form target it is that of the header: the two are one to honest clients, and rules, routes and the upstream
+ * must not see different ones.
+ */
+function readHost({ headers, version }: IncomingRequest): string | undefined {
   const host = headers['host']
-  return typeof host === 'string' ? host : ''
+  if (host === undefined) return version === '1.1' ? undefined : ''
+  return typeof host === 'string' && (host === '' || isHost(host)) ? host : undefined
 }

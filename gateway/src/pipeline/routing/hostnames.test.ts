@@ -5,6 +5,7 @@ import {
   createHostnameTable,
   hostnameMistake,
   intersectHostnames,
+  isHostname,
   normaliseHost,
   valueOfHostname,
   visitHost,
@@ -43,6 +44,7 @@ describe('hostnameMistake', () => {
     'a_b.test',
   ])('accepts %j', (hostname) => {
     expect(hostnameMistake(hostname)).toBeUndefined()
+    expect(isHostname(hostname)).toBe(true)
   })
 
   it.each([

@@ -29,6 +29,11 @@ export function normaliseHostname(hostname: string | undefined): string {
   return name.endsWith('.') ? name.slice(0, -1) : name
 }
 
+/** Whether a configured hostname is one. */
+export function isHostname(hostname: string): boolean {
+  return hostnameMistake(hostname) === undefined
+}
+
 /** What is wrong with a configured hostname, or undefined: a name, `*.name`, `*`, or an address without port. */
 export function hostnameMistake(hostname: string): string | undefined {
   const name = normaliseHostname(hostname)
