@@ -1,0 +1,188 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { JsonObject } from '../../lib/json.ts'
+import {
+  type ResourceStore,
+  type StoreChange,
+  type StoreDelta,
+  type StoredResource,
+  StoreUnavailable,
+  type UnreadableResource,
+} from '../store.ts'
+import { createAnnouncer } from './announcer.ts'
+import type { CommittedRows, DriverEvents, RowChanges, RowDelta, RowDriver, RowKey } from './row-driver.ts'
+import { createTurns } from './turns.ts'
+import type { ValueCodec } from './value-codec.ts'
+
+/** How long a write waits for the lock of all writers, its turn in this process included. */
+const lockWaitMs = 10_000
+const maxIdentifierBytes = 512
+
+/** The store of resources over one kind of database: values and their secrets, plans, turns, and what is announced when. */
+export function createRecordStore(
+  createDriver: (events: DriverEvents) => RowDriver,
+  { codec, clock }: { codec: ValueCodec; clock: Clock },
+): ResourceStore {
+  const announcer = createAnnouncer(clock)
+  // Deltas are trusted only as long as the database is known to be the same.
+  let trusted = 0
+  let trustedOf = 0
+  const driver = createDriver({
+    at: announcer.at,
+    lost: announcer.lost,
+    replaced: () => {
+      trusted += 1
+    },
+  })
+  const readers = createTurns(clock)
+  const writers = createTurns(clock)
+  let closed = false
+
+  const sinceTrusted = (since: number | undefined): number | undefined =>
+    trusted === trustedOf ? since : undefined
+
+  const assertOpen = () => {
+    if (closed) throw new StoreUnavailable('the store of resources is closed', undefined)
+  }
+
+  return {
+    async read(since) {
+      assertOpen()
+      return await readers.take(lockWaitMs, lateReader, async () => {
+        const epoch = trusted
+        const delta = await driver.read(sinceTrusted(since), (rows) => decodeDelta(codec, rows))
+        trustedOf = epoch
+        announcer.known(delta.generation)
+        return delta
+      })
+    },
+
+    async write(known, plan) {
+      assertOpen()
+      return await writers.take(lockWaitMs, lateWriter, async (leftMs) => {
+        const epoch = trusted
+        const step: { before?: StoreDelta; own?: OwnChanges | undefined } = {}
+        const committed = await driver.write(sinceTrusted(known), leftMs, async (rows) => {
+          step.before = await decodeDelta(codec, rows)
+          step.own = encodeChanges(codec, (await plan(step.before)) ?? [], clock)
+          return step.own?.rows
+        })
+        if (step.before === undefined) throw new StoreUnavailable('the database answered nothing', undefined)
+        trustedOf = epoch
+        const delta = step.own && committed ? withOwn(step.before, step.own, committed) : step.before
+        announcer.known(delta.generation)
+        return delta
+      })
+    },
+
+    watch(watcher) {
+      announcer.watch(watcher)
+      driver.watch()
+    },
+
+    async close() {
+      if (closed) return
+      closed = true
+      announcer.close()
+      // Whoever writes may finish.
+      await writers.take(lockWaitMs, lateWriter, () => Promise.resolve()).catch(() => undefined)
+      await driver.close()
+    },
+  }
+}
+
+function lateWriter(): StoreUnavailable {
+  return new StoreUnavailable(`other writes have taken longer than ${lockWaitMs / 1000} s`, undefined)
+}
+
+function lateReader(): StoreUnavailable {
+  return new StoreUnavailable(`other reads have taken longer than ${lockWaitMs / 1000} s`, undefined)
+}
+
+async function decodeDelta(codec: ValueCodec, delta: RowDelta): Promise<StoreDelta> {
+  const changed: StoredResource[] = []
+  const unreadable: UnreadableResource[] = []
+  for await (const page of delta.pages) {
+    for (const [kind, id, text, revision, createdAt, updatedAt] of page) {
+      const decoded = codec.decode(kind, id, text)
+      if (decoded.kind === 'value') {
+        changed.push({ kind, id, value: decoded.value, revision, createdAt, updatedAt })
+        continue
+      }
+      unreadable.push({ kind, id, revision, createdAt, updatedAt, reason: decoded.reason })
+    }
+  }
+  const removed = delta.removed.map(toKey)
+  return { changed, unreadable, removed, generation: delta.generation, complete: delta.complete }
+}
+
+function toKey([kind, id]: RowKey): { kind: string; id: string } {
+  return { kind, id }
+}
+
+function lastOfEach(changes: readonly StoreChange[]): StoreChange[] {
+  const last = new Map<string, StoreChange>()
+  for (const change of changes) {
+    assertIdentifier('kind', change.kind)
+    assertIdentifier('id', change.id)
+    last.set(JSON.stringify([change.kind, change.id]), change)
+  }
+  return [...last.values()]
+}
+
+/** What not every database can hold, or tell apart. Values have no such limits: their text is ASCII where it has to be. */
+function assertIdentifier(name: string, text: string): void {
+  if (
+    text === '' ||
+    text.includes('\0') ||
+    !text.isWellFormed() ||
+    Buffer.byteLength(text) > maxIdentifierBytes
+  ) {
+    throw new RangeError(
+      `the ${name} of a resource must be 1 to ${maxIdentifierBytes} bytes of valid Unicode without NUL`,
+    )
+  }
+}
+
+/** What a plan wants, as rows to write and, in the order of their puts, as the values they stand for. */
+type OwnChanges = { readonly rows: RowChanges; readonly values: readonly JsonObject[] }
+
+function encodeChanges(
+  codec: ValueCodec,
+  planned: readonly StoreChange[],
+  clock: Clock,
+): OwnChanges | undefined {
+  const changes = lastOfEach(planned)
+  if (changes.length === 0) return undefined
+  const puts = changes.filter((change) => change.op === 'put')
+  const rows: RowChanges = {
+    puts: puts.map(({ kind, id, value }) => [kind, id, codec.encode(kind, id, value)]),
+    removes: changes.filter(({ op }) => op === 'remove').map(({ kind, id }) => [kind, id]),
+    at: new Date(clock.now()).toISOString(),
+  }
+  return { rows, values: puts.map(({ value }) => value) }
+}
+
+/** The delta with own changes in it, as a reader would see it after the commit. */
+function withOwn(before: StoreDelta, { rows, values }: OwnChanges, committed: CommittedRows): StoreDelta {
+  const touched = new Map<string, Set<string>>()
+  for (const [kind, id] of [...rows.puts, ...rows.removes]) {
+    const kinds = touched.get(id)
+    if (kinds) kinds.add(kind)
+    else touched.set(id, new Set([kind]))
+  }
+  const isOld = ({ kind, id }: { kind: string; id: string }) => touched.get(id)?.has(kind) !== true
+  const put = rows.puts.map(([kind, id], index): StoredResource => {
+    const { revision, createdAt } = committed.puts[index] ?? { revision: 1, createdAt: rows.at }
+    return { kind, id, value: values[index] ?? {}, revision, createdAt, updatedAt: rows.at }
+  })
+  // In a complete delta what is not there is gone. Else a removal that found nothing was one before, and stays in.
+  const puts = new Set(rows.puts.map(([kind, id]) => JSON.stringify([kind, id])))
+  const wasRemoved = before.removed.filter(({ kind, id }) => !puts.has(JSON.stringify([kind, id])))
+  return {
+    changed: [...before.changed.filter(isOld), ...put],
+    unreadable: before.unreadable.filter(isOld),
+    removed: before.complete ? [] : [...wasRemoved, ...committed.removed.map(toKey)],
+    generation: committed.generation,
+    complete: before.complete,
+  }
+}

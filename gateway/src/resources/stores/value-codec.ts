@@ -1,0 +1,176 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+
+/** Where a field is inside a value: keys of objects, indexes of lists. */
+export type FieldPath = readonly (string | number)[]
+
+/** The secret fields of a value of this kind. A path that leads nowhere is ignored. */
+export type SecretPaths = (kind: string) => (value: JsonObject) => readonly FieldPath[]
+
+export type ValueCodec = {
+  /** The JSON text to store. */
+  encode(kind: string, id: string, value: JsonObject): string
+  decode(kind: string, id: string, text: string): DecodedValue
+}
+
+export type DecodedValue =
+  | { readonly kind: 'value'; readonly value: JsonObject }
+  | { readonly kind: 'unreadable'; readonly reason: string }
+
+// A stored string that begins like this is not what it says: version 1 is encrypted, version 0 is what follows. Every string
+// of a value that begins like this in the clear is stored as version 0, key or no key, so that the two are never mistaken.
+const marked = /^enc:v(\d+):/
+const markedInText = 'enc:v'
+const literal = 'enc:v0:'
+const encrypted = 'enc:v1:'
+const ivBytes = 12
+const tagBytes = 16
+
+/**
+ * How values are written at rest. With a key, secret fields are encrypted one by one with AES-256-GCM, bound to their kind, id
+ * and path, so that a ciphertext moved elsewhere is refused. Rows from before the key stay readable.
+ */
+export function createValueCodec(key: Buffer | undefined, secretPaths: SecretPaths): ValueCodec {
+  return {
+    encode(kind, id, value) {
+      const text = JSON.stringify(value)
+      const paths = key === undefined ? [] : secretPaths(kind)(value)
+      if (paths.length === 0 && !text.includes(markedInText)) return text
+      const copy: JsonObject = JSON.parse(text)
+      replaceStrings(copy, (string) => (marked.test(string) ? literal + string : string))
+      if (key !== undefined) for (const path of paths) encryptField(copy, value, { key, kind, id, path })
+      return JSON.stringify(copy)
+    },
+    decode(kind, id, text) {
+      const value = parseObject(text)
+      if (value === undefined) return { kind: 'unreadable', reason: 'its value is not a JSON object' }
+      if (!text.includes(markedInText)) return { kind: 'value', value }
+      let reason: string | undefined
+      replaceStrings(value, (string, path) => {
+        const version = marked.exec(string)?.[1]
+        if (version === undefined) return string
+        if (version === '0') return string.slice(literal.length)
+        const clear = version === '1' ? decrypt(string, { key, kind, id, path }) : newerFormat
+        if (clear.kind === 'value') return clear.value
+        reason ??= clear.reason
+        return null
+      })
+      return reason === undefined ? { kind: 'value', value } : { kind: 'unreadable', reason }
+    },
+  }
+}
+
+/**
+ * The key of `config.database.encryptionKey`: 32 bytes as 64 hex digits or base64. Undefined is no key; anything else throws
+ * an error that does not repeat it.
+ */
+export function readEncryptionKey(text: string | undefined): Buffer | undefined {
+  if (text === undefined) return undefined
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
+  if (/^[A-Za-z0-9+/]{43}=?$|^[A-Za-z0-9_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64')
+  throw new Error('config.database.encryptionKey must be 32 bytes, as 64 hex digits or as base64')
+}
+
+type Place = { readonly kind: string; readonly id: string; readonly path: FieldPath }
+type Decrypted = { kind: 'value'; value: JsonValue } | { kind: 'unreadable'; reason: string }
+
+const newerFormat: Decrypted = {
+  kind: 'unreadable',
+  reason: 'it is encrypted in a way that only a newer version of Tollgate knows',
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function encryptField(copy: JsonObject, value: JsonObject, place: Place & { key: Buffer }): void {
+  const found = findField(value, place.path)
+  const target = findField(copy, place.path)
+  // No target: a field around this one is encrypted already.
+  if (found === undefined || target === undefined) return
+  setField(target.parent, target.name, encrypt(found.value, { ...place, path: found.path }))
+}
+
+function encrypt(value: JsonValue, { key, ...place }: Place & { key: Buffer }): string {
+  const iv = randomBytes(ivBytes)
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(boundTo(place))
+  const body = cipher.update(JSON.stringify(value), 'utf8')
+  return encrypted + Buffer.concat([iv, body, cipher.final(), cipher.getAuthTag()]).toString('base64url')
+}
+
+function decrypt(text: string, { key, ...place }: Place & { key: Buffer | undefined }): Decrypted {
+  if (key === undefined) {
+    return { kind: 'unreadable', reason: 'it is encrypted and config.database.encryptionKey is not set' }
+  }
+  const bytes = Buffer.from(text.slice(encrypted.length), 'base64url')
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
+      authTagLength: tagBytes,
+    })
+    decipher.setAAD(boundTo(place)).setAuthTag(bytes.subarray(-tagBytes))
+    const body = decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8')
+    return { kind: 'value', value: JSON.parse(body + decipher.final('utf8')) }
+  } catch {
+    const reason =
+      'it cannot be decrypted: config.database.encryptionKey is not the key it was encrypted with, or the row was altered'
+    return { kind: 'unreadable', reason }
+  }
+}
+
+function boundTo({ kind, id, path }: Place): Buffer {
+  return Buffer.from(JSON.stringify([kind, id, ...path]))
+}
+
+type Container = JsonObject | JsonValue[]
+type Field = { parent: Container; name: string | number; value: JsonValue; path: FieldPath }
+
+/** The field, with indexes of lists as numbers in its path, as a walk through the value sees them. */
+function findField(root: JsonObject, path: FieldPath): Field | undefined {
+  let found: Field | undefined
+  let node: JsonValue = root
+  for (const step of path) {
+    const field: Field | undefined = childOf(node, step, found?.path ?? [])
+    if (field === undefined) return undefined
+    found = field
+    node = field.value
+  }
+  return found
+}
+
+function childOf(node: JsonValue, step: string | number, above: FieldPath): Field | undefined {
+  if (Array.isArray(node)) {
+    const index = Number(step)
+    const value = Number.isInteger(index) ? node[index] : undefined
+    return value === undefined ? undefined : { parent: node, name: index, value, path: [...above, index] }
+  }
+  if (!isJsonObject(node)) return undefined
+  const name = String(step)
+  const value = Object.hasOwn(node, name) ? node[name] : undefined
+  return value === undefined ? undefined : { parent: node, name, value, path: [...above, name] }
+}
+
+/** Walks without recursion, because depth is up to whoever sent the value. What a replacement holds is not visited. */
+function replaceStrings(root: JsonObject, replace: (string: string, path: FieldPath) => JsonValue): void {
+  const open: { node: Container; path: FieldPath }[] = [{ node: root, path: [] }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, path } = next
+    const names = Array.isArray(node) ? node.keys() : Object.keys(node)
+    for (const name of names) {
+      const value = childOf(node, name, path)?.value
+      if (Array.isArray(value) || isJsonObject(value)) open.push({ node: value, path: [...path, name] })
+      if (typeof value !== 'string') continue
+      const replacement = replace(value, [...path, name])
+      if (replacement !== value) setField(node, name, replacement)
+    }
+  }
+}
+
+/** Defined, not assigned: a key may be called __proto__. */
+function setField(parent: Container, name: string | number, value: JsonValue): void {
+  Object.defineProperty(parent, name, { value, writable: true, enumerable: true, configurable: true })
+}
