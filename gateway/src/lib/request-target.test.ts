@@ -29,7 +29,29 @@ describe('parseRequestTarget', () => {
   )
 
   it('keeps the query as it was sent', () => {
-    expect(parseRequestTarget('/a/?x=%2e%2e//&y')).toEqual({ path: '/a', query: '?x=%2e%2e//&y' })
+    expect(parseRequestTarget('/a/?x=%2e%2e//&y')).toEqual({
+      path: '/a',
+      query: '?x=%2e%2e//&y',
+      trailingSlash: true,
+    })
+  })
+
+  it.each([
+    ['/a', false],
+    ['/a/', true],
+    ['/a//', true],
+    ['/a/b/..', true],
+    ['/a/%2E', true],
+    ['/a/...', false],
+    ['/a.', false],
+    ['/', false],
+    ['/..', false],
+    ['/a/?b', true],
+    ['/a?b/', false],
+    ['http://host/a/', true],
+    ['http://host/', false],
+  ])('tells whether %s ends with a slash', (target, trailingSlash) => {
+    expect(parseRequestTarget(target)?.trailingSlash).toBe(trailingSlash)
   })
 
   it('is idempotent and never leaves a dot or empty segment', () => {

@@ -4,6 +4,8 @@ export type RequestTarget = {
   path: string
   /** With its question mark, as sent; empty when there is none. */
   query: string
+  /** The path was sent with a slash at its end. Rules and routes do not see it; the server it is forwarded to may. */
+  trailingSlash: boolean
 }
 
 const plain = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,;=-][A-Za-z0-9._~:@!$&'()*+,;=-]*)+$/
@@ -17,9 +19,12 @@ export function parseRequestTarget(target: string): RequestTarget | undefined {
   const rawPath = question < 0 ? target : target.slice(0, question)
   const query = question < 0 ? '' : target.slice(question)
   if (query !== '' && /[\s#\0-\x1f\x7f]/.test(query)) return undefined
-  if (plain.test(rawPath)) return { path: rawPath, query }
+  if (plain.test(rawPath)) return { path: rawPath, query, trailingSlash: false }
   const path = normalisePath(withoutAuthority(rawPath))
-  return path === undefined ? undefined : { path, query }
+  // A last segment of one or two dots names a directory, too (RFC 3986 section 5.2.4).
+  return path === undefined
+    ? undefined
+    : { path, query, trailingSlash: path !== '/' && /\/(?:\.|%2e){0,2}$/i.test(rawPath) }
 }
 
 /** Absolute-form targets (`GET http://host/path`) must be accepted by servers; the authority is not believed. */

@@ -21,6 +21,7 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
   return {
     facts: { request, source: { address: '10.0.0.1', port: 5 }, ...none, ...facts },
     body: undefined,
+    trailingSlash: false,
     peer: undefined,
     cancellation: createCancellation(),
     startedAt: 10,
