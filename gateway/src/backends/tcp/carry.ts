@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { type DialTarget, dial, tune } from '../../net/tcp-dial.ts'
 import { reset, type SpliceOutcome, splice } from '../../net/tcp-splice.ts'
+import type { Health } from '../../pipeline/destinations/health.ts'
 import type { TcpOutcome } from '../../pipeline/metrics.ts'
 
 /** A backend of a TCP route. */
@@ -10,6 +11,8 @@ export type TcpTarget = {
   readonly name: string
   /** Share among the weights; 0 is never chosen. */
   readonly weight: number
+  /** Undefined where failures have no consequences. */
+  readonly health?: Health | undefined
   readonly dial: DialTarget
 }
 
@@ -35,7 +38,7 @@ export type CarryEnd = {
 
 /**
  * Carries a client's connection to one of the targets, chosen by weight. One that cannot be reached is replaced by another until each
- * was tried once; the client's bytes wait unread meanwhile, so that none is lost.
+ * was tried once, ejected ones last; the client's bytes wait unread meanwhile, so that none is lost.
  */
 export function carry(client: Duplex, targets: readonly TcpTarget[], options: CarryOptions): void {
   const { random, idleTimeoutMs, onReceived, onSent, onEnd } = options
@@ -49,7 +52,7 @@ export function carry(client: Duplex, targets: readonly TcpTarget[], options: Ca
   attempt(targets, new GatewayError('upstream_connect', 'the route has no backends'))
 
   function attempt(untried: readonly TcpTarget[], lastFailure: GatewayError): void {
-    const target = pickByWeight(untried, random())
+    const target = pickByWeight(untried.filter(isHealthy), random()) ?? pickByWeight(untried, random())
     if (target === undefined) {
       client.off('close', onClientClose)
       reset(client)
@@ -58,8 +61,13 @@ export function carry(client: Duplex, targets: readonly TcpTarget[], options: Ca
     }
     attempts += 1
     giveUp = dial(target.dial, (result) => {
-      if (result instanceof GatewayError) attempt(without(untried, target), result)
-      else join(target.name, result)
+      if (result instanceof GatewayError) {
+        target.health?.failed()
+        attempt(without(untried, target), result)
+        return
+      }
+      target.health?.succeeded()
+      join(target.name, result)
     })
   }
 
@@ -116,6 +124,10 @@ export function pickByWeight(targets: readonly TcpTarget[], random: number): Tcp
   }
   // Rounding may lead past the end.
   return targets.findLast(({ weight }) => weight > 0)
+}
+
+function isHealthy({ health }: TcpTarget): boolean {
+  return health?.isEjected() !== true
 }
 
 function without(targets: readonly TcpTarget[], tried: TcpTarget): readonly TcpTarget[] {

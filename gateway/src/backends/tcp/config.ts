@@ -1,9 +1,9 @@
-import { parseHostPort } from '../../lib/host-port.ts'
+import { checkBackendHost, checkBackendPolicies, checkBackendTls } from '../../pipeline/destinations/check.ts'
+import { backendPolicyFields, findBackend, type NamedBackend } from '../../pipeline/destinations/config.ts'
+import { missingBackend } from '../../pipeline/destinations/destination.ts'
 import { hostnameMistake } from '../../pipeline/routing/hostnames.ts'
 import {
   anyOfShapes,
-  boolean,
-  duration,
   exactlyOne,
   hostPort,
   type Infer,
@@ -26,36 +26,7 @@ const gateways: Schema<string | string[]> = anyOfShapes(
   },
 )
 
-const backendTls = object(
-  {
-    cert: optional(name({ doc: 'File with the client certificate, PEM.' })),
-    key: optional(name({ doc: 'File with its private key, PEM.' })),
-    root: optional(
-      name({ doc: 'File with the authorities that are trusted, PEM.', default: "the system's authorities" }),
-    ),
-    hostname: optional(
-      name({ doc: 'Name to ask for, which the certificate must bear.', default: 'the host of the backend' }),
-    ),
-    insecure: optional(boolean({ doc: 'Accept any certificate.', default: false, advanced: true })),
-    insecureHost: optional(
-      boolean({ doc: 'Accept a certificate for another name.', default: false, advanced: true }),
-    ),
-  },
-  { doc: 'TLS towards the backend. `{}` is TLS with the usual checks.' },
-)
-
-const backendPolicies = object(
-  {
-    backendTLS: optional(backendTls),
-    tcp: optional(
-      object(
-        { connectTimeout: optional(duration({ doc: 'Longest wait for a connection.', default: '10s' })) },
-        { doc: 'Limits of connections.' },
-      ),
-    ),
-  },
-  { doc: 'How the backend is reached.' },
-)
+const { backendTLS, tcp, health } = backendPolicyFields
 
 const backend = exactlyOne(
   {
@@ -69,7 +40,7 @@ const backend = exactlyOne(
         { min: 0, max: 1_000_000 },
       ),
     ),
-    policies: optional(backendPolicies),
+    policies: optional(object({ backendTLS, tcp, health }, { doc: 'How the backend is reached.' })),
   },
   { doc: 'Where connections go, and how many of them.' },
 )
@@ -88,10 +59,7 @@ export const tcpRouteSchema = object(
       }),
     ),
     policies: optional(
-      object(
-        { backendTLS: optional(backendTls) },
-        { doc: 'Policies of all backends that say nothing themselves.' },
-      ),
+      object({ backendTLS }, { doc: 'What holds for backends that do not say it themselves.' }),
     ),
     backends: list(backend, {
       doc: 'One is chosen for each connection, by weight. Where it cannot be reached, the others are tried.',
@@ -101,33 +69,33 @@ export const tcpRouteSchema = object(
 )
 
 export type TcpRouteConfig = Infer<typeof tcpRouteSchema>
-export type TcpBackendConfig = TcpRouteConfig['backends'][number]
-export type BackendTlsConfig = Infer<typeof backendTls>
 
 type Report = (path: (string | number)[], message: string) => void
 
-/** Reports what the schema cannot say. `named` says whether there is an entry of `backends` that has a host. */
-export function checkTcpRoute(route: TcpRouteConfig, named: (name: string) => boolean, report: Report): void {
+/** Reports what the schema cannot say. `backends` is the section of that name. */
+export function checkTcpRoute(
+  route: TcpRouteConfig,
+  backends: readonly NamedBackend[],
+  report: Report,
+): void {
   route.hostnames?.forEach((hostname, index) => {
     const mistake = hostnameMistake(hostname)
     if (mistake !== undefined) report(['hostnames', index], mistake)
   })
-  if (route.policies?.backendTLS !== undefined)
-    checkBackendTls(route.policies.backendTLS, ['policies', 'backendTLS'], report)
+  const tls = route.policies?.backendTLS
+  if (tls !== undefined)
+    checkBackendTls(tls, (path, message) => report(['policies', 'backendTLS', ...path], message))
   route.backends.forEach((backend, index) => {
-    const path = ['backends', index]
-    const tls = backend.policies?.backendTLS
-    if (tls !== undefined) checkBackendTls(tls, [...path, 'policies', 'backendTLS'], report)
-    if (backend.host !== undefined && parseHostPort(backend.host)?.port === 0)
-      report([...path, 'host'], 'needs a port to connect to, got 0')
-    if (backend.backend === undefined) return
-    if (!backend.backend.startsWith('/'))
-      report([...path, 'backend'], `must be "/" and the name of a backend, got "${backend.backend}"`)
-    else if (!named(backend.backend.slice(1)))
-      report([...path, 'backend'], `there is no backend with a host named "${backend.backend.slice(1)}"`)
+    const under =
+      (...keys: string[]): Report =>
+      (path, message) =>
+        report(['backends', index, ...keys, ...path], message)
+    if (backend.policies !== undefined) checkBackendPolicies(backend.policies, under('policies'))
+    if (backend.host !== undefined) {
+      checkBackendHost(backend.host, (message) => under('host')([], message))
+      return
+    }
+    const found = findBackend(backend.backend, backends)
+    if (found?.host === undefined) under('backend')([], missingBackend(backend.backend, found))
   })
-}
-
-function checkBackendTls({ cert, key }: BackendTlsConfig, path: (string | number)[], report: Report): void {
-  if ((cert === undefined) !== (key === undefined)) report(path, 'cert and key belong together: set both')
 }

@@ -107,6 +107,31 @@ describe('a connection', () => {
     expect(lines).toMatchObject([{ backend: 'up', attempts: 3, outcome: 'complete' }])
   })
 
+  it('goes to an ejected backend only where nothing else is left', async () => {
+    const context = contextWithMemory()
+    const health = { isEjected: () => true, succeeded: vi.fn(), failed: vi.fn() }
+    const ejected = { ...target(await greeter('ejected'), 'ejected', 1_000), health }
+    const well = target(await greeter('well'), 'well')
+    const both = await listener(
+      [{ name: 'db', hostnames: ['*'], targets: [ejected, well] }],
+      undefined,
+      context,
+    )
+    expect(await greeting(await both.dial(undefined))).toBe('well')
+    expect(health.succeeded).not.toHaveBeenCalled()
+    const wrong = { ...target(await closedPort(), 'down'), health }
+    const left = await listener(
+      [{ name: 'db', hostnames: ['*'], targets: [ejected, wrong] }],
+      undefined,
+      context,
+    )
+    expect(await greeting(await left.dial(undefined))).toBe('ejected')
+    expect(health.succeeded).toHaveBeenCalledOnce()
+    const none = await listener([{ name: 'db', hostnames: ['*'], targets: [wrong] }], undefined, context)
+    await broken(await none.dial(undefined))
+    expect(health.failed).toHaveBeenCalledOnce()
+  })
+
   it('is broken where no backend can be reached; each was tried once', async () => {
     const targets = [target(await closedPort(), 'one'), target(await closedPort(), 'two')]
     const { dial, lines, metrics } = await listener([{ name: 'db', hostnames: ['*'], targets }])
@@ -213,7 +238,7 @@ describe('pickByWeight', () => {
         const steps = total * 4
         const counts = new Map<string | undefined, number>()
         for (let step = 0; step < Math.max(steps, 1); step++) {
-          const name = pickByWeight(targets, step / Math.max(steps, 1))?.name
+          const name = pickByWeight(targets, (step + 0.5) / Math.max(steps, 1))?.name
           counts.set(name, (counts.get(name) ?? 0) + 1)
         }
         if (total === 0) expect([...counts.keys()]).toEqual([undefined])
