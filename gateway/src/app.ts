@@ -20,12 +20,15 @@ import { parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
 import { createChildProcesses } from './net/child-process.ts'
 import { createHttpClient } from './net/http-client.ts'
-import { defaultServerLimits, type HttpServer, type IncomingRequest, listen } from './net/http-server.ts'
+import { defaultServerLimits, type IncomingRequest } from './net/http-server.ts'
 import type { Reply } from './net/send.ts'
+import { type ListeningServer, listen } from './net/server.ts'
+import type { HttpServing, Serving } from './net/serving.ts'
 import type { CompileContext } from './pipeline/compile-context.ts'
 import type { LogSink } from './pipeline/log.ts'
 import { createMetrics } from './pipeline/metrics.ts'
 import { createPipeline } from './pipeline/run.ts'
+import type { Listener } from './pipeline/snapshot.ts'
 
 export type AppOptions = {
   file: string
@@ -115,23 +118,26 @@ export async function startApp(options: AppOptions): Promise<App> {
     ...memory,
   }
   const unrouted = metrics.route('')
-  const listeners = createLiveListeners(({ key, host, port }) =>
-    listen({
+  const listeners = createLiveListeners((opened) => {
+    const { key, host, port } = opened
+    const handle = createPipeline({ listener: () => listeners.find(key), log, clock, unrouted })
+    return listen({
       host,
       port,
       clock,
       limits: defaultServerLimits,
-      handle: createPipeline({ listener: () => listeners.find(key), log, clock, unrouted }),
+      // A connection may come before the snapshot that opened the address is the one that runs.
+      serve: () => servingOf(listeners.find(key) ?? opened, handle),
     }).catch((error: unknown) => {
       throw describeListenError(error, host, port)
-    }),
-  )
+    })
+  })
   const text = readConfigFile(file)
   /** What the file said when it was last applied. Its `config` stays what it was at the start. */
   let read = configOf(await options.load({ text, file, env }))
   const started = read.config
   let stopping = false
-  const fixed: HttpServer[] = []
+  const fixed: ListeningServer[] = []
 
   const usedFiles = watchUsedFiles({
     onChange(path) {
@@ -195,12 +201,17 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   async function openFixed(address: string, answer: (request: IncomingRequest) => Reply | Promise<Reply>) {
     const { host, port } = parseHostPort(address) ?? { host: '', port: 0 }
+    const serving: Serving = {
+      kind: 'http',
+      tls: undefined,
+      handle: (request) => ({ reply: Promise.resolve(answer(request)), end() {} }),
+    }
     const server = await listen({
       host,
       port,
       clock,
       limits: defaultServerLimits,
-      handle: (request) => ({ reply: Promise.resolve(answer(request)), end() {} }),
+      serve: () => serving,
     }).catch((error: unknown) => {
       throw describeListenError(error, host, port)
     })
@@ -285,6 +296,12 @@ export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome<Config
 function configOf(outcome: LoadOutcome<Config>): Config {
   if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues)
   return outcome.config
+}
+
+function servingOf(listener: Listener, handle: HttpServing['handle']): Serving {
+  const { tls } = listener
+  if (listener.kind === 'http') return { kind: 'http', tls, handle }
+  return { kind: 'tcp', tls, readsServerName: listener.readsServerName ?? false, connect: listener.connect }
 }
 
 function describeListenError(error: unknown, host: string, port: number): Error {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { HttpServer } from '../net/http-server.ts'
+import type { ListeningServer } from '../net/server.ts'
 import type { Listener, Snapshot } from '../pipeline/snapshot.ts'
 import { createLiveListeners, type LiveListeners } from './listeners.ts'
 
@@ -23,7 +23,7 @@ function fakeServers(refused: readonly number[] = []) {
   return {
     open,
     drained,
-    async openListener({ port }: Listener): Promise<HttpServer> {
+    async openListener({ port }: Listener): Promise<ListeningServer> {
       if (refused.includes(port)) throw new Error(`port ${port} is in use`)
       open.add(port)
       return {

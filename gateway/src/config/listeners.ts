@@ -1,8 +1,8 @@
-import type { HttpServer } from '../net/http-server.ts'
+import type { ListeningServer } from '../net/server.ts'
 import type { Listener, Snapshot } from '../pipeline/snapshot.ts'
 
 /** Opens a listening address; rejects with the system's error. */
-export type OpenListener = (listener: Listener) => Promise<HttpServer>
+export type OpenListener = (listener: Listener) => Promise<ListeningServer>
 
 /** A snapshot that could run now. */
 export type PreparedListeners = {
@@ -31,11 +31,11 @@ export type LiveListeners = {
 
 export function createLiveListeners(open: OpenListener): LiveListeners {
   let snapshot: Snapshot = { listeners: new Map() }
-  const servers = new Map<string, HttpServer>()
-  const draining = new Set<HttpServer>()
+  const servers = new Map<string, ListeningServer>()
+  const draining = new Set<ListeningServer>()
 
-  async function openNew(next: Snapshot): Promise<Map<string, HttpServer>> {
-    const opened = new Map<string, HttpServer>()
+  async function openNew(next: Snapshot): Promise<Map<string, ListeningServer>> {
+    const opened = new Map<string, ListeningServer>()
     try {
       for (const [key, listener] of next.listeners) {
         if (!servers.has(key)) opened.set(key, await open(listener))
@@ -47,7 +47,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     return opened
   }
 
-  function commit(next: Snapshot, opened: ReadonlyMap<string, HttpServer>): void {
+  function commit(next: Snapshot, opened: ReadonlyMap<string, ListeningServer>): void {
     const previous = snapshot
     snapshot = next
     for (const [key, { stop }] of previous.listeners) {
@@ -61,7 +61,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     }
   }
 
-  async function drainServer(server: HttpServer): Promise<void> {
+  async function drainServer(server: ListeningServer): Promise<void> {
     draining.add(server)
     await server.drain()
     draining.delete(server)

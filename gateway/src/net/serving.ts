@@ -11,17 +11,29 @@ export type TcpConnection = {
   readonly port: number
 }
 
-/** What an address serves. Asked for once for each connection, so a reload may change it without reopening the port. */
-export type Serving =
-  | {
-      readonly kind: 'http'
-      readonly tls: ServerTls | undefined
-      handle(request: IncomingRequest): ExchangeHandler
-    }
-  | {
-      readonly kind: 'tcp'
-      readonly tls: ServerTls | undefined
-      /** Reads the server name of a TLS handshake that passes through before `connect` is called. */
-      readonly readsServerName: boolean
-      connect(connection: TcpConnection): void
-    }
+export type HttpServing = {
+  readonly kind: 'http'
+  readonly tls: ServerTls | undefined
+  handle(request: IncomingRequest): ExchangeHandler
+}
+
+export type TcpServing = {
+  readonly kind: 'tcp'
+  readonly tls: ServerTls | undefined
+  /** Reads the server name of a TLS handshake that passes through before `connect` is called. */
+  readonly readsServerName: boolean
+  /** Takes over the connection, and ends it. */
+  connect(connection: TcpConnection): void
+}
+
+/** What an address serves. Asked for when a connection comes, so a reload may change it without reopening the port. */
+export type Serving = HttpServing | TcpServing
+
+/** A connection that speaks HTTP, once TLS is off it, and who answers its requests. */
+export type HttpConnection = {
+  readonly handle: HttpServing['handle']
+  readonly scheme: 'http' | 'https'
+  readonly serverName: string | undefined
+  readonly address: string
+  readonly port: number
+}

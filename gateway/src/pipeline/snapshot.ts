@@ -42,6 +42,8 @@ export type TcpListener = Address & {
   readonly kind: 'tcp'
   /** Ends TLS here; undefined passes bytes on as they come. */
   readonly tls: ServerTls | undefined
+  /** Without `tls`: reads the server name of the handshakes that pass through, which routes choose by. */
+  readonly readsServerName?: boolean | undefined
   /** Takes over a connection, and ends it. */
   connect(connection: TcpConnection): void
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { BodySource } from '../../src/net/body.ts'
-import { type Delivery, defaultServerLimits, listen } from '../../src/net/http-server.ts'
+import { type Delivery, defaultServerLimits } from '../../src/net/http-server.ts'
 import type { Reply } from '../../src/net/send.ts'
+import { listen } from '../../src/net/server.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { rawConnect } from '../support/raw-http.ts'
 import { until } from '../support/wait.ts'
@@ -36,9 +37,13 @@ async function serve(answers: (path: string) => Reply | Promise<Reply>) {
     port: 0,
     clock: systemClock,
     limits: { ...defaultServerLimits, stalledReaderMs: stallMs },
-    handle: ({ target }) => ({
-      reply: Promise.resolve(answers(target)),
-      end: (delivery) => deliveries.push(delivery),
+    serve: () => ({
+      kind: 'http',
+      tls: undefined,
+      handle: ({ target }) => ({
+        reply: Promise.resolve(answers(target)),
+        end: (delivery) => deliveries.push(delivery),
+      }),
     }),
   })
   endAfter('test', () => server.close())

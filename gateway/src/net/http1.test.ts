@@ -1,10 +1,11 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../lib/clock.ts'
-import { type Delivery, defaultServerLimits, type HttpServer, listen } from './http-server.ts'
+import { type Delivery, defaultServerLimits } from './http-server.ts'
 import type { Reply } from './send.ts'
+import { type ListeningServer, listen } from './server.ts'
 
-let server: HttpServer | undefined
+let server: ListeningServer | undefined
 
 afterEach(() => server?.close())
 
@@ -16,7 +17,7 @@ async function exchangeWith(reply: () => Promise<Reply>): Promise<{ text: string
     port: 0,
     clock: systemClock,
     limits: defaultServerLimits,
-    handle: () => ({ reply: reply(), end: ended.resolve }),
+    serve: () => ({ kind: 'http', tls: undefined, handle: () => ({ reply: reply(), end: ended.resolve }) }),
   })
   const text = await new Promise<string>((resolve) => {
     const socket = connect(server?.port ?? 0, '127.0.0.1')

@@ -1,0 +1,121 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../lib/clock.ts'
+import type { HttpServerLimits } from './http-server.ts'
+import {
+  type Arrival,
+  answer,
+  type Edge,
+  isTargetTooLong,
+  lingerMs,
+  longTargetMessage,
+  refuseLongTarget,
+} from './http1-answer.ts'
+import { acceptUpgrade, mayUpgrade } from './http1-upgrade.ts'
+import type { HttpConnection } from './serving.ts'
+
+/** Speaks HTTP/1 on connections that others accept. */
+export type Http1 = {
+  accept(socket: Socket, connection: HttpConnection): void
+  /** Answers a connection whose first bytes took too long. */
+  refuseLate(socket: Socket): void
+  /** Ends each connection once it is idle. */
+  drain(): void
+  /** No connection is left. */
+  close(): void
+}
+
+export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServerLimits }): Http1 {
+  const edge: Edge = {
+    clock,
+    stalledReaderMs: limits.stalledReaderMs,
+    connections: new WeakMap(),
+    draining: false,
+    closeIdle: () => server.closeIdleConnections(),
+  }
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    if (isTargetTooLong(request, limits)) refuseLongTarget(response)
+    else answer(request, response, edge, plainRequest)
+  }
+
+  function onContinue(request: IncomingMessage, response: ServerResponse): void {
+    if (isTargetTooLong(request, limits)) refuseLongTarget(response)
+    else answer(request, response, edge, waitingRequest)
+  }
+
+  const server = createServer(
+    {
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 5_000),
+      insecureHTTPParser: false,
+      shouldUpgradeCallback: (request) => mayUpgrade(request, edge),
+    },
+    onRequest,
+  )
+  // Node drops headers past a count without a word; the size limit refuses them instead.
+  server.maxHeadersCount = 0
+  server.on('checkContinue', onContinue)
+  server.on('clientError', refuseMalformed)
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => refuseConnect(socket))
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (isTargetTooLong(request, limits)) refuse(socket, '414 URI Too Long', longTargetMessage)
+    else acceptUpgrade({ request, socket, head }, edge)
+  })
+  // It never listens itself, and this is what starts its time limits.
+  server.emit('listening')
+
+  return {
+    accept(socket, connection) {
+      edge.connections.set(socket, { ...connection, underWay: 0 })
+      server.emit('connection', socket)
+    },
+    refuseLate: (socket) => refuseMalformed({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
+    drain() {
+      edge.draining = true
+      server.closeIdleConnections()
+    },
+    close: () => {
+      server.close()
+    },
+  }
+}
+
+const plainRequest: Arrival = { awaitsContinue: false, upgrade: undefined, openTunnel: undefined }
+const waitingRequest: Arrival = { awaitsContinue: true, upgrade: undefined, openTunnel: undefined }
+
+/** Nobody is lent a connection to wherever they like. */
+function refuseConnect(socket: Socket): void {
+  refuse(socket, '405 Method Not Allowed', 'CONNECT is not served')
+}
+
+/** Requests the parser refuses never reach a route; the answer says which kind of mistake it was. */
+function refuseMalformed(error: { code?: string; rawPacket?: unknown }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const [status, message] = malformed[error.code ?? ''] ?? ['400 Bad Request', 'malformed HTTP request']
+  refuse(socket, status, message)
+}
+
+function refuse(socket: Socket, status: string, message: string): void {
+  socket.on('error', ignore)
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
+      `content-length: ${message.length}\r\nconnection: close\r\n\r\n${message}`,
+  )
+  const timer = setTimeout(() => socket.destroy(), lingerMs)
+  socket.on('close', () => clearTimeout(timer))
+}
+
+/** A reset connection also emits `close`, and nothing waits for this one. */
+function ignore(): void {}
+
+const malformed: Record<string, [status: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'request headers are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],
+}

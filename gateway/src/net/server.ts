@@ -1,0 +1,168 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Clock } from '../lib/clock.ts'
+import type { HttpServerLimits } from './http-server.ts'
+import { createHttp1 } from './http1.ts'
+import { createHttp2 } from './http2.ts'
+import { peek } from './peek.ts'
+import type { HttpServing, Serving, TcpServing } from './serving.ts'
+import { createTlsAcceptor, helloLimitMs, readHello } from './tls-accept.ts'
+
+export type ListenOptions = {
+  host: string
+  port: number
+  clock: Clock
+  limits: HttpServerLimits
+  /** What the address serves now; undefined closes the connection. */
+  serve(): Serving | undefined
+}
+
+export type ListeningServer = {
+  /** Port it listens on; the chosen one when 0 was asked for. */
+  readonly port: number
+  /** Accepts nothing new and closes idle connections; resolves when the last connection has ended. */
+  drain(): Promise<void>
+  /** Ends every connection at once. */
+  close(): void
+}
+
+/** Listens; rejects with the system's error (`EADDRINUSE`, `EACCES`) when it cannot. */
+export function listen({ host, port, clock, limits, serve }: ListenOptions): Promise<ListeningServer> {
+  const http1 = createHttp1({ clock, limits })
+  const http2 = createHttp2({ clock, limits })
+  const acceptTls = createTlsAcceptor(onSecured)
+  const connections = new Set<Socket>()
+  /** Those that have not said yet what they speak. */
+  const silent = new Set<Socket>()
+
+  function onConnection(socket: Socket) {
+    // A connection that breaks also closes, which is where it is dealt with.
+    socket.on('error', ignore)
+    connections.add(socket)
+    socket.on('close', () => {
+      connections.delete(socket)
+      silent.delete(socket)
+    })
+    const serving = serve()
+    if (!serving) {
+      socket.destroy()
+      return
+    }
+    if (serving.tls) acceptTls(socket, serving.tls)
+    else if (serving.kind === 'http') acceptPlain(socket, serving)
+    else acceptTcp(socket, serving)
+  }
+
+  function acceptPlain(socket: Socket, serving: HttpServing) {
+    silent.add(socket)
+    peek(socket, {
+      limitMs: limits.headersTimeoutMs,
+      read: protocolOf,
+      late() {
+        silent.delete(socket)
+        http1.refuseLate(socket)
+      },
+      done(protocol) {
+        silent.delete(socket)
+        acceptHttp(protocol, socket, { serving, scheme: 'http', serverName: undefined })
+      },
+    })
+  }
+
+  /** The handshake is over. What is served may have changed since it began. */
+  function onSecured(socket: TLSSocket) {
+    socket.on('error', ignore)
+    const serving = serve()
+    const serverName = socket.servername || undefined
+    if (!serving?.tls) socket.destroy()
+    else if (serving.kind === 'tcp') connectTcp(socket, serving, serverName)
+    else
+      acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, {
+        serving,
+        scheme: 'https',
+        serverName,
+      })
+  }
+
+  function acceptHttp(
+    protocol: Protocol,
+    socket: Socket,
+    { serving, scheme, serverName }: Pick<Accepted, 'serving' | 'scheme' | 'serverName'>,
+  ) {
+    const { remoteAddress: address = '', remotePort: port = 0 } = socket
+    const connection = { handle: serving.handle, scheme, serverName, address, port }
+    if (protocol === 'h2') http2.accept(socket, connection)
+    else http1.accept(socket, connection)
+  }
+
+  function acceptTcp(socket: Socket, serving: TcpServing) {
+    if (!serving.readsServerName) {
+      connectTcp(socket, serving, undefined)
+      return
+    }
+    silent.add(socket)
+    peek(socket, {
+      limitMs: helloLimitMs,
+      read: readHello,
+      late: () => socket.destroy(),
+      done(hello) {
+        silent.delete(socket)
+        if (hello.kind === 'hello') connectTcp(socket, serving, hello.serverName)
+        else socket.destroy()
+      },
+    })
+  }
+
+  const server = createServer({ noDelay: true, allowHalfOpen: true }, onConnection)
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    // Without a host, Node takes all addresses, also on a machine without IPv6, where `::` would fail.
+    server.listen({ host: host === '::' ? undefined : host, port }, () => {
+      server.off('error', reject)
+      resolve({
+        port: (server.address() as AddressInfo).port,
+        drain: () =>
+          new Promise((closed) => {
+            server.close(() => {
+              http1.close()
+              closed()
+            })
+            for (const socket of silent) socket.destroy()
+            http1.drain()
+            http2.drain()
+          }),
+        close() {
+          server.close()
+          http1.close()
+          for (const socket of connections) socket.destroy()
+        },
+      })
+    })
+  })
+}
+
+type Protocol = 'http/1' | 'h2'
+
+type Accepted = {
+  readonly serving: HttpServing
+  readonly scheme: 'http' | 'https'
+  readonly serverName: string | undefined
+}
+
+/** RFC 9113 section 3.4: what a client sends first that knows the server speaks HTTP/2. */
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+
+function protocolOf(bytes: Buffer): Protocol | undefined {
+  // No method of HTTP/1 that anybody serves begins as the preface does for longer than a letter or two.
+  if (bytes[0] !== preface[0]) return 'http/1'
+  const length = Math.min(bytes.length, preface.length)
+  if (bytes.compare(preface, 0, length, 0, length) !== 0) return 'http/1'
+  return length === preface.length ? 'h2' : undefined
+}
+
+function connectTcp(socket: Socket, { connect }: TcpServing, serverName: string | undefined): void {
+  const { remoteAddress: address = '', remotePort: port = 0 } = socket
+  connect({ socket, serverName, address, port })
+}
+
+function ignore(): void {}

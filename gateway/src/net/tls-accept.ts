@@ -1,0 +1,67 @@
+import type { Socket } from 'node:net'
+import { createServer, type Server, type TLSSocket } from 'node:tls'
+import { type ClientHello, maxClientHelloBytes, parseClientHello } from './client-hello.ts'
+import { peek } from './peek.ts'
+import type { ServerTls, TlsIdentity } from './server-tls.ts'
+
+/** Takes TLS off connections. */
+export type TlsAcceptor = (socket: Socket, tls: ServerTls) => void
+
+/** Longest wait for a ClientHello, and then again for the rest of the handshake. */
+export const helloLimitMs = 5_000
+const handshakeLimitMs = 10_000
+
+/** RFC 8446 section 6.2: a record with a fatal alert. */
+const unrecognizedName = alert(112)
+const decodeError = alert(50)
+
+/**
+ * Handshakes with the identity that belongs to the server name, then calls `secured`. The name is read before OpenSSL
+ * sees the connection: its own callback for names comes too late to choose versions and rules for client certificates.
+ */
+export function createTlsAcceptor(secured: (socket: TLSSocket) => void): TlsAcceptor {
+  // One for each identity, with ticket keys of its own: a session cannot be resumed under the rules of another identity.
+  const servers = new WeakMap<TlsIdentity, { alpn: readonly string[]; server: Server }>()
+
+  function serverFor(identity: TlsIdentity, alpn: readonly string[]): Server {
+    const known = servers.get(identity)
+    if (known?.alpn === alpn) return known.server
+    const server = createServer({
+      ...identity.settings,
+      requestCert: identity.verifiesClients,
+      rejectUnauthorized: identity.verifiesClients,
+      handshakeTimeout: handshakeLimitMs,
+      ...(alpn.length > 0 ? { ALPNProtocols: [...alpn] } : {}),
+    })
+    server.on('secureConnection', secured)
+    servers.set(identity, { alpn, server })
+    return server
+  }
+
+  return (socket, tls) =>
+    peek(socket, {
+      limitMs: helloLimitMs,
+      read: readHello,
+      late: () => socket.destroy(),
+      done(hello) {
+        if (hello.kind !== 'hello') {
+          socket.end(decodeError, () => socket.destroy())
+          return
+        }
+        const identity = tls.identityFor(hello.serverName)
+        if (identity) serverFor(identity, tls.alpn).emit('connection', socket)
+        else socket.end(unrecognizedName, () => socket.destroy())
+      },
+    })
+}
+
+/** The ClientHello once there is a whole one, or none can come any more. */
+export function readHello(bytes: Buffer): ClientHello | undefined {
+  const hello = parseClientHello(bytes)
+  if (hello.kind !== 'incomplete') return hello
+  return bytes.length < maxClientHelloBytes ? undefined : { kind: 'invalid' }
+}
+
+function alert(description: number): Buffer {
+  return Buffer.from([21, 3, 1, 0, 2, 2, description])
+}
