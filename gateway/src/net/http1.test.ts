@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../lib/clock.ts'
-import { type Delivery, defaultServerLimits } from './http-server.ts'
+import { type Delivery, defaultServerLimits, type IncomingRequest } from './http-server.ts'
 import type { Reply } from './send.ts'
 import { type ListeningServer, listen } from './server.ts'
 
@@ -57,5 +57,29 @@ describe('listen', () => {
     const { text, delivery } = await exchangeWith(() => Promise.reject(new Error('broken')))
     expect(text).toBe('')
     expect(delivery).toMatchObject({ complete: false, failure: { message: 'broken' } })
+  })
+
+  it('lets none of two hosts or two credentials vanish', async () => {
+    const heads: IncomingRequest[] = []
+    server = await listen({
+      host: '127.0.0.1',
+      port: 0,
+      clock: systemClock,
+      limits: defaultServerLimits,
+      serve: () => ({
+        kind: 'http',
+        tls: undefined,
+        handle(request) {
+          heads.push(request)
+          return { reply: Promise.resolve({ status: 204, headers: {}, body: undefined }), end() {} }
+        },
+      }),
+    })
+    const socket = connect(server.port, '127.0.0.1')
+    socket.resume()
+    const repeated = 'host: a\r\nHost: b\r\nauthorization: Bearer 1\r\nauthorization: Bearer 2\r\n'
+    socket.end(`GET / HTTP/1.1\r\n${repeated}connection: close\r\n\r\n`)
+    await new Promise((resolve) => socket.on('close', resolve))
+    expect(heads[0]?.headers).toMatchObject({ host: 'a, b', authorization: 'Bearer 1, Bearer 2' })
   })
 })

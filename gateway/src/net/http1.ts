@@ -52,6 +52,8 @@ export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServe
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 5_000),
       insecureHTTPParser: false,
+      // Else all but the first of two hosts or two credentials would vanish; joined, they are no valid value.
+      joinDuplicateHeaders: true,
       shouldUpgradeCallback: (request) => mayUpgrade(request, edge),
     },
     onRequest,
