@@ -1,5 +1,5 @@
 import type { RequestFacts } from '../exchange.ts'
-import { anyHost, createHostnameTable, valueOfHostname, visitHost } from './hostnames.ts'
+import { anyHost, createHostnameTable, normaliseHostname, valueOfHostname, visitHost } from './hostnames.ts'
 import {
   type Conditions,
   compileConditions,
@@ -95,8 +95,9 @@ export function checkRegexMatches(
     const regexes = matches.filter((match) => match.path.kind === 'regex').length
     if (regexes > 0) {
       for (const hostname of hostnames.length === 0 ? [anyHost] : hostnames) {
-        const before = counts.get(hostname) ?? 0
-        counts.set(hostname, before + regexes)
+        const name = normaliseHostname(hostname)
+        const before = counts.get(name) ?? 0
+        counts.set(name, before + regexes)
         if (before <= maxRegexMatches && before + regexes > maxRegexMatches)
           report(
             index,
