@@ -23,6 +23,7 @@ const layers = [
 const owners: Record<string, string> = {
   '@bufbuild/cel': 'cel/',
   jose: 'pipeline/jwt/',
+  pg: 'resources/stores/postgres-client.ts',
   pino: 'pipeline/log.ts',
   'prom-client': 'pipeline/metrics.ts',
   re2js: 'lib/pattern.ts',
