@@ -31,6 +31,8 @@ describe('writeForwarded', () => {
       'x-forwarded-prefix': '/admin',
       'x-forwarded-port': '1',
       'x-real-ip': '1.1.1.1',
+      'x-forwarded-user': 'root',
+      'x-forwarded-client-cert': 'Subject="CN=root"',
     }
     expect(written(received, { client: '203.0.113.9' })).toEqual({
       accept: '*/*',
@@ -47,6 +49,7 @@ describe('writeForwarded', () => {
       'x-forwarded-proto': 'http, https',
       'x-forwarded-host': 'b.test, a.test',
       'x-forwarded-port': '443',
+      'x-forwarded-user': 'alice',
     }
     const from: From = { client: '203.0.113.9', peer: proxy, request: { scheme: 'https' } }
     expect(written(received, from)).toEqual({
@@ -55,6 +58,7 @@ describe('writeForwarded', () => {
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'a.test',
       'x-forwarded-port': '443',
+      'x-forwarded-user': 'alice',
     })
   })
 
@@ -78,6 +82,17 @@ describe('writeForwarded', () => {
     const headers = written({ forwarded: 'for=1.1.1.1' }, { client: '1.1.1.1', peer, request: { host } })
     expect(headers).not.toHaveProperty('x-forwarded-host')
     expect(headers['forwarded']).toBe('for=1.1.1.1, for=10.0.0.1;proto=http')
+  })
+
+  it.each(['for="1.1.1.1', 'for=a\\', 'for="a\\"'])('does not append to the broken list %j', (forwarded) => {
+    const headers = written({ forwarded }, { client: '203.0.113.9', peer: proxy })
+    expect(headers['forwarded']).toBe('for=10.0.0.1;host="inner:8080";proto=http')
+  })
+
+  it('does not pass on a host that is none', () => {
+    const received = { 'x-forwarded-host': 'a, "b' }
+    const headers = written(received, { client: '10.0.0.1', peer: proxy, request: { host: '' } })
+    expect(headers).not.toHaveProperty('x-forwarded-host')
   })
 
   it('shows addresses of sockets for both families as IPv4, and none as unknown', () => {

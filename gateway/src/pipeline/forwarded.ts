@@ -3,42 +3,19 @@ import type { Headers } from '../net/headers.ts'
 import { type Client, isHost } from './clients.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Headers that say on whose behalf a request is made. Only a trusted proxy may say so; servers behind the gateway believe them. */
-const forwardingHeaders: ReadonlySet<string> = new Set([
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-proto',
-  'x-forwarded-scheme',
-  'x-forwarded-server',
-  'x-forwarded-ssl',
-  'x-real-ip',
-])
-
-/** Those that are passed on as a trusted proxy sent them. */
-const passedOn = [
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-scheme',
-  'x-forwarded-server',
-  'x-forwarded-ssl',
-  'x-real-ip',
-] as const
-
 /**
- * Whether a header is for `writeForwarded` alone: filters of forwarded headers drop it, because taking it out of a
- * copy is slower.
+ * Whether a header says on whose behalf a request is made (`x-forwarded-user` and `x-forwarded-client-cert` too). Servers
+ * behind the gateway believe these, so only a trusted proxy may send them. They are for `writeForwarded` alone: filters of
+ * forwarded headers drop them, because taking them out of a copy is slower.
  */
 export function isForwardingHeader(name: string): boolean {
-  return forwardingHeaders.has(name)
+  return name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip'
 }
 
 /**
  * Says in headers for an upstream whom the request is from: the peer's address is appended to `x-forwarded-for` and to
  * `forwarded` where a trusted proxy sent them, and stands alone otherwise; `x-forwarded-proto` and `x-forwarded-host` are
- * the client's. Whatever else a client that is no trusted proxy says of itself is left out.
+ * the client's. What else a trusted proxy says is passed on; what other clients say is left out.
  * `headers` must be a copy without the headers of `isForwardingHeader`.
  */
 export function writeForwarded(headers: Headers, exchange: Exchange): void {
@@ -58,11 +35,20 @@ function passThrough(headers: Headers, { facts }: Exchange, peer: Client): void 
   const chain = received['x-forwarded-for'] ?? (client === peer.address ? undefined : client)
   if (chain !== undefined) headers['x-forwarded-for'] = `${chain}, ${headers['x-forwarded-for']}`
   const forwarded = received['forwarded']
-  if (forwarded !== undefined) headers['forwarded'] = `${forwarded}, ${forwardedElement(peer)}`
-  for (const name of passedOn) {
+  if (forwarded !== undefined) headers['forwarded'] = appended(String(forwarded), forwardedElement(peer))
+  for (const name in received) {
     const value = received[name]
-    if (value !== undefined) headers[name] = value
+    // A host that is none was not written above, and is not passed on either.
+    if (name === 'x-forwarded-host' || value === undefined || headers[name] !== undefined) continue
+    if (isForwardingHeader(name)) headers[name] = value
   }
+}
+
+const balancedQuotes = /^(?:[^"\\]|"(?:[^"\\]|\\.)*")*$/
+
+/** A proxy may have appended to what its client sent: behind a quote left open, nobody would read on. */
+function appended(list: string, element: string): string {
+  return balancedQuotes.test(list) ? `${list}, ${element}` : element
 }
 
 /** RFC 7239 section 4: what has a colon or brackets is quoted; neither addresses nor hosts hold quotes or backslashes. */
