@@ -69,3 +69,6 @@ export const defaultServerLimits: HttpServerLimits = {
   keepAliveMs: 75_000,
   stalledReaderMs: 300_000,
 }
+
+/** What a client is told whose request's target is longer than that. */
+export const longTargetMessage = 'the request target is too long'

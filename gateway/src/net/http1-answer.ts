@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type BodySource, isSource } from './body.ts'
 import type { Headers } from './headers.ts'
 import { fieldLines, hintLines, isHint } from './hints.ts'
-import type { Delivery, HttpServerLimits } from './http-server.ts'
+import { type Delivery, type HttpServerLimits, longTargetMessage } from './http-server.ts'
 import { requestBody } from './http1-request-body.ts'
 import type { Reply } from './send.ts'
 import type { HttpConnection } from './serving.ts'
@@ -268,13 +268,10 @@ export function isTargetTooLong(request: IncomingMessage, { maxTargetBytes }: Ht
 }
 
 export function refuseLongTarget(response: ServerResponse): void {
-  const message = longTargetMessage
   response.writeHead(414, {
     'content-type': 'text/plain; charset=utf-8',
-    'content-length': message.length,
+    'content-length': longTargetMessage.length,
     connection: 'close',
   })
-  response.end(message)
+  response.end(longTargetMessage)
 }
-
-export const longTargetMessage = 'the request target is too long'

@@ -1,14 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
-import type { HttpServerLimits } from './http-server.ts'
+import { type HttpServerLimits, longTargetMessage } from './http-server.ts'
 import {
   type Arrival,
   answer,
   type Edge,
   isTargetTooLong,
   lingerMs,
-  longTargetMessage,
   refuseLongTarget,
 } from './http1-answer.ts'
 import { acceptUpgrade, mayUpgrade } from './http1-upgrade.ts'

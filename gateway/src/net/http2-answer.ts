@@ -1,10 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import {
-  constants,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
-} from 'node:http2'
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type BodySource, isSource } from './body.ts'
@@ -30,9 +25,10 @@ const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants
 /** 1xx answers for one request; further ones, which are hints, are left out. */
 const maxHints = 16
 
-export function answerStream(stream: ServerHttp2Stream, fields: IncomingHttpHeaders, edge: StreamEdge): void {
+/** `lines` are the fields of the request as they came: names and values by turns. */
+export function answerStream(stream: ServerHttp2Stream, lines: readonly string[], edge: StreamEdge): void {
   const { clock, connection, limits } = edge
-  const head = readStreamHead(fields, limits)
+  const head = readStreamHead(lines, limits)
   if (head.kind === 'refused') {
     refuseStream(stream, head.status, head.message)
     return
@@ -68,7 +64,9 @@ export function answerStream(stream: ServerHttp2Stream, fields: IncomingHttpHead
 
   stream.on('close', () => {
     closed = true
-    delivery.complete &&= stream.writableFinished && stream.rstCode === NGHTTP2_NO_ERROR
+    // A stream whose two halves have ended is destroyed before its `finish` would be told.
+    delivery.complete &&=
+      stream.writableLength === 0 && stream.rstCode === NGHTTP2_NO_ERROR && !stream.aborted
     if (!delivery.complete) {
       // First the stream, so that what cancelling sets off no longer reaches this answer.
       abandon?.()

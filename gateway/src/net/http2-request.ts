@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http2'
 import { connectionFields } from './connection-fields.ts'
 import type { Headers } from './headers.ts'
-import type { HttpServerLimits } from './http-server.ts'
+import { type HttpServerLimits, longTargetMessage } from './http-server.ts'
 
 /** The head of an HTTP/2 request in the form HTTP/1 has. */
 export type StreamHead =
@@ -16,40 +15,51 @@ const targetPattern = /^[\x21-\x7e]+$/
 const methodPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /**
- * Reads the head of a stream. What would mean something else once it is forwarded as HTTP/1, or that says where it goes
- * in two ways, is refused.
+ * Reads the head of a stream from its field lines: names and values by turns, as they came. What would mean something else once it is
+ * forwarded as HTTP/1, or that says where it goes in two ways, is refused.
  */
-export function readStreamHead(fields: IncomingHttpHeaders, limits: HttpServerLimits): StreamHead {
-  const method = fields[':method'] ?? ''
-  const target = fields[':path'] ?? ''
-  if (method === 'CONNECT') return refused(405, 'CONNECT is not served')
-  if (!methodPattern.test(method)) return refused(400, 'malformed method')
-  if (target.length > limits.maxTargetBytes) return refused(414, 'the request target is too long')
-  if (!targetPattern.test(target)) return refused(400, 'malformed request target')
-
+export function readStreamHead(lines: readonly string[], limits: HttpServerLimits): StreamHead {
   const headers: Headers = {}
+  let method = ''
+  let target = ''
+  let authority = ''
   let size = 0
-  for (const name in fields) {
-    const value = fields[name]
-    if (value === undefined) continue
+  for (let index = 0; index + 1 < lines.length; index += 2) {
+    const name = lines[index] ?? ''
+    const value = lines[index + 1] ?? ''
     size += name.length + value.length + fieldOverheadBytes
-    if (name.startsWith(':')) continue
-    if (connectionFields.has(name) && name !== 'te') return refused(400, `HTTP/2 has no field ${name}`)
-    headers[name] = value
+    if (name === ':method') method = value
+    else if (name === ':path') target = value
+    else if (name === ':authority') authority = value
+    else if (name.startsWith(':')) continue
+    else if (connectionFields.has(name) && name !== 'te') return refused(400, `HTTP/2 has no field ${name}`)
+    else addField(headers, name, value)
   }
   if (size > limits.maxHeaderBytes) return refused(431, 'request headers are too large')
+  if (method === 'CONNECT') return refused(405, 'CONNECT is not served')
+  if (!methodPattern.test(method)) return refused(400, 'malformed method')
+  if (target.length > limits.maxTargetBytes) return refused(414, longTargetMessage)
+  if (!targetPattern.test(target)) return refused(400, 'malformed request target')
 
-  const host = hostOf(fields[':authority'], headers['host'])
+  const host = hostOf(authority, headers['host'])
   if (host === undefined) return refused(400, ':authority and host must name one host')
   headers['host'] = host
   return { kind: 'head', method, target, headers }
 }
 
+/** Lines of one name become one value, as HTTP/1 has them: none of two credentials or two lengths vanishes. */
+function addField(headers: Headers, name: string, value: string): void {
+  const known = Object.hasOwn(headers, name) ? headers[name] : undefined
+  // RFC 9113 section 8.2.3: a cookie may come in several lines, which belong together.
+  headers[name] = known === undefined ? value : `${known}${name === 'cookie' ? '; ' : ', '}${value}`
+}
+
 /** RFC 9113 section 8.3.1: both say the same, or one is missing. User information is no part of it. */
-function hostOf(authority: string | undefined, host: string | string[] | undefined): string | undefined {
-  if (Array.isArray(host)) return undefined
-  if (authority && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) return undefined
-  const name = authority || host
+function hostOf(authority: string, host: string | string[] | undefined): string | undefined {
+  if (typeof host === 'object') return undefined
+  if (authority !== '' && host !== undefined && authority.toLowerCase() !== host.toLowerCase())
+    return undefined
+  const name = authority === '' ? host : authority
   return name === undefined || name === '' || /[@,\s]/.test(name) ? undefined : name
 }
 

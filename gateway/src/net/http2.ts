@@ -47,17 +47,20 @@ export function createHttp2({ clock, limits }: { clock: Clock; limits: HttpServe
     let streams = 0
     let idleSince = clock.monotonic()
     sessions.add(session)
-    session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-      streams += 1
-      stream.on('close', () => {
-        streams -= 1
-        idleSince = clock.monotonic()
-      })
-      // A stream that breaks also closes, which is where it is dealt with.
-      stream.on('error', ignore)
-      if (stream.destroyed || stream.closed) return
-      answerStream(stream, headers, { connection, clock, limits })
-    })
+    session.on(
+      'stream',
+      (stream: ServerHttp2Stream, _headers: IncomingHttpHeaders, _flags: number, lines: string[]) => {
+        streams += 1
+        stream.on('close', () => {
+          streams -= 1
+          idleSince = clock.monotonic()
+        })
+        // A stream that breaks also closes, which is where it is dealt with.
+        stream.on('error', ignore)
+        if (stream.destroyed || stream.closed) return
+        answerStream(stream, lines, { connection, clock, limits })
+      },
+    )
     // A session that breaks closes its streams and itself.
     session.on('error', ignore)
     const idleCheck = setInterval(() => {

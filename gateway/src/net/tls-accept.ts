@@ -15,6 +15,12 @@ const handshakeLimitMs = 10_000
 const unrecognizedName = alert(112)
 const decodeError = alert(50)
 
+/** For those who forgot the s of https. */
+const plainHttpMessage = 'plain HTTP was sent to a port that speaks TLS'
+const plainHttp =
+  'HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n' +
+  `content-length: ${plainHttpMessage.length}\r\nconnection: close\r\n\r\n${plainHttpMessage}`
+
 /**
  * Handshakes with the identity that belongs to the server name, then calls `secured`. The name is read before OpenSSL
  * sees the connection: its own callback for names comes too late to choose versions and rules for client certificates.
@@ -45,7 +51,8 @@ export function createTlsAcceptor(secured: (socket: TLSSocket) => void): TlsAcce
       late: () => socket.destroy(),
       done(hello) {
         if (hello.kind !== 'hello') {
-          socket.end(decodeError, () => socket.destroy())
+          const isHttp = isLetter(socket.read(1))
+          socket.end(isHttp ? plainHttp : decodeError, () => socket.destroy())
           return
         }
         const identity = tls.identityFor(hello.serverName)
@@ -64,4 +71,8 @@ export function readHello(bytes: Buffer): ClientHello | undefined {
 
 function alert(description: number): Buffer {
   return Buffer.from([21, 3, 1, 0, 2, 2, description])
+}
+
+function isLetter(first: unknown): boolean {
+  return Buffer.isBuffer(first) && first.length === 1 && /[A-Z]/.test(first.toString('latin1'))
 }

@@ -1,0 +1,117 @@
+import { systemClock } from '../../src/lib/clock.ts'
+import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../src/net/body.ts'
+import type { Headers } from '../../src/net/headers.ts'
+import {
+  type Delivery,
+  defaultServerLimits,
+  type HttpServerLimits,
+  type IncomingRequest,
+} from '../../src/net/http-server.ts'
+import type { Reply } from '../../src/net/send.ts'
+import { type ListeningServer, listen } from '../../src/net/server.ts'
+import type { ServerTls } from '../../src/net/server-tls.ts'
+import type { Serving } from '../../src/net/serving.ts'
+import { endAfter } from './cleanup.ts'
+
+export type Answer = (request: IncomingRequest) => Reply | Promise<Reply>
+
+export type EdgeServer = {
+  readonly server: ListeningServer
+  readonly port: number
+  /** Requests as they reached the pipeline, and what became of their answers, in the order they ended. */
+  readonly requests: IncomingRequest[]
+  readonly deliveries: Delivery[]
+  /** Changes what the next connections are served. */
+  serve(serving: Serving | undefined): void
+}
+
+/** The edge alone, in this process: listens on a free port and answers without a pipeline behind it. */
+export async function startEdge(
+  answer: Answer,
+  { limits = {}, tls }: { limits?: Partial<HttpServerLimits>; tls?: ServerTls } = {},
+): Promise<EdgeServer> {
+  const requests: IncomingRequest[] = []
+  const deliveries: Delivery[] = []
+  let serving: Serving | undefined = {
+    kind: 'http',
+    tls,
+    handle(request) {
+      requests.push(request)
+      return {
+        reply: Promise.resolve().then(() => answer(request)),
+        end: (delivery) => deliveries.push({ ...delivery }),
+      }
+    },
+  }
+  const server = await listen({
+    host: '127.0.0.1',
+    port: 0,
+    clock: systemClock,
+    limits: { ...defaultServerLimits, ...limits },
+    serve: () => serving,
+  })
+  endAfter('test', () => server.close())
+  return {
+    server,
+    port: server.port,
+    requests,
+    deliveries,
+    serve(next) {
+      serving = next
+    },
+  }
+}
+
+/** A reply with a short text. */
+export function text(body: string, headers: Headers = {}): Reply {
+  return { status: 200, headers: { 'content-type': 'text/plain', ...headers }, body: Buffer.from(body) }
+}
+
+export async function bodyText(body: Body): Promise<string> {
+  return (await readAll(body, 64 * 1024 * 1024, 'request_too_large')).toString()
+}
+
+/** Waits for the end of a body with its trailers. */
+export function bodyWithTrailers(body: Body): Promise<{ text: string; trailers: Headers | undefined }> {
+  return new Promise((resolve, reject) => {
+    if (!isSource(body)) {
+      resolve({ text: '', trailers: undefined })
+      return
+    }
+    let received = ''
+    body.start({
+      write(chunk) {
+        received += Buffer.from(chunk).toString()
+        return true
+      },
+      end: (trailers) => resolve({ text: received, trailers }),
+      fail: reject,
+    })
+  })
+}
+
+export type PushedBody = BodySource & {
+  /** Undefined until somebody reads. */
+  sink: BodySink | undefined
+  resumed: number
+  cancelled: boolean
+}
+
+/** A body that the test pushes itself. */
+export function pushedBody(): PushedBody {
+  const body: PushedBody = {
+    sink: undefined,
+    resumed: 0,
+    cancelled: false,
+    start(sink) {
+      body.sink = sink
+    },
+    resume() {
+      body.resumed += 1
+    },
+    cancel() {
+      body.cancelled = true
+    },
+  }
+  return body
+}
