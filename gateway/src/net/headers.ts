@@ -14,6 +14,11 @@ const hopByHopHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
+/** Whether a header describes one connection, whoever sends it. */
+export function isHopByHop(name: string): boolean {
+  return hopByHopHeaders.has(name)
+}
+
 /** The first value of a header, or undefined. */
 export function firstHeader(headers: Headers, name: string): string | undefined {
   const value = headers[name]

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { fixtureContext, fixtureExchange, throughPolicies } from '../pipeline/fixtures.ts'
+import { audience, issuer, keySetOf, signingPair, signToken, throughAll } from '../pipeline/jwt/fixtures.ts'
+import type { Policy } from '../pipeline/policy.ts'
 import type { PolicyLevel } from './index/level.ts'
 import type { PoliciesConfig } from './index/schema.ts'
 import { compilePolicies, order, type RouteKind } from './index.ts'
@@ -184,6 +186,106 @@ describe('the policies of several levels', () => {
     expect(namesOf(llm, gateway, {})).toEqual(['llm request', 'token limits'])
     expect(namesOf(http, gateway, {})).toEqual([])
     expect(namesOf(mcp, gateway, {})).toEqual(['origin'])
+  })
+})
+
+describe('authentication on several levels', () => {
+  const keys = (...records: NonNullable<PoliciesConfig['apiKey']>['keys']): PoliciesConfig => ({
+    apiKey: { keys: records },
+  })
+
+  async function send(policies: readonly Policy[], headers: Record<string, string>) {
+    const exchange = fixtureExchange({ headers })
+    const { status, headers: replied } = await throughAll(policies, exchange)
+    return { exchange, status, replied, left: exchange.facts.request.headers }
+  }
+
+  it('lets one key pass all of them, and forwards it nowhere', async () => {
+    const policies = compile(llm, keys({ key: 'k' }), keys({ key: 'k' }, { key: 'only here' }))
+    expect(await send(policies, { 'x-api-key': 'k', accept: '*/*' })).toMatchObject({
+      status: 200,
+      left: { accept: '*/*' },
+    })
+    expect((await send(policies, { 'x-api-key': 'only here' })).status).toBe(401)
+    expect((await send(policies, {})).status).toBe(401)
+  })
+
+  it('takes the facts of the most specific level, and the models that all of them allow', async () => {
+    const outer = keys({ key: 'k', metadata: { group: 'outer' }, allowedModels: ['a', 'b'] })
+    const inner = keys({ key: 'k', metadata: { group: 'inner' }, allowedModels: ['b', 'c'] })
+    const { exchange } = await send(compile(llm, outer, inner), { 'x-api-key': 'k' })
+    expect(exchange.facts.apiKey).toMatchObject({ group: 'inner' })
+    expect(exchange.keyGroup).toBe('inner')
+    expect(['a', 'b', 'c'].filter((model) => exchange.mayUseModel?.(model))).toEqual(['b'])
+    expect(exchange.allowedModels).toEqual(['b'])
+    const withoutList = await send(compile(llm, outer, keys({ key: 'k' })), { 'x-api-key': 'k' })
+    expect(withoutList.exchange.allowedModels).toEqual(['a', 'b'])
+    expect(withoutList.exchange.mayUseModel?.('c')).toBe(false)
+  })
+
+  it('lets one token pass a gateway and the MCP server behind it, which says how to get one', async () => {
+    const pair = signingPair('k')
+    const jwks = { inline: keySetOf(pair) }
+    const context = fixtureContext()
+    context.clock.advance(1_700_000_000_000)
+    const resourceMetadata = { resource: audience }
+    const levels: PolicyLevel[] = [
+      { place: 'gateway default', policies: { jwtAuth: { issuer, audiences: [audience], jwks } } },
+      {
+        place: 'route a',
+        policies: { mcpAuthentication: { issuer, audiences: ['a'], jwks, resourceMetadata } },
+      },
+    ]
+    const { policies } = compilePolicies(levels, context, mcp)
+    const withToken = async (aud: string | string[]) =>
+      send(policies, { authorization: `Bearer ${await signToken(pair, context.clock.now(), { aud })}` })
+    const { status, exchange, left } = await withToken([audience, 'a'])
+    expect(status).toBe(200)
+    expect(exchange.facts.jwt).toMatchObject({ sub: 'ada' })
+    expect(left).toEqual({})
+    expect((await withToken(audience)).status).toBe(401)
+    expect((await withToken('a')).status).toBe(401)
+    expect((await send(policies, {})).replied['www-authenticate']).toContain('resource_metadata=')
+  })
+})
+
+describe('what a route answers itself', () => {
+  const hsts: PoliciesConfig = {
+    responseHeaderModifier: {
+      set: { 'strict-transport-security': 'max-age=1' },
+      remove: ['x-ratelimit-limit'],
+    },
+  }
+
+  it('is for those who may use the route, and counts against its limits', () => {
+    const policies = compile(http, {
+      ...hsts,
+      apiKey: { keys: [{ key: 'k' }] },
+      localRateLimit: [{ requests: 1, unit: 'Hours' }],
+      requestRedirect: { scheme: 'https' },
+    })
+    const send = (headers: Record<string, string>) => throughPolicies(policies, fixtureExchange({ headers }))
+    expect(send({}).status).toBe(401)
+    const redirect = send({ 'x-api-key': 'k' })
+    expect(redirect.status).toBe(302)
+    expect(redirect.headers).toMatchObject({
+      location: 'https://gateway.test/v1/chat/completions',
+      'strict-transport-security': 'max-age=1',
+      'x-ratelimit-limit': '1',
+    })
+    const refused = send({ 'x-api-key': 'k' })
+    expect(refused.status).toBe(429)
+    expect(refused.headers).not.toHaveProperty('strict-transport-security')
+  })
+
+  it('may have another content type', () => {
+    const policies = compile(http, {
+      directResponse: { status: 200, body: '{}' },
+      responseHeaderModifier: { set: { 'content-type': 'application/json' } },
+    })
+    expect(throughPolicies(policies, fixtureExchange()).headers).toEqual({
+      'content-type': 'application/json',
+    })
   })
 })
 

@@ -17,6 +17,11 @@ type StepName =
   | 'apiKey'
   | 'authorization'
   | 'requestLimits'
+  | 'responseHeaderModifier'
+  | 'requestRedirect'
+  | 'directResponse'
+  | 'requestHeaderModifier'
+  | 'urlRewrite'
   | 'llmRequest'
   | 'llmAuthorization'
   | 'tokenLimits'
@@ -40,6 +45,15 @@ export const order: readonly Step[] = [
     because: 'rules that need only the head refuse before anything is counted or read',
   },
   { step: 'requestLimits', because: 'a body is expensive to read, so requests are counted before it is' },
+  {
+    step: 'responseHeaderModifier',
+    because:
+      'changes what the route answers, redirects included; what refusals, limits and CORS say is not for a route to change',
+  },
+  { step: 'requestRedirect', because: 'an answer like that of a backend, so the same people get it' },
+  { step: 'directResponse', because: 'as a redirect, which comes first' },
+  { step: 'requestHeaderModifier', because: 'only what is forwarded is worth changing' },
+  { step: 'urlRewrite', because: 'as headers; rules before it have seen what the client asked for' },
   { step: 'llmRequest', because: 'reads the body, once; what follows may depend on it' },
   { step: 'llmAuthorization', because: 'what may not be asked must not count against a budget' },
   {
@@ -74,21 +88,23 @@ export function compilePolicies(
   const compiled = levels.map((level) => compileLevel(level, context, route.kind))
   const each = (step: keyof LevelSteps & StepName & PolicyStep) =>
     compiled.flatMap((level) => level[step] ?? [])
+  // The most specific one first: it says best how to get in, and knows best who it is.
+  const checks = (step: 'mcpAuthentication' | 'jwtAuth' | 'apiKey') =>
+    compiled.toReversed().flatMap((level) => level[step] ?? [])
   const cors = compiled.findLast((level) => level.cors !== undefined)?.cors
   const steps: Record<StepName, readonly Policy[]> = {
     documents: each('documents'),
     origin: route.kind === 'mcp' ? [originPolicy(levels, route.isLoopback)] : [],
     cors: cors === undefined ? [] : [cors],
-    tokens: authentication(
-      'token',
-      compiled.flatMap((level) => level.tokens),
-    ),
-    apiKey: authentication(
-      'api key',
-      compiled.flatMap((level) => level.apiKey ?? []),
-    ),
+    tokens: authentication('token', [...checks('mcpAuthentication'), ...checks('jwtAuth')]),
+    apiKey: authentication('api key', checks('apiKey')),
     authorization: each('authorization'),
     requestLimits: each('requestLimits'),
+    responseHeaderModifier: each('responseHeaderModifier'),
+    requestRedirect: each('requestRedirect'),
+    directResponse: each('directResponse'),
+    requestHeaderModifier: each('requestHeaderModifier'),
+    urlRewrite: each('urlRewrite'),
     llmRequest: route.kind === 'llm' ? [route.llmRequest] : [],
     llmAuthorization: each('llmAuthorization'),
     tokenLimits: each('tokenLimits'),

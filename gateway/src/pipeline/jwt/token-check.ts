@@ -16,8 +16,8 @@ export type TokenCheckOptions = {
 }
 
 /**
- * Finds out by token who asks, and writes its claims to `facts.jwt`. A token that is not valid stays where it is, and
- * what passes with it is a request that nobody vouches for.
+ * Finds out by token who asks, and writes its claims to `facts.jwt`, unless a check before it has. A token that is not
+ * valid stays where it is: what passes with it is a request that nobody vouches for.
  */
 export function compileTokenCheck(options: TokenCheckOptions): AuthenticationCheck {
   const { mode, location, verifier, unauthorized, unavailable } = options
@@ -25,7 +25,7 @@ export function compileTokenCheck(options: TokenCheckOptions): AuthenticationChe
 
   function settle(exchange: Exchange, credential: string, verdict: Verdict): CheckOutcome {
     if (verdict.kind === 'valid') {
-      exchange.facts.jwt = verdict.claims
+      exchange.facts.jwt ??= verdict.claims
       return { kind: 'accepted', credential, locations }
     }
     if (mode === 'permissive') return undefined

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import type { Clock } from '../../lib/clock.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { createLru } from '../../lib/lru.ts'
@@ -79,6 +79,28 @@ export function createTokenVerifier(source: KeySource, rules: TokenRules, clock:
       if (known !== undefined) return { kind: 'valid', claims: known.claims }
       return verifyAnew(token, digest, keys)
     },
+  }
+}
+
+/** Has each token verified by the verifier of its issuer, as the token itself names it: a lie finds the wrong keys. */
+export function issuerVerifier(verifiers: ReadonlyMap<string, TokenVerifier>): TokenVerifier {
+  return {
+    verify(token) {
+      if (token.length > maxTokenLength) return invalid('too long')
+      const issuer = issuerOf(token)
+      if (issuer === undefined) return invalid('malformed')
+      return verifiers.get(issuer)?.verify(token) ?? invalid('unknown issuer')
+    },
+  }
+}
+
+function issuerOf(token: string): string | undefined {
+  if (!compactForm.test(token)) return undefined
+  try {
+    const { iss } = decodeJwt(token)
+    return typeof iss === 'string' ? iss : undefined
+  } catch {
+    return undefined
   }
 }
 

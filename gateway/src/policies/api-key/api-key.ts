@@ -56,8 +56,8 @@ export function checkApiKey(config: ApiKeyConfig, report: Report) {
 }
 
 /**
- * Finds out by virtual key who asks. Writes `facts.apiKey`, `mayUseModel`, `allowedModels` and `keyGroup`; of several
- * levels that ask for keys, the most specific one's remain, but for models, which all of them must allow.
+ * Finds out by virtual key who asks. Writes `facts.apiKey`, `mayUseModel`, `allowedModels` and `keyGroup`. Where a check
+ * before it has, the key is the one found then, and models are those that both allow.
  *
  * Every place is looked at until one holds a known key; then all of them are to be cleared, so that a second credential
  * in another place never reaches an upstream unchecked.
@@ -85,17 +85,14 @@ export function compileApiKey(config: ApiKeyConfig, context: CompileContext): Au
 }
 
 function admit(exchange: Exchange, { facts, mayUseModel, allowedModels, group }: ApiKeyEntry) {
-  exchange.facts.apiKey = facts
-  exchange.keyGroup = group
-  const { mayUseModel: outer } = exchange
-  if (outer === undefined) {
-    exchange.mayUseModel = mayUseModel
-    exchange.allowedModels = allowedModels
-    return
+  const { mayUseModel: known, allowedModels: knownModels } = exchange
+  if (exchange.facts.apiKey === undefined) {
+    exchange.facts.apiKey = facts
+    exchange.keyGroup = group
   }
   if (mayUseModel === undefined) return
-  exchange.mayUseModel = (model) => outer(model) && mayUseModel(model)
-  exchange.allowedModels = allowedModels?.filter(outer)
+  exchange.mayUseModel = known === undefined ? mayUseModel : (model) => known(model) && mayUseModel(model)
+  exchange.allowedModels = knownModels === undefined ? allowedModels : knownModels.filter(mayUseModel)
 }
 
 /** Entries by digest. A record that a reload leaves alone keeps its entry, so only new keys are hashed. */

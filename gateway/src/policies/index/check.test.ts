@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Schema } from '../../schema/dsl.ts'
-import { checkGatewayPolicies, checkRoutePolicies } from './check.ts'
+import { checkGatewayPolicies, checkRoutePolicies, replacesPrefix } from './check.ts'
 import type { TrafficKind } from './roots.ts'
 import { llmPoliciesSchema, type PoliciesConfig } from './schema.ts'
 
@@ -68,6 +68,35 @@ describe('checking policies', () => {
     expect(mistakes(config, 'gateway')).toEqual([])
     expect(mistakes(config, 'http')).toEqual(['localRateLimit.0'])
     expect(mistakes({ rateLimit: { local: config.localRateLimit } }, 'mcp')).toEqual(['rateLimit.local.0'])
+  })
+
+  it('reports mistakes of what is forwarded and answered', () => {
+    const config: PoliciesConfig = {
+      jwtAuth: { issuer: 'i', audiences: ['a'], jwks: 'x' },
+      requestHeaderModifier: { set: { host: 'x' } },
+      responseHeaderModifier: { set: { connection: 'close' } },
+      requestRedirect: { path: { full: 'x' } },
+      directResponse: { status: 204, body: 'x' },
+      urlRewrite: { path: { prefix: 'x' } },
+    }
+    expect(mistakes(config, 'http')).toEqual([
+      'jwtAuth.jwks',
+      'requestHeaderModifier.set.host',
+      'responseHeaderModifier.set.connection',
+      'requestRedirect.path.full',
+      'directResponse.body',
+      'urlRewrite.path.prefix',
+      'directResponse',
+    ])
+    expect(replacesPrefix(config)).toBe(true)
+    expect(replacesPrefix({ urlRewrite: { path: { full: '/x' } } })).toBe(false)
+  })
+
+  it('accepts changes of what is forwarded where something is', () => {
+    const config: PoliciesConfig = { requestHeaderModifier: {}, urlRewrite: {} }
+    expect(mistakes(config, 'http')).toEqual([])
+    expect(mistakes(config, 'llm')).toEqual([])
+    expect(mistakes(config, 'mcp')).toEqual(['requestHeaderModifier', 'urlRewrite'])
   })
 
   it('accepts policies of MCP where there is MCP', () => {

@@ -1,9 +1,14 @@
 import { checkApiKey } from '../api-key/api-key.ts'
 import { checkAuthorization } from '../authorization.ts'
 import { checkCors } from '../cors.ts'
+import { checkDirectResponse } from '../direct-response.ts'
+import { checkHeaderModifier } from '../header-modifier.ts'
+import { checkJwtAuth } from '../jwt-auth.ts'
 import { checkMcpAuthentication } from '../mcp-authentication/check-config.ts'
 import { checkMcpAuthorization } from '../mcp-authorization.ts'
 import { checkLocalRateLimit, countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { checkRequestRedirect } from '../url/redirect.ts'
+import { checkUrlRewrite } from '../url/rewrite.ts'
 import { rootsOf, type TrafficKind } from './roots.ts'
 import type { PoliciesConfig } from './schema.ts'
 
@@ -31,6 +36,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   }
 
   if (config.cors) checkCors(config.cors, under('cors'))
+  if (config.jwtAuth) checkJwtAuth(config.jwtAuth, under('jwtAuth'))
   if (config.mcpAuthentication) checkMcpAuthentication(config.mcpAuthentication, under('mcpAuthentication'))
   if (config.apiKey) checkApiKey(config.apiKey, under('apiKey'))
   if (config.authorization) checkAuthorization(config.authorization, roots, under('authorization'))
@@ -40,7 +46,31 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   if (config.localRateLimit && config.rateLimit?.local) {
     report(['rateLimit', 'local'], 'is the same as localRateLimit: keep one of them')
   }
+  checkTraffic(config, under)
   checkPlace(config, kind, report)
+}
+
+/** Policies that change what is forwarded and answered. */
+function checkTraffic(config: PoliciesConfig, under: (...prefix: string[]) => Report) {
+  const { requestHeaderModifier, responseHeaderModifier, requestRedirect, directResponse, urlRewrite } =
+    config
+  if (requestHeaderModifier) {
+    checkHeaderModifier(requestHeaderModifier, 'request', under('requestHeaderModifier'))
+  }
+  if (responseHeaderModifier) {
+    checkHeaderModifier(responseHeaderModifier, 'response', under('responseHeaderModifier'))
+  }
+  if (requestRedirect) checkRequestRedirect(requestRedirect, under('requestRedirect'))
+  if (directResponse) checkDirectResponse(directResponse, under('directResponse'))
+  if (urlRewrite) checkUrlRewrite(urlRewrite, under('urlRewrite'))
+  if (requestRedirect && directResponse) {
+    under('directResponse')([], 'never answers, because requestRedirect does: keep one of them')
+  }
+}
+
+/** Whether a policy replaces the prefix by which a route matched, which needs a match by prefix. */
+export function replacesPrefix({ requestRedirect, urlRewrite }: PoliciesConfig): boolean {
+  return requestRedirect?.path?.prefix !== undefined || urlRewrite?.path?.prefix !== undefined
 }
 
 /** Of a gateway's requests those to LLMs have tokens, and its limits on them count those. */
@@ -54,9 +84,17 @@ function checkCounted(limits: LocalRateLimitConfig, kind: TrafficKind | 'gateway
 }
 
 const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
+const forwardedOnly = ['requestHeaderModifier', 'urlRewrite'] as const
 
 function checkPlace(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Report) {
-  if (kind === 'mcp') return
+  if (kind === 'mcp') {
+    for (const field of forwardedOnly) {
+      if (config[field] !== undefined) {
+        report([field], 'MCP requests are answered, not forwarded: see policies of mcp.targets[]')
+      }
+    }
+    return
+  }
   for (const field of mcpOnly) {
     if (config[field] !== undefined) report([field], 'is for MCP servers, and this leads to none')
   }

@@ -5,10 +5,15 @@ import type { Policy } from '../../pipeline/policy.ts'
 import { compileApiKey } from '../api-key/api-key.ts'
 import { compileAuthorization } from '../authorization.ts'
 import { type CorsConfig, compileCors } from '../cors.ts'
+import { compileDirectResponse } from '../direct-response.ts'
+import { compileRequestHeaderModifier, compileResponseHeaderModifier } from '../header-modifier.ts'
+import { compileJwtAuth, issuersOf } from '../jwt-auth.ts'
 import { compileMcpAuthentication } from '../mcp-authentication/mcp-authentication.ts'
 import { compileMcpAuthorization, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileLocalRateLimit } from '../rate-limit/local.ts'
 import { countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { compileRequestRedirect } from '../url/redirect.ts'
+import { compileUrlRewrite } from '../url/rewrite.ts'
 import { rootsOf, type TrafficKind } from './roots.ts'
 import type { PoliciesConfig } from './schema.ts'
 
@@ -23,11 +28,16 @@ export type PolicyLevel = {
 export type LevelSteps = {
   readonly documents: Policy | undefined
   readonly cors: Policy | undefined
-  /** Those that look for a token; MCP's own comes first. */
-  readonly tokens: readonly AuthenticationCheck[]
+  readonly mcpAuthentication: AuthenticationCheck | undefined
+  readonly jwtAuth: AuthenticationCheck | undefined
   readonly apiKey: AuthenticationCheck | undefined
   readonly authorization: Policy | undefined
   readonly requestLimits: Policy | undefined
+  readonly responseHeaderModifier: Policy | undefined
+  readonly requestRedirect: Policy | undefined
+  readonly directResponse: Policy | undefined
+  readonly requestHeaderModifier: Policy | undefined
+  readonly urlRewrite: Policy | undefined
   readonly llmAuthorization: Policy | undefined
   readonly tokenLimits: Policy | undefined
   readonly mcpAuthorization: McpAuthorization | undefined
@@ -41,7 +51,8 @@ export function compileLevel(level: PolicyLevel, context: CompileContext, kind: 
   return context.memo(level.policies, `policies of ${level.place} for ${kind}`, compile)
 }
 
-function readsFiles({ mcpAuthentication }: PoliciesConfig): boolean {
+function readsFiles({ jwtAuth, mcpAuthentication }: PoliciesConfig): boolean {
+  if (jwtAuth !== undefined && issuersOf(jwtAuth).some(({ jwks }) => keysAreInFile(jwks))) return true
   if (mcpAuthentication === undefined) return false
   const { jwks, clientSecret } = mcpAuthentication
   return keysAreInFile(jwks) || typeof clientSecret === 'object'
@@ -52,7 +63,9 @@ function compileSteps(
   context: CompileContext,
   kind: TrafficKind,
 ): LevelSteps {
-  const { cors, mcpAuthentication, apiKey, mcpAuthorization } = policies
+  const { cors, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
+  const { responseHeaderModifier, requestRedirect, directResponse } = policies
+  const { requestHeaderModifier, urlRewrite } = policies
   const ofMcp = mcpAuthentication && compileMcpAuthentication(mcpAuthentication, context)
   const authorization =
     policies.authorization &&
@@ -61,10 +74,16 @@ function compileSteps(
   return {
     documents: ofMcp?.documents,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
-    tokens: ofMcp === undefined ? [] : [ofMcp.check],
+    mcpAuthentication: ofMcp?.check,
+    jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
     apiKey: apiKey && compileApiKey(apiKey, context),
     authorization: authorization?.beforeBody,
     requestLimits: limits.beforeBody,
+    responseHeaderModifier: responseHeaderModifier && compileResponseHeaderModifier(responseHeaderModifier),
+    requestRedirect: requestRedirect && compileRequestRedirect(requestRedirect),
+    directResponse: directResponse && compileDirectResponse(directResponse),
+    requestHeaderModifier: requestHeaderModifier && compileRequestHeaderModifier(requestHeaderModifier),
+    urlRewrite: urlRewrite && compileUrlRewrite(urlRewrite),
     llmAuthorization: authorization?.afterBody,
     tokenLimits: limits.afterBody,
     mcpAuthorization:

@@ -2,13 +2,19 @@ import { type Infer, object, optional } from '../../schema/dsl.ts'
 import { apiKeySchema } from '../api-key/api-key.ts'
 import { authorizationSchema } from '../authorization.ts'
 import { corsSchema } from '../cors.ts'
+import { directResponseSchema } from '../direct-response.ts'
+import { requestHeaderModifierSchema, responseHeaderModifierSchema } from '../header-modifier.ts'
+import { jwtAuthSchema } from '../jwt-auth.ts'
 import { mcpAuthenticationSchema } from '../mcp-authentication/config.ts'
 import { mcpAuthorizationSchema } from '../mcp-authorization.ts'
 import { localRateLimitSchema } from '../rate-limit/local-config.ts'
+import { requestRedirectSchema } from '../url/redirect.ts'
+import { urlRewriteSchema } from '../url/rewrite.ts'
 
 /** Policies that may stand directly on a gateway or a listener: they hold for all of its routes. */
 export const gatewayPolicyFields = {
   cors: optional(corsSchema),
+  jwtAuth: optional(jwtAuthSchema),
   apiKey: optional(apiKeySchema),
   authorization: optional(authorizationSchema),
   localRateLimit: optional(localRateLimitSchema),
@@ -30,6 +36,11 @@ const mcpPolicyFields = {
 /** `routes[].policies`, as far as requests and replies are concerned. */
 export const routePolicyFields = {
   ...mcpPolicyFields,
+  responseHeaderModifier: optional(responseHeaderModifierSchema),
+  requestRedirect: optional(requestRedirectSchema),
+  directResponse: optional(directResponseSchema),
+  requestHeaderModifier: optional(requestHeaderModifierSchema),
+  urlRewrite: optional(urlRewriteSchema),
 }
 
 /** `llm.policies`. */

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { type AuthenticationCheck, compileAuthentication } from './authentication.ts'
+import { compileLocation, type Location } from './credential-location.ts'
+import { fixtureExchange } from './fixtures.ts'
+
+const place = (name: string): Location => compileLocation({ header: { name } })
+
+/** Accepts what is in a header, refuses without it. */
+function wants(name: string, { late }: { late?: boolean } = {}): AuthenticationCheck {
+  const location = place(name)
+  return (exchange) => {
+    const credential = location.read(exchange.facts)
+    const outcome =
+      credential === undefined
+        ? { kind: 'refused' as const, reply: { status: 401, headers: {}, body: undefined } }
+        : { kind: 'accepted' as const, credential, locations: [location] }
+    return late === true ? Promise.resolve(outcome) : outcome
+  }
+}
+
+async function send(checks: AuthenticationCheck[], headers: Record<string, string>) {
+  const exchange = fixtureExchange({ headers })
+  const reply = await compileAuthentication('test', checks).onRequest?.(exchange)
+  return { status: reply?.status, left: exchange.facts.request.headers }
+}
+
+describe('authentication', () => {
+  it('takes an accepted credential off the request, whether it is known at once or later', async () => {
+    for (const late of [false, true]) {
+      expect(await send([wants('x-a', { late })], { 'x-a': '1', 'x-b': '2' })).toEqual({
+        status: undefined,
+        left: { 'x-b': '2' },
+      })
+      expect(await send([wants('x-a', { late })], { 'x-b': '2' })).toEqual({
+        status: 401,
+        left: { 'x-b': '2' },
+      })
+    }
+  })
+
+  it('answers at once where the check does', () => {
+    const exchange = fixtureExchange({ headers: { 'x-a': '1' } })
+    expect(compileAuthentication('test', [wants('x-a')]).onRequest?.(exchange)).toBeUndefined()
+  })
+
+  it('lets several checks look at the same credential', async () => {
+    const checks = [wants('x-a'), wants('x-a', { late: true }), wants('x-b')]
+    expect(await send(checks, { 'x-a': '1', 'x-b': '2', 'x-c': '3' })).toEqual({
+      status: undefined,
+      left: { 'x-c': '3' },
+    })
+  })
+
+  it('refuses where one of several does', async () => {
+    expect((await send([wants('x-a'), wants('x-b')], { 'x-a': '1' })).status).toBe(401)
+    expect((await send([wants('x-b'), wants('x-a')], { 'x-a': '1' })).status).toBe(401)
+  })
+
+  it('passes what no check has anything to say about', async () => {
+    const silent: AuthenticationCheck = () => undefined
+    expect(await send([silent, silent], { 'x-a': '1' })).toEqual({ status: undefined, left: { 'x-a': '1' } })
+  })
+})

@@ -1,0 +1,103 @@
+import { refuse } from '../../pipeline/errors.ts'
+import type { RequestFacts } from '../../pipeline/exchange.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { enumeration, exactlyOne, type Infer, integer, object, optional } from '../../schema/dsl.ts'
+import {
+  type Authority,
+  authorityFields,
+  authorityText,
+  checkAuthority,
+  splitAuthority,
+} from './authority.ts'
+import { checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
+
+const statuses: readonly number[] = [301, 302, 303, 307, 308]
+
+/** `requestRedirect`: sends clients elsewhere. */
+export const requestRedirectSchema = object(
+  {
+    scheme: optional(
+      enumeration(['http', 'https'], {
+        doc: "Another scheme, at its usual port unless `authority` says otherwise. Without it, the request's.",
+        example: 'https',
+      }),
+    ),
+    authority: optional(exactlyOne(authorityFields, {}, { doc: 'Another host.' })),
+    path: optional(pathChangeSchema),
+    status: optional(
+      integer(
+        { doc: 'One of 301, 302, 303, 307 and 308.', default: 302, example: 301 },
+        { min: 301, max: 308 },
+      ),
+    ),
+  },
+  { doc: 'Answers with a redirect. What is not changed stays as it was asked for; the query always stays.' },
+)
+
+export type RequestRedirectConfig = Infer<typeof requestRedirectSchema>
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports hosts and paths that are none, statuses that do not redirect, and redirects to the same address. */
+export function checkRequestRedirect(config: RequestRedirectConfig, report: Report) {
+  const { scheme, authority, path, status } = config
+  if (authority !== undefined) {
+    checkAuthority(authority, (under, message) => report(['authority', ...under], message))
+  }
+  if (path !== undefined) checkPathChange(path, (under, message) => report(['path', ...under], message))
+  if (status !== undefined && !statuses.includes(status)) {
+    report(['status'], `expected one of ${statuses.join(', ')}, got ${status}`)
+  }
+  if (scheme === undefined && authority === undefined && path === undefined) {
+    report([], 'would redirect to the same address: set scheme, authority or path')
+  }
+}
+
+/** Answers every request with a redirect to an absolute address, so that no path is ever read as a host. */
+export function compileRequestRedirect(config: RequestRedirectConfig): Policy {
+  const { scheme, path, status = 302 } = config
+  const changedPath = path && compilePathChange(path)
+  const authorityOf = compileAuthority(config)
+  return {
+    name: 'redirect',
+    onRequest(exchange) {
+      const { request } = exchange.facts
+      const authority = authorityOf(request)
+      if (authority === undefined) {
+        return refuse(exchange, { status: 400, code: 'bad_request', message: 'malformed host' })
+      }
+      const chosen = scheme ?? request.scheme
+      const target = changedPath?.(request.path, exchange.matchedPrefix) ?? request.path
+      const location = `${chosen}://${authorityText(authority, chosen)}${target}${request.query}`
+      return { status, headers: { location: escaped(location) }, body: undefined }
+    },
+  }
+}
+
+/** Where a scheme is given and no port, it is the scheme's (Gateway API, `HTTPRequestRedirectFilter.port`). */
+function compileAuthority({ scheme, authority }: RequestRedirectConfig) {
+  if (authority?.full !== undefined) {
+    const fixed = splitAuthority(authority.full)
+    return () => fixed
+  }
+  const { host, port } = authority ?? {}
+  if (host !== undefined && scheme !== undefined) {
+    const fixed: Authority = { host, port: undefined }
+    return () => fixed
+  }
+  return (request: RequestFacts): Authority | undefined => {
+    const asked = splitAuthority(request.host)
+    if (asked === undefined) return undefined
+    const askedPort = scheme === undefined ? asked.port : undefined
+    return { host: host ?? asked.host, port: port ?? askedPort }
+  }
+}
+
+/** Bytes beyond ASCII, which requests may hold though they should not, are escaped; there are no control characters. */
+function escaped(location: string): string {
+  return location.replace(/[^\x21-\x7e]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    if (code <= 0xff) return `%${code.toString(16).toUpperCase().padStart(2, '0')}`
+    return character.isWellFormed() ? encodeURIComponent(character) : '%EF%BF%BD'
+  })
+}

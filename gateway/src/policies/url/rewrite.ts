@@ -1,0 +1,70 @@
+import { refuse } from '../../pipeline/errors.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { forwardingOf } from '../../pipeline/forwarding.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { anyOfShapes, enumeration, exactlyOne, type Infer, object, optional } from '../../schema/dsl.ts'
+import { authorityFields, authorityText, checkAuthority, splitAuthority } from './authority.ts'
+import { checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
+
+/** `urlRewrite`: the address that a request is forwarded with. */
+export const urlRewriteSchema = object(
+  {
+    authority: optional(
+      anyOfShapes(
+        [
+          enumeration(['auto', 'none'], { doc: "`auto` is the upstream's own host, `none` the client's." }),
+          exactlyOne(authorityFields, {}, { doc: 'Another host.' }),
+        ],
+        { doc: 'The host that the upstream is told. It does not choose the upstream.', default: 'auto' },
+      ),
+    ),
+    path: optional(pathChangeSchema),
+  },
+  {
+    doc: 'Changes host and path before a request is forwarded. Expressions keep seeing what the client sent.',
+  },
+)
+
+export type UrlRewriteConfig = Infer<typeof urlRewriteSchema>
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports hosts and paths that are none. */
+export function checkUrlRewrite({ authority, path }: UrlRewriteConfig, report: Report) {
+  if (typeof authority === 'object') {
+    checkAuthority(authority, (under, message) => report(['authority', ...under], message))
+  }
+  if (path !== undefined) checkPathChange(path, (under, message) => report(['path', ...under], message))
+}
+
+/** Notes host and path for whoever forwards the request, which itself stays the client's. */
+export function compileUrlRewrite({ authority, path }: UrlRewriteConfig): Policy {
+  const changedPath = path && compilePathChange(path)
+  const port = typeof authority === 'object' ? authority.port : undefined
+  const host = port === undefined ? fixedHost(authority) : undefined
+  return {
+    name: 'url rewrite',
+    onRequest(exchange) {
+      const { request } = exchange.facts
+      const forwarding = forwardingOf(exchange)
+      if (changedPath !== undefined) forwarding.path = changedPath(request.path, exchange.matchedPrefix)
+      if (port === undefined) {
+        forwarding.host = host
+        return undefined
+      }
+      const asked = splitAuthority(request.host)
+      if (asked === undefined) return refuseHost(exchange)
+      forwarding.host = authorityText({ host: asked.host, port }, request.scheme)
+      return undefined
+    },
+  }
+}
+
+function fixedHost(authority: UrlRewriteConfig['authority']): string | undefined {
+  if (authority === undefined || authority === 'auto') return undefined
+  return authority === 'none' ? 'client' : (authority.full ?? authority.host)
+}
+
+function refuseHost(exchange: Exchange) {
+  return refuse(exchange, { status: 400, code: 'bad_request', message: 'malformed host' })
+}
