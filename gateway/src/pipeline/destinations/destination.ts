@@ -73,7 +73,12 @@ export function mergePolicies(levels: readonly (BackendPolicies | undefined)[]):
   const present = levels.filter((level) => level !== undefined)
   const [only] = present
   if (only === undefined) return {}
-  return present.length === 1 ? only : Object.assign({}, ...present.toReversed())
+  return present.length === 1 ? only : Object.assign({}, ...present.toReversed().map(definedOf))
+}
+
+/** A key that says undefined counts as left out. */
+function definedOf(policies: BackendPolicies): BackendPolicies {
+  return Object.fromEntries(Object.entries(policies).filter(([, value]) => value !== undefined))
 }
 
 /** The destination that `/name` stands for. Throws when no backend has that name, or it is not a host. */

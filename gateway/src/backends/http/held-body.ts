@@ -1,0 +1,86 @@
+import { type Body, type BodySink, type BodySource, isSource } from '../../net/body.ts'
+import type { Headers } from '../../net/headers.ts'
+
+/**
+ * A body of at most `maxBytes` as bytes, so that it can be sent again; a larger one as it was, with what has been read of it
+ * in front. Rejects when the body breaks off before either is known.
+ */
+export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
+  if (!isSource(body)) return body
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = []
+    let size = 0
+    /** What the reader of a larger body hears; until it comes, what is said is kept. */
+    let sink: BodySink | undefined
+    let over: ((sink: BodySink) => void) | undefined
+    let larger = false
+
+    body.start({
+      write(chunk) {
+        if (sink) return sink.write(chunk)
+        chunks.push(chunk)
+        size += chunk.byteLength
+        if (size <= maxBytes) return true
+        if (!larger) {
+          larger = true
+          resolve(rest)
+        }
+        return false
+      },
+      end(trailers) {
+        if (sink) sink.end(trailers)
+        else if (larger) over = (reader) => reader.end(trailers)
+        else resolve(size === 0 ? undefined : Buffer.concat(chunks, size))
+      },
+      fail(error) {
+        if (sink) sink.fail(error)
+        else if (larger) over = (reader) => reader.fail(error)
+        else reject(error)
+      },
+    })
+
+    const rest: BodySource = {
+      start(reader) {
+        sink = reader
+        let full = false
+        for (const chunk of chunks.splice(0)) full = !reader.write(chunk) || full
+        if (over) over(reader)
+        else if (!full) body.resume()
+      },
+      resume: () => body.resume(),
+      cancel: () => body.cancel(),
+    }
+  })
+}
+
+/** The length a body still to come is said to have; undefined where it comes in chunks. */
+export function announcedLength(headers: Headers): number | undefined {
+  const length = headers['content-length']
+  if (typeof length !== 'string' || headers['transfer-encoding'] !== undefined) return undefined
+  return Number(length)
+}
+
+/** The body as it is, and a copy of it for `onCopy` once it has ended, if it has at most `maxBytes`. */
+export function copied(source: BodySource, maxBytes: number, onCopy: (copy: Uint8Array) => void): BodySource {
+  return {
+    start(sink) {
+      let chunks: Uint8Array[] | undefined = []
+      let size = 0
+      source.start({
+        write(chunk) {
+          size += chunk.byteLength
+          if (size > maxBytes) chunks = undefined
+          else chunks?.push(chunk)
+          return sink.write(chunk)
+        },
+        end(trailers) {
+          sink.end(trailers)
+          if (chunks) onCopy(Buffer.concat(chunks, size))
+        },
+        fail: (error) => sink.fail(error),
+      })
+    },
+    resume: () => source.resume(),
+    cancel: () => source.cancel(),
+  }
+}

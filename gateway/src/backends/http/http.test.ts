@@ -1,0 +1,558 @@
+import { describe, expect, it } from 'vitest'
+import { createCancellation } from '../../lib/cancellation.ts'
+import { GatewayError, type GatewayErrorCode } from '../../lib/gateway-error.ts'
+import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../net/body.ts'
+import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
+import type { NamedBackend } from '../../pipeline/destinations/config.ts'
+import type { Exchange, RequestFacts } from '../../pipeline/exchange.ts'
+import { fixtureContext, fixtureExchange } from '../../pipeline/fixtures.ts'
+import { checkForwardingPolicies, checkRouteBackends, type RouteBackend } from './config.ts'
+import { compileHttpBackend, type HttpBackendOptions } from './index.ts'
+
+describe('forwarding', () => {
+  it('asks the backend what the client asked', async () => {
+    const { sent, ask } = backend([{ host: 'api.test:8080' }])
+    await ask({ method: 'GET', path: '/a/b', query: '?x=1', headers: { accept: 'text/html', cookie: 'a=b' } })
+    expect(sent[0]).toMatchObject({
+      origin: 'http://api.test:8080',
+      method: 'GET',
+      path: '/a/b?x=1',
+      headers: { accept: 'text/html', cookie: 'a=b' },
+    })
+  })
+
+  it('ends hop-by-hop headers here in both directions, and what the client says of its way', async () => {
+    const { sent, ask } = backend([{ host: 'api.test:8080' }], {
+      send: async () => ({
+        status: 200,
+        headers: { connection: 'x-hop', 'x-hop': '1', 'keep-alive': 'timeout=5', 'x-end': '2' },
+        body: undefined,
+      }),
+    })
+    const reply = await ask({
+      headers: {
+        host: 'shop.test',
+        connection: 'x-one, close',
+        'x-one': '1',
+        'x-two': '2',
+        upgrade: 'h2c',
+        'transfer-encoding': 'chunked',
+        'proxy-authorization': 'secret',
+        expect: '100-continue',
+        forwarded: 'for=evil',
+        'x-forwarded-for': 'evil',
+        'x-real-ip': 'evil',
+      },
+      host: 'shop.test',
+    })
+    expect(sent[0]?.headers).toEqual({
+      'x-two': '2',
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'http',
+      'x-forwarded-host': 'shop.test',
+    })
+    expect(reply.headers).toEqual({ 'x-end': '2' })
+  })
+
+  it.each([
+    ['trailers', 'trailers'],
+    ['gzip, Trailers', 'trailers'],
+    ['gzip', undefined],
+    ['x-trailers', undefined],
+  ])('takes te: %s for %s', async (te, expected) => {
+    const { sent, ask } = backend([{ host: 'api.test:8080' }])
+    await ask({ headers: { te } })
+    expect(sent[0]?.headers['te']).toBe(expected)
+  })
+
+  it('keeps a slash at the end of a path, which routes do not see', async () => {
+    const { sent, run } = backend([{ host: 'api.test:8080' }])
+    await run({ ...exchangeFor({ path: '/docs', query: '?a' }), trailingSlash: true })
+    expect(sent[0]?.path).toBe('/docs/?a')
+  })
+
+  it('applies what policies changed', async () => {
+    const { sent, run } = backend([{ host: 'api.test:8080' }])
+    const exchange = exchangeFor({ path: '/old', query: '?q', host: 'client.test', headers: { a: '1' } })
+    exchange.forwarding = {
+      path: '/new',
+      host: 'client',
+      headerEdits: [
+        (headers) => {
+          headers['b'] = headers['a'] ?? ''
+        },
+      ],
+    }
+    await run(exchange)
+    expect(sent[0]).toMatchObject({ path: '/new?q', headers: { host: 'client.test', a: '1', b: '1' } })
+    expect(exchange.facts.request.headers).toEqual({ a: '1' })
+  })
+
+  it("asks with the backend's own host, credential and headers", async () => {
+    const { sent, ask } = backend([
+      {
+        host: 'api.test:8443',
+        policies: {
+          backendTLS: { hostname: 'inner.test' },
+          backendAuth: { key: 'secret' },
+          requestHeaderModifier: { set: { 'X-Gateway': 'yes' }, remove: ['cookie'] },
+          responseHeaderModifier: { add: { 'x-served': 'yes' } },
+        },
+      },
+    ])
+    const reply = await ask({ headers: { host: 'shop.test', cookie: 'a=b', authorization: 'Basic x' } })
+    expect(sent[0]?.origin).toBe('https://api.test:8443')
+    expect(sent[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'x-gateway': 'yes' })
+    expect(sent[0]?.headers['cookie']).toBeUndefined()
+    expect(sent[0]?.headers['host']).toBeUndefined()
+    expect(sent[0]?.connection?.tls?.serverName).toBe('inner.test')
+    expect(reply.headers['x-served']).toBe('yes')
+  })
+
+  it('sends a small body whole and a large one as it comes, with its length', async () => {
+    const { sent, run } = backend([{ host: 'api.test:8080' }])
+    const headers = { 'content-length': '4' }
+    await run({ ...exchangeFor({ headers }), body: sourceOf('full') })
+    expect(sent[0]?.body).toEqual(Buffer.from('full'))
+    const large = { 'content-length': '100000' }
+    await run({ ...exchangeFor({ headers: large }), body: sourceOf('x'.repeat(100_000)) })
+    expect(isSource(sent[1]?.body as Body)).toBe(true)
+    expect(sent[1]?.headers['content-length']).toBe('100000')
+    await run({ ...exchangeFor({ headers: { 'transfer-encoding': 'chunked' } }), body: sourceOf('few') })
+    expect(isSource(sent[2]?.body as Body)).toBe(true)
+    expect(sent[2]?.headers['content-length']).toBeUndefined()
+  })
+
+  it('passes upgrades, hints and the end of the client on', async () => {
+    const { sent, run } = backend([{ host: 'api.test:8080' }])
+    const informational = () => {}
+    const exchange = { ...exchangeFor({}), upgrade: 'websocket', informational }
+    await run(exchange)
+    expect(sent[0]).toMatchObject({ upgrade: 'websocket', onInformational: informational })
+    expect(sent[0]?.cancellation).toBe(exchange.cancellation)
+  })
+
+  it('leaves no length on an answer without content', async () => {
+    const { ask } = backend([{ host: 'api.test:8080' }], {
+      send: async () => ({ status: 204, headers: { 'content-length': '0' }, body: undefined }),
+    })
+    expect((await ask({})).headers).toEqual({})
+  })
+
+  it('answers 503 where no backend has a weight', async () => {
+    const { ask } = backend([{ host: 'api.test:8080', weight: 0 }])
+    expect(await ask({})).toMatchObject({ status: 503 })
+    expect(await backend([]).ask({})).toMatchObject({ status: 503 })
+  })
+})
+
+describe('a choice of backends', () => {
+  it('follows the weights', async () => {
+    const entries = [{ host: 'a.test:1', weight: 3 }, { host: 'b.test:1' }, { host: 'c.test:1', weight: 0 }]
+    let next = 0
+    const { sent, ask } = backend(entries, { random: () => (next++ % 100) / 100 })
+    for (let call = 0; call < 100; call += 1) await ask({})
+    const hosts = sent.map(({ origin }) => origin)
+    expect(hosts.filter((origin) => origin === 'http://a.test:1')).toHaveLength(75)
+    expect(hosts.filter((origin) => origin === 'http://b.test:1')).toHaveLength(25)
+  })
+
+  it('leaves out what fails, but never all', async () => {
+    const policies = { health: { eviction: { duration: '10s' } } }
+    const entries = [
+      { host: 'a.test:1', policies },
+      { host: 'b.test:1', policies },
+    ]
+    const failing = new Set(['http://a.test:1'])
+    const { sent, ask, context } = backend(entries, {
+      random: () => 0,
+      send: async ({ origin }) => {
+        if (failing.has(origin)) throw new GatewayError('upstream_connect', 'no')
+        return ok()
+      },
+    })
+    await expect(ask({})).rejects.toThrow('no')
+    await ask({})
+    expect(sent[1]?.origin).toBe('http://b.test:1')
+    failing.add('http://b.test:1')
+    await expect(ask({})).rejects.toThrow('no')
+    await expect(ask({})).rejects.toThrow('no')
+    expect(sent).toHaveLength(4)
+    failing.clear()
+    context.clock.advance(10_000)
+    await ask({})
+    expect(sent[4]?.origin).toBe('http://a.test:1')
+  })
+
+  it('does not blame a backend for what a client did', async () => {
+    const policies = { health: { eviction: {} } }
+    const { sent, ask } = backend(
+      [
+        { host: 'a.test:1', policies },
+        { host: 'b.test:1', weight: 1, policies },
+      ],
+      {
+        random: () => 0,
+        send: async () => {
+          throw new GatewayError('request_aborted', 'gone')
+        },
+      },
+    )
+    for (let call = 0; call < 3; call += 1) await expect(ask({})).rejects.toThrow('gone')
+    expect(sent.map(({ origin }) => origin)).toEqual(Array(3).fill('http://a.test:1'))
+  })
+
+  it('knows backends by name, and others answer for themselves', async () => {
+    const named: NamedBackend[] = [
+      { name: 'one', host: 'one.test:1', policies: { backendAuth: { key: 'named' } } },
+      { name: 'tools', mcp: {} },
+    ]
+    const other = backend([{ backend: '/tools' }], { named })
+    expect(await other.ask({})).toMatchObject({ status: 299 })
+    const own = backend([{ backend: '/one', policies: { tcp: { connectTimeout: '1s' } } }], { named })
+    await own.ask({})
+    expect(own.sent[0]).toMatchObject({
+      origin: 'http://one.test:1',
+      headers: { authorization: 'Bearer named' },
+      connection: { connectTimeoutMs: 1_000 },
+    })
+    expect(() => backend([{ backend: '/two' }], { named })).toThrow('no backend is named "two"')
+  })
+
+  it("uses the route's TLS and credential where the backend has none, and no other policy of the route", async () => {
+    const policies = {
+      backendTLS: {},
+      backendAuth: { key: 'of-route' },
+      requestHeaderModifier: { set: { 'x-twice': 'no' } },
+    }
+    const { sent, ask } = backend([{ host: 'a.test:1', policies: { backendAuth: { key: 'own' } } }], {
+      policies,
+    })
+    await ask({})
+    expect(sent[0]).toMatchObject({ origin: 'https://a.test:1', headers: { authorization: 'Bearer own' } })
+    expect(sent[0]?.headers['x-twice']).toBeUndefined()
+  })
+})
+
+describe('time limits', () => {
+  it('are the least of those that hold', async () => {
+    const limitOf = async (requestTimeout?: string, backendRequestTimeout?: string, own?: string) => {
+      const { sent, ask, context } = backend(
+        [{ host: 'a.test:1', policies: own === undefined ? {} : { http: { requestTimeout: own } } }],
+        { policies: { timeout: { requestTimeout, backendRequestTimeout } } },
+      )
+      // The fixture's exchanges begin at 0.
+      context.clock.advance(1_000 - context.clock.monotonic())
+      await ask({})
+      return sent[0]?.firstByteTimeoutMs
+    }
+    expect(await limitOf()).toBeUndefined()
+    expect(await limitOf('5s')).toBe(4_000)
+    expect(await limitOf('5s', '3s')).toBe(3_000)
+    expect(await limitOf('5s', '10s')).toBe(4_000)
+    expect(await limitOf(undefined, '3s', '20s')).toBe(3_000)
+    expect(await limitOf(undefined, undefined, '20s')).toBe(20_000)
+  })
+
+  it('that have passed before the backend is asked end the request', () => {
+    const { run, context, sent } = backend([{ host: 'a.test:1' }], {
+      policies: { timeout: { requestTimeout: '1s' } },
+    })
+    context.clock.advance(10_000)
+    expect(() => run(exchangeFor({}))).toThrow(expect.objectContaining({ code: 'upstream_timeout' }))
+    expect(sent).toHaveLength(0)
+  })
+})
+
+describe('a retry', () => {
+  const retry = { attempts: 2, backoff: '1ms' }
+
+  it('goes to another backend and says which attempt it is', async () => {
+    const { sent, ask } = backend([{ host: 'a.test:1' }, { host: 'b.test:1' }], {
+      policies: { retry },
+      random: () => 0,
+      send: async ({ origin }) => (origin === 'http://a.test:1' ? status(503) : ok()),
+    })
+    expect(await ask({ method: 'GET' })).toMatchObject({ status: 200 })
+    expect(sent.map(({ origin, headers }) => [origin, headers['x-retry-attempt']])).toEqual([
+      ['http://a.test:1', undefined],
+      ['http://b.test:1', '1'],
+    ])
+  })
+
+  it('ends with the last answer when none was good', async () => {
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { retry },
+      send: async () => status(502),
+    })
+    expect(await ask({ method: 'GET' })).toMatchObject({ status: 502 })
+    expect(sent).toHaveLength(3)
+  })
+
+  it('is not made for answers that are not failures', async () => {
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { retry },
+      send: async () => status(500),
+    })
+    expect(await ask({ method: 'GET' })).toMatchObject({ status: 500 })
+    expect(sent).toHaveLength(1)
+  })
+
+  it.each([
+    ['GET', 'upstream_reset', 3],
+    ['GET', 'upstream_timeout', 3],
+    ['PUT', 'upstream_reset', 3],
+    ['POST', 'upstream_reset', 1],
+    ['POST', 'upstream_timeout', 1],
+    ['POST', 'upstream_connect', 3],
+    ['GET', 'request_aborted', 1],
+    ['GET', 'bad_request', 1],
+  ] as const)('of %s after %s makes %i attempts', async (method, code: GatewayErrorCode, attempts) => {
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { retry },
+      send: async () => {
+        throw new GatewayError(code, 'failed')
+      },
+    })
+    await expect(ask({ method })).rejects.toMatchObject({ code })
+    expect(sent).toHaveLength(attempts)
+  })
+
+  it('of a POST is made only where the configuration says so', async () => {
+    const failing: Send = async () => status(503)
+    const never = backend([{ host: 'a.test:1' }], { policies: { retry }, send: failing })
+    await never.ask({ method: 'POST' })
+    expect(never.sent).toHaveLength(1)
+    const policies = { retry: { ...retry, methods: ['POST'] } }
+    const told = backend([{ host: 'a.test:1' }], { policies, send: failing })
+    await told.ask({ method: 'POST' })
+    expect(told.sent).toHaveLength(3)
+  })
+
+  it('sends the same body again', async () => {
+    const { sent, run } = backend([{ host: 'a.test:1' }], {
+      policies: { retry },
+      send: async () => status(503),
+    })
+    await run({ ...exchangeFor({ method: 'PUT' }), body: sourceOf('again') })
+    expect(sent.map(({ body }) => String(body))).toEqual(['again', 'again', 'again'])
+  })
+
+  it('is not made for a larger body, which is sent complete', async () => {
+    const texts: string[] = []
+    const { sent, run } = backend([{ host: 'a.test:1' }], {
+      policies: { retry },
+      send: async ({ body }) => {
+        texts.push(String(await readAll(body as Body, 1_000_000, 'internal')))
+        return status(503)
+      },
+    })
+    const text = 'abcdefgh'.repeat(20_000)
+    expect(await run({ ...exchangeFor({ method: 'PUT' }), body: sourceOf(text) })).toMatchObject({
+      status: 503,
+    })
+    expect(sent).toHaveLength(1)
+    expect(texts[0] === text).toBe(true)
+  })
+
+  it('gives up the answer it does not pass on', async () => {
+    let cancelled = 0
+    const body: BodySource = {
+      start() {},
+      resume() {},
+      cancel() {
+        cancelled += 1
+      },
+    }
+    const { ask } = backend([{ host: 'a.test:1' }], {
+      policies: { retry: { attempts: 1, backoff: '1ms' } },
+      send: async () => ({ status: 503, headers: {}, body }),
+    })
+    await ask({ method: 'GET' })
+    expect(cancelled).toBe(1)
+  })
+
+  it('is not made once the client has gone', async () => {
+    const cancellation = createCancellation()
+    const { sent, run } = backend([{ host: 'a.test:1' }], {
+      policies: { retry: { attempts: 5, backoff: '10s' } },
+      send: async () => status(503),
+    })
+    const reply = run({ ...exchangeFor({ method: 'GET' }), cancellation })
+    setTimeout(() => cancellation.cancel(), 10)
+    await expect(reply).rejects.toMatchObject({ code: 'request_aborted' })
+    expect(sent).toHaveLength(1)
+  })
+
+  it('is not made of a connection that was to become another protocol’s', async () => {
+    const { sent, run } = backend([{ host: 'a.test:1' }], {
+      policies: { retry },
+      send: async () => status(503),
+    })
+    await run({ ...exchangeFor({ method: 'GET' }), upgrade: 'websocket' })
+    expect(sent).toHaveLength(1)
+  })
+
+  it('breaks off where the time limit of the request does', async () => {
+    const { sent, ask, context } = backend([{ host: 'a.test:1' }], {
+      policies: { retry, timeout: { requestTimeout: '1s' } },
+      send: async () => {
+        context.clock.advance(2_000)
+        return status(503)
+      },
+    })
+    context.clock.advance(-context.clock.monotonic())
+    await expect(ask({ method: 'GET' })).rejects.toMatchObject({ code: 'upstream_timeout' })
+    expect(sent).toHaveLength(1)
+  })
+})
+
+describe('a mirror', () => {
+  const requestMirror = { backend: { host: 'mirror.test:1' } }
+  const isMirror = ({ origin }: OutgoingRequest) => origin === 'http://mirror.test:1'
+
+  it('gets a copy of the request, and its answer is ignored', async () => {
+    const { sent, run } = backend([{ host: 'a.test:1' }], {
+      policies: { requestMirror },
+      send: async (request) => (isMirror(request) ? status(500) : ok()),
+    })
+    const exchange = exchangeFor({ method: 'POST', path: '/x', headers: { a: '1', 'content-length': '4' } })
+    expect(await run({ ...exchange, body: sourceOf('body') })).toMatchObject({ status: 200 })
+    const copy = sent.find(isMirror)
+    expect(copy).toMatchObject({ method: 'POST', path: '/x', headers: { a: '1' }, body: Buffer.from('body') })
+    expect(copy?.cancellation).toBeUndefined()
+  })
+
+  it('gets a body that streams once it has ended, and none that is too large', async () => {
+    const mirrored: (number | undefined)[] = []
+    const { run } = backend([{ host: 'a.test:1' }], {
+      policies: { requestMirror },
+      send: async (request) => {
+        if (isMirror(request)) mirrored.push((request.body as Uint8Array).byteLength)
+        else await readAll(request.body as Body, 1_000_000, 'internal')
+        return ok()
+      },
+    })
+    await run({ ...exchangeFor({ method: 'POST' }), body: sourceOf('x'.repeat(60_000)) })
+    await run({ ...exchangeFor({ method: 'POST' }), body: sourceOf('x'.repeat(70_000)) })
+    expect(mirrored).toEqual([60_000])
+  })
+
+  it('that never answers holds nothing up, and is not asked more and more', async () => {
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { requestMirror },
+      send: (request) => (isMirror(request) ? new Promise<Reply>(() => {}) : Promise.resolve(ok())),
+    })
+    for (let call = 0; call < 150; call += 1) expect(await ask({})).toMatchObject({ status: 200 })
+    expect(sent.filter(isMirror)).toHaveLength(100)
+  })
+
+  it('that fails is asked again', async () => {
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { requestMirror },
+      send: async (request) => {
+        if (isMirror(request)) throw new GatewayError('upstream_connect', 'no')
+        return ok()
+      },
+    })
+    for (let call = 0; call < 150; call += 1) await ask({})
+    expect(sent.filter(isMirror)).toHaveLength(150)
+  })
+
+  it('gets its share', async () => {
+    let next = 0
+    const { sent, ask } = backend([{ host: 'a.test:1' }], {
+      policies: { requestMirror: { ...requestMirror, percentage: 0.25 } },
+      random: () => (next++ % 100) / 100,
+    })
+    for (let call = 0; call < 100; call += 1) await ask({})
+    expect(sent.filter(isMirror)).toHaveLength(25)
+  })
+})
+
+describe('checks of a route', () => {
+  const named: NamedBackend[] = [{ name: 'tools', mcp: {} }]
+
+  it('report names that lead nowhere', () => {
+    const issues: string[] = []
+    const report = (path: (string | number)[], message: string) =>
+      issues.push(`${path.join('.')}: ${message}`)
+    checkRouteBackends([{ backend: '/tools' }, { backend: '/none' }, { host: 'a:0' }], named, report)
+    checkForwardingPolicies({ requestMirror: { backend: { backend: '/tools' } } }, named, report)
+    checkForwardingPolicies({ retry: { methods: ['GE T'] } }, named, report)
+    expect(issues).toEqual([
+      '1.backend: no backend is named "none"',
+      '2.host: port 0 cannot be connected to',
+      'requestMirror.backend.backend: backend "tools" is not a host',
+      'retry.methods.0: not a method: "GE T"',
+    ])
+  })
+})
+
+type Setup = Partial<HttpBackendOptions<RouteBackend, NamedBackend>> & { send?: Send; random?: () => number }
+
+function backend(entries: RouteBackend[], setup: Setup = {}) {
+  const sent: OutgoingRequest[] = []
+  const context = {
+    ...fixtureContext(),
+    random: setup.random ?? (() => 0.5),
+    send: (request: OutgoingRequest) => {
+      sent.push(request)
+      return (setup.send ?? (async () => ok()))(request)
+    },
+  }
+  const answer = compileHttpBackend(entries, context, {
+    named: setup.named ?? [],
+    policies: setup.policies ?? {},
+    compileOther: setup.compileOther ?? (() => () => status(299)),
+  })
+  const run = (exchange: Exchange) => answer(exchange)
+  return {
+    sent,
+    context,
+    run,
+    ask: (request: Partial<RequestFacts>) => settled(() => run(exchangeFor(request))),
+  }
+}
+
+async function settled(run: () => Reply | Promise<Reply>): Promise<Reply> {
+  return run()
+}
+
+function exchangeFor(request: Partial<RequestFacts>): Exchange {
+  return fixtureExchange({ method: 'GET', path: '/', ...request })
+}
+
+function ok(): Reply {
+  return status(200)
+}
+
+function status(code: number): Reply {
+  return { status: code, headers: {}, body: undefined }
+}
+
+/** A body in pieces that stops where its reader is full. */
+function sourceOf(text: string): BodySource {
+  const bytes = Buffer.from(text)
+  let at = 0
+  let sink: BodySink | undefined
+  function flow() {
+    while (at < bytes.length) {
+      const chunk = bytes.subarray(at, at + 10_000)
+      at += chunk.length
+      if (sink?.write(chunk) === false) return
+    }
+    sink?.end()
+    sink = undefined
+  }
+  return {
+    start(reader) {
+      sink = reader
+      queueMicrotask(flow)
+    },
+    resume: () => queueMicrotask(flow),
+    cancel() {
+      sink = undefined
+    },
+  }
+}
