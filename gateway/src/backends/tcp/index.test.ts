@@ -7,7 +7,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { fixtureContext } from '../../pipeline/fixtures.ts'
 import { createMetrics } from '../../pipeline/metrics.ts'
 import { pickByWeight, type TcpTarget } from './carry.ts'
-import { compileTcpRoutes, type TcpListenerOptions, type TcpRoute } from './index.ts'
+import { compileTcpRoutes, type TcpAttachment, type TcpPortOptions, type TcpRoute } from './index.ts'
 
 const servers: Server[] = []
 const sockets: Socket[] = []
@@ -21,7 +21,7 @@ describe('which route a connection takes', () => {
   it('is the one with the most specific hostname', async () => {
     const routes = await Promise.all(
       [
-        ['all', ['*']],
+        ['all', []],
         ['deep', ['*.a.example.com']],
         ['exact', ['db.example.com', 'other.example.com']],
         ['wide', ['*.example.com']],
@@ -42,10 +42,30 @@ describe('which route a connection takes', () => {
 
   it('is the first of those with the same hostname', async () => {
     const { dial } = await listener([
-      { name: 'first', hostnames: ['*'], targets: [target(await greeter('first'))] },
-      { name: 'second', hostnames: ['*'], targets: [target(await greeter('second'))] },
+      { name: 'first', hostnames: [], targets: [target(await greeter('first'))] },
+      { name: 'second', hostnames: [], targets: [target(await greeter('second'))] },
     ])
     expect(await greeting(await dial('a.example'))).toBe('first')
+  })
+
+  it('is one of the listener for its server name, and of no other', async () => {
+    const route = async (name: string, hostnames: string[]) => ({
+      name,
+      hostnames,
+      targets: [target(await greeter(name))],
+    })
+    const { dial, lines } = await listening([
+      { hostname: undefined, routes: [await route('anywhere', []), await route('far', ['a.example.com'])] },
+      { hostname: '*.example.com', routes: [await route('near', ['a.example.com', 'b.example.org'])] },
+      { hostname: 'db.example.com', routes: [await route('all of it', [])] },
+    ])
+    expect(await greeting(await dial('a.example.com'))).toBe('near')
+    expect(await greeting(await dial('db.example.com'))).toBe('all of it')
+    expect(await greeting(await dial('b.example.org'))).toBe('anywhere')
+    expect(await greeting(await dial(undefined))).toBe('anywhere')
+    lines.length = 0
+    await broken(await dial('b.example.com'))
+    expect(lines).toMatchObject([{ serverName: 'b.example.com', outcome: 'refused' }])
   })
 
   it('is none where no hostname matches: the connection is closed, and the log says so', async () => {
@@ -69,7 +89,7 @@ describe('which route a connection takes', () => {
 describe('a connection', () => {
   it('is carried to its end, counted, and leaves one line', async () => {
     const { dial, lines, metrics } = await listener([
-      { name: 'echo', hostnames: ['*'], targets: [target(await echo(), 'db')] },
+      { name: 'echo', hostnames: [], targets: [target(await echo(), 'db')] },
     ])
     const client = await dial('a.example')
     client.end('twelve bytes')
@@ -99,7 +119,7 @@ describe('a connection', () => {
       target(await closedPort(), 'down too'),
       target(await echo(), 'up', 0.001),
     ]
-    const { dial, lines } = await listener([{ name: 'db', hostnames: ['*'], targets }])
+    const { dial, lines } = await listener([{ name: 'db', hostnames: [], targets }])
     const client = await dial(undefined)
     client.end('sent before anybody listens')
     expect(await readAll(client)).toBe('sent before anybody listens')
@@ -112,29 +132,25 @@ describe('a connection', () => {
     const health = { isEjected: () => true, succeeded: vi.fn(), failed: vi.fn() }
     const ejected = { ...target(await greeter('ejected'), 'ejected', 1_000), health }
     const well = target(await greeter('well'), 'well')
-    const both = await listener(
-      [{ name: 'db', hostnames: ['*'], targets: [ejected, well] }],
-      undefined,
-      context,
-    )
+    const both = await listener([{ name: 'db', hostnames: [], targets: [ejected, well] }], undefined, context)
     expect(await greeting(await both.dial(undefined))).toBe('well')
     expect(health.succeeded).not.toHaveBeenCalled()
     const wrong = { ...target(await closedPort(), 'down'), health }
     const left = await listener(
-      [{ name: 'db', hostnames: ['*'], targets: [ejected, wrong] }],
+      [{ name: 'db', hostnames: [], targets: [ejected, wrong] }],
       undefined,
       context,
     )
     expect(await greeting(await left.dial(undefined))).toBe('ejected')
     expect(health.succeeded).toHaveBeenCalledOnce()
-    const none = await listener([{ name: 'db', hostnames: ['*'], targets: [wrong] }], undefined, context)
+    const none = await listener([{ name: 'db', hostnames: [], targets: [wrong] }], undefined, context)
     await broken(await none.dial(undefined))
     expect(health.failed).toHaveBeenCalledOnce()
   })
 
   it('is broken where no backend can be reached; each was tried once', async () => {
     const targets = [target(await closedPort(), 'one'), target(await closedPort(), 'two')]
-    const { dial, lines, metrics } = await listener([{ name: 'db', hostnames: ['*'], targets }])
+    const { dial, lines, metrics } = await listener([{ name: 'db', hostnames: [], targets }])
     await broken(await dial(undefined))
     expect(lines).toMatchObject([
       {
@@ -148,7 +164,7 @@ describe('a connection', () => {
   })
 
   it('is broken where there is no backend at all', async () => {
-    const { dial, lines } = await listener([{ name: 'db', hostnames: ['*'], targets: [] }])
+    const { dial, lines } = await listener([{ name: 'db', hostnames: [], targets: [] }])
     await broken(await dial(undefined))
     expect(lines).toMatchObject([{ outcome: 'unavailable', error: { message: 'the route has no backends' } }])
   })
@@ -161,7 +177,7 @@ describe('a connection', () => {
       ...target(portOf(silent), 'stuck'),
       dial: { host: '127.0.0.1', port: portOf(silent), tls: createDialTls({}), timeoutMs: 200 },
     }
-    const { dial, lines } = await listener([{ name: 'db', hostnames: ['*'], targets: [stuck] }])
+    const { dial, lines } = await listener([{ name: 'db', hostnames: [], targets: [stuck] }])
     await broken(await dial(undefined))
     expect(lines).toMatchObject([
       { outcome: 'unavailable', error: { cause: { message: 'no connection within 200 ms' } } },
@@ -177,7 +193,7 @@ describe('a connection', () => {
       ...target(portOf(silent), 'stuck'),
       dial: { host: '127.0.0.1', port: portOf(silent), tls: createDialTls({}), timeoutMs: 60_000 },
     }
-    const { dial, lines, accepted } = await listener([{ name: 'db', hostnames: ['*'], targets: [stuck] }])
+    const { dial, lines, accepted } = await listener([{ name: 'db', hostnames: [], targets: [stuck] }])
     await dial(undefined)
     const [atBackend] = (await upstream) as [Socket]
     const closed = once(
@@ -195,13 +211,13 @@ describe('a connection', () => {
     const context = contextWithMemory()
     const targets = [target(await echo(), 'echo')]
     const options = { place: 'default', maxConnections: 2 }
-    const before = await listener([{ name: 'db', hostnames: ['*'], targets }], options, context)
+    const before = await listener([{ name: 'db', hostnames: [], targets }], options, context)
     const held = [await before.dial(undefined), await before.dial(undefined)]
     for (const client of held) {
       client.write('.')
       await once(client, 'readable')
     }
-    const after = await listener([{ name: 'db', hostnames: ['*'], targets }], options, context)
+    const after = await listener([{ name: 'db', hostnames: [], targets }], options, context)
     await broken(await after.dial(undefined))
     expect(after.lines).toMatchObject([{ outcome: 'refused', refusedBy: 'too many connections' }])
     held[0]?.end()
@@ -215,7 +231,7 @@ describe('a connection', () => {
     const context = contextWithMemory()
     const options = { place: 'default' }
     const before = await listener(
-      [{ name: 'db', hostnames: ['*'], targets: [target(await echo())] }],
+      [{ name: 'db', hostnames: [], targets: [target(await echo())] }],
       options,
       context,
     )
@@ -282,13 +298,18 @@ function contextWithMemory(): TestContext {
   }
 }
 
-/** A listener with these routes; `dial` opens a connection that says it asked for a server name. */
-async function listener(
-  routes: readonly TcpRoute[],
-  options: TcpListenerOptions = { place: 'default' },
+/** A port with one listener for all connections. */
+function listener(routes: readonly TcpRoute[], options?: TcpPortOptions, context?: TestContext) {
+  return listening([{ hostname: undefined, routes }], options, context)
+}
+
+/** A port with these listeners; `dial` opens a connection that says it asked for a server name. */
+async function listening(
+  listeners: readonly TcpAttachment[],
+  options: TcpPortOptions = { place: 'default' },
   context = contextWithMemory(),
 ) {
-  const serve = compileTcpRoutes(routes, context, options)
+  const serve = compileTcpRoutes(listeners, context, options)
   const accepted: Socket[] = []
   let serverName: string | undefined
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

@@ -3,19 +3,26 @@ import { reset } from '../../net/tcp-splice.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { describeError } from '../../pipeline/log.ts'
 import type { TcpMeter, TcpOutcome } from '../../pipeline/metrics.ts'
-import { createHostnameTable, valueOfHostname, visitHost } from '../../pipeline/routing/hostnames.ts'
+import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
+import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import { carry, type TcpTarget } from './carry.ts'
 
-/** A TCP route as it is on one listener. */
 export type TcpRoute = {
   readonly name: string
-  /** Server names it is for that its listener is for as well (`attachedHostnames`); `*` for all connections. */
+  /** Server names it is for; none stands for all connections. */
   readonly hostnames: readonly string[]
   readonly targets: readonly TcpTarget[]
 }
 
-export type TcpListenerOptions = {
-  /** Names the listener across reloads. */
+/** The routes that are attached to one of the listeners of a port. */
+export type TcpAttachment = {
+  /** Server names the listener is for; undefined for all connections. */
+  readonly hostname: string | undefined
+  readonly routes: readonly TcpRoute[]
+}
+
+export type TcpPortOptions = {
+  /** Names the port across reloads. */
   readonly place: string
   /** Connections at once; more are refused. */
   readonly maxConnections?: number
@@ -28,27 +35,26 @@ const defaultMaxConnections = 10_000
 const defaultIdleTimeoutMs = 3_600_000
 
 /**
- * What takes over the connections of a listener: each goes to the route with the most specific hostname for its server
- * name, of equal ones to the first; without a server name to the first that is for all connections. Without a route it is closed.
- * Each leaves one line in the log when it ends. Connections outlive the configuration they began with.
+ * What takes over the connections of a port. The server name chooses the listener with the most specific hostname, and on
+ * that one the route with the most specific hostname, of equal ones the first; a connection without a server name is for those that
+ * are for all. Without a route it is closed. Each leaves one line in the log when it ends, and outlives the configuration it began with.
  */
 export function compileTcpRoutes(
-  routes: readonly TcpRoute[],
+  listeners: readonly TcpAttachment[],
   context: CompileContext,
-  options: TcpListenerOptions,
+  options: TcpPortOptions,
 ): (connection: TcpConnection) => void {
   const { clock, metrics, random } = context
   const { place, maxConnections = defaultMaxConnections, idleTimeoutMs = defaultIdleTimeoutMs } = options
   const open = context.keep(`tcp connections ${place}`, () => ({ count: 0 }))
   const unrouted: CompiledRoute = { name: '', targets: [], meter: metrics.tcp('') }
-  const table = createHostnameTable<CompiledRoute>()
-  for (const { name, hostnames, targets } of routes) {
-    const route = { name, targets, meter: metrics.tcp(name) }
-    for (const hostname of hostnames) valueOfHostname(table, hostname, () => route)
-  }
+  const routesOf = compileListenerTable(
+    listeners.map(({ hostname, routes }) => ({ hostname, target: compileRoutes(routes, hostname, context) })),
+  )
 
   return (connection) => {
-    const route = visitHost(table, connection.serverName ?? '', itself, undefined)
+    const serverName = connection.serverName ?? ''
+    const route = routesOf(serverName)?.(serverName)
     const { name, targets, meter } = route ?? unrouted
     const line: ConnectionLine = {
       route: name,
@@ -87,6 +93,19 @@ export function compileTcpRoutes(
       write(context, line, { outcome: 'refused', refusedBy })
     }
   }
+}
+
+/** The route of a server name on one listener. */
+function compileRoutes(
+  routes: readonly TcpRoute[],
+  listenerHostname: string | undefined,
+  { metrics }: CompileContext,
+): (serverName: string) => CompiledRoute | undefined {
+  const entries = routes.flatMap(({ name, hostnames, targets }) => {
+    const target: CompiledRoute = { name, targets, meter: metrics.tcp(name) }
+    return (attachedHostnames(listenerHostname, hostnames) ?? []).map((hostname) => ({ hostname, target }))
+  })
+  return compileListenerTable(entries)
 }
 
 type CompiledRoute = {
@@ -129,10 +148,6 @@ function write({ clock, log }: CompileContext, line: ConnectionLine, ending: End
     },
     'connection',
   )
-}
-
-function itself(route: CompiledRoute): CompiledRoute {
-  return route
 }
 
 /** A connection that is refused has nobody left to tell that it broke. */
