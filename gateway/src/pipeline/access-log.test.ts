@@ -80,6 +80,20 @@ describe('accessLine', () => {
     })
   })
 
+  it('says what an MCP message asked for', () => {
+    const asked = { method: 'tools/call', item: 'two_"echo"\n', target: 'two' }
+    expect(lineOf(exchangeWith({}, { mcpCall: asked }))).toMatchObject({
+      mcpMethod: 'tools/call',
+      mcpItem: 'two_"echo"\n',
+      mcpTarget: 'two',
+    })
+    const all = { method: 'x'.repeat(999), item: undefined, target: undefined }
+    const line = lineOf(exchangeWith({}, { mcpCall: all }))
+    expect(line.mcpMethod).toHaveLength(201)
+    expect(line).not.toHaveProperty('mcpItem')
+    expect(line).not.toHaveProperty('mcpTarget')
+  })
+
   it('names what refused, the failure, and a client that left', () => {
     const left: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
     const line = lineOf(exchangeWith({}, { refusedBy: 'rate-limit', failure: new TypeError('boom') }), left)

@@ -13,7 +13,7 @@ const plain = /^[ !#-[\]-~]*$/
  * Never bodies, header values or query strings: they hold secrets and content.
  */
 export function accessLine(exchange: Exchange, delivery: Delivery, time: string, endedAt: number): string {
-  const { facts, startedAt } = exchange
+  const { facts, startedAt, mcpCall } = exchange
   const { request, llm, usage, apiKey } = facts
   let line = `{"level":"info","time":"${time}","msg":"request","method":${text(request.method)},"path":${text(request.path)}`
   line += `,"route":${text(exchange.routeName)},"status":${delivery.status ?? 499}`
@@ -33,6 +33,11 @@ export function accessLine(exchange: Exchange, delivery: Delivery, time: string,
     if (usage.cachedInputTokens > 0) line += `,"cachedInputTokens":${usage.cachedInputTokens}`
     if (usage.reasoningTokens > 0) line += `,"reasoningTokens":${usage.reasoningTokens}`
     if (usage.estimated) line += ',"tokensEstimated":true'
+  }
+  if (mcpCall) {
+    line += `,"mcpMethod":${text(mcpCall.method)}`
+    if (mcpCall.target !== undefined) line += `,"mcpTarget":${text(mcpCall.target)}`
+    if (mcpCall.item !== undefined) line += `,"mcpItem":${text(mcpCall.item)}`
   }
   if (exchange.refusedBy !== undefined) line += `,"refusedBy":${text(exchange.refusedBy)}`
   if (!delivery.complete) line += ',"incomplete":true'

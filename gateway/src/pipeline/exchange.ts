@@ -100,6 +100,15 @@ export type Forwarding = {
   readonly headerEdits: ((headers: Headers) => void)[]
 }
 
+/** What an MCP message asks for, for the access log. The texts are the client's, but for `target`. */
+export type McpCall = {
+  readonly method: string
+  /** Name of the tool or prompt, or URI of the resource, as the client calls it. */
+  readonly item: string | undefined
+  /** Name of the target as configured; undefined for what all of them are asked. */
+  target: string | undefined
+}
+
 /** The client API whose error shape a refusal takes. */
 export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 
@@ -138,6 +147,8 @@ export type Exchange = {
   keyGroup: string
   /** Written by `policies/rate-limit`. */
   limits?: LimitTally | undefined
+  /** Written by `backends/mcp`. */
+  mcpCall?: McpCall | undefined
   /** Private to the backend of the route and its own policies, which alone know what it is. */
   backendState?: unknown
   /** What the client was authenticated with last, and what the request no longer holds; written by `pipeline/authentication`. */

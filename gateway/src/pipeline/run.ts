@@ -169,6 +169,7 @@ function createExchange(
     allowedModels: undefined,
     keyGroup: '',
     limits: undefined,
+    mcpCall: undefined,
     backendState: undefined,
     refusedBy: undefined,
     failure: undefined,

@@ -20,6 +20,9 @@ const roots: ReadonlySet<string> = new Set(routingRoots)
 
 /** Reports what a schema cannot see: names that repeat or lead nowhere, patterns, expressions, missing addresses. */
 export function checkLlm(config: LlmConfig, report: Report): void {
+  if (config.port !== undefined && config.gateways !== undefined) {
+    report(['gateways'], 'port and gateways exclude each other: keep one of them')
+  }
   const shared = config.providers ?? []
   const sharedNames = shared.map((provider) => provider.name)
   reportDuplicates(sharedNames, (index, name) =>

@@ -19,6 +19,7 @@ import {
   string,
   url,
 } from '../../schema/dsl.ts'
+import { gatewayReferences } from '../../schema/gateway-references.ts'
 
 /** CEL variables that exist where a virtual model chooses its target. */
 export const routingRoots = ['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'] as const
@@ -209,7 +210,13 @@ const virtualModel = object(
 
 /** The fields of `llm` that this backend owns; `llm.policies` is added by whoever composes the section. */
 export const llmFields = {
-  port: optional(port({ doc: 'Port of the LLM endpoint.', default: 4000 })),
+  port: optional(
+    port({
+      doc: 'Port of an LLM endpoint of its own.',
+      default: '4000 where there is neither gateways nor a gateway named default',
+    }),
+  ),
+  gateways: optional(gatewayReferences),
   models: list(model, { doc: 'The models clients may ask for.' }),
   providers: optional(list(provider, { doc: 'Provider settings shared by models.' })),
   virtualModels: optional(list(virtualModel, { doc: 'Names that stand for several models.' })),
@@ -244,6 +251,7 @@ export type RoutingConfig = VirtualModelConfig['routing']
 /** The part of the `llm` section this backend reads. */
 export type LlmConfig = {
   port?: number | undefined
+  gateways?: string | readonly string[] | undefined
   models: readonly ModelConfig[]
   providers?: readonly ProviderConfig[] | undefined
   virtualModels?: readonly VirtualModelConfig[] | undefined

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { check } from '../../schema/check.ts'
 import { object } from '../../schema/dsl.ts'
-import { checkMcp, checkSessionKey, checkSessionTtl } from './check-config.ts'
+import { backendReferences, checkMcp, checkSessionKey, checkSessionTtl } from './check-config.ts'
 import { type McpConfig, mcpFields } from './config.ts'
 import { readAddress } from './targets/address.ts'
 
@@ -55,6 +55,62 @@ describe('the mcp section', () => {
       ['targets.0.stdio.cmd', expect.any(String)],
     ])
   })
+})
+
+describe('what targets lead to', () => {
+  const section = object(mcpFields, { doc: '' })
+
+  it.each([{ host: 'http://up.test' }, { backend: '/up', path: '/mcp' }])('may be %j', (address) => {
+    expect(check(section, { targets: [{ name: 'a', mcp: address }] }).kind).toBe('valid')
+  })
+
+  it.each([{}, { path: '/mcp' }, { host: 'http://up.test', backend: '/up' }])('may not be %j', (address) => {
+    expect(check(section, { targets: [{ name: 'a', sse: address }] }).kind).toBe('mistakes')
+  })
+
+  it('is a backend by a name with a slash, whose port is its own', () => {
+    expect(issues({ targets: [{ name: 'a', mcp: { backend: 'up' } }] })).toMatchObject([
+      ['targets.0.mcp.backend', expect.stringContaining('slash')],
+    ])
+    expect(issues({ targets: [{ name: 'a', sse: { backend: '/up', port: 1 } }] })).toMatchObject([
+      ['targets.0.sse.backend', expect.stringContaining('port')],
+    ])
+  })
+
+  it('is told with its place', () => {
+    const targets = [
+      { name: 'a', mcp },
+      { name: 'b', openapi: { backend: '/api', schema: 'x' } },
+    ]
+    expect(backendReferences({ targets })).toEqual([
+      { reference: '/api', path: ['targets', 1, 'openapi', 'backend'] },
+    ])
+  })
+
+  it('has policies only where it is a server of its own', () => {
+    const policies = { backendAuth: { key: 'k' } }
+    expect(issues({ targets: [{ name: 'a', mcp, policies }] })).toEqual([])
+    const found = issues({
+      targets: [
+        { name: 'a', stdio: { cmd: 'x' }, policies },
+        { name: 'b', mcp: { backend: '/up' }, policies },
+        { name: 'c', mcp, policies: { backendAuth: { key: 'a b' } } },
+      ],
+    })
+    expect(found.map(([path]) => path)).toEqual([
+      'targets.0.policies',
+      'targets.1.policies',
+      'targets.2.policies.backendAuth.key',
+    ])
+    expect(JSON.stringify(found)).not.toContain('a b')
+  })
+})
+
+it('is at a port of its own or at gateways', () => {
+  expect(issues({ targets: [], port: 1, gateways: 'default' })).toMatchObject([
+    ['gateways', expect.any(String)],
+  ])
+  expect(issues({ targets: [], gateways: ['default', 'b/c'] })).toEqual([])
 })
 
 describe('settings of sessions', () => {

@@ -1,10 +1,11 @@
 import { parseDuration } from '../../lib/duration.ts'
-import type { McpConfig, TargetConfig } from './config.ts'
+import type { McpBackendConfig, McpConfig, TargetConfig } from './config.ts'
 import { readSessionKey } from './session-id.ts'
 import { checkOpenApi } from './targets/openapi.ts'
 import { checkSse } from './targets/sse.ts'
 import { checkStdio } from './targets/stdio.ts'
 import { checkStreamableHttp } from './targets/streamable-http.ts'
+import { checkTargetPolicies } from './targets/upstream.ts'
 
 /** Told each mistake with its path inside the section. */
 export type Report = (path: (string | number)[], message: string) => void
@@ -13,7 +14,15 @@ const namePattern = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
 const maxNameLength = 253
 
 /** Reports what a schema cannot see in the `mcp` section. */
-export function checkMcp({ targets }: McpConfig, report: Report): void {
+export function checkMcp(config: McpConfig, report: Report): void {
+  if (config.port !== undefined && config.gateways !== undefined) {
+    report(['gateways'], 'port and gateways exclude each other: keep one of them')
+  }
+  checkMcpBackend(config, report)
+}
+
+/** Reports what a schema cannot see in an `mcp` backend. */
+export function checkMcpBackend({ targets }: Pick<McpBackendConfig, 'targets'>, report: Report): void {
   const seen = new Set<string>()
   for (const [index, target] of targets.entries()) {
     const { name } = target
@@ -50,4 +59,23 @@ function checkTarget(target: TargetConfig, report: Report): void {
   else if (target.mcp !== undefined) checkStreamableHttp(target.mcp, under('mcp'))
   else if (target.sse !== undefined) checkSse(target.sse, under('sse'))
   else if (target.openapi !== undefined) checkOpenApi(target.openapi, under('openapi'))
+  if (target.policies === undefined) return
+  if (target.stdio !== undefined) {
+    report(['policies'], 'a program has no policies: it gets what it needs by env')
+  } else if ((target.mcp ?? target.sse ?? target.openapi)?.backend !== undefined) {
+    report(['policies'], 'a named backend has policies of its own: they belong there')
+  } else checkTargetPolicies(target.policies, under('policies'))
 }
+
+/** The named backends that targets lead to, with the path of each reference inside the section. */
+export function backendReferences({ targets }: Pick<McpBackendConfig, 'targets'>): BackendReference[] {
+  return targets.flatMap((target, index) => {
+    const { mcp, sse, openapi } = target
+    const reference = (mcp ?? sse ?? openapi)?.backend
+    if (reference === undefined) return []
+    const kind = mcp === undefined ? (sse === undefined ? 'openapi' : 'sse') : 'mcp'
+    return [{ reference, path: ['targets', index, kind, 'backend'] }]
+  })
+}
+
+export type BackendReference = { reference: string; path: (string | number)[] }

@@ -1,7 +1,10 @@
 import type { JsonObject } from '../../lib/json.ts'
 import { createHeaderFilter } from '../../net/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Federation } from './federation.ts'
+import type { ClientMessage } from './json-rpc.ts'
 import type { Revision } from './protocol.ts'
+import { callSubject, type Subject } from './subject.ts'
 import type { CallContext, Item, Permissions } from './targets/target.ts'
 
 /** Rules about single tools, prompts and resources (`mcpAuthorization`). */
@@ -19,12 +22,33 @@ export function callContext(
 ): CallContext {
   const sessionless = revision.kind === 'sessionless'
   const { headers } = exchange.facts.request
-  const context: CallContext = {
-    headers: sessionless ? forwardWithoutSession(headers) : forward(headers),
-    cancellation: exchange.cancellation,
+  const forwarded = sessionless ? forwardWithoutSession(headers) : forward(headers)
+  if (exchange.forwarding !== undefined) {
+    for (const edit of exchange.forwarding.headerEdits) edit(forwarded)
   }
+  const { cancellation, credential, mcpCall } = exchange
+  const context: CallContext = { headers: forwarded, cancellation, credential, noted: mcpCall }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }
+}
+
+/** Tells the access log what a message asks for. A call that several targets could be meant by learns its target later. */
+export function noteCall(exchange: Exchange, message: ClientMessage, { members }: Federation): void {
+  if (message.kind === 'response') return
+  const { method } = message
+  const [only] = members
+  exchange.mcpCall = {
+    method,
+    item: loggable(callSubject(message.json.value)),
+    target: members.length === 1 ? only?.name : undefined,
+  }
+}
+
+/** The query of a URI may hold secrets. */
+function loggable(subject: Subject | undefined): string | undefined {
+  if (subject?.kind !== 'resource') return subject?.name
+  const end = subject.name?.search(/[?#]/) ?? -1
+  return end === -1 ? subject.name : subject.name?.slice(0, end)
 }
 
 /** Who a session belongs to: the token's subject, the key, or nobody in particular. */

@@ -10,10 +10,12 @@ import {
   port,
   secret,
 } from '../../schema/dsl.ts'
+import { gatewayReferences } from '../../schema/gateway-references.ts'
 import { openApiSchema } from './targets/openapi.ts'
 import { sseSchema } from './targets/sse.ts'
 import { stdioSchema } from './targets/stdio.ts'
 import { streamableHttpSchema } from './targets/streamable-http.ts'
+import { targetPoliciesSchema } from './targets/upstream.ts'
 
 const target = exactlyOne(
   {
@@ -27,13 +29,13 @@ const target = exactlyOne(
       doc: 'Name of the target: lower-case letters, digits, `-` and `.`. It prefixes names where there are several targets.',
       example: 'everything',
     }),
+    policies: optional(targetPoliciesSchema),
   },
   { doc: 'An MCP server: a program, a server reached over HTTP, or an HTTP API offered as tools.' },
 )
 
-/** Fields of the `mcp` section; the section adds `policies`. */
-export const mcpFields = {
-  port: optional(port({ doc: 'Port of the MCP endpoint. Every path is the endpoint.', default: 3000 })),
+/** What an MCP backend is, wherever it is configured. */
+const backendFields = {
   targets: list(target, { doc: 'The MCP servers behind the endpoint.' }),
   statefulMode: optional(
     enumeration(['stateful', 'stateless'], {
@@ -55,10 +57,28 @@ export const mcpFields = {
   ),
 }
 
+/** `mcp` of a backend of a route, or of a named one. */
+export const mcpBackendSchema = object(backendFields, {
+  doc: 'MCP servers as one endpoint: every path of the route is the endpoint.',
+})
+
+/** Fields of the `mcp` section; the section adds `policies`. */
+export const mcpFields = {
+  port: optional(
+    port({
+      doc: 'Port of an MCP endpoint of its own, where every path is the endpoint.',
+      default: '3000 where there is neither gateways nor a gateway named default',
+    }),
+  ),
+  gateways: optional(gatewayReferences),
+  ...backendFields,
+}
+
 const fields = object(mcpFields, { doc: 'The MCP endpoint.' })
 
+export type McpBackendConfig = Infer<typeof mcpBackendSchema>
 export type McpConfig = Infer<typeof fields>
-export type TargetConfig = McpConfig['targets'][number]
+export type TargetConfig = McpBackendConfig['targets'][number]
 
 /** `config.mcp`. */
 export const mcpSettingsSchema = object(

@@ -3,7 +3,7 @@ import type { Reply } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { type Answer, createAnswer } from './answer.ts'
-import { callContext, ownerOf, tokenLifeMs } from './client.ts'
+import { callContext, noteCall, ownerOf, tokenLifeMs } from './client.ts'
 import { asGatewayError } from './joint.ts'
 import {
   badRequest,
@@ -62,12 +62,13 @@ export function createEndpoint(options: EndpointOptions): Backend {
       current = true
       sessions.retain(federation)
     }
-    const { method, path } = exchange.facts.request
-    // Clients probe for metadata of authorization servers: 404 says that there is none.
-    if (path.startsWith('/.well-known/')) {
+    const { method } = exchange.facts.request
+    const path = exchange.forwarding?.path ?? exchange.facts.request.path
+    // Clients probe for metadata of authorization servers, some behind the path: 404 says that there is none.
+    if (path.includes('/.well-known/')) {
       return refuseMcp(exchange, { status: 404, reason: 'no metadata', message: 'there is no such document' })
     }
-    if (path === '/sse') return legacy(exchange)
+    if (path.endsWith('/sse')) return legacy(exchange)
     if (method === 'POST') return post(exchange)
     if (stateless || (method !== 'GET' && method !== 'DELETE')) return refuseMethod(exchange, stateless)
     if (revisionOf(exchange.facts.request.headers, undefined).kind === 'sessionless') {
@@ -95,6 +96,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
       const supported = alone ? sessionlessRevisions : revisions
       return refuseRevision(exchange, { requested: revision.version, supported }, message)
     }
+    noteCall(exchange, message, federation)
     const context = callContext(exchange, revision, rules)
     if (revision.kind === 'sessionless') return passOnce(exchange, message, context)
     if (stateless) return answerOnce(exchange, message, context)

@@ -2,20 +2,27 @@ import { randomBytes } from 'node:crypto'
 import { parseDuration } from '../../lib/duration.ts'
 import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Destination } from '../../pipeline/destinations/destination.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import type { McpRules } from './client.ts'
-import type { McpConfig, TargetConfig } from './config.ts'
+import type { McpBackendConfig, TargetConfig } from './config.ts'
 import { createEndpoint } from './endpoint.ts'
 import { federate } from './federation.ts'
 import { refuseMcp } from './replies.ts'
 import { createSessionIds, readSessionKey } from './session-id.ts'
 import { createSessions, type Sessions } from './sessions.ts'
-import { compileOpenApi } from './targets/openapi.ts'
+import { compileOpenApi, type OpenApiContext } from './targets/openapi.ts'
 import { compileSse } from './targets/sse.ts'
 import { compileStdio } from './targets/stdio.ts'
 import { compileStreamableHttp } from './targets/streamable-http.ts'
 import type { Target } from './targets/target.ts'
+import {
+  compileUpstream,
+  type FindDestination,
+  withClientCredential,
+  withUpstream,
+} from './targets/upstream.ts'
 
 export type McpOptions = {
   /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
@@ -27,8 +34,10 @@ export type McpOptions = {
   rules?: McpRules | undefined
   /** Version the gateway introduces itself with to clients and targets. */
   version: string
-  /** Names where this is configured; sessions belong to it. */
+  /** Names where this is configured; sessions belong to it, and are refused anywhere else. */
   place?: string
+  /** Named backends, for targets that lead to one. */
+  destination?: FindDestination | undefined
 }
 
 /** What a route to MCP servers is made of. */
@@ -43,24 +52,29 @@ const maxSessions = 10_000
 const maxRemembered = 100_000
 const sweepEveryMs = 30_000
 
-/** Compiles the `mcp` section. Throws on what `checkMcp` reports. */
-export function compileMcp(config: McpConfig, context: CompileContext, options: McpOptions): Mcp {
+/** Compiles the `mcp` section, or the `mcp` backend of a route. Throws on what `checkMcp` reports. */
+export function compileMcp(config: McpBackendConfig, context: CompileContext, options: McpOptions): Mcp {
   const { rules, version, place = 'mcp' } = options
   const sessions = context.keep(`${place}/sessions`, () => keepSessions(context, options, place))
-  const federation = context.memo(
-    config.targets,
-    `${place}/federation ${config.prefixMode} ${config.failureMode}`,
-    () =>
-      federate(
-        config.targets.map((target) =>
-          context.memo(target, 'mcp/target', () => compileTarget(target, context)),
+  const { prefixMode = 'conditional', failureMode, targets } = config
+  const placed = targets.map((target) => ({
+    target,
+    destination: destinationOf(target, options.destination),
+  }))
+  const node = jointNode(
+    targets,
+    placed.map(({ destination }) => destination),
+    context,
+  )
+  const federation = context.memo(node, `${place}/federation ${prefixMode} ${failureMode}`, () =>
+    federate(
+      placed.map(({ target, destination }) =>
+        context.memo(jointNode(target, [destination], context), 'mcp/target', () =>
+          compileTarget(target, destination, context),
         ),
-        {
-          prefixMode: config.prefixMode ?? 'conditional',
-          failOpen: config.failureMode === 'failOpen',
-          version,
-        },
       ),
+      { prefixMode, failOpen: failureMode === 'failOpen', version },
+    ),
   )
   const backend = federation
     ? createEndpoint({
@@ -80,16 +94,58 @@ function refuseAll(exchange: Exchange): Reply {
   return refuseMcp(exchange, { status: 503, reason: 'no targets', message: 'no targets are configured' })
 }
 
-function compileTarget(target: TargetConfig, context: CompileContext): Target {
-  const { name } = target
-  if (target.stdio !== undefined) return compileStdio(name, target.stdio, context)
-  if (target.mcp !== undefined) return compileStreamableHttp(name, target.mcp, context)
-  if (target.sse !== undefined) return compileSse(name, target.sse, context)
-  if (target.openapi !== undefined) return compileOpenApi(name, target.openapi, context)
-  throw new Error(`mcp.targets "${name}": unknown kind of target`)
+/** A node that lives as long as all of these: named backends have config nodes of their own. */
+function jointNode(
+  node: object,
+  destinations: readonly (Destination | undefined)[],
+  { memo }: CompileContext,
+): object {
+  return destinations.reduce<object>((joint, destination) => {
+    if (destination === undefined) return joint
+    const joints = memo(destination, 'mcp/joint', () => new WeakMap<object, object>())
+    const known = joints.get(joint)
+    if (known !== undefined) return known
+    const made = {}
+    joints.set(joint, made)
+    return made
+  }, node)
 }
 
-/** Sessions outlive reloads; they are looked through as long as the process runs. */
+function destinationOf(
+  { name, mcp, sse, openapi }: TargetConfig,
+  find: FindDestination | undefined,
+): Destination | undefined {
+  const reference = (mcp ?? sse ?? openapi)?.backend
+  if (reference === undefined) return undefined
+  const destination = find?.(reference)
+  if (destination === undefined) throw new Error(`target "${name}": there is no backend ${reference} to call`)
+  return destination
+}
+
+function compileTarget(
+  target: TargetConfig,
+  destination: Destination | undefined,
+  context: CompileContext,
+): Target {
+  const { name, policies, stdio } = target
+  if (stdio !== undefined) return compileStdio(name, stdio, context)
+  const upstream = destination ?? (policies && compileUpstream(policies, context))
+  if (upstream === undefined) return compileHttpTarget(target, context)
+  const send = withUpstream(context.send, upstream)
+  const secure = policies?.backendTLS !== undefined
+  const asked = { ...context, send, sendForDocument: context.send, destination, secure }
+  return withClientCredential(compileHttpTarget(target, asked), upstream.authorize)
+}
+
+function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Target {
+  const { name, mcp, sse, openapi } = target
+  if (mcp !== undefined) return compileStreamableHttp(name, mcp, context)
+  if (sse !== undefined) return compileSse(name, sse, context)
+  if (openapi !== undefined) return compileOpenApi(name, openapi, context)
+  throw new Error(`target "${name}": unknown kind of target`)
+}
+
+/** Sessions outlive reloads, and the place they belong to if nobody stops them. */
 function keepSessions(
   { clock }: CompileContext,
   { sessionKey, sessionTtl }: McpOptions,
@@ -99,15 +155,13 @@ function keepSessions(
   if (sessionKey !== undefined && key === undefined) {
     throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
   }
-  const sessions = createSessions({
+  return createSessions({
     clock,
     ids: createSessionIds(key ?? randomBytes(32), place),
     sharedKey: key !== undefined,
     ttlMs: (sessionTtl === undefined ? undefined : parseDuration(sessionTtl)) ?? defaultSessionTtlMs,
     maxSessions,
     maxRemembered,
+    sweepEveryMs,
   })
-  const timer = setInterval(() => sessions.sweep(), sweepEveryMs)
-  timer.unref()
-  return sessions
 }

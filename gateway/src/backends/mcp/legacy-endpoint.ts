@@ -4,7 +4,7 @@ import { formatSseEvent } from '../../net/sse.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { createAnswer } from './answer.ts'
-import { callContext, ownerOf, tokenLifeMs } from './client.ts'
+import { callContext, noteCall, ownerOf, tokenLifeMs } from './client.ts'
 import { asGatewayError } from './joint.ts'
 import { readTargetObject } from './json-edit.ts'
 import type { ClientMessage } from './json-rpc.ts'
@@ -111,6 +111,7 @@ export function createLegacyEndpoint({
     const { headers } = exchange.facts.request
     const session = sessions.find(id, federation, ownerOf(exchange))
     if (session?.legacy === undefined) return refuseUnknownSession(exchange, undefined)
+    noteCall(exchange, message, federation)
     // What is started here goes on after this exchange, so it is not cancelled with it.
     const context = {
       ...callContext(exchange, revisionOf(headers, message.json.value), rules),

@@ -165,6 +165,7 @@ function createSession(fleet: Fleet): TargetSession {
       sink.fail({ kind: 'error', error })
       return idle
     }
+    if (context.noted !== undefined) context.noted.target = nameOf(fleet, index)
     const { id } = message.value
     if (id !== undefined) pending.set(id, index)
     const over = () => {

@@ -57,6 +57,8 @@ export type SessionsOptions = {
   maxSessions: number
   /** Bound on ended sessions that are remembered one by one. */
   maxRemembered: number
+  /** How often unused ones are looked for; left out, only when asked to. */
+  sweepEveryMs?: number
 }
 
 export type Sessions = {
@@ -86,16 +88,40 @@ const moveEveryMs = 10_000
 
 /** The sessions of one endpoint. */
 export function createSessions(options: SessionsOptions): Sessions {
-  const { clock, ids, sharedKey, ttlMs, maxSessions, maxRemembered } = options
+  const { clock, ids, sharedKey, ttlMs, maxSessions, maxRemembered, sweepEveryMs } = options
   /** In the order of last use, about. */
   const live = new Map<string, Session>()
   /** Ids of sealed sessions that ended, with the time their lifetime is over. */
   const ended = new Map<string, number>()
   /** Sealed sessions created until then that are not live count as ended, because some of them were forgotten. */
   let forgottenUntil = 0
+  let sweeping: NodeJS.Timeout | undefined
+
+  /** Looks through the sessions from time to time for as long as there are any. */
+  function keepSweeping(): void {
+    if (sweepEveryMs === undefined || sweeping !== undefined) return
+    sweeping = setInterval(() => {
+      sweep()
+      if (live.size > 0 || ended.size > 0) return
+      clearInterval(sweeping)
+      sweeping = undefined
+    }, sweepEveryMs)
+    sweeping.unref()
+  }
+
+  function sweep(): void {
+    const now = clock.monotonic()
+    for (const session of live.values()) if (isOver(session, now)) void end(session)
+    const wallClock = clock.now()
+    for (const [id, until] of ended) {
+      if (until > wallClock) break
+      ended.delete(id)
+    }
+  }
 
   function hold(session: Session): Session {
     live.set(session.id, session)
+    keepSweeping()
     session.target.onDeath(() => void end(session))
     return session
   }
@@ -225,15 +251,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       if (session.leaving && session.uses.length === 0) leave(session)
     },
     end,
-    sweep() {
-      const now = clock.monotonic()
-      for (const session of live.values()) if (isOver(session, now)) void end(session)
-      const wallClock = clock.now()
-      for (const [id, until] of ended) {
-        if (until > wallClock) break
-        ended.delete(id)
-      }
-    },
+    sweep,
     retain(federation) {
       for (const session of live.values()) if (!stillConfigured(session, federation)) void end(session)
     },

@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange.ts'
 import type { BackendAuthConfig } from './config.ts'
 
 /** Puts the credential for a backend on the headers of a request to it. */
-export type Authorize = (headers: Headers, exchange: Exchange | undefined) => void
+export type Authorize = (headers: Headers, exchange: Pick<Exchange, 'credential'> | undefined) => void
 
 /** Throws when the credential's file cannot be read or does not hold a credential. */
 export function compileAuthorize(

@@ -17,7 +17,10 @@ const schema = {
 
 type Outcome = { text: string | undefined; failure: TargetFailure | undefined; ended: boolean }
 
-function start(config: Partial<OpenApiConfig> = {}, answer: Reply | Error = reply('{"a":1}')) {
+function start(
+  config: { schema?: OpenApiConfig['schema']; host?: string; path?: string } = {},
+  answer: Reply | Error = reply('{"a":1}'),
+) {
   const sent: OutgoingRequest[] = []
   const { promise: never } = Promise.withResolvers<Reply>()
   const answers = { next: answer as Reply | Error | undefined }

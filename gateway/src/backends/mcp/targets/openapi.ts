@@ -4,10 +4,18 @@ import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
 import { type JsonText, memberText, readJsonObject } from '../../../lib/json-text.ts'
 import { readAll } from '../../../net/body.ts'
 import { firstHeader, type Headers } from '../../../net/headers.ts'
+import type { Send } from '../../../net/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { anyOfShapes, type Infer, jsonObject, name, object, url } from '../../../schema/dsl.ts'
+import { anyOfShapes, exactlyOne, type Infer, jsonObject, name, object, url } from '../../../schema/dsl.ts'
 import { errorText, internalError, invalidParams, invalidRequest, methodNotFound } from '../json-rpc.ts'
-import { addressFields, readAddress, type TargetAddress } from './address.ts'
+import {
+  addressFields,
+  addressVariants,
+  checkAddress,
+  readAddress,
+  type TargetAddress,
+  type Whereabouts,
+} from './address.ts'
 import { readCancelled, requestCancelled } from './cancelled.ts'
 import { compileArguments, type EncodeArguments } from './openapi/arguments.ts'
 import type { ApiDocument, Operation } from './openapi/document.ts'
@@ -16,7 +24,8 @@ import { createSource, readInline, type Source, strayKey } from './openapi/sourc
 import type { CallContext, Message, MessageFlow, MessageSink, Target, TargetSession } from './target.ts'
 
 /** `mcp.targets[].openapi`. */
-export const openApiSchema = object(
+export const openApiSchema = exactlyOne(
+  addressVariants,
   {
     ...addressFields,
     schema: anyOfShapes(
@@ -48,9 +57,10 @@ type Report = (path: (string | number)[], message: string) => void
 
 /** Reports an address that leads nowhere, and what is wrong with a document that is written in place as an object. */
 export function checkOpenApi(config: OpenApiConfig, report: Report): void {
-  const address = readAddress(config, '')
-  if ('mistake' in address) report(['host'], address.mistake)
-  else if (address.path.includes('?')) report(['host'], 'must not have a query')
+  checkAddress(config, '', report)
+  const address = config.host === undefined ? undefined : readAddress(config, '')
+  if (address && 'path' in address && address.path.includes('?')) report(['host'], 'must not have a query')
+  else if (config.path?.includes('?')) report(['path'], 'must not have a query')
   const stray = strayKey(config.schema)
   if (stray !== undefined) report(['schema', stray], 'does not belong beside file or url')
   const read = readInline(config.schema)
@@ -58,10 +68,13 @@ export function checkOpenApi(config: OpenApiConfig, report: Report): void {
   for (const { place, message } of read.mistakes) report(['schema', ...place], message)
 }
 
-export type OpenApiContext = Pick<CompileContext, 'send' | 'log' | 'clock' | 'readFile'> & {
-  /** The plain value of YAML text; throws an error that says what is wrong with it. */
-  readonly parseYaml: (text: string) => unknown
-}
+export type OpenApiContext = Pick<CompileContext, 'send' | 'log' | 'clock' | 'readFile'> &
+  Whereabouts & {
+    /** The plain value of YAML text; throws an error that says what is wrong with it. */
+    readonly parseYaml: (text: string) => unknown
+    /** Fetches the document, which may be somewhere else than the API and must not get its credential; `send` where left out. */
+    readonly sendForDocument?: Send
+  }
 
 const maxAnswerBytes = 8 * 1024 * 1024
 const answerTimeoutMs = 120_000
@@ -81,9 +94,10 @@ type Api = {
  * sessions go on wherever they are continued. Throws when the document cannot be read.
  */
 export function compileOpenApi(targetName: string, config: OpenApiConfig, context: OpenApiContext): Target {
-  const address = readAddress(config, '')
+  const address = readAddress(config, '', context)
   if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
-  const source = createSource(targetName, config.schema, context)
+  const { send, sendForDocument = send } = context
+  const source = createSource(targetName, config.schema, { ...context, send: sendForDocument })
   const api = compiledOnce(source, address)
   const open = () => createSession({ address, targetName, context, api })
   return { name: targetName, sessionless: false, open, resume: open }

@@ -4,13 +4,20 @@ import { firstHeader, type Headers } from '../../../net/headers.ts'
 import type { Reply } from '../../../net/send.ts'
 import { createSseParser, type SseEvent } from '../../../net/sse.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { type Infer, object } from '../../../schema/dsl.ts'
-import { addressFields, readAddress, type TargetAddress } from './address.ts'
+import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
+import {
+  addressFields,
+  addressVariants,
+  checkAddress,
+  readAddress,
+  type TargetAddress,
+  type Whereabouts,
+} from './address.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex.ts'
 import type { CallContext, Target, TargetFailure } from './target.ts'
 
 /** `mcp.targets[].sse`. */
-export const sseSchema = object(addressFields, {
+export const sseSchema = exactlyOne(addressVariants, addressFields, {
   doc: 'A server that speaks the HTTP+SSE transport of MCP 2024-11-05. Newer servers belong under `mcp`.',
 })
 
@@ -22,11 +29,10 @@ const defaultPath = '/sse'
 
 /** Reports an address that leads nowhere. */
 export function checkSse(config: SseConfig, report: Report): void {
-  const address = readAddress(config, defaultPath)
-  if ('mistake' in address) report(['host'], address.mistake)
+  checkAddress(config, defaultPath, report)
 }
 
-export type SseContext = Pick<CompileContext, 'send' | 'log'>
+export type SseContext = Pick<CompileContext, 'send' | 'log'> & Whereabouts
 
 const maxMessageBytes = 32 * 1024 * 1024
 const maxRefusalBytes = 64 * 1024
@@ -40,7 +46,7 @@ const maxEarlyMessages = 256
 
 /** A target of the HTTP+SSE transport: messages are posted, and all that comes back comes on one event stream. */
 export function compileSse(targetName: string, config: SseConfig, context: SseContext): Target {
-  const address = readAddress(config, defaultPath)
+  const address = readAddress(config, defaultPath, context)
   if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
   const { log, send } = context
   return {

@@ -6,8 +6,15 @@ import { firstHeader, type Headers } from '../../../net/headers.ts'
 import type { OutgoingRequest, Reply } from '../../../net/send.ts'
 import { createSseParser, type SseEvent } from '../../../net/sse.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { type Infer, object } from '../../../schema/dsl.ts'
-import { addressFields, readAddress, type TargetAddress } from './address.ts'
+import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
+import {
+  addressFields,
+  addressVariants,
+  checkAddress,
+  readAddress,
+  type TargetAddress,
+  type Whereabouts,
+} from './address.ts'
 import type {
   CallContext,
   EventMark,
@@ -20,7 +27,7 @@ import type {
   TargetSession,
 } from './target.ts'
 
-export const streamableHttpSchema = object(addressFields, {
+export const streamableHttpSchema = exactlyOne(addressVariants, addressFields, {
   doc: 'A server that speaks MCP over HTTP ("streamable HTTP").',
 })
 
@@ -32,8 +39,7 @@ const defaultPath = '/mcp'
 
 /** Reports an address that leads nowhere. */
 export function checkStreamableHttp(config: StreamableHttpConfig, report: Report): void {
-  const address = readAddress(config, defaultPath)
-  if ('mistake' in address) report(['host'], address.mistake)
+  checkAddress(config, defaultPath, report)
 }
 
 /** Largest message of a target, in bytes. */
@@ -49,9 +55,9 @@ const closeTimeoutMs = 5_000
 export function compileStreamableHttp(
   name: string,
   config: StreamableHttpConfig,
-  { send }: Pick<CompileContext, 'send'>,
+  { send, ...whereabouts }: Pick<CompileContext, 'send'> & Whereabouts,
 ): Target {
-  const address = readAddress(config, defaultPath)
+  const address = readAddress(config, defaultPath, whereabouts)
   if ('mistake' in address) throw new Error(`mcp.targets "${name}": ${address.mistake}`)
   const { origin, path } = address
   return {

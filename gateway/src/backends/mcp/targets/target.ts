@@ -3,6 +3,7 @@ import type { GatewayError } from '../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../lib/json.ts'
 import type { Headers } from '../../../net/headers.ts'
 import type { Reply } from '../../../net/send.ts'
+import type { McpCall } from '../../../pipeline/exchange.ts'
 
 /**
  * One JSON-RPC message: its exact text and the value it says. The text is what is passed on; changes to it go through
@@ -71,6 +72,10 @@ export type CallContext = {
   /** Of the client's request. */
   readonly protocolVersion?: string
   readonly lastEventId?: string
+  /** What the client was authenticated with, for targets it is meant to be passed on to. */
+  readonly credential?: string | undefined
+  /** Where the access log of the client's request learns which target it went to. */
+  readonly noted?: McpCall | undefined
   /** Undefined where no rules are configured. */
   readonly permissions?: Permissions
 }

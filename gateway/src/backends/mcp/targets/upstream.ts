@@ -1,0 +1,106 @@
+import { parseDuration } from '../../../lib/duration.ts'
+import type { Headers } from '../../../net/headers.ts'
+import type { Reply, Send } from '../../../net/send.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import { compileAuthorize } from '../../../pipeline/destinations/authorize.ts'
+import { checkBackendPolicies } from '../../../pipeline/destinations/check.ts'
+import { backendPolicyFields } from '../../../pipeline/destinations/config.ts'
+import { compileConnection } from '../../../pipeline/destinations/connection.ts'
+import type { Destination } from '../../../pipeline/destinations/destination.ts'
+import { compileHeaderModifier } from '../../../pipeline/header-modifier.ts'
+import { type Infer, object } from '../../../schema/dsl.ts'
+import type { CallContext, Target, TargetSession } from './target.ts'
+
+const { http, backendTLS, backendAuth, tcp, requestHeaderModifier } = backendPolicyFields
+
+/** `mcp.targets[].policies`. */
+export const targetPoliciesSchema = object(
+  { http, backendTLS, backendAuth, tcp, requestHeaderModifier },
+  { doc: 'How the target is reached and asked. A named backend has its own, and a program none.' },
+)
+
+export type TargetPoliciesConfig = Infer<typeof targetPoliciesSchema>
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports what a schema cannot see in the policies of a target. */
+export function checkTargetPolicies(config: TargetPoliciesConfig, report: Report): void {
+  checkBackendPolicies(config, report)
+}
+
+/** The named backend of a reference, as written (`/name`); undefined where there is none that targets can lead to. */
+export type FindDestination = (reference: string) => Destination | undefined
+
+/** What is to know about asking a target, besides its address. */
+export type Upstream = Pick<
+  Destination,
+  'connection' | 'requestTimeoutMs' | 'authorize' | 'editRequestHeaders'
+>
+
+/** How a target with policies of its own is asked. Throws when a file that they name cannot be read. */
+export function compileUpstream(policies: TargetPoliciesConfig, context: CompileContext): Upstream {
+  const timeout = policies.http?.requestTimeout
+  return {
+    connection: compileConnection(policies, context),
+    requestTimeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
+    authorize: compileAuthorize(policies.backendAuth, context),
+    editRequestHeaders:
+      policies.requestHeaderModifier && compileHeaderModifier(policies.requestHeaderModifier),
+  }
+}
+
+/** `send` as all calls to one target use it, those of no client included. */
+export function withUpstream(
+  send: Send,
+  { connection, requestTimeoutMs, authorize, editRequestHeaders }: Upstream,
+): Send {
+  const decorated: Send = (request) => {
+    const headers = { ...request.headers }
+    editRequestHeaders?.(headers)
+    authorize?.(headers, undefined)
+    const outgoing = { ...request, headers, connection }
+    if (requestTimeoutMs !== undefined) {
+      outgoing.firstByteTimeoutMs = Math.min(requestTimeoutMs, request.firstByteTimeoutMs ?? requestTimeoutMs)
+    }
+    return send(outgoing)
+  }
+  return holdsKey(authorize) ? async (request) => withoutChallenge(await decorated(request)) : decorated
+}
+
+/** A target whose calls bear what `authorize` makes of the client's request: the client's credential, where that is passed on. */
+export function withClientCredential(target: Target, authorize: Destination['authorize']): Target {
+  if (authorize === undefined || holdsKey(authorize)) return target
+  const authorized = (context: CallContext): CallContext => {
+    const headers: Headers = { ...context.headers }
+    authorize(headers, context)
+    return { ...context, headers }
+  }
+  const bearing = (session: TargetSession): TargetSession => ({
+    ...session,
+    request: (message, context, sink) => session.request(message, authorized(context), sink),
+    deliver: (message, context) => session.deliver(message, authorized(context)),
+    listen: (context, sink) => session.listen(authorized(context), sink),
+  })
+  return {
+    ...target,
+    open: () => bearing(target.open()),
+    resume(state) {
+      const session = target.resume(state)
+      return session && bearing(session)
+    },
+  }
+}
+
+/** Whether the credential is the gateway's own: then there is one without any client. */
+function holdsKey(authorize: Destination['authorize']): boolean {
+  const headers: Headers = {}
+  authorize?.(headers, undefined)
+  return Object.keys(headers).length > 0
+}
+
+/** The client's own credential is not at fault, and it must not go and look for another. */
+function withoutChallenge(reply: Reply): Reply {
+  if (reply.status !== 401) return reply
+  const { 'www-authenticate': _, ...headers } = reply.headers
+  return { ...reply, status: 502, headers }
+}
