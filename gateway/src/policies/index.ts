@@ -86,42 +86,55 @@ export function compilePolicies(
   route: RouteKind,
 ): RoutePolicies {
   const compiled = levels.map((level) => compileLevel(level, context, route.kind))
-  const each = (step: keyof LevelSteps & StepName & PolicyStep) =>
-    compiled.flatMap((level) => level[step] ?? [])
-  // The most specific one first: it says best how to get in, and knows best who it is.
-  const checks = (step: 'mcpAuthentication' | 'jwtAuth' | 'apiKey') =>
-    compiled.toReversed().flatMap((level) => level[step] ?? [])
-  const cors = compiled.findLast((level) => level.cors !== undefined)?.cors
-  const steps: Record<StepName, readonly Policy[]> = {
-    documents: each('documents'),
-    origin: route.kind === 'mcp' ? [originPolicy(levels, route.isLoopback)] : [],
-    cors: cors === undefined ? [] : [cors],
-    tokens: authentication('token', [...checks('mcpAuthentication'), ...checks('jwtAuth')]),
-    apiKey: authentication('api key', checks('apiKey')),
-    authorization: each('authorization'),
-    requestLimits: each('requestLimits'),
-    responseHeaderModifier: each('responseHeaderModifier'),
-    requestRedirect: each('requestRedirect'),
-    directResponse: each('directResponse'),
-    requestHeaderModifier: each('requestHeaderModifier'),
-    urlRewrite: each('urlRewrite'),
-    llmRequest: route.kind === 'llm' ? [route.llmRequest] : [],
-    llmAuthorization: each('llmAuthorization'),
-    tokenLimits: each('tokenLimits'),
-  }
-  return {
-    policies: order.flatMap(({ step }) => steps[step]),
-    rules: allOfMcpAuthorizations(compiled.flatMap((level) => level.mcpAuthorization ?? [])),
+  const policies: Policy[] = []
+  for (const { step } of order) addStep(policies, step, { levels, compiled, route })
+  return { policies, rules: allOfMcpAuthorizations(present(compiled, 'mcpAuthorization')) }
+}
+
+type Parts = { levels: readonly PolicyLevel[]; compiled: readonly LevelSteps[]; route: RouteKind }
+
+/** Adds what a step consists of, which for most is what each level has of it. */
+function addStep(policies: Policy[], step: StepName, { levels, compiled, route }: Parts) {
+  switch (step) {
+    case 'origin':
+      if (route.kind === 'mcp') policies.push(originPolicy(levels, route.isLoopback))
+      return
+    case 'cors': {
+      const mostSpecific = present(compiled, 'cors').at(-1)
+      if (mostSpecific !== undefined) policies.push(mostSpecific)
+      return
+    }
+    case 'tokens':
+      return addChecks(policies, 'token', [
+        ...present(compiled, 'mcpAuthentication').reverse(),
+        ...present(compiled, 'jwtAuth').reverse(),
+      ])
+    case 'apiKey':
+      return addChecks(policies, 'api key', present(compiled, 'apiKey').reverse())
+    case 'llmRequest':
+      if (route.kind === 'llm') policies.push(route.llmRequest)
+      return
+    default:
+      for (const level of compiled) if (level[step] !== undefined) policies.push(level[step])
   }
 }
 
-/** Steps to which each level adds a policy of its own. */
-type PolicyStep = {
-  [Name in keyof LevelSteps]: LevelSteps[Name] extends Policy | undefined ? Name : never
-}[keyof LevelSteps]
+/** The most specific check comes first: it says best how to get in, and knows best who it is. */
+function addChecks(policies: Policy[], name: string, checks: readonly AuthenticationCheck[]) {
+  if (checks.length > 0) policies.push(compileAuthentication(name, checks))
+}
 
-function authentication(name: string, checks: readonly AuthenticationCheck[]): Policy[] {
-  return checks.length === 0 ? [] : [compileAuthentication(name, checks)]
+/** What levels have under a name, those that have it. */
+function present<Name extends keyof LevelSteps>(
+  compiled: readonly LevelSteps[],
+  name: Name,
+): NonNullable<LevelSteps[Name]>[] {
+  const found: NonNullable<LevelSteps[Name]>[] = []
+  for (const level of compiled) {
+    const part = level[name]
+    if (part !== undefined && part !== null) found.push(part)
+  }
+  return found
 }
 
 function originPolicy(levels: readonly PolicyLevel[], isLoopback: boolean): Policy {
