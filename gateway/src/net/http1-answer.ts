@@ -103,7 +103,10 @@ export function answer(
       return
     }
     if (reply.status === 101) {
-      if (!arrival.openTunnel) throw new Error('an answer changes the protocol, and nobody asked for it')
+      if (!arrival.openTunnel) {
+        reply.tunnel?.destroy()
+        throw new Error('an answer changes the protocol, and nobody asked for it')
+      }
       arrival.openTunnel(reply, delivery, () => exchange.end(delivery))
       tunnelled = true
       return

@@ -196,7 +196,8 @@ function sendTrailers(stream: ServerHttp2Stream, trailers: Headers | undefined):
 }
 
 /** RFC 9113 section 8.2.2: what speaks of the connection stays behind. Other fields must be ones that HTTP can carry. */
-function outgoingHead({ status, headers }: Reply): OutgoingHttpHeaders {
+function outgoingHead({ status, headers, tunnel }: Reply): OutgoingHttpHeaders {
+  tunnel?.destroy()
   if (status < 200) throw new Error(`an answer of status ${status} cannot be given in HTTP/2`)
   const head: OutgoingHttpHeaders = { ':status': status }
   for (const name in headers) {
