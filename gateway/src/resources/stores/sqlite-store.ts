@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../lib/clock.ts'
 import { type ResourceStore, StoreUnavailable } from '../store.ts'
@@ -96,6 +97,8 @@ function createDriver(settings: SqliteThreadSettings, events: DriverEvents): Row
   }
 }
 
+const closeWaitMs = 5000
+
 type Thread = { ask: Ask; watch(): void; close(): Promise<void> }
 
 /** Starts the thread when it is first asked, and anew when it has died. */
@@ -170,7 +173,9 @@ function createThread(settings: SqliteThreadSettings, events: DriverEvents): Thr
       isWatched = false
       const ending = running
       if (ending === undefined) return
-      await send({ op: 'close' }).catch(() => undefined)
+      const closed = send({ op: 'close' }).catch(() => undefined)
+      // A thread that hangs on a disk is not waited for: what it has not committed is not in the file.
+      await Promise.race([closed, delay(closeWaitMs, undefined, { ref: false })])
       running = undefined
       await ending.worker.terminate()
     },

@@ -47,7 +47,7 @@ export function runSqliteThread(): void {
   const { path, migrations, pollMs, pageRows, keptRemovals }: SqliteThreadSettings = workerData
 
   // The writer holds the lock while a plan is made; reads and what they see stay apart from it.
-  type Open = { writer: DatabaseSync; reader: DatabaseSync; file: string }
+  type Open = { writer: DatabaseSync; reader: DatabaseSync; file: string; companions: Map<string, string> }
   type Walk = { rows: Iterator<unknown>; end(): void }
   let open: Open | undefined
   let isWriting = false
@@ -223,7 +223,7 @@ export function runSqliteThread(): void {
         rollback()
         return { generation: next - 1, puts: [], removed: [] }
       }
-      if (identify() !== open?.file) throw new Error('another file has been put in its place')
+      if (identify(path) !== open?.file) throw new Error('another file has been put in its place')
       writer.prepare('update tollgate_state set generation = ?').run(next)
       writer.exec('commit')
       isWriting = false
@@ -273,9 +273,8 @@ export function runSqliteThread(): void {
   /** Opens the file where it is not open, and anew where another file has been put in its place. */
   function connected(): Open {
     if (open !== undefined && !isWriting) {
-      const file = identify()
-      if (file !== open.file) {
-        close()
+      if (identify(path) !== open.file) {
+        leaveReplaced(open)
         isDistrusted = true
         send({ kind: 'replaced' })
       }
@@ -284,13 +283,21 @@ export function runSqliteThread(): void {
     return open
   }
 
-  function identify(): string {
-    const { dev, ino } = fs.statSync(path, { bigint: true })
+  /** SQLite would take the log of the file that was there before for the log of the one that is there now. */
+  function leaveReplaced({ companions }: Open): void {
+    close()
+    for (const [file, identity] of companions) {
+      if (fs.existsSync(file) && identify(file) === identity) fs.rmSync(file)
+    }
+  }
+
+  function identify(file: string): string {
+    const { dev, ino } = fs.statSync(file, { bigint: true })
     return `${dev}:${ino}`
   }
 
   function connect(): Open {
-    fs.mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(path))
     // Before there is anything in it to read for others.
     fs.closeSync(fs.openSync(path, 'a', 0o600))
     for (const file of [path, `${path}-wal`, `${path}-shm`]) keepPrivate(file)
@@ -303,10 +310,28 @@ export function runSqliteThread(): void {
     try {
       const writer = openFile({ readOnly: false, timeout: 0 })
       patiently(() => prepare(writer))
-      return { writer, reader: openFile({ readOnly: true, timeout: 5000 }), file: identify() }
+      const reader = openFile({ readOnly: true, timeout: 5000 })
+      // Its files are there from the first read on.
+      reader.prepare('select generation from tollgate_state').get()
+      const logs = [`${path}-wal`, `${path}-shm`].filter((file) => fs.existsSync(file))
+      const companions = new Map(logs.map((file) => [file, identify(file)]))
+      return { writer, reader, file: identify(path), companions }
     } catch (error) {
       for (const db of opened) db.close()
       throw error
+    }
+  }
+
+  /** Step by step, because the recursive form never ends where a file system refuses folders without saying so (/proc). */
+  function makeFolder(folder: string): void {
+    try {
+      fs.mkdirSync(folder, { mode: 0o700 })
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined
+      if (code === 'EEXIST') return
+      if (code !== 'ENOENT' || dirname(folder) === folder || fs.existsSync(dirname(folder))) throw error
+      makeFolder(dirname(folder))
+      fs.mkdirSync(folder, { mode: 0o700 })
     }
   }
 
