@@ -72,12 +72,12 @@ describe('an ai backend', () => {
   })
 
   it('bears the credential of the backend, and that of the provider before it', async () => {
-    const auth = { key: 'outer' }
-    const outer = gatewayOf(openAi, { auth })
+    const backend = [undefined, { backendAuth: { key: 'outer' } }]
+    const outer = gatewayOf(openAi, { backend })
     await call(outer, { body: chatBody, headers: { authorization: 'Bearer client' } })
     expect(outer.sent[0]?.headers['authorization']).toBe('Bearer outer')
     const own = { ...openAi, policies: { backendAuth: { key: { file: '/secret' } } } }
-    const inner = gatewayOf(own, { auth })
+    const inner = gatewayOf(own, { backend })
     await call(inner, { body: chatBody })
     expect(inner.sent[0]?.headers['authorization']).toBe('Bearer content-of-/secret')
   })
@@ -89,10 +89,42 @@ describe('an ai backend', () => {
     expect(plain.sent[0]?.headers['authorization']).toBe('Bearer client')
     const told = gatewayOf(
       { ...openAi, policies: { backendAuth: { passthrough: {} } } },
-      { auth: { key: 'outer' } },
+      { backend: [{ backendAuth: { key: 'outer' } }] },
     )
     await call(told, { body: chatBody, headers })
     expect(told.sent[0]?.headers['authorization']).toBe('Bearer client')
+  })
+
+  it('passes on what the client was authenticated with only where it is told to', async () => {
+    for (const passthrough of [undefined, {}]) {
+      const backend = passthrough === undefined ? [] : [{ backendAuth: { passthrough } }]
+      const gateway = gatewayOf(openAi, { backend })
+      await call(gateway, { body: chatBody, credential: 'token' })
+      const expected = passthrough === undefined ? undefined : 'Bearer token'
+      expect(gateway.sent[0]?.headers['authorization']).toBe(expected)
+    }
+  })
+
+  it('puts the credential where the configuration says', async () => {
+    const backendAuth = { key: 'k', location: { header: { name: 'Api-Key' } } }
+    const gateway = gatewayOf(openAi, { backend: [{ backendAuth }] })
+    await call(gateway, { body: chatBody, headers: { authorization: 'Bearer client' } })
+    expect(gateway.sent[0]?.headers['api-key']).toBe('k')
+    expect(gateway.sent[0]?.headers['authorization']).toBeUndefined()
+  })
+
+  it('changes header fields in both directions', async () => {
+    const backend = [
+      {
+        requestHeaderModifier: { set: { 'x-org': 'o' }, remove: ['x-drop'] },
+        responseHeaderModifier: { set: { 'x-by': 'gateway' } },
+      },
+    ]
+    const gateway = gatewayOf(openAi, { backend })
+    const { headers } = await call(gateway, { body: chatBody, headers: { 'x-drop': '1' } })
+    expect(gateway.sent[0]?.headers).toMatchObject({ 'x-org': 'o', 'accept-encoding': 'identity' })
+    expect(gateway.sent[0]?.headers['x-drop']).toBeUndefined()
+    expect(headers['x-by']).toBe('gateway')
   })
 
   it.each([
@@ -108,10 +140,14 @@ describe('an ai backend', () => {
   })
 
   it('calls another host over TLS with the settings of the backend', async () => {
-    const connection = { key: 'private', tls: { ca: 'PEM' } }
-    const gateway = gatewayOf({ ...openAi, hostOverride: 'llm.test:8443' }, { connection })
+    const backend = [{ backendTLS: { root: '/ca.pem' }, http: { requestTimeout: '5s' } }]
+    const gateway = gatewayOf({ ...openAi, hostOverride: 'llm.test:8443' }, { backend })
     await call(gateway, { body: chatBody })
-    expect(gateway.sent[0]).toMatchObject({ origin: 'https://llm.test:8443', connection })
+    expect(gateway.sent[0]).toMatchObject({
+      origin: 'https://llm.test:8443',
+      firstByteTimeoutMs: 5_000,
+      connection: { tls: { ca: 'content-of-/ca.pem\n' } },
+    })
   })
 
   it('calls any server of the same API under `custom`', async () => {
@@ -160,7 +196,7 @@ describe('routes of an ai backend', () => {
   it('pass other paths through as they are, uncounted and with the credential', async () => {
     const gateway = gatewayOf(
       { ...anthropic, provider: { anthropic: { model: 'm' } } },
-      { auth: { key: 'k' } },
+      { backend: [{ backendAuth: { key: 'k' } }] },
     )
     const { exchange } = await call(gateway, { method: 'GET', path: '/v1/files', query: '?limit=1' })
     expect(urlOf(gateway.sent[0])).toBe('https://api.anthropic.com/v1/files?limit=1')
@@ -187,7 +223,7 @@ describe('routes of an ai backend', () => {
 
   it('list the models that are configured, with their other names', async () => {
     const ai = { routes, modelAliases: { fast: 'gpt-4o-mini', 'old-*': 'gpt-4o' } }
-    const gateway = gatewayOf({ provider: { openAI: { model: 'gpt-4o' } } }, { policies: [ai] })
+    const gateway = gatewayOf({ provider: { openAI: { model: 'gpt-4o' } } }, { ai: [ai] })
     const { text } = await call(gateway, { method: 'GET', path: '/v1/models' })
     expect(JSON.parse(text).data.map(({ id }: { id: string }) => id)).toEqual(['fast', 'old-*', 'gpt-4o'])
     expect((await call(gateway, { method: 'GET', path: '/v1/models/gpt-4o' })).status).toBe(200)
@@ -201,11 +237,15 @@ describe('routes of an ai backend', () => {
   })
 
   it('are those of the most specific place', async () => {
-    const policies = [{ routes: { '*': 'embeddings' } as const }, { routes: { '*': 'responses' } as const }]
-    const outer = gatewayOf(openAi, { policies })
+    const ai = [
+      undefined,
+      { routes: { '*': 'embeddings' } as const },
+      { routes: { '*': 'responses' } as const },
+    ]
+    const outer = gatewayOf(openAi, { ai })
     await call(outer, { body: chatBody })
     expect(urlOf(outer.sent[0])).toContain('/embeddings')
-    const inner = gatewayOf({ ...openAi, policies: { ai: { routes: { '*': 'completions' } } } }, { policies })
+    const inner = gatewayOf({ ...openAi, policies: { ai: { routes: { '*': 'completions' } } } }, { ai })
     await call(inner, { body: chatBody })
     expect(urlOf(inner.sent[0])).toContain('/chat/completions')
   })
@@ -220,7 +260,7 @@ describe('routes of an ai backend', () => {
 describe('policies of an ai backend', () => {
   it('rename models, exact names before patterns', async () => {
     const ai = { modelAliases: { fast: 'gpt-4o-mini', 'fast*': 'gpt-4o', '*': 'gpt-5' } }
-    const gateway = gatewayOf(openAi, { policies: [ai] })
+    const gateway = gatewayOf(openAi, { ai: [ai] })
     for (const model of ['fast', 'faster', 'slow']) await call(gateway, { body: { ...chatBody, model } })
     expect(gateway.sent.map((request) => bodyOf(request))).toMatchObject([
       { model: 'gpt-4o-mini' },
@@ -232,7 +272,7 @@ describe('policies of an ai backend', () => {
   it('merge fields of the body, those of the provider before those of the route', async () => {
     const gateway = gatewayOf(
       { ...openAi, policies: { ai: { overrides: { seed: 1 } } } },
-      { policies: [{ overrides: { seed: 2, store: false }, defaults: { temperature: 0 } }] },
+      { ai: [{ overrides: { seed: 2, store: false }, defaults: { temperature: 0 } }] },
     )
     await call(gateway, { body: { ...chatBody, temperature: 1, seed: 3 } })
     expect(bodyOf(gateway.sent[0])).toEqual({ ...chatBody, temperature: 1, seed: 1, store: false })

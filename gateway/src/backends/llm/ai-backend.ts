@@ -1,7 +1,13 @@
+import { parseDuration } from '../../lib/duration.ts'
 import { formatHostPort, parseHostPort } from '../../lib/host-port.ts'
-import type { UpstreamConnection } from '../../net/send.ts'
+import type { Headers } from '../../net/headers.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { AiAuth, AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './ai-config.ts'
+import { compileAuthorize } from '../../pipeline/destinations/authorize.ts'
+import type { BackendPolicies } from '../../pipeline/destinations/config.ts'
+import { compileConnection } from '../../pipeline/destinations/connection.ts'
+import { mergePolicies } from '../../pipeline/destinations/destination.ts'
+import { compileHeaderModifier } from '../../pipeline/header-modifier.ts'
+import type { AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './ai-config.ts'
 import { endpointsBySuffix } from './endpoints.ts'
 import { healthyFirst, shuffledInside } from './failover.ts'
 import type { TimeLimits } from './forward.ts'
@@ -16,12 +22,10 @@ import { addressOf, jsonTexts, readSecret, type Target } from './target.ts'
 export type AiOptions = LlmLimits & {
   /** Names where the backend is configured; what is remembered of its providers' health belongs to it. */
   place: string
-  /** `policies.ai` of the route and of the backend, the most specific first. */
-  policies?: readonly AiPolicyConfig[] | undefined
-  /** `backendAuth` of the backend, or else of the route. */
-  auth?: AiAuth | undefined
-  /** `backendTLS` and the like of the backend. */
-  connection?: UpstreamConnection | undefined
+  /** `policies.ai` of the backend and of the route, the most specific first. */
+  ai?: readonly (AiPolicyConfig | undefined)[]
+  /** Other policies of the backend and the route that say how it is asked, the most specific first. */
+  backend?: readonly (BackendPolicies | undefined)[]
   timeLimits?: Partial<TimeLimits> | undefined
 }
 
@@ -33,16 +37,18 @@ type Ranked = { readonly priority: number; readonly target: Target; rename(model
  * file that cannot be read.
  */
 export function compileAiBackend(config: AiBackendConfig, context: CompileContext, options: AiOptions): Llm {
+  const { http, responseHeaderModifier } = mergePolicies(options.backend ?? [])
   const ranked = entriesOf(config).map(({ entry, priority }): Ranked => {
-    const policies = [entry.policies?.ai ?? {}, ...(options.policies ?? [])]
+    const policies = levelsOf([entry.policies?.ai, ...(options.ai ?? [])])
     return {
       priority,
       target: compileEntry(entry, policies, context, options),
       rename: compileAliases(mergedOf(policies, ({ modelAliases }) => modelAliases)),
     }
   })
-  const { firstByteTimeoutMs, idleTimeoutMs } = options.timeLimits ?? {}
-  return createLlm(
+  const timeout = http?.requestTimeout === undefined ? undefined : parseDuration(http.requestTimeout)
+  const { firstByteTimeoutMs = timeout, idleTimeoutMs } = options.timeLimits ?? {}
+  const llm = createLlm(
     {
       models: compileChoice(ranked, aliasNames(config, options), context),
       endpoints: endpointsBySuffix(routesOf(config, options) ?? {}),
@@ -51,6 +57,22 @@ export function compileAiBackend(config: AiBackendConfig, context: CompileContex
     context,
     options,
   )
+  return responseHeaderModifier ? withReplyHeaders(llm, compileHeaderModifier(responseHeaderModifier)) : llm
+}
+
+function withReplyHeaders(llm: Llm, edit: (headers: Headers) => void): Llm {
+  return {
+    ...llm,
+    async backend(exchange) {
+      const reply = await llm.backend(exchange)
+      edit(reply.headers)
+      return reply
+    },
+  }
+}
+
+function levelsOf(policies: readonly (AiPolicyConfig | undefined)[]): readonly AiPolicyConfig[] {
+  return policies.filter((policy) => policy !== undefined)
 }
 
 /** Every provider with the rank of its group, best first. */
@@ -75,15 +97,14 @@ export function providerOf({ provider }: Pick<AiEntryConfig, 'provider'>): {
 }
 
 /** What a path asks for is decided before a provider is chosen, so only the only provider has a say. */
-function routesOf(config: AiBackendConfig, { policies = [] }: AiOptions): AiPolicyConfig['routes'] {
-  const own = config.groups === undefined ? config.policies?.ai?.routes : undefined
-  return own ?? policies.find(({ routes }) => routes !== undefined)?.routes
+function routesOf(config: AiBackendConfig, { ai = [] }: AiOptions): AiPolicyConfig['routes'] {
+  const own = config.groups === undefined ? config.policies?.ai : undefined
+  return levelsOf([own, ...ai]).find(({ routes }) => routes !== undefined)?.routes
 }
 
-function aliasNames(config: AiBackendConfig, { policies = [] }: AiOptions): string[] {
-  const own = entriesOf(config).map(({ entry }) => entry.policies?.ai?.modelAliases)
-  const all = [...own, ...policies.map(({ modelAliases }) => modelAliases)]
-  return all.flatMap((aliases) => Object.keys(aliases ?? {}))
+function aliasNames(config: AiBackendConfig, { ai = [] }: AiOptions): string[] {
+  const own = entriesOf(config).map(({ entry }) => entry.policies?.ai)
+  return levelsOf([...own, ...ai]).flatMap(({ modelAliases = {} }) => Object.keys(modelAliases))
 }
 
 /** Of fields that several places set, the most specific place's. */
@@ -98,13 +119,16 @@ function compileEntry(
   entry: AiEntryConfig,
   policies: readonly AiPolicyConfig[],
   context: CompileContext,
-  { place, auth, connection }: AiOptions,
+  { place, backend = [] }: AiOptions,
 ): Target {
   const { kind, provider, model } = providerOf(entry)
   if (!provider) throw new Error(`${place}: ai: unknown provider "${kind}"`)
   const configuredModel = entry.name ?? model ?? provider.name
-  const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, connection))
-  const { key } = entry.policies?.backendAuth ?? auth ?? {}
+  const asked = mergePolicies([entry.policies, ...backend])
+  const { backendAuth: auth, backendTLS, requestHeaderModifier } = asked
+  const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, backendTLS !== undefined))
+  // Without a location of its own a credential goes where the provider wants it.
+  const isPlain = auth !== undefined && auth.location === undefined
   return {
     configuredModel,
     provider,
@@ -113,8 +137,11 @@ function compileEntry(
     basePath,
     fixedPath: entry.pathOverride,
     keepsPath: true,
-    connection,
-    credential: readSecret(key, `${place}: backendAuth.key`, context),
+    connection: compileConnection(asked, context),
+    credential: isPlain ? readSecret(auth.key, `${place}: backendAuth.key`, context) : undefined,
+    passesCredential: isPlain && auth.passthrough !== undefined,
+    authorize: isPlain ? undefined : compileAuthorize(auth, context),
+    editHeaders: requestHeaderModifier && compileHeaderModifier(requestHeaderModifier),
     overrides: jsonTexts(mergedOf(policies, ({ overrides }) => overrides)),
     defaults: jsonTexts(mergedOf(policies, ({ defaults }) => defaults)),
     send: provider.local ?? context.send,
@@ -130,11 +157,11 @@ function compileEntry(
 function baseUrlOf(
   { hostOverride, pathPrefix = '' }: AiEntryConfig,
   { address }: Provider,
-  connection: UpstreamConnection | undefined,
+  overTls: boolean,
 ): string | undefined {
   const host = hostOverride === undefined ? undefined : parseHostPort(hostOverride)
   if (host) {
-    const secure = host.port === 443 || connection?.tls !== undefined
+    const secure = overTls || host.port === 443
     return `${secure ? 'https' : 'http'}://${formatHostPort(host)}${pathPrefix}`
   }
   return address === undefined || pathPrefix === '' ? undefined : new URL(address).origin + pathPrefix

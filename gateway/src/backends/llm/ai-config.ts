@@ -1,3 +1,4 @@
+import { backendPolicyFields } from '../../pipeline/destinations/config.ts'
 import {
   enumeration,
   exactlyOne,
@@ -10,12 +11,12 @@ import {
   object,
   optional,
   type Schema,
-  type SecretSource,
-  secretSource,
   string,
 } from '../../schema/dsl.ts'
 import { type RouteType, routeTypes } from './endpoints.ts'
 import { providerNames } from './providers/index.ts'
+
+const { backendAuth, backendTLS, requestHeaderModifier } = backendPolicyFields
 
 const [firstType = 'completions', ...otherTypes] = Object.keys(routeTypes).filter(isRouteType)
 
@@ -56,19 +57,6 @@ export const aiPolicySchema = object(
 
 export type AiPolicyConfig = Infer<typeof aiPolicySchema>
 
-/** `backendAuth` of LLM providers. */
-export const aiAuthSchema = exactlyOne(
-  {
-    key: secretSource({ doc: 'Credential of the provider.', example: '$OPENAI_API_KEY' }),
-    passthrough: object({}, { doc: 'The client’s own credential, where no policy has used it.' }),
-  },
-  {},
-  { doc: 'The credential that calls bear.' },
-)
-
-/** Part of `aiAuthSchema` that matters here; without a key the client’s credential goes through. */
-export type AiAuth = { readonly key?: SecretSource | undefined }
-
 const providerSettings = object(
   {
     model: optional(
@@ -102,7 +90,7 @@ const entryFields = {
   ),
   policies: optional(
     object(
-      { ai: optional(aiPolicySchema), backendAuth: optional(aiAuthSchema) },
+      { ai: optional(aiPolicySchema), backendAuth, backendTLS, requestHeaderModifier },
       { doc: 'What holds for this provider, before what holds for the backend or route.' },
     ),
   ),

@@ -61,12 +61,22 @@ function ask(exchange: Exchange, call: Call, candidate: Candidate, request: Outg
   }
   call.served = candidate
   call.asked = true
-  const credential = target.credential ?? clientCredential(clientHeaders(exchange))
+  if (target.authorize) {
+    target.authorize(request.headers, exchange)
+    return target.send(request)
+  }
+  const credential = credentialFor(exchange, target)
   if (credential !== undefined) {
     const signing = target.provider.authorize(request, credential)
     if (signing) return signing.then(() => target.send(request))
   }
   return target.send(request)
+}
+
+function credentialFor(exchange: Exchange, { credential, passesCredential }: Target): string | undefined {
+  if (credential !== undefined) return credential
+  const used = passesCredential ? exchange.credential : undefined
+  return used ?? clientCredential(clientHeaders(exchange))
 }
 
 /** What an attempt that failed has reported does not count. */

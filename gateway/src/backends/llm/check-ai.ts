@@ -1,8 +1,8 @@
 import { parseHostPort } from '../../lib/host-port.ts'
+import { checkBackendPolicies } from '../../pipeline/destinations/check.ts'
 import { entriesOf, providerOf } from './ai-backend.ts'
 import type { AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './ai-config.ts'
 import { namePatternMistake } from './name-pattern.ts'
-import { isCredential } from './target.ts'
 
 /** Told each mistake with its path inside the `ai` section. */
 type Report = (path: (string | number)[], message: string) => void
@@ -45,14 +45,6 @@ export function checkAiPolicy({ routes = {}, modelAliases = {} }: AiPolicyConfig
   }
 }
 
-/** Reports a credential that could not be sent. */
-export function checkAiAuth(key: unknown, report: Report): void {
-  // The text is a secret: it is not repeated.
-  if (typeof key === 'string' && !isCredential(key)) {
-    report(['key'], 'must be printable ASCII without spaces, and not empty')
-  }
-}
-
 function checkEntry(entry: AiEntryConfig, report: Report): void {
   const { kind, provider } = providerOf(entry)
   const { hostOverride, policies } = entry
@@ -75,13 +67,9 @@ function checkEntry(entry: AiEntryConfig, report: Report): void {
   if (entry.pathOverride !== undefined && entry.pathPrefix !== undefined) {
     report(['pathPrefix'], 'pathOverride is the whole path already: keep one of them')
   }
-  if (policies?.backendAuth) {
-    checkAiAuth(policies.backendAuth.key, (path, message) =>
-      report(['policies', 'backendAuth', ...path], message),
-    )
-  }
-  if (policies?.ai)
-    checkAiPolicy(policies.ai, (path, message) => report(['policies', 'ai', ...path], message))
+  if (policies === undefined) return
+  checkBackendPolicies(policies, (path, message) => report(['policies', ...path], message))
+  if (policies.ai) checkAiPolicy(policies.ai, (path, message) => report(['policies', 'ai', ...path], message))
 }
 
 const overrideKeys = ['hostOverride', 'pathOverride', 'pathPrefix'] as const

@@ -69,6 +69,7 @@ export type FixtureCall = Partial<Pick<RequestFacts, 'method' | 'path' | 'query'
   allowedModels?: string[]
   cancellation?: CancellationSource
   forwarding?: Exchange['forwarding']
+  credential?: string
 }
 
 export type FixtureOutcome = {
@@ -110,6 +111,7 @@ function exchangeFor({ llm }: FixtureGateway, request: FixtureCall): Exchange {
     cancellation: rest.cancellation ?? createCancellation(),
     mayUseModel: rest.mayUseModel,
     forwarding: rest.forwarding,
+    credential: rest.credential,
     allowedModels: rest.allowedModels,
     errorFormat: llm.errorFormat(received.facts.request),
     keyGroup: 'team',

@@ -183,6 +183,7 @@ function translatedBody(value: JsonObject, { target, model }: Candidate, transla
 
 function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
   const headers = towardsProvider(client)
+  target.editHeaders?.(headers)
   // Bodies are read for usage and by guards: a coding would have to be taken off again.
   headers['accept-encoding'] = 'identity'
   if (call.bytes.length > 0) headers['content-type'] ??= 'application/json'

@@ -1,5 +1,7 @@
+import type { Headers } from '../../net/headers.ts'
 import type { Send, UpstreamConnection } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Authorize } from '../../pipeline/destinations/authorize.ts'
 import type { LlmMeter } from '../../pipeline/metrics.ts'
 import type { SecretSource } from '../../schema/dsl.ts'
 import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from './config.ts'
@@ -24,6 +26,12 @@ export type Target = {
   readonly connection: UpstreamConnection | undefined
   /** Undefined: the client's own credential goes through. */
   readonly credential: string | undefined
+  /** Whether what the client was authenticated with is passed on. */
+  readonly passesCredential: boolean
+  /** Puts a credential elsewhere than the provider usually has it. */
+  readonly authorize: Authorize | undefined
+  /** Changes of what the client's request had for header fields. */
+  readonly editHeaders: ((headers: Headers) => void) | undefined
   /** JSON texts by field, set always and set where absent. */
   readonly overrides: ReadonlyMap<string, string>
   readonly defaults: ReadonlyMap<string, string>
@@ -53,6 +61,9 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     fixedPath: undefined,
     keepsPath: false,
     connection: undefined,
+    passesCredential: false,
+    authorize: undefined,
+    editHeaders: undefined,
     credential: readSecret(params.apiKey, `llm.models "${model.name}": params.apiKey`, context),
     overrides: jsonTexts(model.overrides ?? {}),
     defaults,
