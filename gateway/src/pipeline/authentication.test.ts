@@ -51,6 +51,12 @@ describe('authentication', () => {
     })
   })
 
+  it('remembers the credential of the first check, for targets that are to get it', async () => {
+    const exchange = fixtureExchange({ headers: { 'x-a': '1', 'x-b': '2' } })
+    await compileAuthentication('test', [wants('x-a'), wants('x-b')]).onRequest?.(exchange)
+    expect(exchange.credential).toBe('1')
+  })
+
   it('refuses where one of several does', async () => {
     expect((await send([wants('x-a'), wants('x-b')], { 'x-a': '1' })).status).toBe(401)
     expect((await send([wants('x-b'), wants('x-a')], { 'x-a': '1' })).status).toBe(401)

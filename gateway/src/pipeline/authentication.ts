@@ -43,7 +43,8 @@ async function passAll(
     if (settled?.kind === 'refused') return settled.reply
     accepted.push(settled)
   }
-  for (const outcome of accepted) settle(exchange, outcome)
+  // The most specific check came first; what it accepted is what the client counts as authenticated with.
+  for (const outcome of accepted.toReversed()) settle(exchange, outcome)
   return undefined
 }
 

@@ -96,7 +96,7 @@ describe('checking policies', () => {
     const config: PoliciesConfig = { requestHeaderModifier: {}, urlRewrite: {} }
     expect(mistakes(config, 'http')).toEqual([])
     expect(mistakes(config, 'llm')).toEqual([])
-    expect(mistakes(config, 'mcp')).toEqual(['requestHeaderModifier', 'urlRewrite'])
+    expect(mistakes(config, 'mcp')).toEqual(['urlRewrite'])
   })
 
   it('accepts policies of MCP where there is MCP', () => {

@@ -84,15 +84,11 @@ function checkCounted(limits: LocalRateLimitConfig, kind: TrafficKind | 'gateway
 }
 
 const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
-const forwardedOnly = ['requestHeaderModifier', 'urlRewrite'] as const
 
 function checkPlace(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Report) {
   if (kind === 'mcp') {
-    for (const field of forwardedOnly) {
-      if (config[field] !== undefined) {
-        report([field], 'MCP requests are answered, not forwarded: see policies of mcp.targets[]')
-      }
-    }
+    if (config.urlRewrite !== undefined)
+      report(['urlRewrite'], 'the address of an MCP server is that of its target')
     return
   }
   for (const field of mcpOnly) {

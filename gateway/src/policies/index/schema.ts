@@ -31,15 +31,15 @@ const mcpPolicyFields = {
   ...gatewayPolicyFields,
   mcpAuthentication: optional(mcpAuthenticationSchema),
   mcpAuthorization: optional(mcpAuthorizationSchema),
+  requestHeaderModifier: optional(requestHeaderModifierSchema),
+  responseHeaderModifier: optional(responseHeaderModifierSchema),
 }
 
 /** `routes[].policies`, as far as requests and replies are concerned. */
 export const routePolicyFields = {
   ...mcpPolicyFields,
-  responseHeaderModifier: optional(responseHeaderModifierSchema),
   requestRedirect: optional(requestRedirectSchema),
   directResponse: optional(directResponseSchema),
-  requestHeaderModifier: optional(requestHeaderModifierSchema),
   urlRewrite: optional(urlRewriteSchema),
 }
 

@@ -1,7 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseRequestTarget } from '../../lib/request-target.ts'
+import { fixtureExchange } from '../../pipeline/fixtures.ts'
 import { checkPathChange, compilePathChange, type PathChange } from './path.ts'
+
+/** What a change makes of a request for `path`. */
+function changed(change: PathChange, path: string, matchedPrefix: string): string {
+  const target = parseRequestTarget(path)
+  const exchange = fixtureExchange({ path: target?.path ?? '' })
+  return compilePathChange(change)({
+    ...exchange,
+    matchedPrefix,
+    trailingSlash: target?.trailingSlash === true,
+  })
+}
 
 function mistakes(change: PathChange): string[] {
   const found: string[] = []
@@ -28,7 +40,7 @@ describe('replacing the prefix that matched', () => {
     ['/', '/', '', '/'],
     ['/foo', '/', '/', '/foo'],
   ])('makes of %s with %s replaced by "%s" %s', (path, matched, prefix, expected) => {
-    expect(compilePathChange({ prefix })(path, matched)).toBe(expected)
+    expect(changed({ prefix }, path, matched)).toBe(expected)
   })
 
   it('always makes a path that is one, and whose beginning is no host', () => {
@@ -38,10 +50,11 @@ describe('replacing the prefix that matched', () => {
       fc.property(anyPath, anyPath, anyPath, fc.boolean(), (matched, rest, prefix, slash) => {
         const change = { prefix: slash ? `${prefix}/` : prefix }
         if (mistakes(change).length > 0) return
-        const path = parseRequestTarget(matched === '/' ? rest : matched + rest)?.path
+        const asked = matched === '/' ? rest : matched + rest
+        const path = parseRequestTarget(asked)?.path
         const prefixPath = parseRequestTarget(matched)?.path
         if (path === undefined || prefixPath === undefined || !path.startsWith(prefixPath)) return
-        expect(compilePathChange(change)(path, prefixPath)).toMatch(/^\/(?!\/)/)
+        expect(changed(change, asked, prefixPath)).toMatch(/^\/(?!\/)/)
       }),
     )
   })
@@ -49,7 +62,7 @@ describe('replacing the prefix that matched', () => {
 
 describe('replacing the path', () => {
   it('takes no part of the old one', () => {
-    expect(compilePathChange({ full: '/x/' })('/foo/bar', '/foo')).toBe('/x/')
+    expect(changed({ full: '/x/' }, '/foo/bar', '/foo')).toBe('/x/')
   })
 })
 

@@ -1,3 +1,4 @@
+import type { Exchange } from '../../pipeline/exchange.ts'
 import { exactlyOne, type Infer, string } from '../../schema/dsl.ts'
 
 /** Another path, in whole or in its beginning. */
@@ -37,8 +38,13 @@ function checkPath(path: string, report: (message: string) => void) {
   report(`expected a path that begins with /, without ? and #, with others escaped by %, got "${path}"`)
 }
 
-/** The path that a change makes of `path`, whose beginning `matchedPrefix` chose the route. */
-export function compilePathChange(change: PathChange): (path: string, matchedPrefix: string) => string {
+/** The path as it was asked for, with the slash at its end that rules and routes do not see. */
+export function askedPath({ facts, trailingSlash }: Exchange): string {
+  return trailingSlash ? `${facts.request.path}/` : facts.request.path
+}
+
+/** The path that a change makes of the one asked for, whose beginning `matchedPrefix` chose the route. */
+export function compilePathChange(change: PathChange): (exchange: Exchange) => string {
   if (change.full !== undefined) {
     const { full } = change
     return () => full
@@ -46,7 +52,9 @@ export function compilePathChange(change: PathChange): (path: string, matchedPre
   // Between the two there is one slash, whoever brings it (Gateway API, `HTTPPathModifier.replacePrefixMatch`).
   const alone = change.prefix === '' ? '/' : change.prefix
   const before = change.prefix.endsWith('/') ? change.prefix.slice(0, -1) : change.prefix
-  return (path, matchedPrefix) => {
+  return (exchange) => {
+    const { matchedPrefix } = exchange
+    const path = askedPath(exchange)
     if (path.length <= matchedPrefix.length) return alone
     const end = matchedPrefix.endsWith('/') ? matchedPrefix.length - 1 : matchedPrefix.length
     return before + path.slice(end)

@@ -60,6 +60,12 @@ describe('a redirect', () => {
     expect(locationOf({ path: { prefix: '/x' } }, {}, '/foo')).toBe('http://a.test:8080/x/bar?q=1')
   })
 
+  it('keeps a slash at the end', () => {
+    const exchange = { ...fixtureExchange({ path: '/foo' }), trailingSlash: true }
+    const { headers } = throughPolicies([compileRequestRedirect({ scheme: 'https' })], exchange)
+    expect(headers['location']).toBe('https://gateway.test/foo/')
+  })
+
   it('is refused where the client says no host that could be in an address', () => {
     for (const host of ['', 'a b', 'evil.test/x', 'a@b', 'a.test:x', `${'a'.repeat(400)}`]) {
       expect(send({ scheme: 'https' }, { host }).status).toBe(400)

@@ -9,7 +9,7 @@ import {
   checkAuthority,
   splitAuthority,
 } from './authority.ts'
-import { checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
+import { askedPath, checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
 
 const statuses: readonly number[] = [301, 302, 303, 307, 308]
 
@@ -67,7 +67,7 @@ export function compileRequestRedirect(config: RequestRedirectConfig): Policy {
         return refuse(exchange, { status: 400, code: 'bad_request', message: 'malformed host' })
       }
       const chosen = scheme ?? request.scheme
-      const target = changedPath?.(request.path, exchange.matchedPrefix) ?? request.path
+      const target = changedPath?.(exchange) ?? askedPath(exchange)
       const location = `${chosen}://${authorityText(authority, chosen)}${target}${request.query}`
       return { status, headers: { location: escaped(location) }, body: undefined }
     },

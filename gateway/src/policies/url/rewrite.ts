@@ -47,7 +47,7 @@ export function compileUrlRewrite({ authority, path }: UrlRewriteConfig): Policy
     onRequest(exchange) {
       const { request } = exchange.facts
       const forwarding = forwardingOf(exchange)
-      if (changedPath !== undefined) forwarding.path = changedPath(request.path, exchange.matchedPrefix)
+      if (changedPath !== undefined) forwarding.path = changedPath(exchange)
       if (port === undefined) {
         forwarding.host = host
         return undefined
