@@ -390,3 +390,28 @@ describe('a provider that refuses the resource parameter', () => {
     expect(upstream.requests.at(-1)?.body).toBe(added === undefined ? form : `${form}&${added}`)
   })
 })
+
+describe('the documents of an endpoint at a path of its own', () => {
+  it.each([{ resource: 'https://gw.test/a/mcp' }, {}])(
+    'lead from one to the next with %j',
+    async (config) => {
+      const { ask } = setUp({ issuer: idpA, resourceMetadata: config, clientId: 'c' })
+      const origin = 'resource' in config ? 'https://gw.test' : 'http://gw.test'
+      const host = 'gw.test'
+      const protectedResource = await ask(`${prm}/a/mcp`, { host })
+      expect(protectedResource.json).toMatchObject({
+        resource: `${origin}/a/mcp`,
+        authorization_servers: [`${origin}/a/mcp`],
+      })
+      const server = await ask(`${asm}/a/mcp`, { host })
+      expect(server.json.issuer).toBe(`${origin}/a/mcp`)
+      const registration: string = server.json.registration_endpoint
+      // Whoever attaches the endpoint to a shared gateway gives it what is behind these prefixes.
+      expect(registration.startsWith(`${origin}${asm}/a/mcp/`)).toBe(true)
+      const body = '{"redirect_uris":["http://localhost/cb"]}'
+      const registered = await ask(registration.slice(origin.length), { host, method: 'POST', body })
+      expect(registered.status).toBe(201)
+      expect(registered.json.client_id).toBe('c')
+    },
+  )
+})
