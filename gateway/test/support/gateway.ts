@@ -49,6 +49,10 @@ export type GatewayConfig = {
   llm?: Record<string, unknown>
   mcp?: Record<string, unknown>
   frontendPolicies?: Record<string, unknown>
+  gateways?: Record<string, unknown>
+  routes?: readonly Record<string, unknown>[]
+  tcpRoutes?: readonly Record<string, unknown>[]
+  backends?: readonly Record<string, unknown>[]
 }
 
 export type GatewayOptions = {
