@@ -68,8 +68,8 @@ const keys: ApiKeyConfig['keys'] = Array.from({ length: keyCount }, (_, index) =
   key: `tg-${index.toString().padStart(32, '0')}`,
   metadata: { name: `key ${index}`, group: `team ${index % 20}` },
 }))
-const first = spent(() => compileApiKey({ keys }, context))
-const reload = spent(() => compileApiKey({ keys: [...keys.slice(1), { key: 'new' }] }, context))
+const first = spent(() => compileApiKey({ keys }, context, 'bench'))
+const reload = spent(() => compileApiKey({ keys: [...keys.slice(1), { key: 'new' }] }, context, 'bench'))
 console.log(
   `${keyCount} keys: ${(first.bytes / keyCount).toFixed(0)} bytes and ${((first.ms * 1000) / keyCount).toFixed(1)} us each`,
 )

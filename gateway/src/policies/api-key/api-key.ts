@@ -9,14 +9,8 @@ import {
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
-import {
-  type ApiKeyEntry,
-  apiKeyEntry,
-  apiKeyRecordSchema,
-  checkRecord,
-  digestOf,
-  recordDigest,
-} from './record.ts'
+import { createKeyIndex } from './key-index.ts'
+import { type ApiKeyEntry, apiKeyRecordSchema, checkRecord, digestOf, recordDigest } from './record.ts'
 
 /** `llm.policies.apiKey` (specification, "Virtual API keys"). */
 export const apiKeySchema = object(
@@ -60,10 +54,14 @@ export function checkApiKey(config: ApiKeyConfig, report: Report) {
  * before it has, the key is the one found then, and models are those that both allow.
  *
  * Every place is looked at until one holds a known key; then all of them are to be cleared, so that a second credential
- * in another place never reaches an upstream unchecked.
+ * in another place never reaches an upstream unchecked. `place` names where the keys are configured.
  */
-export function compileApiKey(config: ApiKeyConfig, context: CompileContext): AuthenticationCheck {
-  const entries = indexOf(config, context)
+export function compileApiKey(
+  config: ApiKeyConfig,
+  context: CompileContext,
+  place: string,
+): AuthenticationCheck {
+  const index = createKeyIndex(config.keys, context, place)
   const locations = config.location === undefined ? defaultLocations : [compileLocation(config.location)]
   const mode = config.mode ?? 'strict'
 
@@ -74,7 +72,7 @@ export function compileApiKey(config: ApiKeyConfig, context: CompileContext): Au
       const key = location.read(facts)
       if (key === undefined) continue
       found = true
-      const entry = entries.get(digestOf(key))
+      const entry = index.find(digestOf(key))
       if (entry === undefined) continue
       admit(exchange, entry)
       return { kind: 'accepted', credential: key, locations }
@@ -93,16 +91,6 @@ function admit(exchange: Exchange, { facts, mayUseModel, allowedModels, group }:
   if (mayUseModel === undefined) return
   exchange.mayUseModel = known === undefined ? mayUseModel : (model) => known(model) && mayUseModel(model)
   exchange.allowedModels = knownModels === undefined ? allowedModels : knownModels.filter(mayUseModel)
-}
-
-/** Entries by digest. A record that a reload leaves alone keeps its entry, so only new keys are hashed. */
-function indexOf(config: ApiKeyConfig, context: CompileContext): ReadonlyMap<string, ApiKeyEntry> {
-  const entries = new Map<string, ApiKeyEntry>()
-  for (const record of config.keys) {
-    const entry = context.memo(record, 'api key', () => apiKeyEntry(record))
-    entries.set(entry.digest, entry)
-  }
-  return entries
 }
 
 /** RFC 9110 section 15.5.2: a 401 names a way to authenticate. */

@@ -76,7 +76,7 @@ function compileSteps(
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
     mcpAuthentication: ofMcp?.check,
     jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
-    apiKey: apiKey && compileApiKey(apiKey, context),
+    apiKey: apiKey && compileApiKey(apiKey, context, place),
     authorization: authorization?.beforeBody,
     requestLimits: limits.beforeBody,
     responseHeaderModifier: responseHeaderModifier && compileResponseHeaderModifier(responseHeaderModifier),
