@@ -33,7 +33,7 @@ const owners: Record<string, string> = {
 }
 
 /** Packages that any test or benchmark may use. */
-const testPackages = new Set(['vitest', 'fast-check', 'mitata', '@bufbuild/cel-spec'])
+const testPackages = new Set(['vitest', 'fast-check', 'mitata', '@bufbuild/cel-spec', 'ws'])
 
 const bucketNames = new Set(['utils', 'util', 'helpers', 'helper', 'common', 'shared', 'misc', 'types'])
 
