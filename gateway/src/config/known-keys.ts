@@ -43,6 +43,35 @@ const policies: Record<string, Standing> = {
   urlRewrite: 'planned',
 }
 
+/** `policies.ai`. */
+const aiPolicy: Record<string, Standing> = {
+  postConversionTransformations: 'unsupported',
+  promptCaching: 'unsupported',
+  promptGuard: 'planned',
+  prompts: 'unsupported',
+  transformations: 'unsupported',
+}
+
+/** `provider` of an LLM backend. */
+const aiProviders: Record<string, Standing> = {
+  azure: 'planned',
+  azureOpenAI: 'planned',
+  bedrock: 'planned',
+  copilot: 'unsupported',
+  vertex: 'planned',
+}
+
+/** What an LLM backend at `place` has, alone or as one of a group. */
+function aiBackendAt(place: string): Record<string, Record<string, Standing>> {
+  const entries = [place, `${place}.groups[].providers[]`].map((entry) => ({
+    [entry]: { tokenize: 'unsupported' as const },
+    [`${entry}.provider`]: aiProviders,
+    [`${entry}.policies`]: policies,
+    [`${entry}.policies.ai`]: aiPolicy,
+  }))
+  return Object.assign({}, ...entries)
+}
+
 /** By the path of the object that holds them, with `[]` for any item and `*` for any key. */
 const knownKeys: Record<string, Record<string, Standing>> = {
   '': {
@@ -90,6 +119,10 @@ const knownKeys: Record<string, Record<string, Standing>> = {
   'gateways.*.listeners[]': { ...policies, hostname: 'planned', protocol: 'planned', tls: 'planned' },
   'routes[]': { namespace: 'unsupported', ruleName: 'unsupported' },
   'routes[].policies': policies,
+  'routes[].policies.ai': aiPolicy,
+  'routes[].backends[].policies': policies,
+  'routes[].backends[].policies.ai': aiPolicy,
+  ...aiBackendAt('routes[].backends[].ai'),
   'routes[].backends[]': {
     ai: 'planned',
     aws: 'unsupported',
@@ -104,6 +137,8 @@ const knownKeys: Record<string, Record<string, Standing>> = {
   'tcpRoutes[].policies': policies,
   'backends[]': { ai: 'planned', aws: 'unsupported', internal: 'unsupported', mcp: 'planned' },
   'backends[].policies': policies,
+  'backends[].policies.ai': aiPolicy,
+  ...aiBackendAt('backends[].ai'),
   llm: {
     gateways: 'planned',
     guardrails: 'planned',
@@ -155,6 +190,9 @@ const knownKeys: Record<string, Record<string, Standing>> = {
     statefulMode: 'planned',
   },
   'mcp.policies': policies,
+  'mcp.targets[].policies': policies,
+  'routes[].backends[].mcp.targets[].policies': policies,
+  'backends[].mcp.targets[].policies': policies,
   'mcp.targets[]': {
     mcp: 'planned',
     openapi: 'planned',
