@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { fixtureContext, fixtureExchange, throughPolicies } from '../pipeline/fixtures.ts'
@@ -246,6 +247,53 @@ describe('authentication on several levels', () => {
     expect((await withToken(audience)).status).toBe(401)
     expect((await withToken('a')).status).toBe(401)
     expect((await send(policies, {})).replied['www-authenticate']).toContain('resource_metadata=')
+  })
+})
+
+describe('another level', () => {
+  const levels: readonly PoliciesConfig[] = [
+    {},
+    { apiKey: { keys: [{ key: 'k' }] } },
+    { apiKey: { keys: [{ key: 'k' }, { key: 'l' }], mode: 'optional' } },
+    { apiKey: { keys: [{ key: 'l' }], mode: 'permissive' } },
+    { authorization: { rules: [{ deny: 'request.method == "PUT"' }] } },
+    { authorization: { rules: ['request.method == "GET"'] } },
+    { authorization: { rules: [{ require: 'request.path == "/a"' }, 'llmRequest.model == "m"'] } },
+    { localRateLimit: [{ requests: 2, unit: 'Hours' }] },
+    { localRateLimit: [{ tokens: 1, unit: 'Hours' }] },
+  ]
+  const anyLevel = fc.constantFrom(...levels)
+  const anyRequest = fc.record({
+    method: fc.constantFrom('GET', 'PUT'),
+    path: fc.constantFrom('/a', '/b'),
+    key: fc.constantFrom(undefined, 'k', 'l', 'unknown'),
+    model: fc.constantFrom('m', 'n'),
+  })
+
+  it('never admits what a level alone refuses', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyLevel, { minLength: 1, maxLength: 3 }),
+        fc.array(anyRequest, { minLength: 1, maxLength: 4 }),
+        async (configured, requests) => {
+          const together = compile(llm, ...configured)
+          const alone = configured.map((level) => compile(llm, level))
+          for (const { method, path, key, model } of requests) {
+            const send = (policies: readonly Policy[]) => {
+              const headers: Record<string, string> = key === undefined ? {} : { 'x-api-key': key }
+              return throughAll(
+                policies,
+                fixtureExchange({ method, path, headers }, { llmRequest: { model } }),
+              )
+            }
+            const admitted = (await send(together)).status === 200
+            // A level that counts must count alone what it counted together.
+            if (!admitted) continue
+            for (const policies of alone) expect((await send(policies)).status).toBe(200)
+          }
+        },
+      ),
+    )
   })
 })
 
