@@ -6,6 +6,7 @@ import { createHttp1 } from './http1.ts'
 import { createHttp2 } from './http2.ts'
 import { peek } from './peek.ts'
 import type { HttpServing, Serving, TcpServing } from './serving.ts'
+import { reset } from './tcp-splice.ts'
 import { createTlsAcceptor, helloLimitMs, readHello } from './tls-accept.ts'
 
 export type ListenOptions = {
@@ -34,6 +35,8 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
   const connections = new Set<Socket>()
   /** Those that have not said yet what they speak. */
   const silent = new Set<Socket>()
+  /** Those whose protocol nobody here knows: its end is the end of the connection. */
+  const unread = new WeakSet<Socket>()
 
   function onConnection(socket: Socket) {
     // A connection that breaks also closes, which is where it is dealt with.
@@ -96,6 +99,7 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
   }
 
   function acceptTcp(socket: Socket, serving: TcpServing) {
+    unread.add(socket)
     if (!serving.readsServerName) {
       connectTcp(socket, serving, undefined)
       return
@@ -134,7 +138,11 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
         close() {
           server.close()
           http1.close()
-          for (const socket of connections) socket.destroy()
+          for (const socket of connections) {
+            // What is cut off must not look complete.
+            if (unread.has(socket)) reset(socket)
+            else socket.destroy()
+          }
         },
       })
     })
