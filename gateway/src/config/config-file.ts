@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 
 /** Reading YAML takes some 80 times the size of the file in memory: a clear refusal beats running out of it. */
-const maxFileBytes = 32 * 1024 * 1024
+export const maxFileBytes = 32 * 1024 * 1024
 
 /**
  * The text of a configuration file. Throws an error that says in a person's words why there is none: no such file, not
