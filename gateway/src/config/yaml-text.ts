@@ -9,6 +9,13 @@ import {
   parseDocument,
   type Scalar,
 } from 'yaml'
+import {
+  referencesOf,
+  type SourceReference,
+  type SourceValue,
+  sourceValue,
+  type Token,
+} from './yaml-source.ts'
 
 /** A YAML document as values with their places in the text, before environment references and aliases are expanded. */
 export type YamlTree =
@@ -19,6 +26,8 @@ export type YamlTree =
   | { kind: 'alias'; offset: number; target: YamlTree }
 
 export type YamlEntry = { keyOffset: number; value: YamlTree }
+
+export type YamlSource = YamlText & { value: SourceValue | undefined; references: SourceReference[] }
 
 /** Something wrong at an offset of the text. */
 export type TextMistake = { offset: number; message: string }
@@ -34,13 +43,25 @@ const maxDepth = 100
  * Messages never quote the text, which may hold secrets. Merge keys are refused, and so are duplicate keys.
  */
 export function readYaml(text: string): YamlText {
+  return readDocument(text, false).yaml
+}
+
+/** As `readYaml`, with the places that an edit of the text needs. */
+export function readYamlSource(text: string): YamlSource {
+  const { yaml, token } = readDocument(text, true)
+  const value = token === undefined ? undefined : sourceValue(token)
+  const references = token !== undefined && text.includes('*') ? referencesOf(token) : []
+  return { ...yaml, value, references }
+}
+
+function readDocument(text: string, keepSourceTokens: boolean): { yaml: YamlText; token?: Token } {
   const lines = new LineCounter()
   const position = (offset: number) => toPosition(lines, offset)
   const document = parseDocument(text, {
     lineCounter: lines,
     intAsBigInt: true,
     prettyErrors: false,
-    keepSourceTokens: false,
+    keepSourceTokens,
     // The library compares each key with every other; `entriesOf` does it with a Set.
     uniqueKeys: false,
   })
@@ -49,9 +70,12 @@ export function readYaml(text: string): YamlText {
     message: syntaxMessage(error.code, error.message),
   }))
   // Past a syntax error the tree is a guess, and mistakes found in it would mislead.
-  if (syntax.length > 0) return { tree: emptyTree, mistakes: syntax, position }
+  if (syntax.length > 0) return { yaml: { tree: emptyTree, mistakes: syntax, position } }
   const reading: Reading = { mistakes: [], anchors: new Map() }
-  return { tree: treeOf(document.contents, reading, 0), mistakes: reading.mistakes, position }
+  const tree = treeOf(document.contents, reading, 0)
+  const yaml = { tree, mistakes: reading.mistakes, position }
+  const token = document.contents?.srcToken
+  return token === undefined ? { yaml } : { yaml, token }
 }
 
 /** The plain value of a YAML 1.2 document that is no configuration. Throws an error that says what is wrong, and where. */
