@@ -1,5 +1,14 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { errorFormatOf as formatOf, isDisguisedEndpoint, matchEndpoint } from './endpoints.ts'
+import {
+  endpointsBySuffix,
+  errorFormatOf as formatOf,
+  isDisguisedEndpoint,
+  matchEndpoint,
+  type RouteType,
+  routeTypes,
+  usualEndpoints,
+} from './endpoints.ts'
 
 describe('matchEndpoint', () => {
   it.each([
@@ -65,4 +74,44 @@ it('takes the error shape from the API the path belongs to', () => {
   expect(errorFormatOf('/v1/models', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
   expect(errorFormatOf('/v1/files', { 'anthropic-version': '2023-06-01' })).toBe('anthropic')
   expect(errorFormatOf('/v1/chat/completions', { 'anthropic-version': '2023-06-01' })).toBe('openai')
+})
+
+describe('usualEndpoints', () => {
+  it('pass unknown paths through only where they may be, and never a known call in other letters', () => {
+    expect(usualEndpoints(false).ask('/v1/files')).toEqual({ kind: 'unknown' })
+    expect(usualEndpoints(true).ask('/v1/files')).toEqual({ kind: 'passthrough' })
+    expect(usualEndpoints(true).ask('/v1/chat%2Fcompletions')).toEqual({ kind: 'unknown' })
+    expect(usualEndpoints(true).ask('/v1/messages')).toMatchObject({ endpoint: 'messages' })
+  })
+})
+
+describe('endpointsBySuffix', () => {
+  const segment = fc.constantFrom('v1', 'chat', 'messages', 'a')
+  const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => `/${parts.join('/')}`)
+  const called = fc.constantFrom<RouteType>('messages', 'completions', 'responses', 'embeddings')
+
+  it('goes by the longest end that fits, then by the star, then takes a chat completion', () => {
+    const maps = fc.array(fc.tuple(fc.oneof(path, fc.constant('*')), called), { maxLength: 5 })
+    fc.assert(
+      fc.property(maps, path, (entries, asked) => {
+        const routes = Object.fromEntries(entries)
+        const fitting = Object.keys(routes).filter((suffix) => suffix !== '*' && asked.endsWith(suffix))
+        const longest = fitting.toSorted((one, other) => other.length - one.length)[0] ?? '*'
+        const expected = routeTypes[routes[longest] ?? 'completions']
+        expect(endpointsBySuffix(routes).ask(asked)).toEqual(expected)
+      }),
+    )
+  })
+
+  it('knows the models behind the path of their list', () => {
+    const { ask } = endpointsBySuffix({ '/v1/models': 'models', '*': 'passthrough' })
+    expect(ask('/a/v1/models')).toEqual({ kind: 'models', id: undefined })
+    expect(ask('/a/v1/models/org%2Fname')).toEqual({ kind: 'models', id: 'org/name' })
+    expect(ask('/a/v1/other')).toEqual({ kind: 'passthrough' })
+  })
+
+  it('may pass everything through', () => {
+    const { ask } = endpointsBySuffix({ '*': 'passthrough' })
+    expect(ask('/v1/chat/completions')).toEqual({ kind: 'passthrough' })
+  })
 })
