@@ -41,6 +41,7 @@ export function readPostgresUrl(url: string): PoolConfig {
     keepAlive: true,
   }
   try {
+    if (!/^postgres(ql)?:\/\//.test(url)) throw new Error('another scheme')
     // Nothing is connected yet: this only reads the address, and the certificates it names.
     new Client(config)
   } catch (error) {
@@ -92,7 +93,7 @@ export async function connectListener(
   config: PoolConfig,
   onNotification: (payload: string) => void,
 ): Promise<PostgresListener> {
-  const client = new Client(config)
+  const client = new Client({ ...config, application_name: 'tollgate (notifications)' })
   const ended = new Promise<void>((resolve) => {
     client.on('end', resolve)
     client.on('error', () => resolve())

@@ -1,0 +1,191 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/lib/json.ts'
+import type { ResourceStore, StoreChange, StoreDelta, StoredResource } from '../../src/resources/store.ts'
+import { createPostgresStore } from '../../src/resources/stores/postgres-store.ts'
+import { createSqliteStore } from '../../src/resources/stores/sqlite-store.ts'
+import { endAfter } from '../support/cleanup.ts'
+import { postgresMissing, startPostgres } from '../support/postgres.ts'
+import { createTestClock, secretPaths, sorted } from '../support/store-suite.ts'
+
+type Step =
+  | { do: 'commit'; changes: StoreChange[]; known: number; by: number }
+  | { do: 'fail'; known: number; by: number }
+  | { do: 'read'; since: number | undefined; by: number }
+
+const text = fc.oneof(
+  fc.constantFrom(
+    "'; drop table tollgate_resources; --",
+    'enc:v1:AAAA',
+    'enc:v0:x',
+    '__proto__',
+    '$1',
+    '\u0000',
+    '\ud800',
+  ),
+  fc.string({ unit: 'binary', maxLength: 8 }),
+)
+const name = fc.constantFrom('a', 'é', "'", '__proto__', '\u{1F511}')
+const kind = fc.constantFrom('secret', 'open')
+const value: fc.Arbitrary<JsonObject> = fc
+  .record(
+    {
+      key: fc.oneof(text, fc.double({ noNaN: true, noDefaultInfinity: true })),
+      nested: fc.dictionary(text, text, { maxKeys: 3 }),
+      list: fc.array(fc.record({ key: text }), { maxLength: 3 }),
+      other: text,
+    },
+    { requiredKeys: [] },
+  )
+  // As a client would have sent it.
+  .map((any): JsonObject => JSON.parse(JSON.stringify(any)))
+
+const change: fc.Arbitrary<StoreChange> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('put' as const), kind, id: name, value }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('remove' as const), kind, id: name }) },
+)
+const generation = fc.integer({ min: 0, max: 14 })
+const by = fc.integer({ min: 0, max: 1 })
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('commit' as const),
+      changes: fc.array(change, { maxLength: 4 }),
+      known: generation,
+      by,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('fail' as const), known: generation, by }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('read' as const),
+      since: fc.oneof(generation, fc.constant(undefined)),
+      by,
+    }),
+  },
+)
+
+/** What a store is, without a database: the records, when each changed, and when others went. */
+function createModel(now: () => string) {
+  type Entry = { kind: string; id: string; record: StoredResource | undefined; generation: number }
+  const entries = new Map<string, Entry>()
+  let current = 0
+
+  const read = (since: number | undefined): StoreDelta => {
+    const complete = since === undefined || since > current
+    const found = [...entries.values()].filter((entry) => complete || entry.generation > since)
+    return {
+      changed: found.flatMap(({ record }) => record ?? []),
+      unreadable: [],
+      removed: complete
+        ? []
+        : found.filter((entry) => entry.record === undefined).map(({ kind, id }) => ({ kind, id })),
+      generation: current,
+      complete,
+    }
+  }
+
+  const commit = (known: number, changes: readonly StoreChange[]): StoreDelta => {
+    const { complete } = read(known)
+    const last = new Map(changes.map((change) => [`${change.kind}/${change.id}`, change]))
+    const effective = [...last].filter(
+      ([key, { op }]) => op === 'put' || entries.get(key)?.record !== undefined,
+    )
+    if (effective.length > 0) current += 1
+    for (const [key, change] of effective) {
+      const { kind, id } = change
+      const before = entries.get(key)?.record
+      const record =
+        change.op === 'remove'
+          ? undefined
+          : {
+              kind,
+              id,
+              value: change.value,
+              revision: (before?.revision ?? 0) + 1,
+              createdAt: before?.createdAt ?? now(),
+              updatedAt: now(),
+            }
+      entries.set(key, { kind, id, record, generation: current })
+    }
+    return { ...read(complete ? undefined : known), complete }
+  }
+  return { read, commit }
+}
+
+describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?? 'here'})`, () => {
+  it.each([undefined, 'ab'.repeat(32)])(
+    'SQLite and Postgres answer any sequence of operations as the model does, with encryption key %s',
+    { timeout: 120_000 },
+    async (encryptionKey) => {
+      const folder = mkdtempSync(join(tmpdir(), 'tollgate-store-'))
+      endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
+      const postgres = await startPostgres()
+      let runs = 0
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
+          runs += 1
+          const clock = createTestClock()
+          const options = { secretPaths, clock, encryptionKey }
+          const url = await postgres.createDatabase()
+          const path = join(folder, `${runs}.db`)
+          const databases = [
+            [createSqliteStore({ ...options, path }), createSqliteStore({ ...options, path })],
+            [createPostgresStore({ ...options, url }), createPostgresStore({ ...options, url })],
+          ]
+          const model = createModel(() => new Date(clock.now()).toISOString())
+          try {
+            for (const one of steps) {
+              clock.advance(1)
+              const expected = await outcome(() => applyToModel(model, one))
+              for (const replicas of databases) {
+                const store = replicas[one.by]
+                expect(store && (await outcome(() => applyToStore(store, one)))).toEqual(expected)
+              }
+            }
+          } finally {
+            await Promise.all(databases.flat().map((store) => store.close()))
+          }
+        }),
+        { numRuns: 40 },
+      )
+    },
+  )
+})
+
+async function outcome(run: () => StoreDelta | Promise<StoreDelta>): Promise<StoreDelta | string> {
+  try {
+    return sorted(await run())
+  } catch (error) {
+    return String(error)
+  }
+}
+
+const refusal = 'the plan refuses'
+
+function applyToModel(model: ReturnType<typeof createModel>, step: Step): StoreDelta {
+  switch (step.do) {
+    case 'commit':
+      return model.commit(step.known, step.changes)
+    case 'read':
+      return model.read(step.since)
+    case 'fail':
+      throw new Error(refusal)
+  }
+}
+
+function applyToStore(store: ResourceStore, step: Step): Promise<StoreDelta> {
+  switch (step.do) {
+    case 'commit':
+      return store.write(step.known, () => Promise.resolve(step.changes))
+    case 'read':
+      return store.read(step.since)
+    case 'fail':
+      return store.write(step.known, () => Promise.reject(new Error(refusal)))
+  }
+}
