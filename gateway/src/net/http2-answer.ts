@@ -8,7 +8,7 @@ import type { Headers } from './headers.ts'
 import { hintLines, isHint } from './hints.ts'
 import type { Delivery, HttpServerLimits } from './http-server.ts'
 import { readStreamHead } from './http2-request.ts'
-import { type StreamBody, streamBody } from './http2-request-body.ts'
+import { breakOff, type StreamBody, streamBody } from './http2-request-body.ts'
 import type { Reply } from './send.ts'
 import type { HttpConnection } from './serving.ts'
 import { acceptsTrailers, allowedTrailers } from './trailers.ts'
@@ -20,7 +20,7 @@ export type StreamEdge = {
   readonly limits: HttpServerLimits
 }
 
-const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants
+const { NGHTTP2_NO_ERROR } = constants
 
 /** 1xx answers for one request; further ones, which are hints, are left out. */
 const maxHints = 16
@@ -94,7 +94,7 @@ export function answerStream(stream: ServerHttp2Stream, lines: readonly string[]
     delivery.complete = false
     if (closed && !replied) exchange.end(delivery)
     replied = true
-    if (!closed) stream.close(NGHTTP2_INTERNAL_ERROR)
+    if (!closed) breakOff(stream)
   })
 }
 
@@ -168,7 +168,7 @@ function writeSource(
     fail() {
       if (over) return
       over = true
-      stream.close(NGHTTP2_INTERNAL_ERROR)
+      breakOff(stream)
     },
   })
   return () => {
@@ -191,7 +191,7 @@ function sendTrailers(stream: ServerHttp2Stream, trailers: Headers | undefined):
     stream.sendTrailers(allowed)
   } catch {
     // Fields that HTTP cannot carry: the answer must not look complete without them.
-    stream.close(NGHTTP2_INTERNAL_ERROR)
+    breakOff(stream)
   }
 }
 
@@ -236,7 +236,7 @@ function hintsOf(stream: ServerHttp2Stream): (status: number, headers: Headers) 
 
 /** Bounds the wait for a client that has something to read and takes none of it. */
 function limitStall(stream: ServerHttp2Stream, limitMs: number): void {
-  stream.setTimeout(limitMs, () => stream.close(NGHTTP2_CANCEL))
+  stream.setTimeout(limitMs, () => breakOff(stream))
 }
 
 /** RFC 9113 section 8.1: once the answer is complete, a client may be told to send no more of the body. */

@@ -1,4 +1,4 @@
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { GatewayError } from '../lib/gateway-error.ts'
 import type { BodySource } from './body.ts'
 import type { Headers } from './headers.ts'
@@ -21,7 +21,7 @@ export function streamBody(stream: ServerHttp2Stream, headers: Headers, limitMs:
   let ended = false
   let abort = () => {}
   let trailers: Headers | undefined
-  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), limitMs)
+  const timer = setTimeout(() => breakOff(stream), limitMs)
   stream.on('trailers', (fields: IncomingHttpHeaders) => {
     trailers = allowedTrailers(fields as Headers)
   })
@@ -70,4 +70,12 @@ export function streamBody(stream: ServerHttp2Stream, headers: Headers, limitMs:
 
 function awaitsContinue({ expect }: Headers): boolean {
   return typeof expect === 'string' && expect.toLowerCase() === '100-continue'
+}
+
+/**
+ * Resets a stream, so that what was sent of it does not look complete. `close` would not do: it ends the stream in order
+ * before it resets it. The error becomes the code INTERNAL_ERROR.
+ */
+export function breakOff(stream: ServerHttp2Stream): void {
+  stream.destroy(new Error('the stream was broken off'))
 }

@@ -2,6 +2,8 @@ import type { Socket } from 'node:net'
 
 export type Peek<Verdict> = {
   readonly limitMs: number
+  /** Holds the connection for as long as it is looked at. */
+  readonly silent: Set<Socket>
   /** Undefined asks for more bytes, so it must come to a verdict at some length. */
   read(bytes: Buffer): Verdict | undefined
   /** The bytes are in the socket again, to be read by who comes next. */
@@ -14,7 +16,7 @@ export type Peek<Verdict> = {
  * Looks at the first bytes of a connection and puts them back. A connection that ends without a verdict is closed. It
  * listens for `readable` instead of taking `data`, because that leaves the flow of the socket as it was.
  */
-export function peek<Verdict>(socket: Socket, { limitMs, read, done, late }: Peek<Verdict>): void {
+export function peek<Verdict>(socket: Socket, { limitMs, silent, read, done, late }: Peek<Verdict>): void {
   let bytes: Buffer | undefined
   const timer = setTimeout(() => {
     leave()
@@ -23,6 +25,7 @@ export function peek<Verdict>(socket: Socket, { limitMs, read, done, late }: Pee
 
   function leave() {
     clearTimeout(timer)
+    silent.delete(socket)
     socket.off('readable', onReadable)
     socket.off('end', onEnd)
     socket.off('close', leave)
@@ -44,6 +47,7 @@ export function peek<Verdict>(socket: Socket, { limitMs, read, done, late }: Pee
     done(verdict)
   }
 
+  silent.add(socket)
   socket.on('readable', onReadable)
   socket.on('end', onEnd)
   socket.on('close', leave)

@@ -31,10 +31,10 @@ export type ListeningServer = {
 export function listen({ host, port, clock, limits, serve }: ListenOptions): Promise<ListeningServer> {
   const http1 = createHttp1({ clock, limits })
   const http2 = createHttp2({ clock, limits })
-  const acceptTls = createTlsAcceptor(onSecured)
   const connections = new Set<Socket>()
   /** Those that have not said yet what they speak. */
   const silent = new Set<Socket>()
+  const acceptTls = createTlsAcceptor(silent, onSecured)
   /** Those whose protocol nobody here knows: its end is the end of the connection. */
   const unread = new WeakSet<Socket>()
 
@@ -42,10 +42,7 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
     // A connection that breaks also closes, which is where it is dealt with.
     socket.on('error', ignore)
     connections.add(socket)
-    socket.on('close', () => {
-      connections.delete(socket)
-      silent.delete(socket)
-    })
+    socket.on('close', () => connections.delete(socket))
     const serving = serve()
     if (!serving) {
       socket.destroy()
@@ -57,16 +54,12 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
   }
 
   function acceptPlain(socket: Socket, serving: HttpServing) {
-    silent.add(socket)
     peek(socket, {
       limitMs: limits.headersTimeoutMs,
+      silent,
       read: protocolOf,
-      late() {
-        silent.delete(socket)
-        http1.refuseLate(socket)
-      },
+      late: () => http1.refuseLate(socket),
       done(protocol) {
-        silent.delete(socket)
         acceptHttp(protocol, socket, { serving, scheme: 'http', serverName: undefined })
       },
     })
@@ -104,13 +97,12 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
       connectTcp(socket, serving, undefined)
       return
     }
-    silent.add(socket)
     peek(socket, {
       limitMs: helloLimitMs,
+      silent,
       read: readHello,
       late: () => socket.destroy(),
       done(hello) {
-        silent.delete(socket)
         if (hello.kind === 'hello') connectTcp(socket, serving, hello.serverName)
         else socket.destroy()
       },

@@ -24,8 +24,9 @@ const plainHttp =
 /**
  * Handshakes with the identity that belongs to the server name, then calls `secured`. The name is read before OpenSSL
  * sees the connection: its own callback for names comes too late to choose versions and rules for client certificates.
+ * `silent` holds the connections that have not said which name they want.
  */
-export function createTlsAcceptor(secured: (socket: TLSSocket) => void): TlsAcceptor {
+export function createTlsAcceptor(silent: Set<Socket>, secured: (socket: TLSSocket) => void): TlsAcceptor {
   // One for each identity, with ticket keys of its own: a session cannot be resumed under the rules of another identity.
   const servers = new WeakMap<TlsIdentity, { alpn: readonly string[]; server: Server }>()
 
@@ -47,6 +48,7 @@ export function createTlsAcceptor(secured: (socket: TLSSocket) => void): TlsAcce
   return (socket, tls) =>
     peek(socket, {
       limitMs: helloLimitMs,
+      silent,
       read: readHello,
       late: () => socket.destroy(),
       done(hello) {
