@@ -504,6 +504,97 @@ describe('HTTP/2 with prior knowledge', () => {
   })
 })
 
+describe('HTTP/2 that goes wrong', () => {
+  const connection = { key: 'h2c', version: '2' as const }
+
+  async function http2Origin(onStream: (stream: ServerHttp2Stream) => void): Promise<string> {
+    const server = createHttp2Server()
+    server.on('stream', (stream: ServerHttp2Stream) => {
+      stream.on('error', () => {})
+      onStream(stream)
+    })
+    server.on('session', (session) => closers.push(() => session.destroy()))
+    return listening(server)
+  }
+
+  it('ends the body of an answer that breaks off with an error', async () => {
+    const origin = await http2Origin((stream) => {
+      stream.respond({ ':status': 200 })
+      stream.write('half')
+      setTimeout(() => stream.destroy(new Error('broken')), 20)
+    })
+    const reply = await ask({ origin, connection })
+    await expect(textOf(reply)).rejects.toMatchObject({ code: 'upstream_reset' })
+  })
+
+  it('fails calls whose connection breaks, and makes another for the next', async () => {
+    let calls = 0
+    const origin = await http2Origin((stream) => {
+      calls += 1
+      if (calls === 1) stream.session?.destroy()
+      else stream.end('ok')
+    })
+    const { send } = client()
+    const first = send(outgoing({ origin, connection, method: 'POST' }))
+    await expect(first).rejects.toMatchObject({ code: 'upstream_reset' })
+    expect(await textOf(await send(outgoing({ origin, connection })))).toBe('ok')
+  })
+
+  it('closes only the stream of a call that is given up', async () => {
+    let closed = 0
+    const origin = await http2Origin((stream) => {
+      stream.on('close', () => {
+        closed += 1
+      })
+      if (stream.readableEnded) stream.end('ok')
+      stream.on('end', () => {
+        if (stream.writable && calls.shift() === 'answered') setTimeout(() => stream.end('ok'), 100)
+      })
+      stream.resume()
+    })
+    const calls = ['hangs', 'answered']
+    const { send } = client()
+    const cancellation = createCancellation()
+    const given = send(outgoing({ origin, connection, cancellation }))
+    await tick(50)
+    const kept = send(outgoing({ origin, connection }))
+    await tick(50)
+    cancellation.cancel()
+    await expect(given).rejects.toMatchObject({ code: 'request_aborted' })
+    expect(await textOf(await kept)).toBe('ok')
+    await until(() => closed === 2)
+  })
+
+  it('lets a slow reader slow the upstream down', async () => {
+    let written = 0
+    const chunk = Buffer.alloc(64 * 1024)
+    const origin = await http2Origin((stream) => {
+      stream.respond({ ':status': 200 })
+      function fill() {
+        while (written < 100_000_000) {
+          written += chunk.length
+          if (!stream.write(chunk)) return
+        }
+      }
+      stream.on('drain', fill)
+      fill()
+    })
+    const reply = await ask({ origin, connection })
+    if (reply.body === undefined || reply.body instanceof Uint8Array) throw new Error('no stream')
+    reply.body.start({ write: () => false, end() {}, fail() {} })
+    await tick(300)
+    expect(written).toBeLessThan(20_000_000)
+    reply.body.cancel()
+  })
+
+  it('is an error where the server speaks HTTP/1.1 only', async () => {
+    const origin = await httpServer((_, response) => response.end('ok'))
+    await expect(ask({ origin, connection, firstByteTimeoutMs: 1_000 })).rejects.toMatchObject({
+      code: expect.stringMatching(/^upstream_/),
+    })
+  })
+})
+
 const defaults: HttpClientOptions = {
   connectTimeoutMs: 2_000,
   keepAliveMs: 10_000,

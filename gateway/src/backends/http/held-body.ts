@@ -30,7 +30,8 @@ export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
       end(trailers) {
         if (sink) sink.end(trailers)
         else if (larger) over = (reader) => reader.end(trailers)
-        else resolve(size === 0 ? undefined : Buffer.concat(chunks, size))
+        else if (size === 0) resolve(undefined)
+        else resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size))
       },
       fail(error) {
         if (sink) sink.fail(error)
