@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type SpliceOutcome, splice } from './tcp-splice.ts'
+import { reset, type SpliceOutcome, splice } from './tcp-splice.ts'
 
 const servers: Server[] = []
 const sockets: Socket[] = []
@@ -113,6 +114,35 @@ describe('splice', () => {
     expect(await end).toEqual({ kind: 'broken', by: 'client', error: undefined })
   })
 
+  it('ends once and leaves nothing open, whatever the two sides do', async () => {
+    const step = fc.record({
+      by: fc.constantFrom('client' as const, 'upstream' as const),
+      does: fc.constantFrom('write' as const, 'write much' as const, 'end' as const, 'break' as const),
+      waits: fc.constantFrom('not' as const, 'a turn' as const, 'a moment' as const),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
+        const both = await spliced()
+        both.client.on('error', () => {}).resume()
+        both.upstream.on('error', () => {}).resume()
+        for (const { by, does, waits } of steps) {
+          const side = both[by]
+          if (does === 'break') side.resetAndDestroy()
+          else if (does === 'end') side.end()
+          else if (side.writable) side.write(Buffer.alloc(does === 'write' ? 10 : 3_000_000))
+          if (waits === 'a turn') await new Promise((resolve) => setImmediate(resolve))
+          if (waits === 'a moment') await new Promise((resolve) => setTimeout(resolve, 3))
+        }
+        both.client.end()
+        both.upstream.end()
+        await both.end
+        expect(both.near.closed).toBe(true)
+        expect(both.ends()).toBe(1)
+      }),
+      { numRuns: 80 },
+    )
+  }, 20_000)
+
   it('ends what says nothing for too long, and only that', async () => {
     const { client, upstream, end } = await spliced({ idleTimeoutMs: 800 })
     let ended = false
@@ -132,6 +162,42 @@ describe('splice', () => {
   })
 })
 
+describe('reset', () => {
+  it('breaks a connection', async () => {
+    const [far, near] = await pair()
+    const broken = once(far, 'error')
+    reset(near)
+    expect(await broken).toMatchObject([{ code: 'ECONNRESET' }])
+  })
+
+  it('closes a connection whose end is on its way, whenever that is', async () => {
+    const later = [
+      (act: () => void) => act(),
+      process.nextTick,
+      queueMicrotask,
+      setImmediate,
+      (act: () => void) => setTimeout(act, 5),
+    ]
+    for (const wait of later) {
+      const [far, near] = await pair()
+      const closed = once(near, 'close')
+      far.on('error', () => {})
+      near.end()
+      wait(() => reset(near))
+      await closed
+    }
+  })
+
+  it('does nothing to one that is closed', async () => {
+    const [far, near] = await pair()
+    far.on('error', () => {})
+    near.destroy()
+    reset(near)
+    await once(near, 'close')
+    reset(near)
+  })
+})
+
 type Setup = { idleTimeoutMs?: number; prepare?: (near: Socket, far: Socket) => Promise<void> }
 
 /** A client and an upstream, as they see it, and the splice between them. */
@@ -140,6 +206,7 @@ async function spliced({ idleTimeoutMs = 60_000, prepare }: Setup = {}) {
   const [upstream, nearUpstream] = await pair()
   await prepare?.(near, client)
   const counts = { received: 0, sent: 0 }
+  let ends = 0
   const end = new Promise<SpliceOutcome>((resolve) => {
     splice(near, nearUpstream, {
       idleTimeoutMs,
@@ -149,10 +216,13 @@ async function spliced({ idleTimeoutMs = 60_000, prepare }: Setup = {}) {
       onSent(bytes) {
         counts.sent += bytes
       },
-      onEnd: resolve,
+      onEnd(outcome) {
+        ends += 1
+        resolve(outcome)
+      },
     })
   })
-  return { client, upstream, near, counts, end }
+  return { client, upstream, near, counts, end, ends: () => ends }
 }
 
 /** Both ends of a connection. */

@@ -74,6 +74,15 @@ export function splice(client: Duplex, upstream: Duplex, options: SpliceOptions)
 /** Ends a connection so that its peer does not take it for a complete one; TLS says that by the lack of its closing message. */
 export function reset(socket: Duplex): void {
   if (socket.destroyed) return
-  if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy()
+  if (socket instanceof Socket && !(socket instanceof TLSSocket) && !isEnding(socket))
+    socket.resetAndDestroy()
   else socket.destroy()
+}
+
+/**
+ * Whether all was said and only the end is on its way. The system refuses to reset a connection at that moment, and Node would then
+ * lose track of it; nothing is lost by an ordinary end, because its peer gets all that there was.
+ */
+function isEnding(socket: Socket): boolean {
+  return socket.writableEnded && !socket.writableFinished && socket.writableLength === 0
 }
