@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../lib/json.ts'
 import type { YamlEdit } from './yaml-draft.ts'
 import { editYaml } from './yaml-edit.ts'
-import { parseYaml } from './yaml-text.ts'
+import { parseYaml, readYamlSource } from './yaml-text.ts'
 
 /** A source of choices: the same numbers make the same document. */
 type Dice = (sides: number) => number
@@ -260,4 +260,75 @@ describe('editing any document', () => {
       { numRuns: runs },
     )
   })
+
+  it('only inserts where something is added to what is not empty', () => {
+    fc.assert(
+      fc.property(root, dice, dice, jsonValue, (value, numbers, place, fresh) => {
+        const text = writeVaried(value, diceOf(numbers))
+        const target = filledCollection(value, diceOf(place))
+        fc.pre(target !== undefined && isDeepStrictEqual(parsed(text), value))
+        const edit: YamlEdit = Array.isArray(target.value)
+          ? { op: 'append', path: target.path, value: fresh }
+          : { op: 'set', path: [...target.path, 'fresh'], value: fresh }
+        const added = editYaml(text, [edit])
+        if (added.kind === 'refused') expect.fail(added.message)
+        expect(isInsertion(text, added.text)).toBe(true)
+        const path = Array.isArray(target.value) ? [...target.path, target.value.length] : edit.path
+        expect(editYaml(added.text, [{ op: 'remove', path }])).toEqual({ kind: 'edited', text })
+      }),
+      { numRuns: runs },
+    )
+  })
+
+  it('leaves what is under other keys as it is written', () => {
+    fc.assert(
+      fc.property(root, dice, jsonValue, dice, (value, numbers, fresh, each) => {
+        const text = writeVaried(value, diceOf(numbers))
+        fc.pre(isDeepStrictEqual(parsed(text), value))
+        const edit = randomEdit(structuredClone(value), diceOf(each), fresh)
+        const result = editYaml(text, [edit])
+        if (result.kind === 'refused') expect.fail(result.message)
+        const { tree, value: written } = readYamlSource(text)
+        const names = tree.kind === 'map' ? [...tree.entries.keys()] : []
+        let at = 0
+        written?.items().forEach(({ start, end }, index) => {
+          if (names[index] === edit.path[0]) return
+          const found = result.text.indexOf(text.slice(start, end), at)
+          expect(found).toBeGreaterThanOrEqual(at)
+          at = found + end - start
+        })
+      }),
+      { numRuns: runs },
+    )
+  })
 })
+
+type Target = { path: (string | number)[]; value: JsonValue[] | Record<string, JsonValue> }
+
+/** Some list or map of the document that is not empty. */
+function filledCollection(document: Record<string, JsonValue>, roll: Dice): Target | undefined {
+  const found: Target[] = []
+  const visit = (value: JsonValue, path: (string | number)[]): void => {
+    if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return
+    found.push({ path, value })
+    const list = Array.isArray(value)
+    for (const [key, item] of Object.entries(value)) visit(item, [...path, list ? Number(key) : key])
+  }
+  visit(document, [])
+  return found[roll(Math.max(1, found.length))]
+}
+
+/** Whether the longer text is the shorter one with one insertion, and maybe a comma before it. */
+function isInsertion(shorter: string, longer: string): boolean {
+  const first = samePrefix(shorter, longer)
+  if (longer.endsWith(shorter.slice(first))) return true
+  if (longer[first] !== ',') return false
+  const second = samePrefix(shorter.slice(first), longer.slice(first + 1))
+  return longer.endsWith(shorter.slice(first + second))
+}
+
+function samePrefix(one: string, other: string): number {
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at++
+  return at
+}

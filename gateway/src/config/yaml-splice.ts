@@ -339,8 +339,8 @@ function removeFlowItems(text: string, draft: Opened, staying: ReadonlySet<Sourc
     if (startsLine(text, item.start) && endsLine(text, end)) {
       return removeLines(text, [{ start: withComments(text, item.start, floor), end }])
     }
-    if (item.comma !== undefined) return replace(item.start, spaceEnd(text, end), '')
-    return replace(Math.max(floor, spaceStart(text, item.start)), item.end, '')
+    if (index < items.length - 1) return replace(item.start, spaceEnd(text, end), '')
+    return replace(Math.max(floor, spaceStart(text, item.start)), end, '')
   })
   const last = items.findLast((item) => staying.has(item))
   const trailing = items.at(-1)?.comma !== undefined
