@@ -1,12 +1,19 @@
 import { compileLlm } from '../backends/llm/index.ts'
-import { compileMcp } from '../backends/mcp/index.ts'
+import { compileMcp, type McpOptions } from '../backends/mcp/index.ts'
+import { mcpPaths } from '../backends/mcp/paths.ts'
+import { parseCidr } from '../lib/cidr.ts'
 import { isLoopbackHost } from '../lib/host-port.ts'
+import { type ClientReader, createClientReader } from '../pipeline/clients.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
+import { compileNamedDestination } from '../pipeline/destinations/destination.ts'
 import type { Found } from '../pipeline/routing/route-table.ts'
-import type { Listener, Route, Snapshot } from '../pipeline/snapshot.ts'
+import type { HttpListener, Listener, Route, Snapshot } from '../pipeline/snapshot.ts'
+import type { PolicyLevel } from '../policies/index/level.ts'
 import { compilePolicies } from '../policies/index.ts'
 import { portsOf } from './ports.ts'
 import type { Config } from './schema.ts'
+import { compileTraffic, type Section } from './traffic/compile-traffic.ts'
+import { type TrafficSections, trafficSections } from './traffic/sections.ts'
 
 const defaultBindAddress = '::'
 const defaultMaxBufferBytes = 32 * 1024 * 1024
@@ -18,75 +25,126 @@ export type ProcessFacts = {
   sessionKey: string | undefined
 }
 
+/** What parts of one Config are compiled with. */
+type Surroundings = {
+  config: Config
+  context: CompileContext
+  sections: TrafficSections
+  maxBufferSize: number
+  isLoopback: boolean
+  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'version'>
+}
+
 /** Compiles a validated Config. Throws with the path of a file the Config names and that cannot be read. */
 export async function compileConfig(
   config: Config,
   context: CompileContext,
   facts: ProcessFacts,
 ): Promise<Snapshot> {
-  const listeners = [
-    ...(config.llm ? [llmListener(config, config.llm, context)] : []),
-    ...(config.mcp ? [mcpListener(config, config.mcp, context, facts)] : []),
-  ]
+  const surroundings: Surroundings = {
+    config,
+    context,
+    sections: trafficSections(config, context.memo),
+    maxBufferSize: config.frontendPolicies?.http?.maxBufferSize ?? defaultMaxBufferBytes,
+    isLoopback: isLoopbackHost(config.config?.bindAddress ?? defaultBindAddress),
+    mcp: {
+      sessionKey: config.config?.session?.key ?? facts.sessionKey,
+      sessionTtl: config.config?.mcp?.sessionTtl,
+      version: facts.version,
+    },
+  }
+  const ports = portsOf({ ...config, gateways: surroundings.sections.gateways })
+  const clients = clientReader(config)
+  const { llm, mcp } = sectionsOf(surroundings)
+  const listeners = await compileTraffic({
+    ...surroundings,
+    attached: [
+      ...(mcp && ports.mcp === undefined ? [mcp] : []),
+      ...(llm && ports.llm === undefined ? [llm] : []),
+    ],
+    address: (port) => addressOf(config, port),
+    clients,
+  })
+  if (llm && ports.llm !== undefined) listeners.push(ownListener(llm, addressOf(config, ports.llm), clients))
+  if (mcp && ports.mcp !== undefined) listeners.push(ownListener(mcp, addressOf(config, ports.mcp), clients))
   return { listeners: new Map(listeners.map((listener) => [listener.key, listener])) }
 }
 
-function llmListener(config: Config, llm: NonNullable<Config['llm']>, context: CompileContext): Listener {
-  const maxBufferSize = maxBufferSizeOf(config)
-  const { llmRequest, backend, errorFormat } = compileLlm(llm, context, { maxBufferSize })
-  const route: Route = {
-    name: 'llm',
-    policies: compilePolicies([{ place: 'llm', policies: llm.policies ?? {} }], context, {
-      kind: 'llm',
-      llmRequest,
-    }).policies,
-    backend,
-    meter: context.metrics.route('llm'),
-    errorFormat,
+function sectionsOf(surroundings: Surroundings): { llm: Section | undefined; mcp: Section | undefined } {
+  const { llm, mcp } = surroundings.config
+  return { llm: llm && llmSection(llm, surroundings), mcp: mcp && mcpSection(mcp, surroundings) }
+}
+
+function llmSection(config: NonNullable<Config['llm']>, { context, maxBufferSize }: Surroundings): Section {
+  const { llmRequest, backend, errorFormat } = compileLlm(config, context, { maxBufferSize })
+  const own = levelOf('llm', config.policies)
+  return {
+    references: config.gateways,
+    // What is left for it: everything on a gateway that no route and no other section takes.
+    paths: ['/'],
+    routeBehind: (levels) => ({
+      name: 'llm',
+      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest }).policies,
+      backend,
+      meter: context.metrics.route('llm'),
+      errorFormat,
+    }),
+    stop: undefined,
   }
-  return { ...addressOf(config, portsOf(config).llm), kind: 'http', tls: undefined, match: everything(route) }
 }
 
-function mcpListener(
-  config: Config,
-  mcp: NonNullable<Config['mcp']>,
-  context: CompileContext,
-  facts: ProcessFacts,
-): Listener {
-  const address = addressOf(config, portsOf(config).mcp)
-  const { policies, rules } = compilePolicies([{ place: 'mcp', policies: mcp.policies ?? {} }], context, {
-    kind: 'mcp',
-    isLoopback: isLoopbackHost(address.host),
-  })
-  const { backend, stop } = compileMcp(mcp, context, {
-    maxBufferSize: maxBufferSizeOf(config),
-    sessionKey: config.config?.session?.key ?? facts.sessionKey,
-    sessionTtl: config.config?.mcp?.sessionTtl,
-    rules,
-    version: facts.version,
-    place: 'mcp',
-  })
-  const route: Route = {
-    name: 'mcp',
-    policies,
-    backend,
-    meter: context.metrics.route('mcp'),
-    errorFormat: () => 'text',
+function mcpSection(
+  config: NonNullable<Config['mcp']>,
+  { context, sections, maxBufferSize, isLoopback, mcp }: Surroundings,
+): Section {
+  const own = levelOf('mcp', config.policies)
+  const compile = (rules: McpOptions['rules']) =>
+    compileMcp(config, context, {
+      ...mcp,
+      maxBufferSize,
+      rules,
+      place: 'mcp',
+      destination: (reference) => compileNamedDestination(reference, sections.backends, context),
+    })
+  return {
+    references: config.gateways,
+    paths: mcpPaths,
+    routeBehind(levels) {
+      const { policies, rules } = compilePolicies([...levels, ...own], context, { kind: 'mcp', isLoopback })
+      const { backend } = compile(rules)
+      return {
+        name: 'mcp',
+        policies,
+        backend,
+        meter: context.metrics.route('mcp'),
+        errorFormat: () => 'text',
+      }
+    },
+    stop: () => compile(undefined).stop(),
   }
-  return { ...address, kind: 'http', tls: undefined, match: everything(route), stop }
 }
 
-/** Every request of an address of its own takes the same route. */
-function everything(route: Route): () => Found<Route> {
-  const found = { target: route, prefix: '/' }
-  return () => found
+function levelOf(place: string, policies: PolicyLevel['policies'] | undefined): PolicyLevel[] {
+  return policies === undefined ? [] : [{ place, policies }]
 }
 
-function addressOf({ config }: Config, port = 0): { key: string; host: string; port: number } {
+/** A section at a port of its own: every request of the address takes its route. */
+function ownListener(
+  { routeBehind, stop }: Section,
+  address: Pick<Listener, 'key' | 'host' | 'port'>,
+  clients: ClientReader | undefined,
+): HttpListener {
+  const found: Found<Route> = { target: routeBehind([]), prefix: '/' }
+  return { ...address, kind: 'http', tls: undefined, match: () => found, clients, ...(stop && { stop }) }
+}
+
+function addressOf({ config }: Config, port: number): Pick<Listener, 'key' | 'host' | 'port'> {
   const host = config?.bindAddress ?? defaultBindAddress
   return { key: `${host}:${port}`, host, port }
 }
 
-function maxBufferSizeOf({ frontendPolicies }: Config): number {
-  return frontendPolicies?.http?.maxBufferSize ?? defaultMaxBufferBytes
+/** Undefined where no proxy is trusted: the peer of a connection is its client. */
+function clientReader({ frontendPolicies }: Config): ClientReader | undefined {
+  const trusted = (frontendPolicies?.http?.trustedProxies ?? []).flatMap((text) => parseCidr(text) ?? [])
+  return trusted.length === 0 ? undefined : createClientReader({ trusted })
 }

@@ -1,12 +1,22 @@
+import { defaultGateway } from './traffic/attachments.ts'
+
 const defaultLlmPort = 4000
 const defaultMcpPort = 3000
 
-type Section = { port?: number | undefined }
+type Section = { port?: number | undefined; gateways?: unknown }
 
-/** The port each section listens on. */
-export function portsOf({ llm, mcp }: { llm?: Section | undefined; mcp?: Section | undefined }) {
-  return {
-    llm: llm && (llm.port ?? defaultLlmPort),
-    mcp: mcp && (mcp.port ?? defaultMcpPort),
+export type Addressed = {
+  gateways?: Readonly<Record<string, unknown>> | undefined
+  llm?: Section | undefined
+  mcp?: Section | undefined
+}
+
+/** The port of its own that a section listens on; undefined where it is absent or attached to gateways. */
+export function portsOf({ gateways = {}, llm, mcp }: Addressed) {
+  const shares = Object.hasOwn(gateways, defaultGateway)
+  const portOf = (section: Section | undefined, usual: number) => {
+    if (section === undefined || section.gateways !== undefined) return undefined
+    return section.port ?? (shares ? undefined : usual)
   }
+  return { llm: portOf(llm, defaultLlmPort), mcp: portOf(mcp, defaultMcpPort) }
 }

@@ -1,8 +1,17 @@
 import { checkLlm } from '../backends/llm/check-config.ts'
 import { llmFields } from '../backends/llm/config.ts'
-import { checkMcp, checkSessionKey, checkSessionTtl } from '../backends/mcp/check-config.ts'
+import {
+  backendReferences,
+  checkMcp,
+  checkSessionKey,
+  checkSessionTtl,
+} from '../backends/mcp/check-config.ts'
 import { mcpFields, mcpSettingsSchema, sessionSettingsSchema } from '../backends/mcp/config.ts'
+import { tcpRouteSchema } from '../backends/tcp/config.ts'
+import { parseCidr } from '../lib/cidr.ts'
 import { isLoopbackHost, parseHostPort } from '../lib/host-port.ts'
+import { findBackend } from '../pipeline/destinations/config.ts'
+import { missingBackend } from '../pipeline/destinations/destination.ts'
 import { checkRoutePolicies } from '../policies/index/check.ts'
 import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/index/schema.ts'
 import {
@@ -11,6 +20,8 @@ import {
   hostPort,
   type Infer,
   integer,
+  list,
+  name,
   object,
   optional,
   string,
@@ -18,6 +29,12 @@ import {
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Report } from './load.ts'
 import { portsOf } from './ports.ts'
+import { bindsSchema } from './traffic/binds.ts'
+import { checkAttachment } from './traffic/check-attachment.ts'
+import { checkTraffic } from './traffic/check-traffic.ts'
+import { gatewaysSchema } from './traffic/gateway-config.ts'
+import { backendsSchema, routesSchema } from './traffic/route-config.ts'
+import { type TrafficSections, trafficSections } from './traffic/sections.ts'
 
 const maxBufferBytes = 1024 * 1024 * 1024
 
@@ -61,6 +78,11 @@ const frontendPolicies = object(
     http: optional(
       object(
         {
+          trustedProxies: optional(
+            list(name({ doc: 'An address, or a range such as `10.0.0.0/8`.', example: '10.0.0.0/8' }), {
+              doc: 'Proxies in front of the gateway that say in `x-forwarded-*` or `forwarded` who the client is. They must set or remove `x-forwarded-proto` and `x-forwarded-host`. Nobody else is believed.',
+            }),
+          ),
           maxBufferSize: optional(
             integer(
               {
@@ -83,6 +105,13 @@ export const configSchema = object(
   {
     config: optional(processSettings),
     frontendPolicies: optional(frontendPolicies),
+    gateways: optional(gatewaysSchema),
+    routes: optional(routesSchema),
+    tcpRoutes: optional(
+      list(tcpRouteSchema, { doc: 'Where connections on gateways of protocol `TCP` or `TLS` go.' }),
+    ),
+    backends: optional(backendsSchema),
+    binds: optional(bindsSchema),
     llm: optional(
       object(
         { ...llmFields, policies: optional(llmPoliciesSchema) },
@@ -120,10 +149,28 @@ export function checkConfig(config: Config, report: Report): void {
         'serving it elsewhere, behind authentication, is what ui.gateways is for (not in this version yet)',
     )
   }
-  const ports = portsOf(config)
-  if (ports.mcp !== undefined && ports.mcp !== 0 && ports.mcp === ports.llm) {
-    report(['mcp'], `listens on port ${ports.mcp}, which llm uses already`)
+  const sections = trafficSections(config)
+  checkTraffic(sections, report)
+  checkPorts(config, sections, report)
+  for (const name of ['llm', 'mcp'] as const) {
+    const section = config[name]
+    if (section === undefined) continue
+    if (section.port !== undefined && section.gateways !== undefined) {
+      report([name, 'port'], 'either a port of its own or gateways, not both')
+    } else if (portsOf({ ...config, gateways: sections.gateways })[name] === undefined) {
+      const attachment = { references: section.gateways, path: [name], needs: 'http' } as const
+      checkAttachment(attachment, sections.gateways, (path, message) => report(path, message))
+    }
   }
+  checkBackendReferences(config, sections, report)
+  config.frontendPolicies?.http?.trustedProxies?.forEach((text, index) => {
+    if (parseCidr(text) === undefined) {
+      report(
+        ['frontendPolicies', 'http', 'trustedProxies', index],
+        `expected an IP address or a range such as 10.0.0.0/8, got "${text}"`,
+      )
+    }
+  })
   const { session, mcp: mcpSettings } = config.config ?? {}
   if (session?.key !== undefined) checkSessionKey(session.key, under('config', 'session', 'key'))
   if (mcpSettings?.sessionTtl !== undefined) {
@@ -137,4 +184,28 @@ export function checkConfig(config: Config, report: Report): void {
 
 function isLoopback(address: string): boolean {
   return isLoopbackHost(parseHostPort(address)?.host ?? '')
+}
+
+/** Every address has one owner. */
+function checkPorts(config: Config, { gateways, written }: TrafficSections, report: Report): void {
+  const { llm, mcp } = portsOf({ ...config, gateways })
+  const users = [
+    ...Object.entries(gateways).map(([name, { port }]) => ({ name, port, path: ['gateways', name, 'port'] })),
+    { name: 'llm', port: llm, path: ['llm'] },
+    { name: 'mcp', port: mcp, path: ['mcp'] },
+  ]
+  const owners = new Map<number, string>()
+  for (const { name, port, path } of users) {
+    if (port === undefined || port === 0) continue
+    const owner = owners.get(port)
+    if (owner === undefined) owners.set(port, name)
+    else report(written(path), `port ${port} is configured by both ${owner} and ${name}`)
+  }
+}
+
+function checkBackendReferences({ mcp }: Config, { backends }: TrafficSections, report: Report): void {
+  for (const { reference, path } of mcp ? backendReferences(mcp) : []) {
+    const found = findBackend(reference, backends)
+    if (found?.host === undefined) report(['mcp', ...path], missingBackend(reference, found))
+  }
 }

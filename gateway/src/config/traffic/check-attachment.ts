@@ -1,0 +1,58 @@
+import type { Path } from '../../schema/path.ts'
+import {
+  carriesHttp,
+  type Gateways,
+  type ListenerPlan,
+  listenersAt,
+  type References,
+  referencesOf,
+} from './attachments.ts'
+
+type Report = (path: Path, message: string) => void
+
+/** What attaches to gateways: a route, or a section such as `llm`. */
+export type Attaching = {
+  references: References
+  /** Path of the object that has `gateways`. */
+  path: Path
+  /** What it needs of a gateway. */
+  needs: 'http' | 'tcp'
+}
+
+/**
+ * Reports references that lead nowhere or to a gateway of the other kind, and returns the listeners of those that are right.
+ */
+export function checkAttachment(
+  { references, path, needs }: Attaching,
+  gateways: Gateways,
+  report: Report,
+): ListenerPlan[] {
+  const names = referencesOf(references, gateways)
+  if (names === undefined) {
+    report(path, 'gateways must be set, because no gateway is named default')
+    return []
+  }
+  return names.flatMap((reference, index) => {
+    const at: Path =
+      references === undefined
+        ? path
+        : typeof references === 'string'
+          ? [...path, 'gateways']
+          : [...path, 'gateways', index]
+    const listeners = listenersAt(reference, gateways)
+    if (listeners === undefined) {
+      const known = Object.keys(gateways)
+      report(
+        at,
+        `unknown gateway reference ${reference}${known.length === 0 ? '' : `; there are ${known.join(', ')}`}`,
+      )
+      return []
+    }
+    const fitting = listeners.filter((listener) => carriesHttp(listener) === (needs === 'http'))
+    if (fitting.length === 0) {
+      const kind = needs === 'http' ? 'carries HTTP: it speaks' : 'carries TCP routes: it speaks'
+      report(at, `no listener of ${reference} ${kind} ${listeners[0]?.protocol ?? 'nothing'}`)
+    }
+    return fitting
+  })
+}

@@ -1,0 +1,93 @@
+import { hostnameMistake } from '../../pipeline/routing/hostnames.ts'
+import { checkGatewayPolicies } from '../../policies/index/check.ts'
+import type { Path } from '../../schema/path.ts'
+import { carriesHttp, type Gateways, type ListenerPlan, listenersOf } from './attachments.ts'
+import type { GatewayConfig } from './gateway-config.ts'
+
+type Report = (path: Path, message: string) => void
+
+/** Reports what the schema cannot say about gateways. Paths are as if all of them stood under `gateways`. */
+export function checkGateways(gateways: Gateways, report: Report): void {
+  for (const [name, gateway] of Object.entries(gateways)) {
+    checkOne(name, gateway, (path, message) => report(['gateways', name, ...path], message))
+    const listeners = listenersOf(name, gateway)
+    checkTogether(listeners, report)
+    for (const listener of listeners) checkListener(listener, report)
+  }
+}
+
+function checkOne(name: string, gateway: GatewayConfig, report: Report): void {
+  if (name.includes('/')) report([], 'a gateway name holds no slash: "/" separates gateway and listener')
+  if (gateway.listeners === undefined) return
+  for (const key of Object.keys(gateway)) {
+    if (key === 'port' || key === 'listeners') continue
+    report(
+      [key],
+      `belongs into the listeners, because this gateway has some: beside them only port is allowed`,
+    )
+  }
+}
+
+/** One port speaks to all its listeners' clients before it knows which of them they want. */
+function checkTogether(listeners: readonly ListenerPlan[], report: Report): void {
+  const [first, ...rest] = listeners
+  if (first === undefined) return
+  const names = new Set<string>([first.name])
+  const hosts = new Set<string>([hostKey(first)])
+  for (const listener of rest) {
+    if (names.has(listener.name))
+      report([...listener.path, 'name'], `another listener is named "${listener.name}"`)
+    if (hosts.has(hostKey(listener))) {
+      const which = listener.hostname === undefined ? 'without a hostname' : `for ${listener.hostname}`
+      report(listener.path, `another listener of this gateway is ${which} too`)
+    }
+    names.add(listener.name)
+    hosts.add(hostKey(listener))
+    if (listener.protocol !== first.protocol) {
+      report(
+        [...listener.path, 'protocol'],
+        `listeners of one port speak the same protocol; the first speaks ${first.protocol}, this one ${listener.protocol}`,
+      )
+    } else if ((listener.tls === undefined) !== (first.tls === undefined)) {
+      report(listener.path, 'TLS ends here for all listeners of a port or for none')
+    }
+  }
+}
+
+function hostKey({ hostname }: ListenerPlan): string {
+  return hostname?.toLowerCase() ?? '*'
+}
+
+function checkListener(listener: ListenerPlan, report: Report): void {
+  const { path, protocol, tls, hostname } = listener
+  const under =
+    (...prefix: Path): Report =>
+    (inner, message) =>
+      report([...path, ...prefix, ...inner], message)
+  if (tls !== undefined && (tls.cert === undefined || tls.key === undefined)) {
+    report([...path, 'tls'], 'cert and key are needed')
+  }
+  if (tls?.minTLSVersion === 'TLS_V1_3' && tls.maxTLSVersion === 'TLS_V1_2') {
+    report([...path, 'tls', 'maxTLSVersion'], 'is older than minTLSVersion')
+  }
+  if (protocol === 'HTTPS' && tls === undefined) report(path, 'protocol HTTPS needs tls')
+  if (protocol === 'HTTP' && tls !== undefined)
+    report([...path, 'protocol'], 'with tls the protocol is HTTPS or TLS')
+  if (protocol === 'TCP' && tls !== undefined) report([...path, 'protocol'], 'TCP behind tls is protocol TLS')
+  const mistake = hostname === undefined ? undefined : hostnameMistake(hostname)
+  if (mistake !== undefined) report([...path, 'hostname'], mistake)
+  if (hostname !== undefined && protocol === 'TCP') {
+    report([...path, 'hostname'], 'plain TCP tells no host name')
+  }
+  if (carriesHttp(listener)) checkGatewayPolicies(listener.config, under())
+  else checkNoPolicies(listener, report)
+}
+
+const ofTransport = new Set(['name', 'port', 'hostname', 'protocol', 'tls', 'listeners'])
+
+function checkNoPolicies({ config, path }: ListenerPlan, report: Report): void {
+  for (const key of Object.keys(config)) {
+    if (!ofTransport.has(key))
+      report([...path, key], 'is about HTTP requests, which TCP and TLS gateways do not read')
+  }
+}

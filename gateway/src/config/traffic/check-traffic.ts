@@ -1,0 +1,181 @@
+import { checkForwardingPolicies, checkRouteBackends } from '../../backends/http/config.ts'
+import { checkAi, checkAiPolicy } from '../../backends/llm/check-ai.ts'
+import { backendReferences, checkMcpBackend } from '../../backends/mcp/check-config.ts'
+import type { McpBackendConfig } from '../../backends/mcp/config.ts'
+import { checkTcpRoute } from '../../backends/tcp/config.ts'
+import { checkBackendAuth, checkBackendTls, checkNamedBackends } from '../../pipeline/destinations/check.ts'
+import { findBackend } from '../../pipeline/destinations/config.ts'
+import { missingBackend } from '../../pipeline/destinations/destination.ts'
+import { attachedHostnames, hostnameMistake } from '../../pipeline/routing/hostnames.ts'
+import { checkMatch } from '../../pipeline/routing/route-match.ts'
+import { checkRegexMatches } from '../../pipeline/routing/route-table.ts'
+import { checkRoutePolicies } from '../../policies/index/check.ts'
+import type { Path } from '../../schema/path.ts'
+import type { ListenerPlan } from './attachments.ts'
+import { checkAttachment } from './check-attachment.ts'
+import { checkGateways } from './check-gateways.ts'
+import type { RouteConfig } from './route-config.ts'
+import { kindOfRoute, nameOfRoute, nameOfTcpRoute } from './route-kind.ts'
+import { routeMatchOf } from './route-matches.ts'
+import type { TrafficSections } from './sections.ts'
+
+type Report = (path: Path, message: string) => void
+
+/** Reports what the schema cannot say about gateways, routes, TCP routes and backends. */
+export function checkTraffic(sections: TrafficSections, reportWritten: Report): void {
+  const report: Report = (path, message) => reportWritten(sections.written(path), message)
+  const under =
+    (...prefix: Path): Report =>
+    (path, message) =>
+      report([...prefix, ...path], message)
+  checkGateways(sections.gateways, report)
+  checkNamedBackends(sections.backends, under('backends'))
+  sections.backends.forEach(({ mcp, ai }, index) => {
+    if (mcp !== undefined) checkMcp(mcp, sections, under('backends', index, 'mcp'))
+    if (ai !== undefined) checkAi(ai, under('backends', index, 'ai'))
+  })
+  checkNames(sections.routes.map(nameOfRoute), under('routes'))
+  sections.routes.forEach((route, index) => {
+    checkRoute(route, sections, under('routes', index))
+  })
+  checkRegexes(sections, report)
+  checkNames(sections.tcpRoutes.map(nameOfTcpRoute), under('tcpRoutes'))
+  sections.tcpRoutes.forEach((route, index) => {
+    const path: Path = ['tcpRoutes', index]
+    checkTcpRoute(route, sections.backends, under(...path))
+    const listeners = checkAttachment(
+      { references: route.gateways, path, needs: 'tcp' },
+      sections.gateways,
+      report,
+    )
+    checkServerNames(route.hostnames, listeners, under(...path))
+  })
+}
+
+/** Names stand in logs and metrics, and for what is counted. */
+function checkNames(names: readonly string[], report: Report): void {
+  const seen = new Set<string>()
+  names.forEach((name, index) => {
+    if (seen.has(name)) report([index, 'name'], `another route is named "${name}"`)
+    seen.add(name)
+  })
+}
+
+function checkRoute(route: RouteConfig, sections: TrafficSections, report: Report): void {
+  const { hostnames = [], matches = [], policies, backends = [] } = route
+  hostnames.forEach((hostname, index) => {
+    const mistake = hostnameMistake(hostname)
+    if (mistake !== undefined) report(['hostnames', index], mistake)
+  })
+  matches.forEach((match, index) => {
+    checkMatch(routeMatchOf(match), (inner, message) => report(['matches', index, ...inner], message))
+  })
+  const attachment = { references: route.gateways, path: [], needs: 'http' } as const
+  const listeners = checkAttachment(attachment, sections.gateways, report)
+  checkHostnames(hostnames, listeners, report)
+  checkBackends(route, sections, report)
+  if (policies === undefined) return
+  const kind = kindOfRoute(route, sections.backends)
+  const reportPolicy: Report = (inner, message) => report(['policies', ...inner], message)
+  checkRoutePolicies(policies, kind, reportPolicy)
+  checkForwardingPolicies(policies, sections.backends, reportPolicy)
+  if (policies.backendTLS)
+    checkBackendTls(policies.backendTLS, (at, message) => reportPolicy(['backendTLS', ...at], message))
+  if (policies.backendAuth) {
+    checkBackendAuth(policies.backendAuth, (at, message) => reportPolicy(['backendAuth', ...at], message))
+  }
+  if (policies.ai) checkAiPolicy(policies.ai, (at, message) => reportPolicy(['ai', ...at], message))
+  if (policies.ai && kind !== 'llm')
+    reportPolicy(['ai'], 'is for backends that are LLM providers, and this route has none')
+  if (kind !== 'http') checkNoForwarding(policies, kind, reportPolicy)
+  const prefixes = matches.every(
+    ({ path: matched }) => matched?.exact === undefined && matched?.regex === undefined,
+  )
+  if (policies.urlRewrite?.path?.prefix !== undefined && !prefixes) {
+    reportPolicy(
+      ['urlRewrite', 'path', 'prefix'],
+      'replaces the prefix of a match: every match of the route must be by pathPrefix',
+    )
+  }
+  if (policies.requestRedirect?.path?.prefix !== undefined && !prefixes) {
+    reportPolicy(
+      ['requestRedirect', 'path', 'prefix'],
+      'replaces the prefix of a match: every match of the route must be by pathPrefix',
+    )
+  }
+  if (backends.length > 0 && (policies.directResponse ?? policies.requestRedirect) !== undefined) {
+    const which = policies.directResponse === undefined ? 'requestRedirect' : 'directResponse'
+    reportPolicy([which], 'answers every request itself: the backends of this route would never be asked')
+  }
+}
+
+const ofForwarding = ['retry', 'requestMirror'] as const
+
+function checkNoForwarding(policies: object, kind: 'llm' | 'mcp', report: Report): void {
+  const instead = kind === 'llm' ? '; an ai backend goes on to its next group of providers' : ''
+  for (const name of ofForwarding) {
+    if (name in policies)
+      report([name], `is for HTTP backends, not for ${kind === 'llm' ? 'ai' : 'mcp'}${instead}`)
+  }
+}
+
+function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections, report: Report): void {
+  checkRouteBackends(backends, sections.backends, (path, message) => report(['backends', ...path], message))
+  backends.forEach((entry, index) => {
+    const named = entry.backend === undefined ? undefined : findBackend(entry.backend, sections.backends)
+    const { mcp, ai } = named ?? entry
+    if (entry.mcp !== undefined)
+      checkMcp(entry.mcp, sections, (path, message) => report(['backends', index, 'mcp', ...path], message))
+    if (entry.ai !== undefined)
+      checkAi(entry.ai, (path, message) => report(['backends', index, 'ai', ...path], message))
+    if ((mcp ?? ai) !== undefined && backends.length > 1) {
+      const kind = mcp === undefined ? 'ai' : 'mcp'
+      const instead = kind === 'ai' ? 'groups of one ai backend' : 'targets of one mcp backend'
+      report(
+        ['backends', index],
+        `a route has one ${kind} backend and nothing beside it: several are ${instead}`,
+      )
+    }
+  })
+}
+
+function checkMcp(mcp: McpBackendConfig, { backends }: TrafficSections, report: Report): void {
+  checkMcpBackend(mcp, report)
+  for (const { reference, path } of backendReferences(mcp)) {
+    const found = findBackend(reference, backends)
+    if (found?.host === undefined) report(path, missingBackend(reference, found))
+  }
+}
+
+/** A route that no listener lets any request to is a mistake that nobody would find by its traffic. */
+function checkHostnames(
+  hostnames: readonly string[],
+  listeners: readonly ListenerPlan[],
+  report: Report,
+): void {
+  if (listeners.length === 0 || hostnames.length === 0) return
+  if (hostnames.some((hostname) => hostnameMistake(hostname) !== undefined)) return
+  if (listeners.some(({ hostname }) => attachedHostnames(hostname, hostnames) !== undefined)) return
+  const hosts = listeners.map(({ place, hostname }) => `${place} is for ${hostname ?? 'all'}`)
+  report(['hostnames'], `none of them is a host of a listener of the route: ${hosts.join(', ')}`)
+}
+
+function checkServerNames(
+  hostnames: readonly string[] = [],
+  listeners: readonly ListenerPlan[],
+  report: Report,
+): void {
+  const plain = listeners.find(({ protocol }) => protocol === 'TCP')
+  if (hostnames.length > 0 && plain !== undefined) {
+    report(['hostnames'], `plain TCP tells no server name: ${plain.place} would have to speak TLS`)
+  }
+  checkHostnames(hostnames, listeners, report)
+}
+
+function checkRegexes({ routes }: TrafficSections, report: Report): void {
+  const entries = routes.map(({ hostnames = [], matches = [] }) => ({
+    hostnames,
+    matches: matches.map(routeMatchOf),
+  }))
+  checkRegexMatches(entries, (index, message) => report(['routes', index, 'matches'], message))
+}

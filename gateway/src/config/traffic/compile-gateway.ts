@@ -1,0 +1,121 @@
+import type { ServerTls } from '../../net/server-tls.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { refuse } from '../../pipeline/errors.ts'
+import type { RequestFacts } from '../../pipeline/exchange.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
+import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
+import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
+import { createRouteTableBuilder, type FindRoute, type Found } from '../../pipeline/routing/route-table.ts'
+import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
+import type { PolicyLevel } from '../../policies/index/level.ts'
+import { compilePolicies } from '../../policies/index.ts'
+import type { ListenerPlan } from './attachments.ts'
+import { compileServerTls } from './compile-tls.ts'
+
+/** What is reached through a listener: a route of the configuration, or `llm`, `mcp` or `ui` as a whole. */
+export type Attached = {
+  hostnames: readonly string[]
+  matches: readonly RouteMatch[]
+  /** The route as it is behind the policies of a listener. */
+  routeBehind(levels: readonly PolicyLevel[]): Route
+}
+
+export type HttpGateway = {
+  listeners: readonly ListenerPlan[]
+  /** In the order that breaks ties, by the place of their listener. */
+  attached: ReadonlyMap<string, readonly Attached[]>
+}
+
+/** Lets traffic go on while much is compiled. Called often; waits seldom. */
+export type Breathe = () => Promise<void> | undefined
+
+/** What the listeners of one port serve over HTTP. */
+export async function compileHttpGateway(
+  { listeners, attached }: HttpGateway,
+  context: CompileContext,
+  breathe: Breathe,
+): Promise<Pick<HttpListener, 'kind' | 'tls' | 'match'>> {
+  const compiled: { plan: ListenerPlan; find: FindRoute<Route> }[] = []
+  for (const plan of listeners) {
+    const find = await compileListener(plan, attached.get(plan.place) ?? [], { context, breathe })
+    compiled.push({ plan, find })
+  }
+  const tls = compileServerTls(listeners, context, ['h2', 'http/1.1'])
+  return { kind: 'http', tls, match: matcher(compiled, tls, context) }
+}
+
+type Compiling = { context: CompileContext; breathe: Breathe }
+
+async function compileListener(
+  plan: ListenerPlan,
+  attached: readonly Attached[],
+  { context, breathe }: Compiling,
+): Promise<FindRoute<Route>> {
+  const levels: PolicyLevel[] = [{ place: `gateway ${plan.place}`, policies: plan.config }]
+  const table = createRouteTableBuilder<Route>()
+  for (const { hostnames, matches, routeBehind } of attached) {
+    const effective = attachedHostnames(plan.hostname, hostnames)
+    if (effective !== undefined) table.add({ hostnames: effective, matches, target: routeBehind(levels) })
+    const pause = breathe()
+    if (pause) await pause
+  }
+  const find = table.build()
+  const missing = noRoute(levels, context)
+  return (request) => find(request) ?? missing
+}
+
+/** Requests for no route pass the gateway's policies all the same: strangers are not told what there is. */
+function noRoute(levels: readonly PolicyLevel[], context: CompileContext): Found<Route> {
+  const backend: Backend = (exchange) =>
+    refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this request' })
+  const { policies } = compilePolicies(levels, context, { kind: 'http' })
+  return { target: plainRoute('', policies, backend, context), prefix: '/' }
+}
+
+export function plainRoute(
+  name: string,
+  policies: Route['policies'],
+  backend: Backend,
+  context: CompileContext,
+): Route {
+  return { name, policies, backend, meter: context.metrics.route(name), errorFormat: () => 'text' }
+}
+
+type CompiledListener = { plan: ListenerPlan; find: FindRoute<Route> }
+
+/** The listener of a host serves it, and no other one does. */
+function matcher(
+  compiled: readonly CompiledListener[],
+  tls: ServerTls | undefined,
+  context: CompileContext,
+): HttpListener['match'] {
+  const [only] = compiled
+  if (only !== undefined && compiled.length === 1 && only.plan.hostname === undefined) return only.find
+  const listenerOf = compileListenerTable(
+    compiled.map((target) => ({ hostname: target.plan.hostname, target })),
+  )
+  if (tls === undefined) return (request) => listenerOf(request.host)?.find(request)
+  const misdirected = { target: misdirectedRoute(context), prefix: '/' }
+  return (request: RequestFacts, serverName: string | undefined) => {
+    const listener = listenerOf(request.host)
+    if (listener === undefined) return undefined
+    // A connection opened for one host must not reach another whose clients have to show certificates (RFC 9110 15.5.20).
+    if (verifiesClients(listener) && listenerOf(serverName ?? '') !== listener) return misdirected
+    return listener.find(request)
+  }
+}
+
+function verifiesClients({ plan }: CompiledListener): boolean {
+  return plan.tls?.root !== undefined
+}
+
+function misdirectedRoute(context: CompileContext): Route {
+  const backend: Backend = (exchange) =>
+    refuse(exchange, {
+      status: 421,
+      code: 'misdirected_request',
+      message: 'this connection was opened for another host',
+    })
+  return plainRoute('', [], backend, context)
+}

@@ -1,0 +1,160 @@
+import { compileHttpBackend } from '../../backends/http/index.ts'
+import { compileAiBackend } from '../../backends/llm/ai-backend.ts'
+import { compileMcp, type McpOptions } from '../../backends/mcp/index.ts'
+import { parseDuration } from '../../lib/duration.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { findBackend } from '../../pipeline/destinations/config.ts'
+import { compileNamedDestination } from '../../pipeline/destinations/destination.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import { withRequestTimeout } from '../../pipeline/request-timeout.ts'
+import type { Route } from '../../pipeline/snapshot.ts'
+import type { PolicyLevel } from '../../policies/index/level.ts'
+import { compilePolicies } from '../../policies/index.ts'
+import { plainRoute } from './compile-gateway.ts'
+import type { RouteBackendConfig, RouteConfig } from './route-config.ts'
+import { kindOfRoute, nameOfRoute } from './route-kind.ts'
+import type { TrafficSections } from './sections.ts'
+
+/** What routes need beside their own configuration. */
+export type RouteSurroundings = {
+  sections: TrafficSections
+  context: CompileContext
+  maxBufferSize: number
+  /** The address of the gateways is open to this machine only. */
+  isLoopback: boolean
+  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'version'>
+}
+
+/** A route before it stands behind the policies of a listener. */
+export type CompiledRoute = {
+  behind(levels: readonly PolicyLevel[]): Route
+  /** Ends what it holds beyond requests. */
+  stop: (() => Promise<void>) | undefined
+}
+
+/** Compiles what a route does by itself; its backend is the same behind every listener. */
+export function compileRoute(
+  route: RouteConfig,
+  index: number,
+  surroundings: RouteSurroundings,
+): CompiledRoute {
+  const name = nameOfRoute(route, index)
+  const own: PolicyLevel[] =
+    route.policies === undefined ? [] : [{ place: `route ${name}`, policies: route.policies }]
+  switch (kindOfRoute(route, surroundings.sections.backends)) {
+    case 'llm':
+      return compileLlmRoute(route, { name, own }, surroundings)
+    case 'mcp':
+      return compileMcpRoute(route, { name, own }, surroundings)
+    case 'http': {
+      const { context } = surroundings
+      const backend = httpBackend(route, surroundings)
+      return {
+        behind: (levels) =>
+          plainRoute(
+            name,
+            compilePolicies([...levels, ...own], context, { kind: 'http' }).policies,
+            backend,
+            context,
+          ),
+        stop: undefined,
+      }
+    }
+  }
+}
+
+type Own = { name: string; own: readonly PolicyLevel[] }
+
+function httpBackend(route: RouteConfig, { sections, context }: RouteSurroundings): Backend {
+  const { backends = [], policies = {} } = route
+  const compile = () =>
+    compileHttpBackend(backends, context, {
+      named: sections.backends,
+      policies,
+      compileOther: () => {
+        throw new Error('a route has one mcp or ai backend and nothing beside it')
+      },
+    })
+  // A named backend may change while the route stays the same.
+  const namesOthers =
+    backends.some(({ backend }) => backend !== undefined) ||
+    policies.requestMirror?.backend.backend !== undefined
+  return namesOthers ? compile() : context.memo(route, 'http backend', compile)
+}
+
+function compileLlmRoute(
+  route: RouteConfig,
+  { name, own }: Own,
+  surroundings: RouteSurroundings,
+): CompiledRoute {
+  const { context, sections, maxBufferSize } = surroundings
+  const { entry, named } = onlyBackend(route, sections)
+  const config = named?.ai ?? entry?.ai
+  if (config === undefined) throw new Error(`route ${name} has no ai backend`)
+  const { timeout, ai, backendTLS, backendAuth } = route.policies ?? {}
+  const llm = compileAiBackend(config, context, {
+    place: `route ${name}`,
+    maxBufferSize,
+    ai: [ai],
+    backend: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
+    timeLimits: { firstByteTimeoutMs: durationOf(timeout?.backendRequestTimeout) },
+  })
+  const backend = limited(llm.backend, timeout?.requestTimeout, context)
+  return {
+    behind: (levels) => ({
+      name,
+      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest: llm.llmRequest })
+        .policies,
+      backend,
+      meter: context.metrics.route(name),
+      errorFormat: llm.errorFormat,
+    }),
+    stop: undefined,
+  }
+}
+
+function compileMcpRoute(
+  route: RouteConfig,
+  { name, own }: Own,
+  surroundings: RouteSurroundings,
+): CompiledRoute {
+  const { context, sections, maxBufferSize, isLoopback, mcp } = surroundings
+  const { entry, named } = onlyBackend(route, sections)
+  const config = named?.mcp ?? entry?.mcp
+  if (config === undefined) throw new Error(`route ${name} has no mcp backend`)
+  const compile = (rules: McpOptions['rules']) =>
+    compileMcp(config, context, {
+      ...mcp,
+      maxBufferSize,
+      rules,
+      place: `route ${name}`,
+      destination: (reference) => compileNamedDestination(reference, sections.backends, context),
+    })
+  return {
+    behind(levels) {
+      const { policies, rules } = compilePolicies([...levels, ...own], context, { kind: 'mcp', isLoopback })
+      const { backend } = compile(rules)
+      return plainRoute(
+        name,
+        policies,
+        limited(backend, route.policies?.timeout?.requestTimeout, context),
+        context,
+      )
+    },
+    stop: () => compile(undefined).stop(),
+  }
+}
+
+function onlyBackend({ backends = [] }: RouteConfig, { backends: named }: TrafficSections) {
+  const entry: RouteBackendConfig | undefined = backends[0]
+  return { entry, named: entry?.backend === undefined ? undefined : findBackend(entry.backend, named) }
+}
+
+function limited(backend: Backend, limit: string | undefined, { clock }: CompileContext): Backend {
+  const limitMs = durationOf(limit)
+  return limitMs === undefined ? backend : withRequestTimeout(backend, limitMs, clock)
+}
+
+function durationOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDuration(text)
+}

@@ -1,0 +1,33 @@
+import { compileTcpRoutes, type TcpRoute } from '../../backends/tcp/index.ts'
+import { compileTcpTargets } from '../../backends/tcp/targets.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { TcpListener } from '../../pipeline/snapshot.ts'
+import type { ListenerPlan } from './attachments.ts'
+import { compileServerTls } from './compile-tls.ts'
+import { nameOfTcpRoute } from './route-kind.ts'
+import type { TrafficSections } from './sections.ts'
+
+/** What the listeners of one port do with connections. `attached` holds the TCP routes by the place of their listener. */
+export function compileTcpGateway(
+  listeners: readonly ListenerPlan[],
+  attached: ReadonlyMap<string, readonly number[]>,
+  { tcpRoutes, backends }: TrafficSections,
+  context: CompileContext,
+): Pick<TcpListener, 'kind' | 'tls' | 'connect' | 'readsServerName'> {
+  const tcpRoute = (index: number): TcpRoute[] => {
+    const route = tcpRoutes[index]
+    if (route === undefined) return []
+    const targets = compileTcpTargets(route, backends, context)
+    return [{ name: nameOfTcpRoute(route, index), hostnames: route.hostnames ?? [], targets }]
+  }
+  const tls = compileServerTls(listeners, context, [])
+  const connect = compileTcpRoutes(
+    listeners.map(({ hostname, place }) => ({
+      hostname,
+      routes: (attached.get(place) ?? []).flatMap(tcpRoute),
+    })),
+    context,
+    { place: listeners[0]?.gateway ?? '' },
+  )
+  return { kind: 'tcp', tls, readsServerName: tls === undefined && listeners[0]?.protocol === 'TLS', connect }
+}

@@ -1,0 +1,49 @@
+import { createTlsIdentity, type ServerTls, type TlsIdentity } from '../../net/server-tls.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
+import { formatPath } from '../../schema/path.ts'
+import type { ListenerPlan } from './attachments.ts'
+import type { TlsConfig } from './gateway-config.ts'
+
+const versions = { TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const
+
+/** TLS of the listeners of one port; undefined where it does not end there. Throws with the place of what is wrong. */
+export function compileServerTls(
+  listeners: readonly ListenerPlan[],
+  context: CompileContext,
+  alpn: readonly string[],
+): ServerTls | undefined {
+  const identities = listeners.flatMap((listener) => {
+    const { tls, hostname } = listener
+    return tls === undefined ? [] : [{ hostname, target: identityOf(tls, listener, context) }]
+  })
+  const [only] = identities
+  if (only === undefined) return undefined
+  const identityOfHost = compileListenerTable(identities)
+  // A client that asks for no name gets what is for all; where there is one certificate it can only mean that.
+  const unnamed =
+    identities.find(({ hostname }) => hostname === undefined) ?? (identities.length === 1 ? only : undefined)
+  return {
+    identityFor: (serverName) => (serverName === undefined ? unnamed?.target : identityOfHost(serverName)),
+    alpn,
+  }
+}
+
+function identityOf(tls: TlsConfig, { path }: ListenerPlan, context: CompileContext): TlsIdentity {
+  return context.memo(tls, 'tls identity', () => {
+    const { cert = '', key = '', root, minTLSVersion, maxTLSVersion, cipherSuites } = tls
+    try {
+      return createTlsIdentity({
+        cert: context.readFile(cert),
+        key: context.readFile(key),
+        ca: root === undefined ? undefined : context.readFile(root),
+        minVersion: minTLSVersion && versions[minTLSVersion],
+        maxVersion: maxTLSVersion && versions[maxTLSVersion],
+        cipherSuites,
+      })
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new Error(`${formatPath([...path, 'tls'])}: ${reason}`, { cause: error })
+    }
+  })
+}

@@ -1,0 +1,140 @@
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
+import type { HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
+import type { PolicyLevel } from '../../policies/index/level.ts'
+import {
+  carriesHttp,
+  type ListenerPlan,
+  listenersAt,
+  listenersOf,
+  type References,
+  referencesOf,
+} from './attachments.ts'
+import { type Attached, type Breathe, compileHttpGateway } from './compile-gateway.ts'
+import { compileRoute, type RouteSurroundings } from './compile-route.ts'
+import { compileTcpGateway } from './compile-tcp-gateway.ts'
+import { routeMatchOf } from './route-matches.ts'
+import type { TrafficSections } from './sections.ts'
+
+/** `llm`, `mcp` or `ui` as a whole, where it attaches to gateways. */
+export type Section = {
+  references: References
+  /** Path prefixes it serves. */
+  paths: readonly string[]
+  routeBehind(levels: readonly PolicyLevel[]): ReturnType<Attached['routeBehind']>
+  stop: (() => Promise<void>) | undefined
+}
+
+export type TrafficOptions = RouteSurroundings & {
+  /** What attaches beside routes, which come first where paths are equal. */
+  attached: readonly Section[]
+  address(port: number): Pick<Listener, 'key' | 'host' | 'port'>
+  clients: HttpListener['clients']
+}
+
+/** Compiles the listeners of all gateways. */
+export async function compileTraffic(options: TrafficOptions): Promise<Listener[]> {
+  const { sections, context, address, clients } = options
+  const breathe = breathing(context)
+  const { attached, stops } = await attachHttp(options, breathe)
+  const attachedTcp = attachTcp(sections)
+  const compiled: Listener[] = []
+  for (const [name, gateway] of Object.entries(sections.gateways)) {
+    const listeners = listenersOf(name, gateway)
+    const first = listeners[0]
+    if (first === undefined) continue
+    const at = address(gateway.port)
+    if (!carriesHttp(first)) {
+      const tcp: TcpListener = { ...at, ...compileTcpGateway(listeners, attachedTcp, sections, context) }
+      compiled.push(tcp)
+      continue
+    }
+    const http = await compileHttpGateway({ listeners, attached }, context, breathe)
+    const stop = stopOf(listeners.flatMap(({ place }) => stops.get(place) ?? []))
+    compiled.push({ ...at, ...http, clients, ...(stop === undefined ? {} : { stop }) })
+  }
+  return compiled
+}
+
+type Stop = () => Promise<void>
+type AttachedHttp = { attached: Map<string, Attached[]>; stops: Map<string, Stop[]> }
+
+async function attachHttp(options: TrafficOptions, breathe: Breathe): Promise<AttachedHttp> {
+  const { sections } = options
+  const attached = new Map<string, Attached[]>()
+  const stops = new Map<string, Stop[]>()
+  for (const [index, route] of sections.routes.entries()) {
+    const compiled = compileRoute(route, index, options)
+    const target: Attached = {
+      hostnames: route.hostnames ?? [],
+      matches: (route.matches ?? []).map(routeMatchOf),
+      routeBehind: compiled.behind,
+    }
+    attach(route.gateways, { target, stop: compiled.stop })
+    const pause = breathe()
+    if (pause) await pause
+  }
+  for (const { references, paths, routeBehind, stop } of options.attached) {
+    attach(references, { target: { hostnames: [], matches: paths.map(prefixMatch), routeBehind }, stop })
+  }
+  return { attached, stops }
+
+  function attach(
+    references: References,
+    { target, stop }: { target: Attached; stop: Stop | undefined },
+  ): void {
+    for (const { place } of listenersFor(references, sections)) {
+      listOf(attached, place).push(target)
+      if (stop) listOf(stops, place).push(stop)
+    }
+  }
+}
+
+function attachTcp(sections: TrafficSections): Map<string, number[]> {
+  const attached = new Map<string, number[]>()
+  for (const [index, { gateways }] of sections.tcpRoutes.entries()) {
+    for (const { place } of listenersFor(gateways, sections)) listOf(attached, place).push(index)
+  }
+  return attached
+}
+
+function listenersFor(references: References, { gateways }: TrafficSections): ListenerPlan[] {
+  return (referencesOf(references, gateways) ?? []).flatMap(
+    (reference) => listenersAt(reference, gateways) ?? [],
+  )
+}
+
+function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const made: T[] = []
+  lists.set(key, made)
+  return made
+}
+
+function prefixMatch(value: string): RouteMatch {
+  return { path: { kind: 'prefix', value }, method: undefined, headers: [], query: [] }
+}
+
+function stopOf(stops: readonly Stop[]): Stop | undefined {
+  if (stops.length === 0) return undefined
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()))
+  }
+}
+
+/** Compiling 10,000 routes must not hold up traffic: it takes turns with it. */
+const turnMs = 4
+
+function breathing({ clock }: CompileContext): Breathe {
+  let startedAt = clock.monotonic()
+  return () => {
+    if (clock.monotonic() - startedAt < turnMs) return undefined
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        startedAt = clock.monotonic()
+        resolve()
+      })
+    })
+  }
+}

@@ -1,0 +1,83 @@
+import { gatewayPolicyFields } from '../../policies/index/schema.ts'
+import { enumeration, type Infer, list, map, name, object, optional, port } from '../../schema/dsl.ts'
+
+const tlsVersions = ['TLS_V1_2', 'TLS_V1_3'] as const
+
+/** `tls` of a gateway or listener. */
+export const tlsSchema = object(
+  {
+    mode: optional(enumeration(['static'], { doc: 'Certificates come from files.', default: 'static' })),
+    cert: optional(name({ doc: 'File with the certificate chain, PEM.', example: '/etc/tollgate/tls.crt' })),
+    key: optional(name({ doc: 'File with the private key, PEM.', example: '/etc/tollgate/tls.key' })),
+    root: optional(
+      name({
+        doc: 'File with authorities, PEM: clients must then show a certificate signed by one of them.',
+        advanced: true,
+      }),
+    ),
+    minTLSVersion: optional(
+      enumeration(tlsVersions, { doc: 'Oldest TLS version that is spoken.', default: 'TLS_V1_2' }),
+    ),
+    maxTLSVersion: optional(
+      enumeration(tlsVersions, { doc: 'Newest TLS version that is spoken.', default: 'TLS_V1_3' }),
+    ),
+    cipherSuites: optional(
+      list(name({ doc: "A cipher suite, by OpenSSL's or the standard's name." }), {
+        doc: 'The cipher suites that may be used, the preferred first.',
+        advanced: true,
+      }),
+    ),
+  },
+  { doc: 'TLS towards clients. The files are watched; a changed certificate serves the next connection.' },
+)
+
+export const protocols = ['HTTP', 'HTTPS', 'TCP', 'TLS'] as const
+
+const protocol = enumeration(protocols, {
+  doc: '`HTTP` and `HTTPS` carry routes, `TCP` and `TLS` carry tcpRoutes. TLS without `tls` passes through, routed by server name.',
+  default: 'HTTP, or HTTPS where tls is set',
+})
+
+const listener = object(
+  {
+    name: optional(
+      name({ doc: 'Name that routes attach to, as `<gateway>/<listener>`.', default: 'its number, from 0' }),
+    ),
+    hostname: optional(
+      name({
+        doc: 'Host this listener is for: exact, or `*.example.com` for any name below it. The most specific listener serves a request.',
+        default: 'all hosts',
+        example: '*.example.com',
+      }),
+    ),
+    protocol: optional(protocol),
+    tls: optional(tlsSchema),
+    ...gatewayPolicyFields,
+  },
+  { doc: 'A part of a gateway with a host name, a certificate and policies of its own.' },
+)
+
+const gateway = object(
+  {
+    port: port({ doc: 'Port that the gateway listens on.', example: 8080 }),
+    protocol: optional(protocol),
+    tls: optional(tlsSchema),
+    listeners: optional(
+      list(listener, {
+        doc: 'Listeners by host name. Where there are any, everything but `port` is said in them.',
+      }),
+    ),
+    ...gatewayPolicyFields,
+  },
+  { doc: 'An address that carries routes. Its policies hold for everything behind it.' },
+)
+
+export const gatewaysSchema = map(gateway, {
+  doc: 'Addresses by name. Routes without `gateways`, and `llm`, `mcp` and `ui` without an address, attach to the one named `default`.',
+  example: { default: { port: 8080 } },
+})
+
+export type GatewayConfig = Infer<typeof gateway>
+export type ListenerConfig = Infer<typeof listener>
+export type TlsConfig = Infer<typeof tlsSchema>
+export type Protocol = (typeof protocols)[number]

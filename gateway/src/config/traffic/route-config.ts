@@ -1,0 +1,110 @@
+import { forwardingPolicyFields, routeBackendsSchema } from '../../backends/http/config.ts'
+import { aiBackendSchema, aiPolicySchema } from '../../backends/llm/ai-config.ts'
+import { mcpBackendSchema } from '../../backends/mcp/config.ts'
+import { backendPolicyFields, namedBackendsSchema } from '../../pipeline/destinations/config.ts'
+import { routePolicyFields } from '../../policies/index/schema.ts'
+import { exactlyOne, type Infer, list, name, object, optional, string } from '../../schema/dsl.ts'
+import { gatewayReferences } from '../../schema/gateway-references.ts'
+
+const valueMatch = exactlyOne(
+  {
+    exact: string({ doc: 'The whole value.' }),
+    regex: string({ doc: 'RE2 pattern of the whole value.' }),
+  },
+  {},
+  { doc: 'What the value has to be.' },
+)
+
+const path = exactlyOne(
+  {
+    exact: name({ doc: 'The whole path.', example: '/health' }),
+    pathPrefix: name({
+      doc: 'Its first segments: `/api` matches `/api` and `/api/x`, not `/apis`.',
+      example: '/api',
+    }),
+    regex: name({ doc: 'RE2 pattern of the whole path.', example: '/v[0-9]+/items' }),
+  },
+  {},
+  { doc: 'The path, normalised: no dot segments, no empty segments, no trailing slash.' },
+)
+
+const match = object(
+  {
+    path: optional(path),
+    method: optional(name({ doc: 'The method.', example: 'GET' })),
+    headers: optional(
+      list(
+        object(
+          {
+            name: name({ doc: 'Name of a request header, in any case.', example: 'x-team' }),
+            value: valueMatch,
+          },
+          { doc: 'One header.' },
+        ),
+        { doc: 'Headers that must all match.' },
+      ),
+    ),
+    query: optional(
+      list(
+        object(
+          { name: name({ doc: 'Name of a query parameter.' }), value: valueMatch },
+          { doc: 'One parameter.' },
+        ),
+        { doc: 'Query parameters that must all match; of repeated ones the first counts.' },
+      ),
+    ),
+  },
+  { doc: 'Conditions that must all hold.' },
+)
+
+const kindsOfBackends = { mcp: mcpBackendSchema, ai: aiBackendSchema }
+
+/** The `backends` section. */
+export const backendsSchema = namedBackendsSchema(kindsOfBackends)
+
+/** `routes[].policies`: what requests meet on their way, then how they are forwarded. */
+const policies = object(
+  {
+    ...routePolicyFields,
+    ...forwardingPolicyFields,
+    backendTLS: backendPolicyFields.backendTLS,
+    backendAuth: backendPolicyFields.backendAuth,
+    ai: optional(aiPolicySchema),
+  },
+  { doc: 'What holds for the requests of the route.' },
+)
+
+export const routeSchema = object(
+  {
+    name: optional(
+      name({
+        doc: 'Name in logs and metrics, and identity in the config API.',
+        default: 'route and its number',
+      }),
+    ),
+    gateways: optional(gatewayReferences),
+    hostnames: optional(
+      list(name({ doc: 'Exact, or `*.example.com` for any name below it.' }), {
+        doc: 'Hosts the route is for.',
+        default: 'all',
+      }),
+    ),
+    matches: optional(
+      list(match, {
+        doc: 'Requests the route is for; any match suffices. Between routes the most specific wins: host, exact path, longest prefix, method, number of headers, number of query parameters, order.',
+        default: 'all paths',
+      }),
+    ),
+    policies: optional(policies),
+    backends: optional(routeBackendsSchema(kindsOfBackends)),
+  },
+  { doc: 'Requests that go to the same place under the same policies.' },
+)
+
+export const routesSchema = list(routeSchema, { doc: 'Where HTTP requests on gateways go.' })
+
+export type RouteConfig = Infer<typeof routeSchema>
+export type RouteMatchConfig = Infer<typeof match>
+export type RoutePoliciesConfig = Infer<typeof policies>
+export type RouteBackendConfig = NonNullable<RouteConfig['backends']>[number]
+export type NamedBackendConfig = Infer<typeof backendsSchema>[number]

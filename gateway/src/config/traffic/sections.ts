@@ -1,0 +1,53 @@
+import type { TcpRouteConfig } from '../../backends/tcp/config.ts'
+import type { Path } from '../../schema/path.ts'
+import type { Config } from '../schema.ts'
+import { type BindsConfig, translateBinds } from './binds.ts'
+import type { GatewayConfig } from './gateway-config.ts'
+import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
+
+/** The traffic sections of a Config in the newer form, `binds` included. */
+export type TrafficSections = {
+  readonly gateways: Readonly<Record<string, GatewayConfig>>
+  readonly routes: readonly RouteConfig[]
+  readonly tcpRoutes: readonly TcpRouteConfig[]
+  readonly backends: readonly NamedBackendConfig[]
+  /** Where a path in this form was written. */
+  written(path: Path): Path
+}
+
+type Remember = <T>(node: object, purpose: string, create: () => T) => T
+
+/** `remember` keeps what a node was translated to, so that it keeps its identity across reloads. */
+export function trafficSections(config: Config, remember: Remember = forget): TrafficSections {
+  const { gateways = {}, routes = [], tcpRoutes = [], backends = [], binds } = config
+  if (binds === undefined) return { gateways, routes, tcpRoutes, backends, written: (path) => path }
+  const translated = remember(binds, 'binds', () => translateBinds(binds))
+  return {
+    gateways: { ...gateways, ...translated.gateways },
+    routes: [...routes, ...translated.routes],
+    tcpRoutes: [...tcpRoutes, ...translated.tcpRoutes],
+    backends,
+    written: (path) =>
+      writtenPath(path, { binds, routes: routes.length, tcpRoutes: tcpRoutes.length }, translated.paths),
+  }
+}
+
+function forget<T>(_node: object, _purpose: string, create: () => T): T {
+  return create()
+}
+
+type OwnCounts = { binds: BindsConfig; routes: number; tcpRoutes: number }
+type Paths = ReturnType<typeof translateBinds>['paths']
+
+function writtenPath(path: Path, own: OwnCounts, paths: Paths): Path {
+  const [section, key, ...rest] = path
+  if (section === 'gateways' && typeof key === 'string') {
+    const bind = Object.hasOwn(paths.gateways, key) ? paths.gateways[key] : undefined
+    return bind === undefined ? path : [...bind, ...rest]
+  }
+  if ((section === 'routes' || section === 'tcpRoutes') && typeof key === 'number') {
+    const place = paths[section][key - own[section]]
+    return place === undefined ? path : [...place, ...rest]
+  }
+  return path
+}
