@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
+import { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/lib/json.ts'
 import type { ResourceStore, StoreChange, StoreDelta, StoredResource } from '../../src/resources/store.ts'
@@ -28,7 +30,7 @@ const text = fc.oneof(
   ),
   fc.string({ unit: 'binary', maxLength: 8 }),
 )
-const name = fc.constantFrom('a', 'é', "'", '__proto__', '\u{1F511}')
+const name = fc.constantFrom("'", '__proto__', '\u{1F511}')
 const kind = fc.constantFrom('secret', 'open')
 const value: fc.Arbitrary<JsonObject> = fc
   .record(
@@ -69,6 +71,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 )
+
+const emptyDatabase = `delete from tollgate_resources; delete from tollgate_removals;
+  update tollgate_state set generation = 0, deltas_since = 0`
 
 /** What a store is, without a database: the records, when each changed, and when others went. */
 function createModel(now: () => string) {
@@ -126,33 +131,39 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
       const folder = mkdtempSync(join(tmpdir(), 'tollgate-store-'))
       endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
       const postgres = await startPostgres()
-      let runs = 0
+      const url = await postgres.createDatabase()
+      const path = join(folder, 'tollgate.db')
+      const clock = createTestClock()
+      const options = { secretPaths, clock, encryptionKey }
+      const databases = [
+        [createSqliteStore({ ...options, path }), createSqliteStore({ ...options, path })],
+        [createPostgresStore({ ...options, url }), createPostgresStore({ ...options, url })],
+      ]
+      for (const store of databases.flat()) {
+        endAfter('test', () => store.close())
+        await store.read(undefined)
+      }
+      const sqlite = new DatabaseSync(path)
+      endAfter('test', () => sqlite.close())
+      const client = new Client(url)
+      await client.connect()
+      endAfter('test', () => client.end())
+
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
-          runs += 1
-          const clock = createTestClock()
-          const options = { secretPaths, clock, encryptionKey }
-          const url = await postgres.createDatabase()
-          const path = join(folder, `${runs}.db`)
-          const databases = [
-            [createSqliteStore({ ...options, path }), createSqliteStore({ ...options, path })],
-            [createPostgresStore({ ...options, url }), createPostgresStore({ ...options, url })],
-          ]
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
+          sqlite.exec(emptyDatabase)
+          await client.query(emptyDatabase)
           const model = createModel(() => new Date(clock.now()).toISOString())
-          try {
-            for (const one of steps) {
-              clock.advance(1)
-              const expected = await outcome(() => applyToModel(model, one))
-              for (const replicas of databases) {
-                const store = replicas[one.by]
-                expect(store && (await outcome(() => applyToStore(store, one)))).toEqual(expected)
-              }
+          for (const one of steps) {
+            clock.advance(1)
+            const expected = await outcome(() => applyToModel(model, one))
+            for (const replicas of databases) {
+              const store = replicas[one.by]
+              expect(store && (await outcome(() => applyToStore(store, one)))).toEqual(expected)
             }
-          } finally {
-            await Promise.all(databases.flat().map((store) => store.close()))
           }
         }),
-        { numRuns: 40 },
+        { numRuns: 100 },
       )
     },
   )

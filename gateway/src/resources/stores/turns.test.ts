@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createTurns } from './turns.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const turns = () => createTurns({ now: () => Date.now(), monotonic: () => Date.now() })
+const late = () => new Error('late')
+
+it('takes turns in order, one at a time, whatever comes of them', async () => {
+  const { take } = turns()
+  const steps: string[] = []
+  const run = (name: string) => async () => {
+    steps.push(`${name} starts`)
+    await Promise.resolve()
+    steps.push(`${name} ends`)
+    if (name === 'b') throw new Error('b fails')
+    return name
+  }
+  const outcomes = await Promise.allSettled(['a', 'b', 'c'].map((name) => take(1000, late, run(name))))
+  expect(steps).toEqual(['a starts', 'a ends', 'b starts', 'b ends', 'c starts', 'c ends'])
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+})
+
+it('gives up waiting in time, and runs what is left in the time that is left', async () => {
+  const { take } = turns()
+  const first = Promise.withResolvers<void>()
+  const running = take(1000, late, () => first.promise)
+  const impatient = take(100, late, () => Promise.resolve('never'))
+  const patient = take(1000, late, (leftMs) => Promise.resolve(leftMs))
+  const refusal = expect(impatient).rejects.toThrow('late')
+  await vi.advanceTimersByTimeAsync(400)
+  await refusal
+  first.resolve()
+  await running
+  expect(await patient).toBe(600)
+  expect(await take(50, late, (leftMs) => Promise.resolve(leftMs))).toBe(50)
+})
