@@ -1,6 +1,5 @@
 import type { TcpRouteConfig } from '../../backends/tcp/config.ts'
 import type { Path } from '../../schema/path.ts'
-import type { Config } from '../schema.ts'
 import { type BindsConfig, translateBinds } from './binds.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
@@ -15,10 +14,19 @@ export type TrafficSections = {
   written(path: Path): Path
 }
 
+/** The sections as they are written. */
+export type WrittenSections = {
+  readonly gateways?: Readonly<Record<string, GatewayConfig>> | undefined
+  readonly routes?: readonly RouteConfig[] | undefined
+  readonly tcpRoutes?: readonly TcpRouteConfig[] | undefined
+  readonly backends?: readonly NamedBackendConfig[] | undefined
+  readonly binds?: BindsConfig | undefined
+}
+
 type Remember = <T>(node: object, purpose: string, create: () => T) => T
 
 /** `remember` keeps what a node was translated to, so that it keeps its identity across reloads. */
-export function trafficSections(config: Config, remember: Remember = forget): TrafficSections {
+export function trafficSections(config: WrittenSections, remember: Remember = forget): TrafficSections {
   const { gateways = {}, routes = [], tcpRoutes = [], backends = [], binds } = config
   if (binds === undefined) return { gateways, routes, tcpRoutes, backends, written: (path) => path }
   const translated = remember(binds, 'binds', () => translateBinds(binds))
