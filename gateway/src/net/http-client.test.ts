@@ -364,6 +364,25 @@ describe('pools', () => {
     expect(await Promise.all(texts)).toEqual(servers.map(() => 'part end'))
   })
 
+  it('that were given up end with the client all the same', async () => {
+    const hanging = () =>
+      httpServer((_, response) => {
+        response.write('begun')
+      })
+    const { send, close } = client({ maxPools: 1 })
+    const replies = await Promise.all([hanging(), hanging(), hanging()])
+      .then((origins) => origins.map((origin) => send(outgoing({ origin, idleTimeoutMs: 60_000 }))))
+      .then((calls) => Promise.all(calls))
+    const texts = Promise.allSettled(replies.map(textOf))
+    await close()
+    expect(await texts).toEqual(
+      replies.map(() => ({
+        status: 'rejected',
+        reason: expect.objectContaining({ code: 'upstream_reset' }),
+      })),
+    )
+  })
+
   it('hold no more connections than a connection setting allows', async () => {
     let open = 0
     let most = 0

@@ -56,7 +56,7 @@ const timeout = object(
   {
     requestTimeout: optional(
       duration({
-        doc: 'Longest time from the arrival of a request to the head of its answer, retries included; 504 after it. An answer that has begun may take longer.',
+        doc: 'Longest time from the arrival of a request to the head of its answer, retries included; 504 after it. An answer that has begun may take longer. `0s` is no limit.',
         example: '30s',
       }),
     ),

@@ -15,6 +15,18 @@ export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
     let over: ((sink: BodySink) => void) | undefined
     let larger = false
 
+    const rest: BodySource = {
+      start(reader) {
+        sink = reader
+        let full = false
+        for (const chunk of chunks.splice(0)) full = !reader.write(chunk) || full
+        if (over) over(reader)
+        else if (!full) body.resume()
+      },
+      resume: () => body.resume(),
+      cancel: () => body.cancel(),
+    }
+
     body.start({
       write(chunk) {
         if (sink) return sink.write(chunk)
@@ -39,18 +51,6 @@ export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
         else reject(error)
       },
     })
-
-    const rest: BodySource = {
-      start(reader) {
-        sink = reader
-        let full = false
-        for (const chunk of chunks.splice(0)) full = !reader.write(chunk) || full
-        if (over) over(reader)
-        else if (!full) body.resume()
-      },
-      resume: () => body.resume(),
-      cancel: () => body.cancel(),
-    }
   })
 }
 

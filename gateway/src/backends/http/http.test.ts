@@ -252,6 +252,7 @@ describe('time limits', () => {
     expect(await limitOf('5s', '10s')).toBe(4_000)
     expect(await limitOf(undefined, '3s', '20s')).toBe(3_000)
     expect(await limitOf(undefined, undefined, '20s')).toBe(20_000)
+    expect(await limitOf('0s', '0s', '0s')).toBeUndefined()
   })
 
   it('that have passed before the backend is asked end the request', () => {

@@ -114,8 +114,9 @@ function isDestination(entry: Entry): entry is DestinationEntry {
   return entry.kind === 'destination'
 }
 
+/** As in the Gateway API, a limit of 0 is none. */
 function durationOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration(text)
+  return text === undefined ? undefined : parseDuration(text) || undefined
 }
 
 function refuseAll(exchange: Exchange): Reply {

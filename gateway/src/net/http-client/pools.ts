@@ -37,6 +37,8 @@ const plain: UpstreamConnection = { key: '' }
 /** Pools by the settings of their connections and by origin. They survive reloads, because equal settings have equal keys. */
 export function createPools(limits: PoolLimits): Pools {
   const byKey = new Map<string, Map<string, Upstream>>()
+  /** Given up, with calls still in flight. */
+  const leaving = new Set<Pool>()
   let size = 0
   let timer: NodeJS.Timeout | undefined
 
@@ -51,6 +53,12 @@ export function createPools(limits: PoolLimits): Pools {
     return upstream
   }
 
+  function leave(pool: Pool): void {
+    const left = () => void leaving.delete(pool)
+    leaving.add(pool)
+    pool.close().then(left, left)
+  }
+
   /** Closes what was not used since the last call, and `atLeast` so many. Calls in flight end on their own terms. */
   function closeUnused(atLeast: number): void {
     let closed = 0
@@ -61,7 +69,7 @@ export function createPools(limits: PoolLimits): Pools {
           siblings.delete(origin)
           size -= 1
           closed += 1
-          void upstream.pool.close()
+          leave(upstream.pool)
         }
         if (siblings.size === 0) byKey.delete(key)
       }
@@ -82,10 +90,10 @@ export function createPools(limits: PoolLimits): Pools {
     async close() {
       clearInterval(timer)
       timer = undefined
-      const pools = [...byKey.values()].flatMap((siblings) => [...siblings.values()])
+      const kept = [...byKey.values()].flatMap((siblings) => [...siblings.values()])
       byKey.clear()
       size = 0
-      await Promise.all(pools.map(({ pool }) => pool.destroy()))
+      await Promise.all([...kept.map(({ pool }) => pool), ...leaving].map((pool) => pool.destroy()))
     },
   }
 }

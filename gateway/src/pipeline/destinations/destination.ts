@@ -56,7 +56,8 @@ export function compileDestination(options: DestinationOptions, context: Compile
     origin: `${scheme}://${hostPort}`,
     authority: isDefaultPort ? hostPort.slice(0, hostPort.lastIndexOf(':')) : hostPort,
     connection: compileConnection(policies, context),
-    requestTimeoutMs: http?.requestTimeout === undefined ? undefined : parseDuration(http.requestTimeout),
+    // As in the Gateway API, a limit of 0 is none.
+    requestTimeoutMs: parseDuration(http?.requestTimeout ?? '0s') || undefined,
     authorize: compileAuthorize(policies.backendAuth, context),
     editRequestHeaders: compileHeaderEdit(policies.requestHeaderModifier),
     editReplyHeaders: compileHeaderEdit(policies.responseHeaderModifier),

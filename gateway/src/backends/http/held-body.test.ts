@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../net/body.ts'
+import { announcedLength, copied, holdBody } from './held-body.ts'
+
+const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 12 })
+
+describe('a held body', () => {
+  it('is the same bytes, at hand exactly where they fit', async () => {
+    await fc.assert(
+      fc.asyncProperty(pieces, fc.nat(200), fc.boolean(), async (chunks, limit, eager) => {
+        const whole = Buffer.concat(chunks)
+        const held = await holdBody(sourceOf(chunks, eager), limit)
+        expect(isSource(held)).toBe(whole.length > limit)
+        expect(await readAll(held, 10_000, 'internal')).toEqual(whole)
+      }),
+    )
+  })
+
+  it('reaches a reader that is full after every piece', async () => {
+    await fc.assert(
+      fc.asyncProperty(pieces, fc.nat(100), async (chunks, limit) => {
+        const held = await holdBody(sourceOf(chunks, false), limit)
+        expect(await readSlowly(held)).toEqual(Buffer.concat(chunks))
+      }),
+    )
+  })
+
+  it('fails where the body does', async () => {
+    const failing = (after: Uint8Array[]): BodySource => ({
+      start(sink) {
+        for (const chunk of after) sink.write(chunk)
+        sink.fail(new Error('gone'))
+      },
+      resume() {},
+      cancel() {},
+    })
+    await expect(holdBody(failing([Buffer.from('ab')]), 10)).rejects.toThrow('gone')
+    const larger = await holdBody(failing([Buffer.from('abcdef')]), 3)
+    await expect(readAll(larger, 100, 'internal')).rejects.toThrow('gone')
+  })
+
+  it('is taken as it is where it is at hand already', () => {
+    const bytes = Buffer.from('x')
+    expect(holdBody(bytes, 0)).toBe(bytes)
+    expect(holdBody(undefined, 0)).toBeUndefined()
+  })
+})
+
+describe('a copied body', () => {
+  it('is the same to its reader, and copied where it fits', async () => {
+    await fc.assert(
+      fc.asyncProperty(pieces, fc.nat(200), async (chunks, limit) => {
+        const whole = Buffer.concat(chunks)
+        let copy: Uint8Array | undefined
+        const source = copied(sourceOf(chunks, false), limit, (bytes) => {
+          copy = bytes
+        })
+        expect(await readSlowly(source)).toEqual(whole)
+        expect(copy).toEqual(whole.length <= limit ? whole : undefined)
+      }),
+    )
+  })
+})
+
+describe('announcedLength', () => {
+  it('is known of bodies that do not come in chunks', () => {
+    expect(announcedLength({ 'content-length': '12' })).toBe(12)
+    expect(announcedLength({ 'content-length': '12', 'transfer-encoding': 'chunked' })).toBeUndefined()
+    expect(announcedLength({})).toBeUndefined()
+  })
+})
+
+/** A source that stops where its reader is full; an eager one says all it has first, as a socket may. */
+function sourceOf(chunks: readonly Uint8Array[], eager: boolean): BodySource {
+  const left = [...chunks]
+  let sink: BodySink | undefined
+  function flow() {
+    for (let chunk = left.shift(); chunk; chunk = left.shift()) {
+      if (sink?.write(chunk) === false && !eager) return
+    }
+    sink?.end()
+    sink = undefined
+  }
+  return {
+    start(reader) {
+      sink = reader
+      queueMicrotask(flow)
+    },
+    resume: () => queueMicrotask(flow),
+    cancel() {},
+  }
+}
+
+function readSlowly(body: Body): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (!isSource(body)) {
+      resolve(Buffer.from(body ?? []))
+      return
+    }
+    const chunks: Uint8Array[] = []
+    body.start({
+      write(chunk) {
+        chunks.push(chunk)
+        setImmediate(() => body.resume())
+        return false
+      },
+      end: () => resolve(Buffer.concat(chunks)),
+      fail: reject,
+    })
+  })
+}
