@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { acceptsTrailers, allowedTrailers } from './trailers.ts'
+
+describe('trailers', () => {
+  it('are passed on but for fields that frame, route or authenticate', () => {
+    const fields = {
+      'x-sum': '1',
+      'set-cookie': ['a'],
+      host: 'h',
+      authorization: 'a',
+      ':status': '200',
+      etag: 'e',
+    }
+    expect(allowedTrailers(fields)).toEqual({ 'x-sum': '1', etag: 'e' })
+  })
+
+  it('are none where nothing is left', () => {
+    expect(allowedTrailers({ 'content-length': '1' })).toBeUndefined()
+    expect(allowedTrailers(undefined)).toBeUndefined()
+  })
+
+  it.each([
+    ['trailers', true],
+    ['gzip;q=0.5, Trailers', true],
+    ['gzip', false],
+    ['trailersX', false],
+    [undefined, false],
+  ])('are read by a client that says te: %s: %s', (te, expected) => {
+    expect(acceptsTrailers(te === undefined ? {} : { te })).toBe(expected)
+  })
+})
