@@ -56,7 +56,7 @@ export async function compileConfig(
   const ports = portsOf({ ...config, gateways: surroundings.sections.gateways })
   const clients = clientReader(config)
   const { llm, mcp } = sectionsOf(surroundings)
-  const listeners = await compileTraffic({
+  const { listeners, stops } = await compileTraffic({
     ...surroundings,
     attached: [
       ...(mcp && ports.mcp === undefined ? [mcp] : []),
@@ -67,7 +67,8 @@ export async function compileConfig(
   })
   if (llm && ports.llm !== undefined) listeners.push(ownListener(llm, addressOf(config, ports.llm), clients))
   if (mcp && ports.mcp !== undefined) listeners.push(ownListener(mcp, addressOf(config, ports.mcp), clients))
-  return { listeners: new Map(listeners.map((listener) => [listener.key, listener])) }
+  if (mcp?.stop) stops.set('mcp', mcp.stop)
+  return { listeners: new Map(listeners.map((listener) => [listener.key, listener])), stops }
 }
 
 function sectionsOf(surroundings: Surroundings): { llm: Section | undefined; mcp: Section | undefined } {
@@ -130,12 +131,12 @@ function levelOf(place: string, policies: PolicyLevel['policies'] | undefined): 
 
 /** A section at a port of its own: every request of the address takes its route. */
 function ownListener(
-  { routeBehind, stop }: Section,
+  { routeBehind }: Section,
   address: Pick<Listener, 'key' | 'host' | 'port'>,
   clients: ClientReader | undefined,
 ): HttpListener {
   const found: Found<Route> = { target: routeBehind([]), prefix: '/' }
-  return { ...address, kind: 'http', tls: undefined, match: () => found, clients, ...(stop && { stop }) }
+  return { ...address, kind: 'http', tls: undefined, match: () => found, clients }
 }
 
 function addressOf({ config }: Config, port: number): Pick<Listener, 'key' | 'host' | 'port'> {

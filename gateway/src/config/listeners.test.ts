@@ -14,7 +14,7 @@ function snapshotOf(...ports: number[]): Snapshot {
       match: () => undefined,
     }),
   )
-  return { listeners: new Map(listeners.map((listener) => [listener.key, listener])) }
+  return { listeners: new Map(listeners.map((listener) => [listener.key, listener])), stops: new Map() }
 }
 
 function fakeServers(refused: readonly number[] = []) {
@@ -73,6 +73,20 @@ describe('createLiveListeners', () => {
     prepared.abort()
     expect([...servers.open]).toEqual([1])
     expect(live.find('h:2')).toBeUndefined()
+  })
+
+  it('ends what a place held when the place is gone, and only then', async () => {
+    const live = createLiveListeners(fakeServers().openListener)
+    const ended: string[] = []
+    const holding = (...places: string[]): Snapshot => ({
+      ...snapshotOf(1),
+      stops: new Map(places.map((place) => [place, async () => void ended.push(place)])),
+    })
+    await apply(live, holding('mcp', 'route tools'))
+    await apply(live, holding('mcp'))
+    expect(ended).toEqual(['route tools'])
+    await live.drain()
+    expect(ended).toEqual(['route tools', 'mcp'])
   })
 
   it('serves the new snapshot on an address that stays', async () => {

@@ -30,7 +30,7 @@ export type LiveListeners = {
 }
 
 export function createLiveListeners(open: OpenListener): LiveListeners {
-  let snapshot: Snapshot = { listeners: new Map() }
+  let snapshot: Snapshot = { listeners: new Map(), stops: new Map() }
   const servers = new Map<string, ListeningServer>()
   const draining = new Set<ListeningServer>()
 
@@ -50,9 +50,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
   function commit(next: Snapshot, opened: ReadonlyMap<string, ListeningServer>): void {
     const previous = snapshot
     snapshot = next
-    for (const [key, { stop }] of previous.listeners) {
-      if (stop && !next.listeners.get(key)?.stop) void stop()
-    }
+    for (const [place, stop] of previous.stops) if (!next.stops.has(place)) void stop()
     for (const [key, server] of opened) servers.set(key, server)
     for (const [key, server] of servers) {
       if (next.listeners.has(key)) continue
@@ -82,7 +80,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     async drain() {
       const open = [...servers.values()]
       servers.clear()
-      const stopped = [...snapshot.listeners.values()].map(({ stop }) => stop?.())
+      const stopped = [...snapshot.stops.values()].map((stop) => stop())
       await Promise.all([...open.map(drainServer), ...stopped])
     },
     close() {

@@ -24,8 +24,6 @@ type Address = {
   readonly key: string
   readonly host: string
   readonly port: number
-  /** Ends what the listener holds beyond requests, such as sessions. Called when it goes away. */
-  stop?: () => Promise<void>
 }
 
 export type HttpListener = Address & {
@@ -51,4 +49,6 @@ export type TcpListener = Address & {
 /** A Config compiled: immutable, swapped whole. */
 export type Snapshot = {
   readonly listeners: ReadonlyMap<string, Listener>
+  /** Ends what a place of the configuration holds beyond requests, such as sessions; called when the place is gone. */
+  readonly stops: ReadonlyMap<string, () => Promise<void>>
 }

@@ -2,7 +2,7 @@ import { checkBackendHost, checkBackendPolicies } from '../../pipeline/destinati
 import {
   type BackendPolicies,
   backendHostSchema,
-  backendPoliciesSchema,
+  backendPolicyFields,
   findBackend,
   type NamedBackend,
 } from '../../pipeline/destinations/config.ts'
@@ -22,8 +22,12 @@ import {
 
 const reference = name({ doc: 'Name of an entry of `backends`, as `/<name>`.', example: '/inventory' })
 
-/** Schema of `routes[].backends`. What `mcp` and `ai` hold is the business of those backends. */
-export function routeBackendsSchema<M, A>(kinds: { mcp: Schema<M>; ai: Schema<A> }) {
+/** Schema of `routes[].backends`. What `mcp` and `ai` hold, and `policies.ai`, is the business of those backends. */
+export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema<A>; aiPolicy: Schema<P> }) {
+  const policies = object(
+    { ...backendPolicyFields, ai: optional(kinds.aiPolicy) },
+    { doc: 'How the backend is reached and asked.' },
+  )
   return list(
     exactlyOne(
       { host: backendHostSchema, backend: reference, mcp: kinds.mcp, ai: kinds.ai },
@@ -34,7 +38,7 @@ export function routeBackendsSchema<M, A>(kinds: { mcp: Schema<M>; ai: Schema<A>
             { min: 0, max: 1_000_000 },
           ),
         ),
-        policies: optional(backendPoliciesSchema),
+        policies: optional(policies),
       },
       { doc: 'A place that requests of the route go to.' },
     ),

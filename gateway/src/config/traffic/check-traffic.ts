@@ -128,6 +128,19 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
       checkMcp(entry.mcp, sections, (path, message) => report(['backends', index, 'mcp', ...path], message))
     if (entry.ai !== undefined)
       checkAi(entry.ai, (path, message) => report(['backends', index, 'ai', ...path], message))
+    const aiPolicy = entry.policies?.ai
+    if (aiPolicy !== undefined) {
+      const reportPolicy: Report = (path, message) =>
+        report(['backends', index, 'policies', 'ai', ...path], message)
+      if (ai === undefined) reportPolicy([], 'is for backends that are LLM providers')
+      checkAiPolicy(aiPolicy, reportPolicy)
+    }
+    if ((mcp ?? ai) !== undefined && entry.policies?.health !== undefined) {
+      report(
+        ['backends', index, 'policies', 'health'],
+        'is for HTTP backends: ai and mcp backends see for themselves who fails',
+      )
+    }
     if ((mcp ?? ai) !== undefined && backends.length > 1) {
       const kind = mcp === undefined ? 'ai' : 'mcp'
       const instead = kind === 'ai' ? 'groups of one ai backend' : 'targets of one mcp backend'

@@ -95,7 +95,7 @@ function compileLlmRoute(
   const llm = compileAiBackend(config, context, {
     place: `route ${name}`,
     maxBufferSize,
-    ai: [ai],
+    ai: [entry?.policies?.ai, ai],
     backend: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
     timeLimits: { firstByteTimeoutMs: durationOf(timeout?.backendRequestTimeout) },
   })

@@ -1,3 +1,4 @@
+import { documentPaths } from '../../backends/mcp/paths.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
 import type { HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
@@ -13,6 +14,8 @@ import {
 import { type Attached, type Breathe, compileHttpGateway } from './compile-gateway.ts'
 import { compileRoute, type RouteSurroundings } from './compile-route.ts'
 import { compileTcpGateway } from './compile-tcp-gateway.ts'
+import type { RouteConfig } from './route-config.ts'
+import { kindOfRoute, nameOfRoute } from './route-kind.ts'
 import { routeMatchOf } from './route-matches.ts'
 import type { TrafficSections } from './sections.ts'
 
@@ -22,7 +25,15 @@ export type Section = {
   /** Path prefixes it serves. */
   paths: readonly string[]
   routeBehind(levels: readonly PolicyLevel[]): ReturnType<Attached['routeBehind']>
-  stop: (() => Promise<void>) | undefined
+  stop?: Stop | undefined
+}
+
+type Stop = () => Promise<void>
+
+export type Traffic = {
+  listeners: Listener[]
+  /** By the place of what holds something. */
+  stops: Map<string, Stop>
 }
 
 export type TrafficOptions = RouteSurroundings & {
@@ -33,7 +44,7 @@ export type TrafficOptions = RouteSurroundings & {
 }
 
 /** Compiles the listeners of all gateways. */
-export async function compileTraffic(options: TrafficOptions): Promise<Listener[]> {
+export async function compileTraffic(options: TrafficOptions): Promise<Traffic> {
   const { sections, context, address, clients } = options
   const breathe = breathing(context)
   const { attached, stops } = await attachHttp(options, breathe)
@@ -50,43 +61,36 @@ export async function compileTraffic(options: TrafficOptions): Promise<Listener[
       continue
     }
     const http = await compileHttpGateway({ listeners, attached }, context, breathe)
-    const stop = stopOf(listeners.flatMap(({ place }) => stops.get(place) ?? []))
-    compiled.push({ ...at, ...http, clients, ...(stop === undefined ? {} : { stop }) })
+    compiled.push({ ...at, ...http, clients })
   }
-  return compiled
+  return { listeners: compiled, stops }
 }
 
-type Stop = () => Promise<void>
-type AttachedHttp = { attached: Map<string, Attached[]>; stops: Map<string, Stop[]> }
+type AttachedHttp = { attached: Map<string, Attached[]>; stops: Map<string, Stop> }
 
 async function attachHttp(options: TrafficOptions, breathe: Breathe): Promise<AttachedHttp> {
   const { sections } = options
   const attached = new Map<string, Attached[]>()
-  const stops = new Map<string, Stop[]>()
+  const stops = new Map<string, Stop>()
   for (const [index, route] of sections.routes.entries()) {
     const compiled = compileRoute(route, index, options)
     const target: Attached = {
       hostnames: route.hostnames ?? [],
-      matches: (route.matches ?? []).map(routeMatchOf),
+      matches: matchesOf(route, sections),
       routeBehind: compiled.behind,
     }
-    attach(route.gateways, { target, stop: compiled.stop })
+    attach(route.gateways, target)
+    if (compiled.stop) stops.set(`route ${nameOfRoute(route, index)}`, compiled.stop)
     const pause = breathe()
     if (pause) await pause
   }
-  for (const { references, paths, routeBehind, stop } of options.attached) {
-    attach(references, { target: { hostnames: [], matches: paths.map(prefixMatch), routeBehind }, stop })
+  for (const { references, paths, routeBehind } of options.attached) {
+    attach(references, { hostnames: [], matches: paths.map(prefixMatch), routeBehind })
   }
   return { attached, stops }
 
-  function attach(
-    references: References,
-    { target, stop }: { target: Attached; stop: Stop | undefined },
-  ): void {
-    for (const { place } of listenersFor(references, sections)) {
-      listOf(attached, place).push(target)
-      if (stop) listOf(stops, place).push(stop)
-    }
+  function attach(references: References, target: Attached): void {
+    for (const { place } of listenersFor(references, sections)) listOf(attached, place).push(target)
   }
 }
 
@@ -112,15 +116,19 @@ function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
   return made
 }
 
-function prefixMatch(value: string): RouteMatch {
-  return { path: { kind: 'prefix', value }, method: undefined, headers: [], query: [] }
+/** Clients of an MCP endpoint look for documents about it under paths that no match of its own names. */
+function matchesOf(route: RouteConfig, { backends }: TrafficSections): RouteMatch[] {
+  const matches = (route.matches ?? []).map(routeMatchOf)
+  if (route.policies?.mcpAuthentication === undefined || kindOfRoute(route, backends) !== 'mcp')
+    return matches
+  const paths = matches.flatMap(({ path }) =>
+    path.kind === 'regex' || path.value.startsWith('/.well-known/') ? [] : [path.value],
+  )
+  return [...matches, ...paths.flatMap((path) => documentPaths(path).map(prefixMatch))]
 }
 
-function stopOf(stops: readonly Stop[]): Stop | undefined {
-  if (stops.length === 0) return undefined
-  return async () => {
-    await Promise.all(stops.map((stop) => stop()))
-  }
+function prefixMatch(value: string): RouteMatch {
+  return { path: { kind: 'prefix', value }, method: undefined, headers: [], query: [] }
 }
 
 /** Compiling 10,000 routes must not hold up traffic: it takes turns with it. */

@@ -57,7 +57,7 @@ const match = object(
   { doc: 'Conditions that must all hold.' },
 )
 
-const kindsOfBackends = { mcp: mcpBackendSchema, ai: aiBackendSchema }
+const kindsOfBackends = { mcp: mcpBackendSchema, ai: aiBackendSchema, aiPolicy: aiPolicySchema }
 
 /** The `backends` section. */
 export const backendsSchema = namedBackendsSchema(kindsOfBackends)
