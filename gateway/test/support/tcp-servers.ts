@@ -35,6 +35,9 @@ async function serving(
   onConnection: (socket: Socket) => void,
 ): Promise<TcpServer> {
   const sockets: Socket[] = []
+  // Also those whose handshake fails, which nobody else hears of.
+  const accepted: Socket[] = []
+  server.on('connection', (socket: Socket) => accepted.push(socket))
   server.on(event, (socket: Socket) => {
     sockets.push(socket)
     socket.on('error', () => {})
@@ -45,7 +48,7 @@ async function serving(
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')
   const close = async () => {
-    for (const socket of sockets) socket.destroy()
+    for (const socket of accepted) socket.destroy()
     if (!server.listening) return
     server.close()
     await once(server, 'close')
