@@ -1,8 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment, as users write them
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Shape } from '../schema/shape.ts'
 import { expandReferences } from './environment.ts'
 import { escapeReferences } from './escape-references.ts'
+import { toPlainValue } from './plain-value.ts'
+import { editYaml } from './yaml-edit.ts'
+import { readYaml } from './yaml-text.ts'
 
 const none = new Set<string>()
 const text = fc
@@ -43,6 +47,27 @@ describe('escapeReferences', () => {
     const sent = { $a: ['$x', 1, null, true, { b: '$$' }] }
     expect(escapeReferences(sent, none)).toEqual({ $a: ['$$x', 1, null, true, { b: '$$$$' }] })
     expect(sent).toEqual({ $a: ['$x', 1, null, true, { b: '$$' }] })
+  })
+
+  it('says in the file exactly what was sent, and references elsewhere in the file stay references', () => {
+    const shape: Shape = { kind: 'any', meta: { doc: 'anything' } }
+    const json = fc.jsonValue({ noUnicodeString: false, stringUnit: 'binary' })
+    fc.assert(
+      fc.property(fc.oneof(text, json), (sent) => {
+        const result = editYaml('a: ${NAME}\n', [
+          { op: 'set', path: ['b'], value: escapeReferences(sent, none) },
+        ])
+        // Some JSON cannot be written as this file has it, and says so.
+        if (result.kind === 'refused') {
+          expect(result.message).toMatch(/would be rounded|key/)
+          return
+        }
+        const loaded = toPlainValue(readYaml(result.text).tree, shape, { NAME: 'value' })
+        expect(loaded.mistakes).toEqual([])
+        expect(loaded.value).toEqual({ a: 'value', b: JSON.parse(JSON.stringify(sent)) })
+      }),
+      { numRuns: 500 },
+    )
   })
 
   it('keeps a key named __proto__ a key', () => {

@@ -36,18 +36,28 @@ export function applyEdit(root: Draft, edit: YamlEdit): Draft {
   return changed(root, edit, 0)
 }
 
+/** What a comparison may cost: aliases of aliases can make a small file endless, and deep. */
+export type Budget = { left: number; depth: number }
+
+const maxComparedDepth = 1_000
+
 /** Whether two values are the same as plain JSON, in whatever way they are written. Throws `EditRefusal` past the budget. */
-export function sameValue(one: Draft | YamlTree, other: Draft | YamlTree, budget: { left: number }): boolean {
-  // Aliases of aliases can make a small file endless.
-  if (--budget.left < 0) throw new EditRefusal('the aliases of the file expand to more than is allowed')
-  const a = resolved(one)
-  const b = resolved(other)
-  if (a === b) return true
-  if (a.kind === 'scalar') return b.kind === 'scalar' && a.value === b.value
-  if (a.kind === 'map') return b.kind === 'map' && sameEntries(a.entries, b.entries, budget)
-  if (a.kind !== 'list' || b.kind !== 'list' || a.items.length !== b.items.length) return false
-  const others = b.items
-  return a.items.every((item, index) => {
+export function sameValue(one: Draft | YamlTree, other: Draft | YamlTree, budget: Budget): boolean {
+  if (--budget.left < 0 || ++budget.depth > maxComparedDepth) {
+    throw new EditRefusal('the aliases of the file expand to more than is allowed')
+  }
+  const same = sameResolved(resolved(one), resolved(other), budget)
+  budget.depth--
+  return same
+}
+
+function sameResolved(one: Resolved, other: Resolved, budget: Budget): boolean {
+  if (one === other) return true
+  if (one.kind === 'scalar') return other.kind === 'scalar' && one.value === other.value
+  if (one.kind === 'map') return other.kind === 'map' && sameEntries(one.entries, other.entries, budget)
+  if (other.kind !== 'list' || one.items.length !== other.items.length) return false
+  const others = other.items
+  return one.items.every((item, index) => {
     const counterpart = others[index]
     return counterpart !== undefined && sameValue(held(item), held(counterpart), budget)
   })
@@ -55,7 +65,7 @@ export function sameValue(one: Draft | YamlTree, other: Draft | YamlTree, budget
 
 type Entries = ReadonlyMap<string, DraftEntry | YamlEntry>
 
-function sameEntries(one: Entries, other: Entries, budget: { left: number }): boolean {
+function sameEntries(one: Entries, other: Entries, budget: Budget): boolean {
   if (one.size !== other.size) return false
   for (const [key, entry] of one) {
     const counterpart = other.get(key)
@@ -182,7 +192,7 @@ function changeEntry(open: OpenDraft, step: string | number, edit: YamlEdit, dep
  * what differs is written anew.
  */
 function merged(old: Draft, value: Draft): Draft {
-  if (sameValue(old, value, { left: maxComparisons })) return old
+  if (sameValue(old, value, { left: maxComparisons, depth: 0 })) return old
   const alias = old.kind === 'kept' && old.tree.kind === 'alias'
   if (alias || value.kind === 'scalar' || value.kind === 'kept') return value
   const open = isOdd(old) ? undefined : opened(old, [])

@@ -454,6 +454,12 @@ describe('editYaml', () => {
     expect(refusal(text, { op: 'set', path: ['b'], value: 1 })).toContain('aliases')
   })
 
+  it('refuses a file whose aliases lead through more anchors than a stack holds', () => {
+    const lines = Array.from({ length: 5_000 }, (_, level) => `k${level + 1}: &a${level + 1} [*a${level}]`)
+    const text = `k0: &a0 [x]\n${lines.join('\n')}\n`
+    expect(refusal(text, { op: 'set', path: ['b'], value: 1 })).toContain('aliases')
+  })
+
   it('shows no value in a message', () => {
     expect(refusal('a: "sec\nret\n', { op: 'set', path: ['b'], value: 'hidden' })).not.toMatch(
       /sec|ret\b|hidden/,

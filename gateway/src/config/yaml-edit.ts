@@ -51,7 +51,7 @@ function edited(text: string, edits: readonly YamlEdit[]): string {
 /** What is wrong with the text where it does not say what the draft says. */
 function mistakesOf(result: string, draft: Draft): TextMistake[] | undefined {
   const { tree, mistakes } = readYaml(result)
-  const budget = { left: 4 * result.length + 1_000_000 }
+  const budget = { left: 4 * result.length + 1_000_000, depth: 0 }
   return mistakes.length === 0 && sameValue(draft, tree, budget) ? undefined : mistakes
 }
 
