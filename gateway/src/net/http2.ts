@@ -78,7 +78,12 @@ export function createHttp2({ clock, limits }: { clock: Clock; limits: HttpServe
   }
 
   return {
-    accept: (socket, connection) => open(performServerHandshake(socket, sessionOptions), connection),
+    accept(socket, connection) {
+      const session = performServerHandshake(socket, sessionOptions)
+      // A connection may be half open for HTTP/1's sake. A client that sends no more reads no more in HTTP/2.
+      socket.on('end', () => session.destroy())
+      open(session, connection)
+    },
     drain() {
       draining = true
       for (const session of sessions) shutDown(session)

@@ -409,6 +409,17 @@ describe('an HTTP/2 connection', () => {
     await until('it is closed', raw.closed)
   })
 
+  it('that the client ends takes its streams with it', async () => {
+    const { port, requests, deliveries } = await startEdge(() => new Promise<Reply>(() => {}))
+    const raw = await rawHttp2(port)
+    raw.request(1, pseudo)
+    await until('the request arrives', () => requests.length === 1)
+    raw.connection.socket.end()
+    await until('it is cancelled', () => requests[0]?.cancellation.cancelled)
+    await until('the connection is closed', raw.closed)
+    expect(deliveries).toEqual([])
+  })
+
   it('that does nothing is closed after a while', async () => {
     const { port } = await startEdge(() => text('hello'), { limits: { keepAliveMs: 200 } })
     const session = open(port)
