@@ -76,3 +76,14 @@ it('lists advanced fields last', () => {
   expect(fields).toEqual(['host', 'backend', 'wait'])
   expect(own).toContain('| `wait` | duration | `5s` | How long. *Advanced.* |')
 })
+
+it('describes an object once, and says where for its other places', () => {
+  const shared = object({ rule: string({ doc: 'R.' }) }, { doc: 'Rules.' })
+  const place = (doc: string) =>
+    object({ rules: optional(shared), many: list(shared, { doc: 'M.' }) }, { doc })
+  const text = renderConfigReference(object({ one: place('O.'), two: place('T.') }, { doc: '' }))
+  expect(text.match(/## `one.rules`/g)).toHaveLength(1)
+  expect(text).not.toContain('## `two.rules`')
+  expect(text).toContain('| `rules` | object |  | Rules. As `one.rules`. |')
+  expect(text).toContain('| `many` * | list of object |  | M. As `one.rules`. |')
+})

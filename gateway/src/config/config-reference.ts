@@ -11,65 +11,96 @@ type Section = { path: string; shape: ObjectShape; choiceOf: number }
  */
 // biome-ignore-start lint/suspicious/noTemplateCurlyInString: references to the environment as users write them
 export function renderConfigReference(schema: Schema): string {
-  const sections = sectionsOf(describe(schema), '')
+  const places: Places = new Map()
+  const sections = sectionsOf(describe(schema), { path: '', choiceOf: 1 }, places)
   return `${[
     '# Configuration reference',
     '<!-- Generated from the schema by `npm run docs`. -->',
     'Fields marked * are required. `[]` stands for any item of a list and `<name>` for any key. Values, not keys, may refer to the ' +
       'environment: `${NAME}`, `$NAME`, `${NAME:-default}`; `$$` is a dollar sign. Durations are written `500ms`, `10s` or ' +
       '`1h30m`. Fields marked secret are never shown in logs, messages or pages.',
-    ...sections.map(renderSection),
+    ...sections.map((section) => renderSection(section, places)),
   ].join('\n\n')}\n`
 }
 
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: see above
 
-function sectionsOf(shape: Shape, path: string, choiceOf = 1): Section[] {
+/** Where the sections of an object stand: what several places have in common is written once. */
+type Places = Map<Shape, string>
+type At = { path: string; choiceOf: number }
+
+function sectionsOf(shape: Shape, { path, choiceOf }: At, places: Places): Section[] {
   switch (shape.kind) {
-    case 'object':
-      return [
-        { path, shape, choiceOf },
-        ...[...shape.fields].flatMap(([name, field]) =>
-          sectionsOf(field.shape, path === '' ? name : `${path}.${name}`),
-        ),
-      ]
+    case 'object': {
+      if (places.has(shape)) return []
+      places.set(shape, path)
+      const under = (name: string) => (path === '' ? name : `${path}.${name}`)
+      const inner = [...shape.fields].flatMap(([name, field]) =>
+        sectionsOf(field.shape, { path: under(name), choiceOf: 1 }, places),
+      )
+      return [{ path, shape, choiceOf }, ...inner]
+    }
     case 'list':
-      return sectionsOf(shape.item, `${path}[]`)
+      return sectionsOf(shape.item, { path: `${path}[]`, choiceOf: 1 }, places)
     case 'map':
-      return sectionsOf(shape.value, `${path}.<name>`)
+      return sectionsOf(shape.value, { path: `${path}.<name>`, choiceOf: 1 }, places)
     case 'choice': {
       const objects = shape.shapes.filter((option) => option.kind === 'object').length
-      return shape.shapes.flatMap((option) => sectionsOf(option, path, objects))
+      return shape.shapes.flatMap((option) => sectionsOf(option, { path, choiceOf: objects }, places))
     }
     default:
       return []
   }
 }
 
-function renderSection({ path, shape, choiceOf }: Section): string {
+function renderSection({ path, shape, choiceOf }: Section, places: Places): string {
   const title = path === '' ? 'Top level' : `\`${path}\``
   // Only where several objects are possible does each need to be told apart.
   const heading = choiceOf > 1 ? `## ${title}: ${[...shape.fields.keys()].join(', ')}` : `## ${title}`
   const choice =
     shape.exactlyOne.length === 0 ? [] : [`Exactly one of ${shape.exactlyOne.map(code).join(', ')}.`]
   const fields = [...shape.fields].toSorted(([, one], [, other]) => rank(one) - rank(other))
-  return [heading, shape.meta.doc, ...choice, renderTable(fields)].filter((part) => part !== '').join('\n\n')
+  return [heading, shape.meta.doc, ...choice, renderTable(fields, { path, places })]
+    .filter((part) => part !== '')
+    .join('\n\n')
 }
 
 function rank({ shape }: Field): number {
   return shape.meta.advanced === true ? 1 : 0
 }
 
-function renderTable(fields: readonly [string, Field][]): string {
+type Within = { path: string; places: Places }
+
+function renderTable(fields: readonly [string, Field][], within: Within): string {
   if (fields.length === 0) return ''
-  const rows = fields.map(([name, field]) => renderRow(name, field))
+  const rows = fields.map(([name, field]) => renderRow(name, field, within))
   return ['| Field | Type | Default | Description |', '| --- | --- | --- | --- |', ...rows].join('\n')
 }
 
-function renderRow(name: string, { shape, required }: Field): string {
+/** Where the objects of a field are described, if that is not right under it. */
+function described(shape: Shape, path: string, places: Places): string[] {
+  switch (shape.kind) {
+    case 'object': {
+      const place = places.get(shape)
+      return place === undefined || place === path ? [] : [place]
+    }
+    case 'list':
+      return described(shape.item, `${path}[]`, places)
+    case 'map':
+      return described(shape.value, `${path}.<name>`, places)
+    case 'choice':
+      return shape.shapes.flatMap((option) => described(option, path, places))
+    default:
+      return []
+  }
+}
+
+function renderRow(name: string, { shape, required }: Field, { path, places }: Within): string {
   const { doc, example, secret, advanced } = shape.meta
+  const elsewhere = new Set(described(shape, path === '' ? name : `${path}.${name}`, places))
   const notes = [
     doc,
+    ...[...elsewhere].map((place) => `As ${code(place)}.`),
     example === undefined ? '' : `Example: ${renderValue(example)}.`,
     secret === true ? '**Secret.**' : '',
     advanced === true ? '*Advanced.*' : '',

@@ -107,3 +107,23 @@ it('describes lists, maps, free objects and choices of shapes', () => {
     anyOf: [{ type: 'string' }, { type: 'object' }],
   })
 })
+
+it('defines an object that stands in several places once, named after its field', () => {
+  const shared = object({ rule: string({ doc: 'R.' }) }, { doc: 'Rules.' })
+  const json = jsonSchemaOf(
+    object(
+      { rules: optional(shared), others: list(shared, { doc: 'O.' }), single: object({}, { doc: 'S.' }) },
+      { doc: '' },
+    ),
+    { title: 't' },
+  )
+  expect(json).toMatchObject({
+    properties: {
+      rules: { $ref: '#/definitions/rules' },
+      others: { items: { $ref: '#/definitions/rules' } },
+      single: { type: 'object', description: 'S.' },
+    },
+    definitions: { rules: { properties: { rule: { type: 'string' } } } },
+  })
+  expect(Object.keys((json as { definitions: object }).definitions)).toEqual(['rules'])
+})

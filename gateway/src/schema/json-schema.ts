@@ -39,11 +39,86 @@ export function jsonSchemaOf(schema: Schema, { title }: { title: string }): obje
   const json = z.toJSONSchema(schema, {
     target: 'draft-07',
     io: 'input',
-    reused: 'inline',
+    reused: 'ref',
     override: ({ jsonSchema }) => dress(jsonSchema),
   })
-  return { ...json, title }
+  return { ...withNamedDefinitions(json), title }
 }
+
+type Json = { [key: string]: unknown }
+
+/**
+ * The library makes a definition of nearly everything, down to single words, and numbers them. Only objects that stand in
+ * several places stay definitions, named after the field they are first found under; everything else stands where it is meant.
+ */
+function withNamedDefinitions(json: Json): Json {
+  const { definitions = {}, ...root } = json
+  const known = definitions as Record<string, Json>
+  const uses = usesOf(json)
+  const names = new Map<string, string>()
+  const named: Record<string, unknown> = {}
+
+  function resolve(value: unknown, field: string): unknown {
+    if (Array.isArray(value)) return value.map((item) => resolve(item, field))
+    if (typeof value !== 'object' || value === null) return value
+    const { $ref: reference } = value as Json
+    if (typeof reference === 'string') return resolveReference(idOf(reference), field)
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => [key, resolve(inner, keyword.has(key) ? field : key)]),
+    )
+  }
+
+  function resolveReference(id: string, field: string): unknown {
+    const target = known[id] ?? {}
+    if (target['properties'] === undefined || uses.get(id) === 1) return resolve(target, field)
+    const name = names.get(id) ?? nameFor(id, field)
+    return { $ref: `#/definitions/${name}` }
+  }
+
+  function nameFor(id: string, field: string): string {
+    const taken = new Set(names.values())
+    let name = field
+    for (let number = 2; taken.has(name); number++) name = `${field}-${number}`
+    names.set(id, name)
+    named[name] = resolve(known[id], field)
+    return name
+  }
+
+  const resolved = resolve(root, 'configuration') as Json
+  return Object.keys(named).length === 0 ? resolved : { ...resolved, definitions: named }
+}
+
+/** How often each definition is referred to. */
+function usesOf(json: Json): Map<string, number> {
+  const uses = new Map<string, number>()
+  const visit = (value: unknown) => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, inner] of Object.entries(value)) {
+      if (key !== '$ref' || typeof inner !== 'string') visit(inner)
+      else {
+        const id = idOf(inner)
+        uses.set(id, (uses.get(id) ?? 0) + 1)
+      }
+    }
+  }
+  visit(json)
+  return uses
+}
+
+function idOf(reference: string): string {
+  return reference.replace('#/definitions/', '')
+}
+
+/** Words of JSON Schema, which are no names of fields. */
+const keyword = new Set([
+  'properties',
+  'items',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  'additionalProperties',
+  'propertyNames',
+])
 
 /** Turns the metadata that the library copied as it is into words of JSON Schema. In place, as the library wants it. */
 function dress(json: JsonSchema): void {
