@@ -1,4 +1,5 @@
 import { formatPath } from '../schema/path.ts'
+import { columnAt, lineStart } from './text-lines.ts'
 import { applyEdit, type Draft, EditRefusal, sameValue, type YamlEdit } from './yaml-draft.ts'
 import type { SourceItem, SourceValue } from './yaml-source.ts'
 import { spliceText } from './yaml-splice.ts'
@@ -137,18 +138,14 @@ function observeStep(text: string, { around, item, value }: Nesting, seen: Obser
     if (!below) count(seen.dashSteps, first.start - item.start)
     return
   }
-  const column = first.start - lineStartOf(text, first.start)
-  const step = column - (item.start - lineStartOf(text, item.start))
+  const column = columnAt(text, first.start)
+  const step = column - columnAt(text, item.start)
   if (value.kind === 'block-list') count(seen.listSteps, step)
   else if (step > 0) count(seen.steps, step)
 }
 
-function lineStartOf(text: string, offset: number): number {
-  return offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1
-}
-
 function indentation(text: string, offset: number): number {
-  const start = lineStartOf(text, offset)
+  const start = lineStart(text, offset)
   return text.slice(start, offset).search(/[^ ]|$/)
 }
 

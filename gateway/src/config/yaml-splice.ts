@@ -1,3 +1,15 @@
+import {
+  afterLineBreak,
+  columnAt,
+  endsLine,
+  inkAfter,
+  lineBreakBefore,
+  lineEnd,
+  lineStart,
+  spaceEnd,
+  spaceStart,
+  startsLine,
+} from './text-lines.ts'
 import { type Draft, type DraftEntry, EditRefusal, type Original } from './yaml-draft.ts'
 import type { SourceItem, SourceReference, SourceValue } from './yaml-source.ts'
 import {
@@ -369,59 +381,6 @@ function addFlowItems({ text, style }: SplicedText, draft: Opened, last: SourceI
 
 function afterComma({ comma, end }: SourceItem): number {
   return comma === undefined ? end : comma + 1
-}
-
-function lineStart(text: string, offset: number): number {
-  return offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1
-}
-
-/** Where the line of an offset ends, before its line break. */
-function lineEnd(text: string, offset: number): number {
-  const at = text.indexOf('\n', offset)
-  if (at === -1) return text.length
-  return at > offset && text[at - 1] === '\r' ? at - 1 : at
-}
-
-function afterLineBreak(text: string, offset: number): number {
-  const at = text.indexOf('\n', offset)
-  return at === -1 ? text.length : at + 1
-}
-
-/** Where the line break before the start of a line begins. */
-function lineBreakBefore(text: string, start: number): number {
-  if (start === 0) return 0
-  return text[start - 2] === '\r' ? start - 2 : start - 1
-}
-
-function columnAt(text: string, offset: number): number {
-  return offset - lineStart(text, offset)
-}
-
-function startsLine(text: string, offset: number): boolean {
-  return text.slice(lineStart(text, offset), offset).trim() === ''
-}
-
-/** Whether nothing but a comment follows on the line. */
-function endsLine(text: string, offset: number): boolean {
-  return /^[ \t]*(#.*)?\r?$/.test(text.slice(offset, lineEnd(text, offset)))
-}
-
-function spaceEnd(text: string, offset: number): number {
-  let at = offset
-  while (text[at] === ' ' || text[at] === '\t') at++
-  return at
-}
-
-function spaceStart(text: string, offset: number): number {
-  let at = offset
-  while (at > 0 && (text[at - 1] === ' ' || text[at - 1] === '\t')) at--
-  return at
-}
-
-function inkAfter(text: string, offset: number): number {
-  let at = offset
-  while (at < text.length && /\s/.test(text[at] ?? '')) at++
-  return at
 }
 
 /**
