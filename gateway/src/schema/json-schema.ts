@@ -61,7 +61,9 @@ function withNamedDefinitions(json: Json): Json {
   function resolve(value: unknown, field: string): unknown {
     if (Array.isArray(value)) return value.map((item) => resolve(item, field))
     if (typeof value !== 'object' || value === null) return value
-    const { $ref: reference } = value as Json
+    const { $ref: reference, allOf, ...rest } = value as Json
+    if (Array.isArray(allOf) && allOf.length === 1 && Object.keys(rest).length === 0)
+      return resolve(allOf[0], field)
     if (typeof reference === 'string') return resolveReference(idOf(reference), field)
     return Object.fromEntries(
       Object.entries(value).map(([key, inner]) => [key, resolve(inner, keyword.has(key) ? field : key)]),
