@@ -5,7 +5,7 @@ import type { Headers } from './headers.ts'
 import type { Delivery } from './http-server.ts'
 import { type Arrival, answer, type Edge, lingerMs } from './http1-answer.ts'
 import type { Reply } from './send.ts'
-import { splice } from './splice.ts'
+import { splice } from './tcp-splice.ts'
 
 export type UpgradeRequest = {
   readonly request: IncomingMessage
@@ -13,6 +13,9 @@ export type UpgradeRequest = {
   /** What the client sent behind its request. */
   readonly head: Buffer
 }
+
+/** Silence is part of many protocols, so this only ends what both sides have forgotten. */
+const idleTimeoutMs = 24 * 60 * 60 * 1000
 
 /** RFC 9110 section 7.8: a list of protocols, each a token, maybe with a version. */
 const protocolPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$/
@@ -90,6 +93,10 @@ function openTunnel(
   { delivery, ended }: { delivery: Delivery; ended: () => void },
 ): void {
   if (!tunnel) throw new Error('an answer changes the protocol without a connection that speaks it')
+  if (tunnel.destroyed || socket.destroyed) {
+    tunnel.destroy()
+    throw new Error('a connection broke while it changed its protocol')
+  }
   try {
     response.writeHead(101, switchingHead(headers, protocol))
     response.flushHeaders()
@@ -100,10 +107,17 @@ function openTunnel(
   delivery.status = 101
   // The limits of HTTP end here: what is silent now may be meant so.
   socket.setTimeout(0)
-  splice(socket, tunnel, (count) => {
-    delivery.bytesSent = count.toLeft
-    delivery.complete = socket.readableEnded && tunnel.readableEnded
-    ended()
+  splice(socket, tunnel, {
+    idleTimeoutMs,
+    onReceived() {},
+    onSent(bytes) {
+      delivery.bytesSent += bytes
+    },
+    onEnd(outcome) {
+      delivery.complete = outcome.kind === 'complete'
+      if (outcome.kind === 'broken' && outcome.by === 'upstream') delivery.failure = outcome.error
+      ended()
+    },
   })
 }
 
