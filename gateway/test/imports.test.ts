@@ -126,8 +126,9 @@ function ownerProblem({ from, to }: Import): string[] {
   return isOwner ? [] : [`${from} imports ${name}: only ${owner} may`]
 }
 
-/** The manifest is the one thing outside the source that the source may read: the version is in it. */
+/** The manifest is the one thing outside the source that the source may read: the version is in it. Tests may read what supports them. */
 function unresolvedProblem(sources: Sources, { from, to }: Import): string[] {
+  if (isTest(from) && to.startsWith('outside ../test/support/')) return []
   if (isInternal(to) && !to.startsWith('outside '))
     return sources.has(to) ? [] : [`${from} imports ${to}: no such file`]
   if (to.startsWith('outside ') && to !== 'outside ../package.json') return [`${from} imports ${to}`]
@@ -259,6 +260,12 @@ import 'undici'`
     ['a bucket', { 'lib/utils.ts': 'f()' }, 'says nothing'],
   ])('reports %s', (_, files, message) => {
     expect(planted(files)).toEqual([expect.stringContaining(message)])
+  })
+
+  it('lets tests use what supports tests, and nothing else of it', () => {
+    const text = "import { a } from '../../test/support/a.ts'\nf(a)"
+    expect(planted({ 'net/a.test.ts': text })).toEqual([])
+    expect(planted({ 'net/a.ts': text })).toEqual([expect.stringContaining('outside')])
   })
 
   it('reports a cycle with its path', () => {
