@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { reset, type SpliceOutcome, splice } from './tcp-splice.ts'
@@ -70,6 +71,17 @@ describe('splice', () => {
     expect(digest(await atClient)).toBe(digest(down))
     expect(await end).toEqual({ kind: 'complete' })
     expect(counts).toEqual({ received: up.length, sent: down.length })
+  })
+
+  it('leaves what it passed on alone where the other side keeps it', async () => {
+    const [client, near] = await pair()
+    const kept = new PassThrough({ highWaterMark: 4_000_000 })
+    const options = { idleTimeoutMs: 60_000, onReceived() {}, onSent() {}, onEnd() {} }
+    splice(near, kept, options)
+    const sent = randomBytes(2_000_000)
+    const received = readAll(client)
+    client.end(sent)
+    expect(digest(await received)).toBe(digest(sent))
   })
 
   it('reads no more than the other side takes', async () => {

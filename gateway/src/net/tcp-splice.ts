@@ -39,10 +39,13 @@ export function splice(client: Duplex, upstream: Duplex, options: SpliceOptions)
   watch(upstream, 'upstream')
 
   function forward(from: Duplex, to: Duplex, count: (bytes: number) => void): void {
+    // Other streams may hold on to what they were given.
+    const takes = to instanceof Socket
     from.on('data', (chunk: Buffer) => {
       idle.refresh()
       count(chunk.length)
       if (!to.write(chunk)) from.pause()
+      if (takes && to.writableLength === 0) release(chunk)
     })
     to.on('drain', () => {
       idle.refresh()
@@ -69,6 +72,18 @@ export function splice(client: Duplex, upstream: Duplex, options: SpliceOptions)
     reset(client)
     reset(upstream)
   }
+}
+
+/** Smaller pieces are not worth it, and may share their memory with others. */
+const releasedFromBytes = 4096
+
+/**
+ * Gives the memory of a piece back once the system has a copy of it. Left to the garbage collector, some hundred megabytes a second
+ * would send it through the whole heap all the time, which costs as much as moving them.
+ */
+function release({ buffer, length }: Buffer): void {
+  if (length < releasedFromBytes || length !== buffer.byteLength) return
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
 /** Ends a connection so that its peer does not take it for a complete one; TLS says that by the lack of its closing message. */
