@@ -1,18 +1,20 @@
 import type { SessionMemory } from './mcp-sessions.ts'
 import type { Figures } from './measure.ts'
 import type { ProfileLine, ProfileReport } from './profile.ts'
+import type { TcpFigures, TcpResult } from './tcp.ts'
 
 export type Result = {
   workloads: { name: string; title: string; target: number; relay: Figures; tollgate: Figures }[]
   /** KiB for each open stream. */
   openStreams?: { streams: number; relay: number; tollgate: number }
   mcpSessions?: SessionMemory
+  tcp?: TcpResult
   /** MiB after so many requests. */
   memory?: { requests: number[]; relay: number[]; tollgate: number[] }
   profile?: ProfileReport
 }
 
-const targets = { openStreams: 1.3, memory: 1.4, sessionKilobytes: 30 }
+const targets = { tcpThroughput: 0.8, openStreams: 1.3, memory: 1.4, sessionKilobytes: 30 }
 
 /** The figures as a table for people. */
 export function renderReport(result: Result): string {
@@ -45,6 +47,7 @@ export function renderReport(result: Result): string {
       '',
     )
   }
+  if (result.tcp) parts.push(...tcpLines(result.tcp))
   if (result.memory) parts.push(...memoryLines(result.memory))
   if (result.profile) {
     parts.push(
@@ -53,6 +56,27 @@ export function renderReport(result: Result): string {
     )
   }
   return `${parts.join('\n')}\n`
+}
+
+function tcpLines({ relay, tollgate }: TcpResult): string[] {
+  const ratio = (read: (figures: TcpFigures) => number) => (read(tollgate) / read(relay)).toFixed(2)
+  const line = (name: string, figures: TcpFigures) =>
+    columns([
+      name,
+      figures.mebibytesPerSecond.toFixed(0),
+      figures.cpuSecondsPerGibibyte.toFixed(2),
+      figures.connectMicros.toFixed(0),
+    ])
+  const throughput = ratio((figures) => figures.mebibytesPerSecond)
+  const cpu = ratio((figures) => figures.cpuSecondsPerGibibyte)
+  return [
+    'TCP route, two connections in each direction',
+    columns(['', 'MiB/s', 'CPU s/GiB', 'CPU us/conn']),
+    line('relay', relay),
+    line('tollgate', tollgate),
+    `  throughput ratio ${throughput} (target at least ${targets.tcpThroughput.toFixed(2)}), CPU ratio ${cpu}`,
+    '',
+  ]
 }
 
 const linesOfProfile = 40

@@ -6,6 +6,7 @@ import { measure, median, type Pace, residentAfter, streamKibibytes } from './me
 import { type LoadGenerator, type Subject, startLoad, startScript, stop, stopAll } from './processes.ts'
 import { compareProfiles, type Profiled, type ProfileReport, readProfile } from './profile.ts'
 import { type Result, renderReport } from './report.ts'
+import { compareTcp, type TcpResult } from './tcp.ts'
 import { startTollgate, type Tollgate } from './tollgate.ts'
 import { type Workload, workloads } from './workloads.ts'
 
@@ -18,7 +19,7 @@ const { values: options } = parseArgs({
     /** Where the CPU time of both goes, instead of how much it is. */
     profile: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    /** One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions. */
+    /** One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, tcp. */
     only: { type: 'string' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
@@ -53,6 +54,7 @@ async function main(): Promise<void> {
     for (const stage of [llm, mcp]) result.workloads.push(...(await compare(load, stage)))
     if (isChosen('open-streams')) result.openStreams = await openStreams(load, llm)
     if (isChosen('mcp-sessions')) result.mcpSessions = await mcpSessions(mcp)
+    if (isChosen('tcp')) result.tcp = await tcp()
     if (options.long) result.memory = await memory(load, llm)
   }
   process.stdout.write(options.json ? `${JSON.stringify(result, undefined, 2)}\n` : renderReport(result))
@@ -142,6 +144,15 @@ async function mcpSessions({ startGateway }: Stage): Promise<SessionMemory> {
     heapKilobytes: median(samples.map((sample) => sample.heapKilobytes)),
     residentKilobytes: median(samples.map((sample) => sample.residentKilobytes)),
   }
+}
+
+function tcp(): Promise<TcpResult> {
+  const mebibytes = options.quick ? 64 : 1024
+  progress(`TCP: ${pace.rounds} rounds of ${mebibytes} MiB each`)
+  return compareTcp(
+    { rounds: pace.rounds, mebibytes, connections: options.quick ? 100 : 1000 },
+    { nodeFlags: options['node-flag'], entry: options.entry },
+  )
 }
 
 async function memory(load: LoadGenerator, { startRelay, startGateway }: Stage) {

@@ -1,16 +1,40 @@
 import { connect } from 'node:net'
 import { median } from './measure.ts'
-import { cpuMicroseconds, type Subject } from './processes.ts'
+import { cpuMicroseconds, type Subject, startScript, stop } from './processes.ts'
+import { startTollgate } from './tollgate.ts'
 
 /** Medians over all rounds at one subject. */
 export type TcpFigures = { mebibytesPerSecond: number; cpuSecondsPerGibibyte: number; connectMicros: number }
 
 export type TcpPace = { rounds: number; mebibytes: number; connections: number }
 
+export type TcpResult = { relay: TcpFigures; tollgate: TcpFigures }
+
 const mebibyte = 1024 * 1024
 
+/** A TCP route beside the least that this runtime needs for the same. */
+export async function compareTcp(
+  pace: TcpPace,
+  options: { nodeFlags: readonly string[]; entry: string | undefined },
+): Promise<TcpResult> {
+  const upstream = await startScript('./tcp-upstream.ts', (port) => [String(port)])
+  const relay = await startScript('./tcp-relay.ts', (port) => [String(port), String(upstream.port)])
+  const tollgate = await startTollgate({
+    ...options,
+    upstreamPort: upstream.port,
+    sections: (port) => ({
+      gateways: { default: { port, protocol: 'TCP' } },
+      tcpRoutes: [{ name: 'tcp', backends: [{ host: `127.0.0.1:${upstream.port}` }] }],
+    }),
+  })
+  const [relayFigures, tollgateFigures] = await measureTcp([relay, tollgate], pace)
+  await Promise.all([stop(relay.child), stop(upstream.child), tollgate.end()])
+  if (!relayFigures || !tollgateFigures) throw new Error('no figures')
+  return { relay: relayFigures, tollgate: tollgateFigures }
+}
+
 /** Moves bytes both ways through each subject in turn, and opens connections that carry next to nothing. */
-export async function measureTcp(subjects: readonly Subject[], pace: TcpPace): Promise<TcpFigures[]> {
+async function measureTcp(subjects: readonly Subject[], pace: TcpPace): Promise<TcpFigures[]> {
   const rounds = subjects.map((): TcpFigures[] => [])
   // The first round warms up.
   for (let round = 0; round <= pace.rounds; round++) {

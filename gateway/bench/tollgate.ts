@@ -31,6 +31,8 @@ export type TollgateOptions = {
   upstreamPort: number
   /** The `mcp` section, where it is measured instead of the `llm` section. */
   mcp?: object
+  /** The sections that serve the port, where others are measured than those. */
+  sections?: (port: number) => object
   /** Flags of the runtime, for profiles and experiments. */
   nodeFlags?: readonly string[]
   /** The program to measure; the source by default. */
@@ -64,7 +66,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     const sections = mcp
       ? { mcp: { port, ...mcp } }
       : { llm: { port, ...llmConfig(upstreamPort, extraKeys) } }
-    return JSON.stringify({ config: addresses, ...sections }, undefined, 1)
+    return JSON.stringify({ config: addresses, ...(options.sections?.(port) ?? sections) }, undefined, 1)
   }
   writeFileSync(file, textWith([]))
 

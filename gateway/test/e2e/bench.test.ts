@@ -46,3 +46,13 @@ it('the benchmark measures the memory of idle MCP sessions', async () => {
     residentKilobytes: expect.any(Number),
   })
 })
+
+it('the benchmark measures TCP routes', async () => {
+  const result = await runBench('--only', 'tcp', '--rounds', '1')
+  for (const subject of ['relay', 'tollgate']) {
+    for (const figure of ['mebibytesPerSecond', 'cpuSecondsPerGibibyte']) {
+      const value = member(result, 'tcp', subject, figure)
+      expect([subject, figure, value]).toEqual([subject, figure, expect.toSatisfy((one) => one > 0)])
+    }
+  }
+})
