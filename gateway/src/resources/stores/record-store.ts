@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import {
@@ -15,13 +16,20 @@ import type { ValueCodec } from './value-codec.ts'
 
 /** How long a write waits for the lock of all writers, its turn in this process included. */
 const lockWaitMs = 10_000
+/** How long a plan may hold the lock. */
+const planMs = 60_000
 const maxIdentifierBytes = 512
+/** Rows are decoded and encoded for so long before others get their turn. */
+const sliceMs = 1
+
+type Coding = { readonly codec: ValueCodec; readonly clock: Clock }
 
 /** The store of resources over one kind of database: values and their secrets, plans, turns, and what is announced when. */
 export function createRecordStore(
   createDriver: (events: DriverEvents) => RowDriver,
-  { codec, clock }: { codec: ValueCodec; clock: Clock },
+  coding: Coding,
 ): ResourceStore {
+  const { clock } = coding
   const announcer = createAnnouncer(clock)
   // Deltas are trusted only as long as the database is known to be the same.
   let trusted = 0
@@ -49,7 +57,7 @@ export function createRecordStore(
       assertOpen()
       return await readers.take(lockWaitMs, lateReader, async () => {
         const epoch = trusted
-        const delta = await driver.read(sinceTrusted(since), (rows) => decodeDelta(codec, rows))
+        const delta = await driver.read(sinceTrusted(since), (rows) => decodeDelta(coding, rows))
         trustedOf = epoch
         announcer.known(delta.generation)
         return delta
@@ -62,8 +70,9 @@ export function createRecordStore(
         const epoch = trusted
         const step: { before?: StoreDelta; own?: OwnChanges | undefined } = {}
         const committed = await driver.write(sinceTrusted(known), leftMs, async (rows) => {
-          step.before = await decodeDelta(codec, rows)
-          step.own = encodeChanges(codec, (await plan(step.before)) ?? [], clock)
+          step.before = await decodeDelta(coding, rows)
+          const planned = await inTime(plan(step.before))
+          step.own = await encodeChanges(coding, planned ?? [])
           return step.own?.rows
         })
         if (step.before === undefined) throw new StoreUnavailable('the database answered nothing', undefined)
@@ -98,11 +107,14 @@ function lateReader(): StoreUnavailable {
   return new StoreUnavailable(`other reads have taken longer than ${lockWaitMs / 1000} s`, undefined)
 }
 
-async function decodeDelta(codec: ValueCodec, delta: RowDelta): Promise<StoreDelta> {
+async function decodeDelta({ codec, clock }: Coding, delta: RowDelta): Promise<StoreDelta> {
   const changed: StoredResource[] = []
   const unreadable: UnreadableResource[] = []
+  const breathe = createSlices(clock)
   for await (const page of delta.pages) {
     for (const [kind, id, text, revision, createdAt, updatedAt] of page) {
+      const others = breathe()
+      if (others) await others
       const decoded = codec.decode(kind, id, text)
       if (decoded.kind === 'value') {
         changed.push({ kind, id, value: decoded.value, revision, createdAt, updatedAt })
@@ -113,6 +125,32 @@ async function decodeDelta(codec: ValueCodec, delta: RowDelta): Promise<StoreDel
   }
   const removed = delta.removed.map(toKey)
   return { changed, unreadable, removed, generation: delta.generation, complete: delta.complete }
+}
+
+/** Lets others run after every slice of work, so that reading 100,000 rows does not hold up traffic. */
+function createSlices(clock: Clock): () => Promise<void> | undefined {
+  let startedAt = clock.monotonic()
+  return () => {
+    if (clock.monotonic() - startedAt < sliceMs) return undefined
+    return nextTick().then(() => {
+      startedAt = clock.monotonic()
+    })
+  }
+}
+
+/** A plan that never ends would keep the lock of all writers for ever. */
+async function inTime<T>(plan: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () =>
+      late.reject(new StoreUnavailable(`the change took longer than ${planMs / 1000} s to check`, undefined)),
+    planMs,
+  )
+  try {
+    return await Promise.race([plan, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function toKey([kind, id]: RowKey): { kind: string; id: string } {
@@ -146,16 +184,22 @@ function assertIdentifier(name: string, text: string): void {
 /** What a plan wants, as rows to write and, in the order of their puts, as the values they stand for. */
 type OwnChanges = { readonly rows: RowChanges; readonly values: readonly JsonObject[] }
 
-function encodeChanges(
-  codec: ValueCodec,
+async function encodeChanges(
+  { codec, clock }: Coding,
   planned: readonly StoreChange[],
-  clock: Clock,
-): OwnChanges | undefined {
+): Promise<OwnChanges | undefined> {
   const changes = lastOfEach(planned)
   if (changes.length === 0) return undefined
   const puts = changes.filter((change) => change.op === 'put')
+  const breathe = createSlices(clock)
+  const encoded: [kind: string, id: string, text: string][] = []
+  for (const { kind, id, value } of puts) {
+    const others = breathe()
+    if (others) await others
+    encoded.push([kind, id, codec.encode(kind, id, value)])
+  }
   const rows: RowChanges = {
-    puts: puts.map(({ kind, id, value }) => [kind, id, codec.encode(kind, id, value)]),
+    puts: encoded,
     removes: changes.filter(({ op }) => op === 'remove').map(({ kind, id }) => [kind, id]),
     at: new Date(clock.now()).toISOString(),
   }

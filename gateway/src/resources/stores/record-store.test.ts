@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { StoreUnavailable } from '../store.ts'
+import { createRecordStore } from './record-store.ts'
+import type { CommittedRows, DriverEvents, RowChanges, RowDelta, RowKey, StoredRow } from './row-driver.ts'
+import { createValueCodec } from './value-codec.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 1) })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const times = ['2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'] as const
+
+type Found = { complete?: boolean; removed?: RowKey[]; rows?: StoredRow[] }
+
+/** A driver that answers what it is told to, and notes what it was asked. */
+function start(found: Found = {}, committed?: Partial<CommittedRows>) {
+  const sinces: (number | undefined)[] = []
+  const written: (RowChanges | undefined)[] = []
+  const delta = (): RowDelta => ({
+    generation: 7,
+    complete: found.complete ?? false,
+    removed: found.removed ?? [],
+    pages: toPages([found.rows ?? []]),
+  })
+  let events: DriverEvents | undefined
+  const store = createRecordStore(
+    (given) => {
+      events = given
+      return {
+        read(since, use) {
+          sinces.push(since)
+          return use(delta())
+        },
+        async write(since, _, use) {
+          sinces.push(since)
+          const changes = await use(delta())
+          written.push(changes)
+          return changes && { generation: 8, puts: [], removed: [], ...committed }
+        },
+        watch: () => undefined,
+        close: () => Promise.resolve(),
+      }
+    },
+    {
+      codec: createValueCodec(undefined, () => () => []),
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    },
+  )
+  return { store, sinces, written, events }
+}
+
+async function* toPages(pages: StoredRow[][]): AsyncGenerator<StoredRow[]> {
+  yield* pages
+}
+
+it('does not trust deltas once the database may be another one, until everything was read', async () => {
+  const { store, sinces, events } = start()
+  await store.read(3)
+  events?.replaced()
+  events?.replaced()
+  await store.read(3)
+  await store.read(3)
+  events?.replaced()
+  await store.write(3, () => Promise.resolve(undefined))
+  await store.write(3, () => Promise.resolve(undefined))
+  expect(sinces).toEqual([3, undefined, 3, undefined, 3])
+})
+
+it('gives up a plan that never ends, and the lock with it', async () => {
+  const { store, written } = start()
+  const hanging = expect(store.write(0, () => new Promise(() => undefined))).rejects.toThrow(StoreUnavailable)
+  await vi.advanceTimersByTimeAsync(60_000)
+  await hanging
+  expect(written).toEqual([])
+  expect((await store.write(0, () => Promise.resolve(undefined))).generation).toBe(7)
+})
+
+it('answers a write with what others have changed, and its own changes in their place', async () => {
+  const { store, written } = start(
+    {
+      removed: [
+        ['a', 'gone'],
+        ['a', 'back'],
+      ],
+      rows: [
+        ['a', 'theirs', '{"n":1}', 1, ...times],
+        ['a', 'mine', '{"n":1}', 4, ...times],
+        ['b', 'mine', '{"n":2}', 1, ...times],
+        ['a', 'damaged', '{', 1, ...times],
+        ['a', 'healed', '{', 1, ...times],
+      ],
+    },
+    {
+      puts: [
+        { revision: 5, createdAt: times[0] },
+        { revision: 1, createdAt: '2026-01-01T00:00:00.000Z' },
+        { revision: 2, createdAt: times[0] },
+      ],
+      removed: [['a', 'removed']],
+    },
+  )
+  const delta = await store.write(0, () =>
+    Promise.resolve([
+      { op: 'put', kind: 'a', id: 'mine', value: { n: 2 } },
+      { op: 'put', kind: 'a', id: 'back', value: {} },
+      { op: 'put', kind: 'a', id: 'healed', value: {} },
+      { op: 'remove', kind: 'a', id: 'removed' },
+      { op: 'remove', kind: 'a', id: 'gone' },
+    ]),
+  )
+  expect(written).toEqual([
+    {
+      puts: [
+        ['a', 'mine', '{"n":2}'],
+        ['a', 'back', '{}'],
+        ['a', 'healed', '{}'],
+      ],
+      removes: [
+        ['a', 'removed'],
+        ['a', 'gone'],
+      ],
+      at: '2026-01-01T00:00:00.000Z',
+    },
+  ])
+  expect(delta.generation).toBe(8)
+  expect(delta.changed.map(({ kind, id, revision }) => [kind, id, revision])).toEqual([
+    ['a', 'theirs', 1],
+    ['b', 'mine', 1],
+    ['a', 'mine', 5],
+    ['a', 'back', 1],
+    ['a', 'healed', 2],
+  ])
+  expect(delta.unreadable.map(({ id }) => id)).toEqual(['damaged'])
+  expect(delta.removed.map(({ id }) => id)).toEqual(['gone', 'removed'])
+})
+
+it('lists no removals where everything was read', async () => {
+  const row: StoredRow = ['a', 'x', '{}', 1, ...times]
+  const { store } = start({ complete: true, rows: [row] }, { removed: [['a', 'x']] })
+  const delta = await store.write(0, () => Promise.resolve([{ op: 'remove', kind: 'a', id: 'x' }]))
+  expect(delta).toMatchObject({ complete: true, changed: [], removed: [] })
+})
