@@ -1,9 +1,13 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { type ResourceStore, StoreUnavailable } from '../../src/resources/store.ts'
 import { createPostgresStore } from '../../src/resources/stores/postgres-store.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { postgresMissing, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { startPostgresProxy } from '../support/postgres-proxy.ts'
@@ -235,6 +239,44 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
     it('that demands TLS is not served without', async () => {
       const url = `${await postgres.createDatabase()}?sslmode=require`
       await expect(openStore(url).read(undefined)).rejects.toThrow(/does not support SSL/)
+    })
+
+    it('has its certificate checked as its sslmode says', async () => {
+      const authority = createAuthority()
+      const server = await startPostgres(authority.issue('127.0.0.1'))
+      const url = await server.createDatabase()
+      const folder = mkdtempSync(join(tmpdir(), 'tollgate-store-'))
+      endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
+      const trusted = join(folder, 'trusted.pem')
+      const stranger = join(folder, 'stranger.pem')
+      writeFileSync(trusted, authority.cert)
+      writeFileSync(stranger, createAuthority('another').cert)
+      const outcomes = await Promise.all(
+        [
+          'sslmode=require',
+          `sslmode=verify-full&sslrootcert=${trusted}`,
+          'sslmode=verify-full',
+          `sslmode=verify-full&sslrootcert=${stranger}`,
+          `sslmode=verify-ca&sslrootcert=${stranger}`,
+        ].map((query) =>
+          openStore(`${url}?${query}`)
+            .read(undefined)
+            .then(({ generation }) => generation, String),
+        ),
+      )
+      expect(outcomes).toEqual([
+        0,
+        0,
+        ...Array.from({ length: 3 }, () => expect.stringMatching(/certificate/)),
+      ])
+      const encrypted = await query(
+        url,
+        'select distinct ssl from pg_stat_ssl join pg_stat_activity using (pid) where application_name = $$tollgate$$',
+      )
+      expect(encrypted).toEqual([[true]])
+      expect(() => openStore(`${url}?sslmode=verify-full&sslrootcert=/missing.pem`)).toThrow(
+        /ENOENT.*missing\.pem/,
+      )
     })
 
     it('reaches its database by application name', async () => {

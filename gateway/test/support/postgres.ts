@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Certificate } from './certificates.ts'
 import { endAfter } from './cleanup.ts'
 import { freePort } from './free-port.ts'
 
@@ -23,8 +24,8 @@ export const postgresMissing: string | undefined = findBinaries()
 const user = 'tollgate'
 const password = 'only for tests'
 
-/** Starts a server for the test file that calls this (in `beforeAll`, or at its top). */
-export async function startPostgres(): Promise<TestPostgres> {
+/** Starts a server for the test file that calls this, which speaks TLS where it is given a certificate. */
+export async function startPostgres(certificate?: Certificate): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-postgres-'))
   const port = await freePort()
   const log: string[] = []
@@ -44,6 +45,7 @@ export async function startPostgres(): Promise<TestPostgres> {
       ...setting('unix_socket_directories', ''),
       ...setting('fsync', 'off'),
       ...setting('shared_buffers', '32MB'),
+      ...(certificate ? setting('ssl', 'on') : []),
     ],
     onLog: (message) => log.push(String(message)),
     onError: (message) => log.push(String(message)),
@@ -52,6 +54,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   endAfter('file', () => rm(folder, { recursive: true, force: true }))
   try {
     await server.initialise()
+    if (certificate) await placeCertificate(certificate, join(folder, 'data'))
     await server.start()
   } catch (cause) {
     throw new Error(`Postgres does not start: ${log.slice(-20).join('')}`, { cause })
@@ -70,6 +73,18 @@ export async function startPostgres(): Promise<TestPostgres> {
     },
     stop: () => server.stop(),
     start: () => server.start(),
+  }
+}
+
+/** Under the names that Postgres looks for. It refuses a key that others can read or own. */
+async function placeCertificate({ cert, key }: Certificate, folder: string): Promise<void> {
+  const { uid, gid } = await stat(folder)
+  for (const [name, text] of [
+    ['server.crt', cert],
+    ['server.key', key],
+  ] as const) {
+    await writeFile(join(folder, name), text, { mode: 0o600 })
+    await chown(join(folder, name), uid, gid)
   }
 }
 
