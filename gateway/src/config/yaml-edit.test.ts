@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { YamlEdit } from './yaml-draft.ts'
 import { editYaml } from './yaml-edit.ts'
-import { parseYaml } from './yaml-text.ts'
+import { parseYaml, readYaml } from './yaml-text.ts'
 
 function edited(text: string, ...edits: YamlEdit[]): string {
   const result = editYaml(text, edits)
@@ -458,6 +458,18 @@ describe('editYaml', () => {
     const lines = Array.from({ length: 5_000 }, (_, level) => `k${level + 1}: &a${level + 1} [*a${level}]`)
     const text = `k0: &a0 [x]\n${lines.join('\n')}\n`
     expect(refusal(text, { op: 'set', path: ['b'], value: 1 })).toContain('aliases')
+  })
+
+  it('takes no longer per item for a large file on one line', { timeout: 30_000 }, () => {
+    const text = JSON.stringify({
+      a: Array.from({ length: 20_000 }, (_, index) => ({ name: `n${index}`, x: { y: [1] } })),
+    })
+    const start = performance.now()
+    readYaml(text)
+    const reading = performance.now() - start
+    edited(text, { op: 'append', path: ['a'], value: 1 })
+    // Two readings and little more. Looking at the whole line for each item took forty times as long.
+    expect(performance.now() - start - reading).toBeLessThan(10 * reading + 1_000)
   })
 
   it('shows no value in a message', () => {

@@ -117,6 +117,7 @@ function observe(text: string, value: SourceValue, seen: Observations): void {
     count(seen.braces, first.start > value.start + 1)
   }
   for (const item of items) {
+    if (seen.left <= 0) return
     if (item.value === undefined) continue
     observeStep(text, { around: value, item, value: item.value }, seen)
     observe(text, item.value, seen)
