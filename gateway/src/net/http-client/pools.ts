@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
-import { checkServerIdentity, type PeerCertificate } from 'node:tls'
+import type { PeerCertificate } from 'node:tls'
 import { buildConnector, Pool } from 'undici'
+import { checkCertificateNames } from '../certificate-names.ts'
 import type { UpstreamConnection, UpstreamTls } from '../send.ts'
 
 /** The connections to one origin with the same settings. */
@@ -147,14 +148,10 @@ function tlsOptions(tls: UpstreamTls | undefined) {
     ...(insecure === 'any' ? { rejectUnauthorized: false } : {}),
     ...(insecure === 'any-name' ? { checkServerIdentity: () => undefined } : {}),
     ...(checksName
-      ? { checkServerIdentity: (_: string, certificate: PeerCertificate) => checkNames(names, certificate) }
+      ? {
+          checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+            checkCertificateNames(names, certificate),
+        }
       : {}),
   }
-}
-
-function checkNames(names: readonly string[], certificate: PeerCertificate): Error | undefined {
-  const borne = (certificate.subjectaltname ?? '').split(', ')
-  const bears = (name: string) =>
-    borne.includes(`URI:${name}`) || checkServerIdentity(name, certificate) === undefined
-  return names.some(bears) ? undefined : new Error(`the certificate bears none of: ${names.join(', ')}`)
 }
