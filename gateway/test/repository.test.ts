@@ -3,7 +3,8 @@ import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAuthority } from './support/certificates.ts'
 
 // What a reader of the repository may rely on: examples that work, links that lead somewhere, no traces of one machine.
 
@@ -14,6 +15,16 @@ const files = execFileSync('git', list, { cwd: root, encoding: 'utf8' })
   .split('\n')
   .filter((path) => path !== '' && existsSync(join(root, path)))
 const texts = files.filter((path) => /\.(ts|mjs|js|json|md|ya?ml|sh)$|(^|\/)\.?[a-z]+(\/run)?$/i.test(path))
+
+const certificates = mkdtempSync(join(tmpdir(), 'tollgate-certificates-'))
+
+beforeAll(() => {
+  const { cert, key } = createAuthority().issue('api.example.com')
+  writeFileSync(join(certificates, 'cert.pem'), cert)
+  writeFileSync(join(certificates, 'key.pem'), key)
+})
+
+afterAll(() => rmSync(certificates, { recursive: true }))
 
 describe('examples', () => {
   const examples = globSync('examples/*.yaml', { cwd: root }).sort()
@@ -126,10 +137,17 @@ describe('texts', () => {
 /** Runs the real command on a file, with a value for every variable that the file names. */
 function validate(file: string) {
   const text = readFileSync(resolve(root, file), 'utf8')
-  const needed = [...text.matchAll(/\$\{(\w+)\}/g)].map((match) => [match[1], `dummy-${match[1]}`])
+  const needed = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, valueFor(name)])
   const env = { PATH: process.env['PATH'], ...Object.fromEntries(needed) }
   const args = ['gateway/src/main.ts', '--validate-only', '-f', file]
   return spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' })
+}
+
+/** Certificates and their keys have to be files that fit together; anything does for other variables. */
+function valueFor(name: string): string {
+  if (name.endsWith('_CERT_FILE')) return join(certificates, 'cert.pem')
+  if (name.endsWith('_KEY_FILE')) return join(certificates, 'key.pem')
+  return `dummy-${name}`
 }
 
 function localLinks(markdown: string): string[] {
