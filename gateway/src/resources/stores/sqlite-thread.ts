@@ -324,14 +324,20 @@ export function runSqliteThread(): void {
 
   /** Step by step, because the recursive form never ends where a file system refuses folders without saying so (/proc). */
   function makeFolder(folder: string): void {
+    if (isFolderMade(folder)) return
+    if (dirname(folder) !== folder) makeFolder(dirname(folder))
+    if (!isFolderMade(folder)) throw new Error(`its folder ${folder} cannot be created`)
+  }
+
+  /** Other processes may make the same folder at the same time. False where the folder above is missing. */
+  function isFolderMade(folder: string): boolean {
     try {
       fs.mkdirSync(folder, { mode: 0o700 })
+      return true
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined
-      if (code === 'EEXIST') return
-      if (code !== 'ENOENT' || dirname(folder) === folder || fs.existsSync(dirname(folder))) throw error
-      makeFolder(dirname(folder))
-      fs.mkdirSync(folder, { mode: 0o700 })
+      if (code !== 'EEXIST' && code !== 'ENOENT') throw error
+      return code === 'EEXIST'
     }
   }
 
