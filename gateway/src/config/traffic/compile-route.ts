@@ -151,8 +151,8 @@ function onlyBackend({ backends = [] }: RouteConfig, { backends: named }: Traffi
 }
 
 function limited(backend: Backend, limit: string | undefined, { clock }: CompileContext): Backend {
-  const limitMs = durationOf(limit)
-  return limitMs === undefined ? backend : withRequestTimeout(backend, limitMs, clock)
+  const limitMs = durationOf(limit) ?? 0
+  return limitMs === 0 ? backend : withRequestTimeout(backend, limitMs, clock)
 }
 
 function durationOf(text: string | undefined): number | undefined {
