@@ -21,8 +21,12 @@ export type Edge = {
   closeIdle(): void
 }
 
-/** `underWay` counts the requests that have come and whose answers are not complete. */
-export type Http1Connection = HttpConnection & { underWay: number }
+export type Http1Connection = HttpConnection & {
+  /** Requests that have come and whose answers are not complete. */
+  underWay: number
+  /** The request after which the connection closes, where one is known to be the last. */
+  last: IncomingMessage | undefined
+}
 
 /** How a request came, beyond its message. */
 export type Arrival = {
@@ -50,6 +54,11 @@ export function answer(
   if (!connection) {
     response.destroy()
     return
+  }
+  if (connection.last !== undefined) {
+    // It closes before an answer to this one could be sent.
+    if (connection.last !== request) return
+    response.shouldKeepAlive = false
   }
   connection.underWay += 1
   const cancellation = createCancellation()
@@ -245,15 +254,17 @@ function limitStall(response: ServerResponse, limitMs: number): void {
     response.once('socket', (later: Socket) => later.setTimeout(limitMs))
 }
 
-function hasBody(request: IncomingMessage): boolean {
-  const { headers } = request
+export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 /** A reset connection also emits `close`, which is where it is dealt with. */
 function ignore(): void {}
 
-/** An answer given before the body was read: the rest is thrown away for a moment, so that the client gets to read the answer. */
+/**
+ * An answer given before the body was read: the rest is thrown away for a moment, so that the client gets to read the
+ * answer.
+ */
 function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   request.on('error', ignore)
   request.resume()

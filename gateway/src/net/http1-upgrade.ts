@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { connectionFields } from './connection-fields.ts'
 import type { Headers } from './headers.ts'
 import type { Delivery } from './http-server.ts'
-import { type Arrival, answer, type Edge, lingerMs } from './http1-answer.ts'
+import { type Arrival, answer, type Edge, hasBody, lingerMs } from './http1-answer.ts'
 import type { Reply } from './send.ts'
 import { splice } from './tcp-splice.ts'
 
@@ -21,16 +21,18 @@ const idleTimeoutMs = 24 * 60 * 60 * 1000
 const protocolPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$/
 
 /**
- * Whether a request leaves HTTP if it is granted. The others are answered as if they had not asked (RFC 9110 section
- * 7.8 lets a server do so): those for h2c, which RFC 9113 retired; those with a body, which would stand between the
- * request and the protocol; and those behind requests whose answers are still to come.
+ * Whether a request leaves HTTP if it is granted. The others are answered as if they had not asked, which RFC 9110 section
+ * 7.8 lets a server do: those for h2c, which RFC 9113 retired; those of HTTP/1.0; those with a body, which would stand
+ * between the request and the protocol; and those behind requests whose answers are still to come. Such a request is the
+ * last of its connection, because the parser has lost what came with it.
  */
 export function mayUpgrade(request: IncomingMessage, { connections }: Edge): boolean {
-  const { headers } = request
-  if (request.httpVersionMinor === 0 || headers['transfer-encoding'] !== undefined) return false
-  if ((headers['content-length'] ?? '0') !== '0') return false
-  if (connections.get(request.socket)?.underWay !== 0) return false
-  return protocolOf(request) !== undefined
+  const connection = connections.get(request.socket)
+  if (!connection) return false
+  const may = request.httpVersionMinor !== 0 && connection.underWay === 0 && !hasBody(request)
+  const granted = may && protocolOf(request) !== undefined
+  if (!granted) connection.last ??= request
+  return granted
 }
 
 /** The first protocol that is not HTTP/2. */
@@ -51,13 +53,12 @@ export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: E
   socket.on('error', () => socket.destroy())
   socket.on('drain', () => response.emit('drain'))
   socket.on('timeout', () => socket.destroy())
+  closeAfter(response, socket)
   const websocket = protocol.toLowerCase() === 'websocket'
   if (!protocolPattern.test(protocol) || (websocket && request.method !== 'GET')) {
-    closeAfter(response, socket)
     refuseMalformed(response)
     return
   }
-  closeAfter(response, socket)
   if (head.length > 0) socket.unshift(head)
   const stopWatching = watchLeaving(socket)
   const arrival: Arrival = {

@@ -71,7 +71,7 @@ export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServe
 
   return {
     accept(socket, connection) {
-      edge.connections.set(socket, { ...connection, underWay: 0 })
+      edge.connections.set(socket, { ...connection, underWay: 0, last: undefined })
       server.emit('connection', socket)
     },
     refuseLate: (socket) => refuseMalformed({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),

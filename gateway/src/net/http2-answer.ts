@@ -250,7 +250,7 @@ function endUnread(stream: ServerHttp2Stream, body: StreamBody): void {
 }
 
 /** Answers a request that reaches no route. */
-export function refuseStream(stream: ServerHttp2Stream, status: number, message: string): void {
+function refuseStream(stream: ServerHttp2Stream, status: number, message: string): void {
   stream.respond({
     ':status': status,
     'content-type': 'text/plain; charset=utf-8',

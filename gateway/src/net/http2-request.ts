@@ -15,8 +15,8 @@ const targetPattern = /^[\x21-\x7e]+$/
 const methodPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /**
- * Reads the head of a stream from its field lines: names and values by turns, as they came. What would mean something else once it is
- * forwarded as HTTP/1, or that says where it goes in two ways, is refused.
+ * Reads the head of a stream from its field lines: names and values by turns, as they came. What would mean something
+ * else once it is forwarded as HTTP/1, or that says where it goes in two ways, is refused.
  */
 export function readStreamHead(lines: readonly string[], limits: HttpServerLimits): StreamHead {
   const headers: Headers = {}

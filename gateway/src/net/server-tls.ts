@@ -34,7 +34,10 @@ export type TlsIdentityOptions = {
   readonly cipherSuites?: readonly string[] | undefined
 }
 
-/** Checks a certificate with its key. Throws an error whose message starts with the part that is wrong: `cert`, `key`, `root`, … */
+/**
+ * Checks a certificate with its key. Throws an error whose message starts with the part that is wrong: `cert`, `key`,
+ * `root`, `minTLSVersion`, `cipherSuites`.
+ */
 export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
   const { cert, key, ca, minVersion = 'TLSv1.2', maxVersion = 'TLSv1.3', cipherSuites } = options
   const certificate = readCertificates(cert, 'cert')

@@ -1,6 +1,9 @@
 import type { Headers } from './headers.ts'
 
-/** RFC 9110 section 6.5.1: fields that frame, route, authenticate or describe a message are no trailers, whoever sends them. */
+/**
+ * RFC 9110 section 6.5.1: fields that frame, route, authenticate or describe a message are no trailers, whoever sends
+ * them.
+ */
 const neverTrailers: ReadonlySet<string> = new Set([
   'authorization',
   'connection',

@@ -96,12 +96,36 @@ describe('an upgrade', () => {
   it.each([
     ['has a body', 'content-length: 2\r\nupgrade: echo\r\n\r\nhi'],
     ['asks for HTTP/2 alone', 'upgrade: h2c\r\n\r\n'],
-  ])('that %s is answered as if it had not been asked for', async (_, rest) => {
+    ['comes by HTTP/1.0', 'upgrade: echo\r\n\r\n', '1.0'],
+  ])('that %s is answered as if it had not been asked for', async (_, rest, version = '1.1') => {
     const { port, requests } = await startEdge(() => text('plain'))
-    const received = await rawExchange(port, `POST / HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\n${rest}`)
+    const received = await rawExchange(
+      port,
+      `POST / HTTP/${version}\r\nhost: h\r\nconnection: upgrade\r\n${rest}`,
+    )
     expect(statusesOf(received)).toEqual([200])
     expect(requests[0]?.upgrade).toBeUndefined()
   })
+
+  it.each([
+    ['together with it', 0],
+    ['after it', 60],
+  ])(
+    'that is not taken up is the last of its connection: a request sent %s is not served',
+    async (_, waitMs) => {
+      const { port, requests } = await startEdge(async () => {
+        await new Promise((resolve) => setTimeout(resolve, 150))
+        return text('plain')
+      })
+      const client = await rawConnect(port)
+      const next = 'GET /next HTTP/1.1\r\nhost: h\r\n\r\n'
+      const first = 'GET /first HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'
+      client.send(waitMs === 0 ? first + next : first)
+      if (waitMs > 0) setTimeout(() => client.send(next), waitMs)
+      expect(statusesOf(await client.closed())).toEqual([200])
+      expect(requests.map(({ target }) => target)).toEqual(['/first'])
+    },
+  )
 
   it('behind a request that is not answered yet waits as an ordinary one', async () => {
     const first = Promise.withResolvers<Reply>()
