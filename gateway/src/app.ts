@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type AdminOptions, createAdmin } from './admin/admin.ts'
+import { type AdminOptions, createAdmin, createUi } from './admin/admin.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
 import { compileConfig, type ProcessFacts } from './config/compile.ts'
 import { readConfigFile } from './config/config-file.ts'
@@ -79,7 +79,7 @@ export async function validateConfigFile(file: string, env: Environment): Promis
     parseYaml,
     ...createCompileMemory((path) => readFileSync(path, 'utf8')),
   }
-  await compileConfig(config, context, { version: '', sessionKey: env['SESSION_KEY'] }).catch(
+  await compileConfig(config, context, { version: '', sessionKey: env['SESSION_KEY'], ui: nothing }).catch(
     (error: unknown) => {
       throw new ConfigRejected([messageOf(error)])
     },
@@ -105,7 +105,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     closeGraceMs: childCloseGraceMs,
     terminateGraceMs: childTerminateGraceMs,
   })
-  const facts: ProcessFacts = { version, sessionKey: env['SESSION_KEY'] }
+  const adminOptions: AdminOptions = {
+    port: () => adminPort,
+    status: () => running.status,
+    schema: configJsonSchema(),
+    version,
+  }
+  let adminPort = 0
+  const facts: ProcessFacts = { version, sessionKey: env['SESSION_KEY'], ui: createUi(adminOptions) }
   const memory = createCompileMemory((path) => readFileSync(path, 'utf8'))
   const context: CompileContext = {
     clock,
@@ -228,13 +235,8 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   try {
     const config = started ?? {}
-    const adminOptions: AdminOptions = {
-      port: () => admin.port,
-      status: () => running.status,
-      schema: configJsonSchema(),
-      version,
-    }
     const admin = await openFixed(config.adminAddr ?? defaultAdminAddress, createAdmin(adminOptions))
+    adminPort = admin.port
     await openFixed(config.statsAddr ?? defaultStatsAddress, createStats(metrics))
     await openFixed(
       config.readinessAddr ?? defaultReadinessAddress,
@@ -302,6 +304,11 @@ function servingOf(listener: Listener, handle: HttpServing['handle']): Serving {
   const { tls } = listener
   if (listener.kind === 'http') return { kind: 'http', tls, handle }
   return { kind: 'tcp', tls, readsServerName: listener.readsServerName ?? false, connect: listener.connect }
+}
+
+/** While validating nobody asks. */
+function nothing(): Reply {
+  return { status: 503, headers: {}, body: undefined }
 }
 
 function describeListenError(error: unknown, host: string, port: number): Error {

@@ -3,6 +3,7 @@ import { parseRequestTarget } from '../lib/request-target.ts'
 import { firstHeader } from '../net/headers.ts'
 import type { IncomingRequest } from '../net/http-server.ts'
 import type { Reply } from '../net/send.ts'
+import type { Backend } from '../pipeline/policy.ts'
 
 export type AdminOptions = {
   /** The port the admin address listens on, for checking `Host`. */
@@ -22,13 +23,22 @@ export function createAdmin(options: AdminOptions): (request: IncomingRequest) =
     const refusal = refuseForeign(request, options.port())
     if (refusal) return refusal
     const target = parseRequestTarget(request.target)
-    const body = target && resources[target.path]
-    if (!body) return json(404, `no such admin resource: ${target?.path ?? request.target}`)
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      return json(405, `method ${request.method} is not allowed here`, { allow: 'GET, HEAD' })
-    }
-    return json(200, body(options))
+    return answer(request.method, target?.path ?? request.target, options)
   }
+}
+
+/** The same on gateways, behind the policies of `ui`, which know who asks. */
+export function createUi(options: AdminOptions): Backend {
+  return ({ facts: { request } }) => answer(request.method, request.path, options)
+}
+
+function answer(method: string, path: string, options: AdminOptions): Reply {
+  const body = resources[path]
+  if (!body) return json(404, `no such admin resource: ${path}`)
+  if (method !== 'GET' && method !== 'HEAD') {
+    return json(405, `method ${method} is not allowed here`, { allow: 'GET, HEAD' })
+  }
+  return json(200, body(options))
 }
 
 const resources: Record<string, ((options: AdminOptions) => unknown) | undefined> = {

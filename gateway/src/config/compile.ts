@@ -6,14 +6,17 @@ import { isLoopbackHost } from '../lib/host-port.ts'
 import { type ClientReader, createClientReader } from '../pipeline/clients.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { compileNamedDestination } from '../pipeline/destinations/destination.ts'
+import type { Backend } from '../pipeline/policy.ts'
 import type { Found } from '../pipeline/routing/route-table.ts'
 import type { HttpListener, Listener, Route, Snapshot } from '../pipeline/snapshot.ts'
 import type { PolicyLevel } from '../policies/index/level.ts'
 import { compilePolicies } from '../policies/index.ts'
 import { portsOf } from './ports.ts'
 import type { Config } from './schema.ts'
+import { plainRoute } from './traffic/compile-gateway.ts'
 import { compileTraffic, type Section } from './traffic/compile-traffic.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
+import { type UiConfig, uiPaths } from './ui-config.ts'
 
 const defaultBindAddress = '::'
 const defaultMaxBufferBytes = 32 * 1024 * 1024
@@ -23,6 +26,8 @@ export type ProcessFacts = {
   version: string
   /** `SESSION_KEY` of the environment; `config.session.key` comes first. */
   sessionKey: string | undefined
+  /** Answers what is asked of `ui` on gateways. */
+  ui: Backend
 }
 
 /** What parts of one Config are compiled with. */
@@ -59,6 +64,7 @@ export async function compileConfig(
   const { listeners, stops } = await compileTraffic({
     ...surroundings,
     attached: [
+      ...(config.ui ? [uiSection(config.ui, facts.ui, context)] : []),
       ...(mcp && ports.mcp === undefined ? [mcp] : []),
       ...(llm && ports.llm === undefined ? [llm] : []),
     ],
@@ -122,6 +128,18 @@ function mcpSection(
       }
     },
     stop: () => compile(undefined).stop(),
+  }
+}
+
+function uiSection(config: UiConfig, backend: Backend, context: CompileContext): Section {
+  const own = levelOf('ui', config.policies)
+  return {
+    references: config.gateways,
+    paths: uiPaths,
+    routeBehind: (levels) => {
+      const { policies } = compilePolicies([...levels, ...own], context, { kind: 'http' })
+      return plainRoute('ui', policies, backend, context)
+    },
   }
 }
 

@@ -35,6 +35,7 @@ import { checkTraffic } from './traffic/check-traffic.ts'
 import { gatewaysSchema } from './traffic/gateway-config.ts'
 import { backendsSchema, routesSchema } from './traffic/route-config.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
+import { checkUi, uiSchema } from './ui-config.ts'
 
 const maxBufferBytes = 1024 * 1024 * 1024
 
@@ -112,6 +113,7 @@ export const configSchema = object(
     ),
     backends: optional(backendsSchema),
     binds: optional(bindsSchema),
+    ui: optional(uiSchema),
     llm: optional(
       object(
         { ...llmFields, policies: optional(llmPoliciesSchema) },
@@ -146,7 +148,7 @@ export function checkConfig(config: Config, report: Report): void {
     report(
       ['config', 'adminAddr'],
       'the admin address has no authentication and must stay on loopback (127.0.0.1, localhost or [::1]); ' +
-        'serving it elsewhere, behind authentication, is what ui.gateways is for (not in this version yet)',
+        'serving it elsewhere, behind authentication, is what ui.gateways is for',
     )
   }
   const sections = trafficSections(config)
@@ -161,6 +163,11 @@ export function checkConfig(config: Config, report: Report): void {
       const attachment = { references: section.gateways, path: [name], needs: 'http' } as const
       checkAttachment(attachment, sections.gateways, (path, message) => report(path, message))
     }
+  }
+  if (config.ui) {
+    checkUi(config.ui, under('ui'))
+    const attachment = { references: config.ui.gateways, path: ['ui'], needs: 'http' } as const
+    checkAttachment(attachment, sections.gateways, (path, message) => report(path, message))
   }
   checkBackendReferences(config, sections, report)
   config.frontendPolicies?.http?.trustedProxies?.forEach((text, index) => {

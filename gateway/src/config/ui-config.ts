@@ -1,0 +1,40 @@
+import { checkRoutePolicies } from '../policies/index/check.ts'
+import { gatewayPolicyFields } from '../policies/index/schema.ts'
+import { type Infer, object, optional } from '../schema/dsl.ts'
+import { gatewayReferences } from '../schema/gateway-references.ts'
+
+const { cors, jwtAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
+
+/** `ui`: the admin API on gateways, for people who are not on the same machine. */
+export const uiSchema = object(
+  {
+    gateways: optional(gatewayReferences),
+    policies: optional(
+      object(
+        { cors, jwtAuth, apiKey, authorization, localRateLimit },
+        { doc: 'Who may change the configuration. `jwtAuth` or `apiKey` is needed, in strict mode.' },
+      ),
+    ),
+  },
+  { doc: 'The config API on gateways, beside the admin address.' },
+)
+
+export type UiConfig = Infer<typeof uiSchema>
+
+/** Path prefixes that are served on a gateway. */
+export const uiPaths: readonly string[] = ['/ui', '/api/config', '/api/limits']
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports what the schema cannot say; above all a configuration that lets anybody in. */
+export function checkUi({ policies }: UiConfig, report: Report): void {
+  if (policies)
+    checkRoutePolicies(policies, 'http', (path, message) => report(['policies', ...path], message))
+  const modes = [policies?.jwtAuth, policies?.apiKey].flatMap((policy) =>
+    policy ? [policy.mode ?? 'strict'] : [],
+  )
+  if (modes.includes('strict')) return
+  const reason = 'whoever reaches it can read and change the configuration'
+  if (modes.length > 0) report(['policies'], `jwtAuth or apiKey must be strict here: ${reason}`)
+  else report([], `needs jwtAuth or apiKey in ui.policies: ${reason}`)
+}
