@@ -1,5 +1,5 @@
 import type { Delivery } from '../net/http-server.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, GuardDecision } from './exchange.ts'
 import { describeError } from './log.ts'
 
 /** Client-chosen text is cut, so that no request writes long lines. */
@@ -13,7 +13,7 @@ const plain = /^[ !#-[\]-~]*$/
  * Never bodies, header values or query strings: they hold secrets and content.
  */
 export function accessLine(exchange: Exchange, delivery: Delivery, time: string, endedAt: number): string {
-  const { facts, startedAt, mcpCall } = exchange
+  const { facts, startedAt, mcpCall, guardDecisions } = exchange
   const { request, llm, usage, apiKey } = facts
   let line = `{"level":"info","time":"${time}","msg":"request","method":${text(request.method)},"path":${text(request.path)}`
   line += `,"route":${text(exchange.routeName)},"status":${delivery.status ?? 499}`
@@ -39,10 +39,16 @@ export function accessLine(exchange: Exchange, delivery: Delivery, time: string,
     if (mcpCall.target !== undefined) line += `,"mcpTarget":${text(mcpCall.target)}`
     if (mcpCall.item !== undefined) line += `,"mcpItem":${text(mcpCall.item)}`
   }
+  if (guardDecisions !== undefined) line += `,"guards":[${guardDecisions.map(decided).join()}]`
   if (exchange.refusedBy !== undefined) line += `,"refusedBy":${text(exchange.refusedBy)}`
   if (!delivery.complete) line += ',"incomplete":true'
   if (exchange.failure !== undefined) line += `,"error":${JSON.stringify(describeError(exchange.failure))}`
   return `${line}}\n`
+}
+
+function decided({ guard, phase, outcome, reason }: GuardDecision): string {
+  const why = reason === undefined ? '' : `,"reason":${text(reason)}`
+  return `{"guard":${text(guard)},"phase":"${phase}","outcome":"${outcome}"${why}}`
 }
 
 function text(value: string): string {

@@ -1,6 +1,7 @@
 import { GatewayError, type GatewayErrorCode } from '../lib/gateway-error.ts'
 import type { Reply } from '../net/send.ts'
 import type { ErrorFormat, Exchange } from './exchange.ts'
+import type { LlmApi } from './llm-message.ts'
 
 /** Why a request ends without the backend's answer. `message` and `code` go to the client. */
 export type Refusal = {
@@ -43,6 +44,20 @@ export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType:
     case 'anthropic':
       return { contentType: 'application/json', body: JSON.stringify(anthropicError(refusal)) }
   }
+}
+
+/** The event that ends a stream in place of its own end, in the shape of the client's API. */
+export function terminalEvent(
+  api: LlmApi | undefined,
+  format: ErrorFormat,
+  refusal: Pick<Refusal, 'status' | 'code' | 'message'>,
+): string {
+  const { code, message } = refusal
+  if (api === 'responses') {
+    return `event: error\ndata: ${JSON.stringify({ type: 'error', code, message, param: null, sequence_number: 0 })}\n\n`
+  }
+  const event = format === 'anthropic' ? 'event: error\n' : ''
+  return `${event}data: ${errorBody(format, refusal).body}\n\n`
 }
 
 function openAiError({ status, code, message, param }: Refusal) {

@@ -3,6 +3,7 @@ import type { JsonObject } from '../lib/json.ts'
 import type { Body } from '../net/body.ts'
 import type { Headers } from '../net/headers.ts'
 import type { Client } from './clients.ts'
+import type { LlmMessage } from './llm-message.ts'
 
 /**
  * What the client asked for. `scheme` and `host` are what the client used, as a trusted proxy in front may say; `path` is normalised:
@@ -109,6 +110,26 @@ export type McpCall = {
   target: string | undefined
 }
 
+/** What a check of content came to: a verdict, one that only is noted, or why there was none. */
+export type GuardOutcome =
+  | 'allow'
+  | 'mask'
+  | 'reject'
+  | 'audit_mask'
+  | 'audit_reject'
+  | 'fail_open'
+  | 'fail_closed'
+  | 'cancelled'
+  | 'skipped'
+
+/** What a guard came to, for the access log: never content. */
+export type GuardDecision = {
+  readonly guard: string
+  readonly phase: 'request' | 'response'
+  readonly outcome: GuardOutcome
+  readonly reason: string | undefined
+}
+
 /** The client API whose error shape a refusal takes. */
 export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 
@@ -149,6 +170,10 @@ export type Exchange = {
   limits?: LimitTally | undefined
   /** Written by `backends/mcp`. */
   mcpCall?: McpCall | undefined
+  /** What goes between the client and a model; written by `backends/llm`. */
+  llmMessage?: LlmMessage | undefined
+  /** What guards came to, those that had nothing to say left out; written by `policies/guardrails`. */
+  guardDecisions?: GuardDecision[] | undefined
   /** Private to the backend of the route and its own policies, which alone know what it is. */
   backendState?: unknown
   /** What the client was authenticated with last, and what the request no longer holds; written by `pipeline/authentication`. */

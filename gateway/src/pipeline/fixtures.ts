@@ -20,7 +20,7 @@ function fixtureClock(startMs = 5_000): FixtureClock {
 
 export type FixtureContext = CompileContext & {
   clock: FixtureClock
-  /** Decisions of limits and rules by name: `name allowed` and `name refused`. */
+  /** Decisions of limits, rules and guards by name: `name allowed`, `name refused`, `name request mask`. */
   readonly decisions: Map<string, number>
 }
 
@@ -47,6 +47,7 @@ export function fixtureContext(): FixtureContext {
         refused: () => decide(`${name} refused`),
       }),
       rule: (name) => ({ refused: () => decide(`${name} refused`) }),
+      guard: (name) => ({ checked: (phase, outcome) => decide(`${name} ${phase} ${outcome}`) }),
       configSynchronized: silent,
       render: unused,
     },

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { Usage } from './exchange.ts'
+import type { GuardOutcome, Usage } from './exchange.ts'
 
 /** Instruments of one route, looked up once when it is compiled. */
 export type RouteMeter = {
@@ -21,6 +21,11 @@ export type LimitMeter = { allowed(): void; refused(): void }
 /** Instrument of one authorization rule. */
 export type RuleMeter = { refused(): void }
 
+/** Instruments of one guard. */
+export type GuardMeter = {
+  checked(phase: 'request' | 'response', outcome: GuardOutcome, durationMs: number): void
+}
+
 /** How a TCP connection ended: by both sides, broken, refused here, or without a backend that could be reached. */
 export type TcpOutcome = 'complete' | 'broken' | 'refused' | 'unavailable'
 
@@ -40,6 +45,7 @@ export type Metrics = {
   llm(model: string, provider: string): LlmMeter
   limit(name: string): LimitMeter
   rule(name: string): RuleMeter
+  guard(name: string): GuardMeter
   /** Whether what runs is what the configuration source says. */
   configSynchronized(synchronized: boolean): void
   /** Prometheus text format, and its content type. */
@@ -127,6 +133,19 @@ export function createMetrics(): Metrics {
     'tollgate_authorization_refusals_total',
     'Requests that an authorization rule refused.',
     ['rule'],
+  )
+  const guardChecks = counterFamily(
+    registry,
+    'tollgate_guardrail_checks_total',
+    'Checks of content by guardrails, by what they came to.',
+    ['guard', 'phase', 'outcome'],
+  )
+  const guardDurations = histogramFamily(
+    registry,
+    'tollgate_guardrail_duration_seconds',
+    'Duration of checks by guardrails.',
+    ['guard'],
+    durationBuckets,
   )
   const tcpOpen = counterFamily(
     registry,
@@ -240,6 +259,22 @@ export function createMetrics(): Metrics {
       return {
         refused() {
           refusals.value += 1
+        },
+      }
+    },
+    guard(name) {
+      const duration = guardDurations.slot(name)
+      const counters = new Map<string, CounterSlot>()
+      return {
+        checked(phase, outcome, durationMs) {
+          const key = phase + outcome
+          let counter = counters.get(key)
+          if (counter === undefined) {
+            counter = guardChecks.slot(name, phase, outcome)
+            counters.set(key, counter)
+          }
+          counter.value += 1
+          if (outcome !== 'skipped') observe(duration, durationBuckets, durationMs / 1000)
         },
       }
     },

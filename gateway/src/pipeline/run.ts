@@ -170,6 +170,8 @@ function createExchange(
     keyGroup: '',
     limits: undefined,
     mcpCall: undefined,
+    llmMessage: undefined,
+    guardDecisions: undefined,
     backendState: undefined,
     refusedBy: undefined,
     failure: undefined,

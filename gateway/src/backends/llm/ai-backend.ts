@@ -144,6 +144,7 @@ function compileEntry(
     editHeaders: requestHeaderModifier && compileHeaderModifier(requestHeaderModifier),
     overrides: jsonTexts(mergedOf(policies, ({ overrides }) => overrides)),
     defaults: jsonTexts(mergedOf(policies, ({ defaults }) => defaults)),
+    guardrails: undefined,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(configuredModel, provider.name),
     health: context.keep(

@@ -69,56 +69,57 @@ const headerMatch = object(
   { doc: 'One header the request must have.' },
 )
 
-const model = object(
-  {
-    name: name({
-      doc: 'Model name clients ask for: exact, `*`, `prefix*` or `*suffix`. The most literal characters win, then the order here.',
-      example: 'gpt-4o',
+const modelFields = {
+  name: name({
+    doc: 'Model name clients ask for: exact, `*`, `prefix*` or `*suffix`. The most literal characters win, then the order here.',
+    example: 'gpt-4o',
+  }),
+  id: optional(
+    name({ doc: 'Identity of this entry in the config API.', default: 'the name', advanced: true }),
+  ),
+  provider: anyOfShapes(
+    [
+      name({ doc: 'Kind of provider.', example: 'openai' }),
+      object(
+        { reference: name({ doc: 'Name of an entry of `llm.providers`.' }) },
+        { doc: 'Shared settings.' },
+      ),
+    ],
+    {
+      doc: 'Who serves the model: a provider kind, or `{reference: name}` for an entry of `llm.providers`.',
+    },
+  ),
+  params: optional(params),
+  defaults: optional(defaults),
+  overrides: optional(
+    jsonObject({
+      doc: 'Fields of the request body that are set whatever the client sent.',
+      example: { store: false },
     }),
-    id: optional(
-      name({ doc: 'Identity of this entry in the config API.', default: 'the name', advanced: true }),
-    ),
-    provider: anyOfShapes(
-      [
-        name({ doc: 'Kind of provider.', example: 'openai' }),
-        object(
-          { reference: name({ doc: 'Name of an entry of `llm.providers`.' }) },
-          { doc: 'Shared settings.' },
-        ),
-      ],
+  ),
+  visibility: optional(
+    enumeration(['public', 'internal'], {
+      doc: '`internal` models are reached through virtual models only, and not listed.',
+      default: 'public',
+    }),
+  ),
+  matches: optional(
+    list(
+      object(
+        { headers: list(headerMatch, { doc: 'All of them must match.' }) },
+        { doc: 'One way to match.' },
+      ),
       {
-        doc: 'Who serves the model: a provider kind, or `{reference: name}` for an entry of `llm.providers`.',
+        doc: 'Which requests the entry serves, beside the name; any one of them suffices.',
+        default: 'all',
       },
     ),
-    params: optional(params),
-    defaults: optional(defaults),
-    overrides: optional(
-      jsonObject({
-        doc: 'Fields of the request body that are set whatever the client sent.',
-        example: { store: false },
-      }),
-    ),
-    visibility: optional(
-      enumeration(['public', 'internal'], {
-        doc: '`internal` models are reached through virtual models only, and not listed.',
-        default: 'public',
-      }),
-    ),
-    matches: optional(
-      list(
-        object(
-          { headers: list(headerMatch, { doc: 'All of them must match.' }) },
-          { doc: 'One way to match.' },
-        ),
-        {
-          doc: 'Which requests the entry serves, beside the name; any one of them suffices.',
-          default: 'all',
-        },
-      ),
-    ),
-  },
-  { doc: 'A model clients may ask for, and who serves it.' },
-)
+  ),
+} satisfies Record<string, Schema>
+
+const modelMeta = { doc: 'A model clients may ask for, and who serves it.' }
+
+const model = object(modelFields, modelMeta)
 
 const provider = object(
   {
@@ -208,6 +209,8 @@ const virtualModel = object(
   { doc: 'A name that stands for several models.' },
 )
 
+const modelsMeta = { doc: 'The models clients may ask for.' }
+
 /** The fields of `llm` that this backend owns; `llm.policies` is added by whoever composes the section. */
 export const llmFields = {
   port: optional(
@@ -217,7 +220,7 @@ export const llmFields = {
     }),
   ),
   gateways: optional(gatewayReferences),
-  models: list(model, { doc: 'The models clients may ask for.' }),
+  models: list(model, modelsMeta),
   providers: optional(list(provider, { doc: 'Provider settings shared by models.' })),
   virtualModels: optional(list(virtualModel, { doc: 'Names that stand for several models.' })),
   passthrough: optional(
@@ -238,12 +241,23 @@ export const llmFields = {
   ),
 } satisfies Record<string, Schema>
 
+/** The same with what the `guardrails` of a model are, which is not this backend's business. */
+export function guardedLlmFields<G>(guardrails: Schema<G>) {
+  return {
+    ...llmFields,
+    models: list(object({ ...modelFields, guardrails: optional(guardrails) }, modelMeta), modelsMeta),
+  }
+}
+
 export type LlmParams = {
   model?: string | undefined
   apiKey?: SecretSource | undefined
   baseUrl?: string | undefined
 }
-export type ModelConfig = Infer<typeof model>
+export type ModelConfig = Infer<typeof model> & {
+  /** Not of this backend's making: it only knows which ones a model has. */
+  guardrails?: object | undefined
+}
 export type ProviderConfig = Infer<typeof provider>
 export type VirtualModelConfig = Infer<typeof virtualModel>
 export type RoutingConfig = VirtualModelConfig['routing']

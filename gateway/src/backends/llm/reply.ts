@@ -1,15 +1,17 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { type JsonText, type JsonTextProblem, readJsonObject } from '../../lib/json-text.ts'
 import { isSource, readAll } from '../../net/body.ts'
 import { createHeaderFilter, firstHeader, type Headers } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
 import { createSseParser, formatSseEvent } from '../../net/sse.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { errorBody, type Refusal } from '../../pipeline/errors.ts'
+import { errorBody, type Refusal, terminalEvent } from '../../pipeline/errors.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
 import type { Call } from './call.ts'
 import { type DecodeErrors, decode, isPlain } from './encoding.ts'
 import type { Endpoint } from './endpoints.ts'
+import { apiOf } from './message.ts'
 import type { Candidate } from './models.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch } from './stream-watch.ts'
@@ -44,8 +46,9 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
 async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Reply): Promise<Reply> {
   const { call, translation, exchange } = answering
   const bytes = await readDecoded(answering, reply)
+  const read = translation === undefined && call.readsAnswer ? readJsonObject(bytes.toString()) : undefined
   // A translated tool call carries its input along: long numbers in it must survive.
-  const message = translation ? parseExactObject(bytes.toString()) : parseObject(bytes)
+  const message = read ? objectIn(read) : translation ? parseExactObject(bytes.toString()) : parseObject(bytes)
   if (!message)
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
   const headers = withoutCoding(reply.headers)
@@ -54,15 +57,19 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   if (usage) takeUsage(exchange, call, usage)
   call.usageFinal = usage !== undefined
   call.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
+  if (read?.kind === 'object') call.answer = { kind: 'whole', json: read }
   if (!translation) return { status: reply.status, headers, body: bytes }
   headers['content-type'] = 'application/json'
   const translated = translation.reply(message, translationContext(answering))
-  return { status: reply.status, headers, body: Buffer.from(JSON.stringify(translated)) }
+  const text = JSON.stringify(translated)
+  if (call.readsAnswer) call.answer = { kind: 'whole', json: { kind: 'object', text, value: translated } }
+  return { status: reply.status, headers, body: Buffer.from(text) }
 }
 
 function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): Reply {
   const { call, translation, exchange, context, candidate } = answering
   const { body } = reply
+  call.answer = { kind: 'stream' }
   if (!isPlain(firstHeader(reply.headers, 'content-encoding'))) {
     cancel(reply)
     throw new GatewayError(
@@ -133,6 +140,11 @@ function streamConversion(translation: Translation, context: TranslationContext)
   }
 }
 
+/** An answer that somebody reads must not be readable in two ways. */
+function objectIn(read: JsonText | JsonTextProblem): JsonObject | undefined {
+  return read.kind === 'object' ? read.value : undefined
+}
+
 function takeUsage(exchange: Exchange, call: Call, usage: Usage): void {
   call.usage = usage
   exchange.facts.usage = usage
@@ -174,12 +186,7 @@ function errorEvent(exchange: Exchange, endpoint: Endpoint, error: Error): strin
   const message = error instanceof GatewayError ? error.message : 'internal error'
   const refusal: Refusal = { status: code === 'upstream_timeout' ? 504 : 502, code, message }
   // The empty line closes an event whose own closing line has not come.
-  if (endpoint === 'responses') {
-    return `\nevent: error\ndata: ${JSON.stringify({ type: 'error', code, message, param: null, sequence_number: 0 })}\n\n`
-  }
-  const format = exchange.errorFormat
-  const event = format === 'anthropic' ? 'event: error\n' : ''
-  return `\n${event}data: ${errorBody(format, refusal).body}\n\n`
+  return `\n${terminalEvent(apiOf(endpoint), exchange.errorFormat, refusal)}`
 }
 
 const decodeErrors: DecodeErrors = {

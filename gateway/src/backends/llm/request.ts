@@ -11,6 +11,7 @@ import { createCall } from './call.ts'
 import { type DecodeErrors, decode, isPlain } from './encoding.ts'
 import type { Endpoint, Endpoints } from './endpoints.ts'
 import { pathOf } from './forward.ts'
+import { messageOf } from './message.ts'
 import type { Models } from './models.ts'
 
 export type RequestRules = {
@@ -128,7 +129,9 @@ function take(
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
   const options = json?.value['stream_options']
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
-  exchange.backendState = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
+  const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
+  exchange.backendState = call
+  exchange.llmMessage = messageOf(call)
   return undefined
 }
 

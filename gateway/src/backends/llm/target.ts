@@ -38,6 +38,8 @@ export type Target = {
   readonly send: Send
   readonly meter: LlmMeter
   readonly health: Health
+  /** As configured: what policies know the model by. */
+  readonly guardrails: object | undefined
 }
 
 /** What is remembered of a target's failures, across reloads. */
@@ -66,6 +68,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     editHeaders: undefined,
     credential: readSecret(params.apiKey, `llm.models "${model.name}": params.apiKey`, context),
     overrides: jsonTexts(model.overrides ?? {}),
+    guardrails: model.guardrails,
     defaults,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),

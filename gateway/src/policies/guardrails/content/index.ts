@@ -1,0 +1,14 @@
+import type { LlmApi } from '../../../pipeline/llm-message.ts'
+import { chatContent } from './chat.ts'
+import { completionsContent } from './completions.ts'
+import type { ContentReader } from './content.ts'
+import { messagesContent } from './messages.ts'
+import { responsesContent } from './responses.ts'
+
+/** How the texts of each client API are found. */
+export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
+  chat: chatContent,
+  completions: completionsContent,
+  messages: messagesContent,
+  responses: responsesContent,
+}

@@ -1,0 +1,89 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import type { JsonPath } from '../../../lib/json-splice.ts'
+import {
+  type ContentReader,
+  type GuardedText,
+  numberOf,
+  objectsIn,
+  type StreamPiece,
+  shownText,
+  stringOf,
+  textParts,
+} from './content.ts'
+
+const rolesOfInput: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'developer'])
+
+/** OpenAI's responses. https://platform.openai.com/docs/api-reference/responses */
+export const responsesContent: ContentReader = {
+  separator: '\n',
+  dropsEmptied: false,
+  request({ instructions, input }) {
+    const system: GuardedText = {
+      role: 'system',
+      separator: '\n',
+      parts: textParts(instructions, ['instructions']),
+    }
+    const texts = inputTexts(input)
+    return shownText(system) === '' ? texts : [system, ...texts]
+  },
+  reply: ({ output }) =>
+    objectsIn(output).flatMap(([index, item]) => (isMessage(item) ? [ofItem(item, ['output', index])] : [])),
+  event(event, found) {
+    const { output_index: index, content_index: part, item, response } = event
+    const at = { element: numberOf(index, 0), part: numberOf(part, 0) }
+    switch (event['type']) {
+      case 'response.output_text.delta':
+        found({ ...at, text: stringOf(event['delta']), path: ['delta'], repeats: false })
+        return
+      case 'response.output_text.done':
+        found({ ...at, text: stringOf(event['text']), path: ['text'], repeats: true })
+        return
+    }
+    if (isJsonObject(event['part'])) {
+      const { text } = event['part']
+      if (typeof text === 'string' && isText(event['part']))
+        found({ ...at, text, path: ['part', 'text'], repeats: true })
+    }
+    if (isJsonObject(item)) reportItem(item, at.element, { path: ['item'], found })
+    if (isJsonObject(response)) {
+      for (const [position, output] of objectsIn(response['output'])) {
+        reportItem(output, position, { path: ['response', 'output', position], found })
+      }
+    }
+  },
+}
+
+function inputTexts(input: JsonValue | undefined): GuardedText[] {
+  if (typeof input === 'string') {
+    return [{ role: 'user', separator: '\n', parts: textParts(input, ['input']) }]
+  }
+  return objectsIn(input).flatMap(([index, { role, content }]) => {
+    if (typeof role !== 'string' || !rolesOfInput.has(role)) return []
+    return [{ role, separator: '\n', parts: textParts(content, ['input', index, 'content']) }]
+  })
+}
+
+function isMessage({ type }: JsonObject): boolean {
+  return type === 'message'
+}
+
+/** Parts of reasoning have text too, which is no answer. */
+function isText({ type }: JsonObject): boolean {
+  return type === 'output_text' || type === undefined
+}
+
+function ofItem({ role, content }: JsonObject, path: JsonPath): GuardedText {
+  const parts = textParts(content, [...path, 'content'])
+  return { role: typeof role === 'string' ? role : 'assistant', separator: '\n', parts }
+}
+
+type Where = { path: JsonPath; found(piece: StreamPiece): void }
+
+function reportItem(item: JsonObject, element: number, { path, found }: Where): void {
+  if (!isMessage(item)) return
+  found({ element, part: 0, text: '', path: [], repeats: false })
+  for (const { text, path: at } of ofItem(item, path).parts) {
+    const part = at.at(-2)
+    found({ element, part: typeof part === 'number' ? part : 0, text, path: at, repeats: true })
+  }
+}
