@@ -282,6 +282,8 @@ async function poll(
 
 const firstRetryMs = 100
 const longestRetryMs = 10_000
+/** A pooler in between is seldom taken away. */
+const silentRetryMs = 60_000
 /** How often the connection that listens is tried with a notification of our own. */
 const trialMs = 30_000
 const trialWaitMs = 2000
@@ -296,9 +298,10 @@ async function listen(config: DriverSettings['config'], settings: WatchSettings)
     if (closing.aborted) return
     if (end === 'lost') retryMs = firstRetryMs
     if (end === 'silent') {
-      retryMs = longestRetryMs
       if (!hasWarned) warn(silence)
       hasWarned = true
+      await pause(silentRetryMs, closing)
+      continue
     }
     // Not all replicas at the same time when the database comes back.
     await pause(retryMs * (0.5 + Math.random()), closing)
