@@ -394,6 +394,16 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
       expect(after.changed.map(({ id }) => id).sort()).toEqual(['after', 'first'])
     })
 
+    it('refuses a database whose state was emptied by hand', async () => {
+      const { store, sql } = await start()
+      await commit(store, put('a', 'x', {}))
+      await sql('delete from tollgate_state')
+      await expect(store.read(1)).rejects.toThrow(/tollgate_state is empty/)
+      await expect(commit(store, put('a', 'x', {}))).rejects.toThrow(StoreUnavailable)
+      await sql('insert into tollgate_state (one, generation, deltas_since) values (1, 5, 0)')
+      expect((await commit(store, put('a', 'x', {}))).generation).toBe(6)
+    })
+
     it('lets replicas start at once on an empty database', async () => {
       const { open } = await start()
       const deltas = await Promise.all(Array.from({ length: 6 }, () => open().read(undefined)))

@@ -74,7 +74,7 @@ function createDriver(
   const hasListener = maxConnections > 1
   const pool = createPostgresPool(config, hasListener ? maxConnections - 1 : 1, events.replaced)
   let prepared: Promise<void> | undefined
-  let watching: Promise<unknown> = Promise.resolve()
+  let watching: Promise<unknown> | undefined
 
   /** The schema is looked after once, and again when that failed or the tables are gone. */
   const prepare = async (): Promise<void> => {
@@ -123,7 +123,7 @@ function createDriver(
 
     watch() {
       const settings: WatchSettings = { pool, pollMs, warn, events, closing: closing.signal }
-      watching = Promise.all([poll(settings, prepare), hasListener ? listen(config, settings) : undefined])
+      watching ??= Promise.all([poll(settings, prepare), hasListener ? listen(config, settings) : undefined])
     },
 
     async close() {
@@ -167,8 +167,10 @@ async function schemaVersion(query: Query): Promise<number> {
 
 async function select(query: Query, since: number | undefined): Promise<RowDelta> {
   const [state] = await query('select generation, deltas_since from tollgate_state')
-  const generation = Number(state?.[0])
-  if (since === undefined || since > generation || since < Number(state?.[1])) {
+  if (state === undefined)
+    throw new StoreUnavailable('the Postgres database cannot be used: tollgate_state is empty', undefined)
+  const generation = Number(state[0])
+  if (since === undefined || since > generation || since < Number(state[1])) {
     await query(`declare found no scroll cursor for ${columns}`)
     return { generation, complete: true, removed: [], pages: pages(query) }
   }
@@ -287,6 +289,7 @@ const silentRetryMs = 60_000
 /** How often the connection that listens is tried with a notification of our own. */
 const trialMs = 30_000
 const trialWaitMs = 2000
+const busyMs = 100
 
 /** Keeps one connection listening, for as long as the store is open. */
 async function listen(config: DriverSettings['config'], settings: WatchSettings): Promise<void> {
@@ -332,6 +335,8 @@ async function listenOnce(
     const ended = Promise.race([listener.ended, aborted(closing)]).then(() => 'ended' as const)
     await listener.query(`listen ${channel}`)
     for (;;) {
+      // Waiting for a connection that somebody else is using says nothing about notifications.
+      while (pool.isBusy() && !closing.aborted) await pause(busyMs, closing)
       await pool.use((query) => query('select pg_notify($1, $2)', [channel, ownTrial]))
       const outcome = await Promise.race([heard.promise, ended, pause(trialWaitMs, closing)])
       if (outcome === undefined && !hasHeard) return 'silent'

@@ -132,10 +132,11 @@ export function runSqliteThread(): void {
     db: DatabaseSync,
     since: number | undefined,
   ): { head: SqliteHead; rows: Iterator<unknown> } {
-    const { generation, deltas_since } =
-      db.prepare('select generation, deltas_since from tollgate_state').get() ?? {}
-    const current = Number(generation)
-    const isKnown = since !== undefined && since <= current && since >= Number(deltas_since) && !isDistrusted
+    const state = db.prepare('select generation, deltas_since from tollgate_state').get()
+    if (state === undefined) throw new Error('its table tollgate_state is empty')
+    const current = Number(state['generation'])
+    const isKnown =
+      since !== undefined && since <= current && since >= Number(state['deltas_since']) && !isDistrusted
     isDistrusted = false
     const columns = 'select kind, id, value, revision, created_at, updated_at from tollgate_resources'
     if (!isKnown) {
