@@ -28,7 +28,9 @@ import {
 } from '../schema/dsl.ts'
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Report } from './load.ts'
+import { checkModelCatalog, modelCatalogSchema } from './model-catalog.ts'
 import { portsOf } from './ports.ts'
+import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
 import { bindsSchema } from './traffic/binds.ts'
 import { checkAttachment } from './traffic/check-attachment.ts'
 import { checkTraffic } from './traffic/check-traffic.ts'
@@ -70,6 +72,9 @@ const processSettings = object(
     logging: optional(logging),
     mcp: optional(mcpSettingsSchema),
     session: optional(sessionSettingsSchema),
+    storage: optional(storageSchema),
+    database: optional(databaseSchema),
+    modelCatalog: optional(modelCatalogSchema),
   },
   { doc: 'Settings of the process, read once at start.' },
 )
@@ -178,6 +183,9 @@ export function checkConfig(config: Config, report: Report): void {
       )
     }
   })
+  checkStorage(config.config ?? {}, under('config'))
+  if (config.config?.modelCatalog)
+    checkModelCatalog(config.config.modelCatalog, under('config', 'modelCatalog'))
   const { session, mcp: mcpSettings } = config.config ?? {}
   if (session?.key !== undefined) checkSessionKey(session.key, under('config', 'session', 'key'))
   if (mcpSettings?.sessionTtl !== undefined) {

@@ -19,6 +19,8 @@ export type PipelineOptions = {
   clock: Clock
   /** Counts requests that matched no route. */
   unrouted: RouteMeter
+  /** Why no request may be served yet: rules that would hold for it are not known. */
+  unavailable?: (() => string | undefined) | undefined
 }
 
 /**
@@ -35,13 +37,18 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     const listener = options.listener()
     const clients = listener?.kind === 'http' ? listener.clients : undefined
     const exchange = createExchange(request, target, readSender(request, host ?? '', clients))
+    const missing = options.unavailable?.()
     const found =
-      target && host !== undefined && listener?.kind === 'http'
+      missing === undefined && target && host !== undefined && listener?.kind === 'http'
         ? listener.match(exchange.facts.request, request.serverName)
         : undefined
     if (!found) {
       return {
-        reply: Promise.resolve(refuseUnrouted(exchange, target, host)),
+        reply: Promise.resolve(
+          missing === undefined
+            ? refuseUnrouted(exchange, target, host)
+            : refuseUnavailable(exchange, missing),
+        ),
         end: (delivery) => finish(delivery, unrouted),
       }
     }
@@ -104,6 +111,15 @@ async function run(exchange: Exchange, route: Route, entered: Policy[]): Promise
     }
   }
   return reply
+}
+
+function refuseUnavailable(exchange: Exchange, missing: string): Reply {
+  return refuse(exchange, {
+    status: 503,
+    code: 'not_ready',
+    message: `the gateway is not ready: ${missing} is pending`,
+    headers: { 'retry-after': '1' },
+  })
 }
 
 function refuseUnrouted(
