@@ -55,6 +55,8 @@ export type OutgoingRequest = {
   upgrade?: string | undefined
   /** Hears of 1xx answers before the final one, 101 excepted. */
   onInformational?: ((status: number, headers: Headers) => void) | undefined
+  /** Asking twice means no more than asking once, whatever the method: it is asked again when a kept connection turns out closed. */
+  repeatable?: boolean | undefined
   /** Lets an answer that came in one piece have its body at hand; otherwise every answer's body is a source. */
   acceptsWhole?: boolean | undefined
 }

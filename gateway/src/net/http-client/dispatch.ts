@@ -85,7 +85,7 @@ export function dispatch(
         !repeated &&
         stream === undefined &&
         upstream.connects === connectsBefore &&
-        idempotentMethods.has(request.method)
+        (request.repeatable === true || idempotentMethods.has(request.method))
       )
     }
 
