@@ -53,6 +53,7 @@ export type GatewayConfig = {
   routes?: readonly Record<string, unknown>[]
   tcpRoutes?: readonly Record<string, unknown>[]
   backends?: readonly Record<string, unknown>[]
+  binds?: readonly Record<string, unknown>[]
 }
 
 export type GatewayOptions = {

@@ -100,14 +100,16 @@ function matcher(
   return (request: RequestFacts, serverName: string | undefined) => {
     const listener = listenerOf(request.host)
     if (listener === undefined) return undefined
-    // A connection opened for one host must not reach another whose clients have to show certificates (RFC 9110 15.5.20).
-    if (verifiesClients(listener) && listenerOf(serverName ?? '') !== listener) return misdirected
+    // A connection opened for one host must not reach another that demands more of it, as a certificate (RFC 9110 15.5.20).
+    if (makesDemands(listener) && listenerOf(serverName ?? '') !== listener) return misdirected
     return listener.find(request)
   }
 }
 
-function verifiesClients({ plan }: CompiledListener): boolean {
-  return plan.tls?.root !== undefined
+/** Whether handshakes for the listener may fail where those for others succeed. */
+function makesDemands({ plan: { tls = {} } }: CompiledListener): boolean {
+  const { root, minTLSVersion, maxTLSVersion, cipherSuites } = tls
+  return [root, minTLSVersion, maxTLSVersion, cipherSuites].some((demand) => demand !== undefined)
 }
 
 function misdirectedRoute(context: CompileContext): Route {
