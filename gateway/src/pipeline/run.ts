@@ -195,12 +195,19 @@ function createExchange(
 }
 
 /**
- * The host a request is for; undefined where it cannot be told, which is 400 (RFC 9112 section 3.2). Also with an
- * absolute-form target it is that of the header: the two are one to honest clients, and rules, routes and the upstream
- * must not see different ones.
+ * The host a request is for; undefined where it cannot be told, which is 400 (RFC 9112 section 3.2). That of an
+ * absolute-form target must be the header's: a proxy in front may have believed the other one. Rules, routes and the
+ * upstream see the header's.
  */
-function readHost({ headers, version }: IncomingRequest): string | undefined {
+function readHost({ headers, target, version }: IncomingRequest): string | undefined {
   const host = headers['host']
   if (host === undefined) return version === '1.1' ? undefined : ''
+  if (!target.startsWith('/') && !namesHost(target, host)) return undefined
   return typeof host === 'string' && (host === '' || isHost(host)) ? host : undefined
+}
+
+/** False where an absolute-form target names another host. */
+function namesHost(target: string, host: string | string[]): boolean {
+  const [, named] = /^https?:\/\/([^/?#]*)/i.exec(target) ?? []
+  return named === undefined || (typeof host === 'string' && named.toLowerCase() === host.toLowerCase())
 }
