@@ -1,19 +1,21 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { type AdminOptions, createAdmin, createUi } from './admin/admin.ts'
+import { type AnswerApi, createAdmin, createUi } from './admin/admin.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
+import type { createApart } from './config/apart.ts'
 import { compileConfig, type ProcessFacts } from './config/compile.ts'
-import { readConfigFile } from './config/config-file.ts'
+import { readConfigFile, rereadConfigFile } from './config/config-file.ts'
 import type { Environment } from './config/environment.ts'
+import { createFileSource } from './config/file-source.ts'
 import { formatChecks } from './config/formats.ts'
 import { createLiveListeners } from './config/listeners.ts'
 import { formatIssue, loadConfigText } from './config/load.ts'
-import type { LoadOutcome, LoadRequest } from './config/load-apart.ts'
 import { createCompileMemory } from './config/memory.ts'
 import { ConfigRejected, createRunningConfig } from './config/running.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
-import { share } from './config/structural-share.ts'
 import { watchUsedFiles } from './config/used-files.ts'
 import { watchFile } from './config/watch.ts'
+import { writeFileAtomically } from './config/write-file.ts'
 import { parseYaml } from './config/yaml-text.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDuration } from './lib/duration.ts'
@@ -29,14 +31,17 @@ import type { LogSink } from './pipeline/log.ts'
 import { createMetrics } from './pipeline/metrics.ts'
 import { createPipeline } from './pipeline/run.ts'
 import type { Listener } from './pipeline/snapshot.ts'
+import { createConfigApi } from './resources/api.ts'
+import { editFile } from './resources/file-edit.ts'
+import { openResources } from './resources/open.ts'
 
 export type AppOptions = {
   file: string
   env: Environment
   version: string
   log: LogSink
-  /** Reads a configuration text; apart from the thread that serves traffic. */
-  load(request: LoadRequest): Promise<LoadOutcome<Config>>
+  /** Does one of `tasks` apart from the thread that serves traffic. */
+  apart: ReturnType<typeof createApart<typeof tasks>>
 }
 
 export type App = {
@@ -105,14 +110,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     closeGraceMs: childCloseGraceMs,
     terminateGraceMs: childTerminateGraceMs,
   })
-  const adminOptions: AdminOptions = {
-    port: () => adminPort,
-    status: () => running.status,
-    schema: configJsonSchema(),
-    version,
-  }
-  let adminPort = 0
-  const facts: ProcessFacts = { version, sessionKey: env['SESSION_KEY'], ui: createUi(adminOptions) }
+  /** Asked only once everything below is there. */
+  const api: AnswerApi = (request) => configApi(request)
+  const facts: ProcessFacts = { version, sessionKey: env['SESSION_KEY'], ui: createUi(api) }
   const memory = createCompileMemory((path) => readFileSync(path, 'utf8'))
   const context: CompileContext = {
     clock,
@@ -127,22 +127,28 @@ export async function startApp(options: AppOptions): Promise<App> {
   const unrouted = metrics.route('')
   const listeners = createLiveListeners((opened) => {
     const { key, host, port } = opened
-    const handle = createPipeline({ listener: () => listeners.find(key), log, clock, unrouted })
+    const unavailable = () => resources.pending()
+    const handle = createPipeline({ listener: () => listeners.find(key), log, clock, unrouted, unavailable })
     return listen({
       host,
       port,
       clock,
       limits: defaultServerLimits,
       // A connection may come before the snapshot that opened the address is the one that runs.
-      serve: () => servingOf(listeners.find(key) ?? opened, handle),
+      serve() {
+        const listener = listeners.find(key) ?? opened
+        return listener.kind === 'tcp' && unavailable() !== undefined
+          ? undefined
+          : servingOf(listener, handle)
+      },
     }).catch((error: unknown) => {
       throw describeListenError(error, host, port)
     })
   })
   const text = readConfigFile(file)
-  /** What the file said when it was last applied. Its `config` stays what it was at the start. */
-  let read = configOf(await options.load({ text, file, env }))
-  const started = read.config
+  const readText = async (text: string) => configOf(await options.apart('load', { text, file, env }))
+  const source = createFileSource({ first: await readText(text), read: readText })
+  const settings = source.current.config ?? {}
   let stopping = false
   const fixed: ListeningServer[] = []
 
@@ -162,17 +168,36 @@ export async function startApp(options: AppOptions): Promise<App> {
     onStatus: ({ synchronized }) => metrics.configSynchronized(synchronized),
   })
 
-  async function apply(next: Config): Promise<void> {
-    const prepared = await running.prepare(next)
-    prepared.commit()
-  }
+  const resources = await openResources(settings, {
+    host: running,
+    file: {
+      read: () => rereadConfigFile(file),
+      edit: (request) =>
+        options.apart('edit', { ...request, env, allowedEnv: settings.storage?.allowedEnv ?? [] }),
+      load: source.load,
+      write: (next, expected) => writeFileAtomically(file, next, { expected }),
+      written: (_text, config) => void source.accept(config),
+    },
+    environment: env,
+    randomUuid: randomUUID,
+    clock,
+    log,
+  })
+  const configApi = createConfigApi({
+    resources,
+    allowances: settings.storage ?? {},
+    status: () => running.status,
+    schema: configJsonSchema(),
+    version,
+    log,
+  })
 
   /** The same configuration, with what the file of this path holds now. */
   async function recompile(path: string): Promise<void> {
     if (stopping) return
     memory.forgetFile(path)
     try {
-      await apply({ ...read, config: started })
+      await resources.reapply()
       log.info(
         { revision: running.status.revision, file: path },
         'configuration compiled again for a changed file',
@@ -185,14 +210,13 @@ export async function startApp(options: AppOptions): Promise<App> {
   async function reload(text: string): Promise<void> {
     if (stopping) return
     try {
-      const next = share(read, configOf(await options.load({ text, file, env })))
-      if (next === read) {
-        running.report(undefined)
+      const next = await source.load(text)
+      if (next === source.current) {
+        if (!running.status.synchronized) await resources.reapply()
         return
       }
-      await apply({ ...next, config: started })
-      if (next.config !== read.config) log.warn({}, 'a change of config.* takes effect after a restart')
-      read = next
+      await resources.useFile(next)
+      if (source.accept(next)) log.warn({}, 'a change of config.* takes effect after a restart')
       log.info({ revision: running.status.revision }, 'configuration reloaded')
     } catch (error) {
       reject(error)
@@ -204,6 +228,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     running.report(reasons.join('\n'))
     for (const reason of reasons)
       log.error({ reason }, 'configuration rejected, the previous one keeps running')
+  }
+
+  function pending(): string[] {
+    if (stopping) return ['shutdown']
+    if (running.status.revision === 0) return ['listeners']
+    return [resources.pending()].flatMap((missing) => missing ?? [])
   }
 
   async function openFixed(address: string, answer: (request: IncomingRequest) => Reply | Promise<Reply>) {
@@ -230,19 +260,19 @@ export async function startApp(options: AppOptions): Promise<App> {
     usedFiles.close()
     listeners.close()
     for (const server of fixed) server.close()
-    await Promise.all([children.close(), client.close()])
+    await Promise.all([children.close(), client.close(), resources.close()])
   }
 
   try {
-    const config = started ?? {}
-    const admin = await openFixed(config.adminAddr ?? defaultAdminAddress, createAdmin(adminOptions))
-    adminPort = admin.port
-    await openFixed(config.statsAddr ?? defaultStatsAddress, createStats(metrics))
-    await openFixed(
-      config.readinessAddr ?? defaultReadinessAddress,
-      createReadiness(() => (stopping ? ['shutdown'] : running.status.revision === 0 ? ['listeners'] : [])),
+    let adminPort = 0
+    const admin = await openFixed(
+      settings.adminAddr ?? defaultAdminAddress,
+      createAdmin({ port: () => adminPort, api }),
     )
-    await apply(read)
+    adminPort = admin.port
+    await openFixed(settings.statsAddr ?? defaultStatsAddress, createStats(metrics))
+    await openFixed(settings.readinessAddr ?? defaultReadinessAddress, createReadiness(pending))
+    await running.exclusive(() => resources.useFile(source.current))
   } catch (error) {
     await closeAll()
     throw error
@@ -270,7 +300,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       usedFiles.close()
       await running.exclusive(async () => {})
       const deadlineMs =
-        parseDuration(started?.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
+        parseDuration(settings.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
       const deadline = Promise.withResolvers<void>()
       const timer = setTimeout(deadline.resolve, Math.min(deadlineMs, longestTimerMs))
       await Promise.race([listeners.drain(), deadline.promise])
@@ -281,8 +311,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
+/** What takes so long for a large file that traffic would notice. */
+export const tasks = { load: loadConfig, edit: editFile }
+
+type LoadRequest = { text: string; file: string; env: Environment }
+
+/** What a text turned out to be; issues are lines for a person. */
+type LoadOutcome = { kind: 'config'; config: Config } | { kind: 'issues'; issues: string[] }
+
 /** Reads a configuration text: everything about it that needs no other file. */
-export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome<Config> {
+function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
   const result = loadConfigText({
     text,
     file,
@@ -295,7 +333,7 @@ export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome<Config
   return { kind: 'config', config: result.config }
 }
 
-function configOf(outcome: LoadOutcome<Config>): Config {
+function configOf(outcome: LoadOutcome): Config {
   if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues)
   return outcome.config
 }

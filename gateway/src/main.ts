@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { parentPort, workerData } from 'node:worker_threads'
-import { loadConfig, startApp, validateConfigFile } from './app.ts'
-import { answerLoad, loadApart } from './config/load-apart.ts'
+import { startApp, tasks, validateConfigFile } from './app.ts'
+import { answerTask, createApart } from './config/apart.ts'
 import { ConfigRejected } from './config/running.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { keepTickShape } from './lib/keep-tick-shape.ts'
@@ -22,8 +22,8 @@ Options:
   -h, --help             print this text
 `
 
-// The same file is the thread that loads configurations, so that the package stays one file.
-if (parentPort) answerLoad(parentPort, workerData, loadConfig)
+// The same file is the thread that tasks run on, so that the package stays one file.
+if (parentPort) answerTask(parentPort, workerData, tasks)
 else void main(process.argv.slice(2))
 
 async function main(argv: string[]): Promise<void> {
@@ -97,7 +97,7 @@ async function run(file: string): Promise<void> {
       env: process.env,
       version: version(),
       log,
-      load: (request) => loadApart(new URL(import.meta.url), request),
+      apart: createApart(new URL(import.meta.url)),
     })
     process.on('exit', app.killChildren)
     stopOnSignal(app, log)

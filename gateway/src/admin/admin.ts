@@ -1,50 +1,40 @@
-import type { ConfigStatus } from '../config/running.ts'
-import { parseRequestTarget } from '../lib/request-target.ts'
 import { firstHeader } from '../net/headers.ts'
 import type { IncomingRequest } from '../net/http-server.ts'
 import type { Reply } from '../net/send.ts'
 import type { Backend } from '../pipeline/policy.ts'
+import type { ApiRequest } from '../resources/api.ts'
+
+/** Answers a request for the admin API; whoever asks it has made sure that the client may. */
+export type AnswerApi = (request: ApiRequest) => Promise<Reply>
 
 export type AdminOptions = {
   /** The port the admin address listens on, for checking `Host`. */
   port(): number
-  status(): ConfigStatus
-  /** JSON Schema of the config file. */
-  schema: object
-  version: string
+  api: AnswerApi
 }
 
 /**
  * The admin address. It has no authentication by specification, so it defends itself against what a browser on the
  * same machine can be tricked into: DNS rebinding (`Host`) and cross-site requests (`Origin`).
  */
-export function createAdmin(options: AdminOptions): (request: IncomingRequest) => Reply {
+export function createAdmin({
+  port,
+  api,
+}: AdminOptions): (request: IncomingRequest) => Reply | Promise<Reply> {
   return (request) => {
-    const refusal = refuseForeign(request, options.port())
-    if (refusal) return refusal
-    const target = parseRequestTarget(request.target)
-    return answer(request.method, target?.path ?? request.target, options)
+    const { method, target, headers, body, address } = request
+    return refuseForeign(request, port()) ?? api({ method, target, headers, body, address })
   }
 }
 
 /** The same on gateways, behind the policies of `ui`, which know who asks. */
-export function createUi(options: AdminOptions): Backend {
-  return ({ facts: { request } }) => answer(request.method, request.path, options)
-}
-
-function answer(method: string, path: string, options: AdminOptions): Reply {
-  const body = resources[path]
-  if (!body) return json(404, `no such admin resource: ${path}`)
-  if (method !== 'GET' && method !== 'HEAD') {
-    return json(405, `method ${method} is not allowed here`, { allow: 'GET, HEAD' })
+export function createUi(api: AnswerApi): Backend {
+  return ({ facts: { request, source, jwt, apiKey }, body }) => {
+    const { method, path, query, headers } = request
+    const subject = jwt?.['sub'] ?? apiKey?.['name'] ?? apiKey?.['id']
+    const principal = typeof subject === 'string' ? subject : undefined
+    return api({ method, target: path + query, headers, body, address: source.address, principal })
   }
-  return json(200, body(options))
-}
-
-const resources: Record<string, ((options: AdminOptions) => unknown) | undefined> = {
-  __proto__: null as never,
-  '/api/config/status': ({ status, version }) => ({ version, ...status() }),
-  '/api/config/schema': ({ schema }) => schema,
 }
 
 function refuseForeign(request: IncomingRequest, port: number): Reply | undefined {

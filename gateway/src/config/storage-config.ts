@@ -85,6 +85,10 @@ export function checkStorage(
   report: Report,
 ): void {
   const { storage, database } = settings
+  const key = database?.encryptionKey
+  if (key !== undefined && !encryptionKeyForm.test(key)) {
+    report(['database', 'encryptionKey'], 'expected 32 bytes as 64 hexadecimal digits or as base64')
+  }
   if (storage?.mode !== 'hybrid') return
   const { url, maxConnections } = database ?? {}
   if (url === undefined || url === '') {
@@ -98,6 +102,8 @@ export function checkStorage(
     )
   }
 }
+
+const encryptionKeyForm = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i
 
 /** Whether a `config.database.url` means Postgres; everything else is the path of a SQLite file. */
 export function isPostgresUrl(url: string): boolean {

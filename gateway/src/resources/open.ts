@@ -1,0 +1,68 @@
+import type { Environment } from '../config/environment.ts'
+import {
+  type DatabaseConfig,
+  isPostgresUrl,
+  type StorageConfig,
+  sqlitePathOf,
+} from '../config/storage-config.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../pipeline/log.ts'
+import { createExpand } from './expand.ts'
+import { type ConfigFile, createFileResources } from './file-mode.ts'
+import { createHybridResources } from './hybrid.ts'
+import type { ResourceHost, Resources } from './resources.ts'
+import { secretPaths } from './secret-paths.ts'
+import type { ResourceStore } from './store.ts'
+import { createSqliteStore } from './stores/sqlite-store.ts'
+
+/** `config`, as far as resources are concerned. */
+export type ResourceSettings = {
+  readonly storage?: StorageConfig | undefined
+  readonly database?: DatabaseConfig | undefined
+}
+
+export type ResourceTools = {
+  readonly host: ResourceHost
+  readonly file: ConfigFile
+  readonly environment: Environment
+  readonly randomUuid: () => string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The config resources of a process, stored as its configuration says. Opens no database before it is first used. */
+export async function openResources(
+  { storage, database }: ResourceSettings,
+  tools: ResourceTools,
+): Promise<Resources> {
+  const { host, file, environment, randomUuid, clock, log } = tools
+  const mode = storage?.mode ?? 'file'
+  if (mode !== 'hybrid') return createFileResources({ mode, file, host, randomUuid, log })
+  const expand = createExpand(storage?.allowedEnv ?? [], environment)
+  return createHybridResources({
+    store: await openStore(database ?? {}, tools),
+    host,
+    expand,
+    randomUuid,
+    clock,
+    log,
+  })
+}
+
+async function openStore(
+  { url = '', maxConnections, encryptionKey }: DatabaseConfig,
+  { clock, log }: ResourceTools,
+): Promise<ResourceStore> {
+  if (!isPostgresUrl(url))
+    return createSqliteStore({ path: sqlitePathOf(url), encryptionKey, secretPaths, clock })
+  // Loaded only where it is used: the driver costs 45 ms and 14 MB.
+  const { createPostgresStore } = await import('./stores/postgres-store.ts')
+  return createPostgresStore({
+    url,
+    ...(maxConnections === undefined ? {} : { maxConnections }),
+    encryptionKey,
+    secretPaths,
+    clock,
+    warn: (message) => log.warn({}, message),
+  })
+}
