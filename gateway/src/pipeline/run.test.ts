@@ -212,9 +212,10 @@ describe('createPipeline', () => {
     return exchange
   }
 
-  it('believes the host header, not the one of an absolute target', async () => {
-    const { facts } = await seen({ target: 'http://other/a' })
+  it('takes absolute targets that name the host of the header, and no others', async () => {
+    const { facts } = await seen({ target: 'http://H/a' })
     expect(facts.request).toMatchObject({ host: 'h', path: '/a' })
+    await expect(seen({ target: 'http://other/a' })).rejects.toThrow('not routed')
   })
 
   it('takes the peer for the client, an IPv4 one in its own notation', async () => {
