@@ -146,7 +146,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     })
   })
   const text = readConfigFile(file)
-  const readText = async (text: string) => configOf(await options.apart('load', { text, file, env }))
+  const readText = async (text: string) => {
+    const request = { text, file, env }
+    return configOf(isSmall(text) ? loadConfig(request) : await options.apart('load', request))
+  }
   const source = createFileSource({ first: await readText(text), read: readText })
   const settings = source.current.config ?? {}
   let stopping = false
@@ -172,8 +175,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     host: running,
     file: {
       read: () => rereadConfigFile(file),
-      edit: (request) =>
-        options.apart('edit', { ...request, env, allowedEnv: settings.storage?.allowedEnv ?? [] }),
+      async edit(plain) {
+        const request = { ...plain, env, allowedEnv: settings.storage?.allowedEnv ?? [] }
+        return isSmall(plain.text) ? editFile(request) : await options.apart('edit', request)
+      },
       load: source.load,
       write: (next, expected) => writeFileAtomically(file, next, { expected }),
       written: (_text, config) => void source.accept(config),
@@ -207,10 +212,11 @@ export async function startApp(options: AppOptions): Promise<App> {
     }
   }
 
-  async function reload(text: string): Promise<void> {
+  /** Reads the file now: since it was seen to change, the API may have written to it. */
+  async function reload(): Promise<void> {
     if (stopping) return
     try {
-      const next = await source.load(text)
+      const next = await source.load(await rereadConfigFile(file))
       if (next === source.current) {
         if (!running.status.synchronized) await resources.reapply()
         return
@@ -282,7 +288,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const watcher = watchFile(file, {
     text,
-    onChange: (text) => void running.exclusive(() => reload(text)),
+    onChange: () => void running.exclusive(reload),
     onError: (error) => {
       running.report(messageOf(error))
       log.error(
@@ -309,6 +315,13 @@ export async function startApp(options: AppOptions): Promise<App> {
       await log.flush()
     },
   }
+}
+
+/** Reading a text of this length takes some ten milliseconds, starting a thread for it half a second. */
+const maxSmallText = 32 * 1024
+
+function isSmall(text: string): boolean {
+  return text.length <= maxSmallText
 }
 
 /** What takes so long for a large file that traffic would notice. */
