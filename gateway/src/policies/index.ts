@@ -25,6 +25,7 @@ type StepName =
   | 'llmRequest'
   | 'llmAuthorization'
   | 'tokenLimits'
+  | 'guardrails'
 
 /**
  * The order in which every request meets its policies, those of the gateway before those of the listener and the route
@@ -58,15 +59,19 @@ export const order: readonly Step[] = [
   { step: 'llmAuthorization', because: 'what may not be asked must not count against a budget' },
   {
     step: 'tokenLimits',
-    because: 'the last check that costs nothing: a request over budget reaches no provider',
+    because: 'the last check that costs nothing: a request over budget reaches no provider, and no webhook',
+  },
+  {
+    step: 'guardrails',
+    because: 'what they ask costs time and money; on the way back nothing changes what they have checked',
   },
 ]
 
 /** What a route leads to, and what its policies must know of that. */
 export type RouteKind =
   | { kind: 'http' }
-  /** `llmRequest` reads and understands the body. */
-  | { kind: 'llm'; llmRequest: Policy }
+  /** `llmRequest` reads and understands the body, `guardrails` check what goes to the model and comes from it. */
+  | { kind: 'llm'; llmRequest: Policy; guardrails?: Policy | undefined }
   /** `isLoopback`: the address is open to this machine only. */
   | { kind: 'mcp'; isLoopback: boolean }
 
@@ -113,6 +118,9 @@ function addStep(policies: Policy[], step: StepName, { levels, compiled, route }
       return addChecks(policies, 'api key', present(compiled, 'apiKey').reverse())
     case 'llmRequest':
       if (route.kind === 'llm') policies.push(route.llmRequest)
+      return
+    case 'guardrails':
+      if (route.kind === 'llm' && route.guardrails !== undefined) policies.push(route.guardrails)
       return
     default:
       for (const level of compiled) if (level[step] !== undefined) policies.push(level[step])

@@ -1,0 +1,127 @@
+import type { Headers } from '../../net/headers.ts'
+import type { NamedBackend } from '../../pipeline/destinations/config.ts'
+import {
+  checkHeaderModifier,
+  compileHeaderModifier,
+  headerModifierSchema,
+} from '../../pipeline/header-modifier.ts'
+import {
+  enumeration,
+  exactlyOne,
+  type Infer,
+  integer,
+  list,
+  name,
+  object,
+  optional,
+  string,
+} from '../../schema/dsl.ts'
+import type { Phase, Rejection } from './guard.ts'
+import { checkKind, kindSchemas } from './kinds/index.ts'
+
+const rejection = object(
+  {
+    status: optional(integer({ doc: 'Status of the answer.', default: 403 }, { min: 200, max: 599 })),
+    body: optional(
+      string({
+        doc: 'Text of the answer.',
+        default: 'The request was rejected due to inappropriate content',
+      }),
+    ),
+    headers: optional(headerModifierSchema),
+  },
+  { doc: 'The answer to what the guard rejects.' },
+)
+
+const guard = exactlyOne(
+  kindSchemas,
+  {
+    name: optional(name({ doc: 'Name in metrics and logs.', default: 'its place, kind and number' })),
+    rejection: optional(rejection),
+  },
+  { doc: 'One guard.' },
+)
+
+export type GuardConfig = Infer<typeof guard>
+
+const guards = (doc: string) => optional(list(guard, { doc }, { max: 64 }))
+
+/** `guardrails`: who checks what goes to a model and comes from it. */
+export const guardrailsSchema = object(
+  {
+    request: guards('Check a request before it goes to the model, one after another.'),
+    response: guards('Check an answer before it goes to the client, one after another.'),
+    streaming: optional(
+      enumeration(['buffered', 'windowed', 'disabled', 'Enabled', 'Disabled'], {
+        doc: 'What happens to streamed answers: `buffered` holds them until all of it is checked, `windowed` checks and passes on piece by piece, `disabled` does not check them. `Enabled` is `windowed`. Of several places the strictest holds.',
+        default: 'buffered',
+      }),
+    ),
+  },
+  { doc: 'Guards that allow, change or reject content. Those of `llm` come before those of a model.' },
+)
+
+export type GuardrailsConfig = Infer<typeof guardrailsSchema>
+
+/** How streamed answers are checked, the strictest first. */
+export const streamingModes = ['buffered', 'windowed', 'disabled'] as const
+export type StreamingMode = (typeof streamingModes)[number]
+
+export function streamingModeOf({ streaming }: GuardrailsConfig): StreamingMode | undefined {
+  if (streaming === 'Enabled') return 'windowed'
+  return streaming === 'Disabled' ? 'disabled' : streaming
+}
+
+type Report = (path: (string | number)[], message: string) => void
+
+/** Reports what the schema cannot say: targets, patterns, expressions, names that repeat. */
+export function checkGuardrails(
+  config: GuardrailsConfig,
+  backends: readonly NamedBackend[],
+  report: Report,
+): void {
+  const names = new Set<string>()
+  for (const phase of ['request', 'response'] as const) {
+    for (const [index, entry] of (config[phase] ?? []).entries()) {
+      const under: Report = (path, message) => report([phase, index, ...path], message)
+      checkGuard(entry, { phase, backends }, under)
+      if (entry.name === undefined) continue
+      const label = `${phase} ${entry.name}`
+      if (names.has(label)) under(['name'], `another guard of this phase is named "${entry.name}"`)
+      names.add(label)
+    }
+  }
+}
+
+function checkGuard(
+  entry: GuardConfig,
+  place: { phase: Phase; backends: readonly NamedBackend[] },
+  report: Report,
+): void {
+  checkKind(entry, place, report)
+  const { rejection: answer } = entry
+  if (answer?.headers) {
+    checkHeaderModifier(answer.headers, (path, message) => report(['rejection', 'headers', ...path], message))
+  }
+  if (answer === undefined || entry.webhook === undefined) return
+  for (const key of ['status', 'body'] as const) {
+    if (answer[key] !== undefined) report(['rejection', key], 'is what the webhook says when it rejects')
+  }
+}
+
+const defaultStatus = 403
+const defaultBody = 'The request was rejected due to inappropriate content'
+
+/** The answer to what a guard of the gateway's own rejects. */
+export function rejectionOf({ rejection: answer }: GuardConfig): Rejection {
+  return {
+    status: answer?.status ?? defaultStatus,
+    body: answer?.body ?? defaultBody,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+  }
+}
+
+/** Changes of the headers of every rejection of a guard. */
+export function rejectionEdits({ rejection: answer }: GuardConfig): ((headers: Headers) => void) | undefined {
+  return answer?.headers && compileHeaderModifier(answer.headers)
+}

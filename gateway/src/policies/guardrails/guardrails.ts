@@ -1,0 +1,232 @@
+import { spliceJson } from '../../lib/json-splice.ts'
+import { type Body, isSource } from '../../net/body.ts'
+import type { Reply } from '../../net/send.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { terminalEvent } from '../../pipeline/errors.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { LlmMessage } from '../../pipeline/llm-message.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { compileGuards, type GuardOptions, type GuardSet } from './compile-guards.ts'
+import { type GuardrailsConfig, type StreamingMode, streamingModes } from './config.ts'
+import { type GuardedText, shownText, splicesFor } from './content/content.ts'
+import { contentReaders } from './content/index.ts'
+import type { Guard, Phase, Rejection } from './guard.ts'
+import { type Content, noteSkipped, type Outcome, runGuards } from './run.ts'
+import { holdUntilChecked } from './stream/buffered.ts'
+import { createDelivery } from './stream/delivery.ts'
+import type { GuardedStream } from './stream/guarded-stream.ts'
+import { passAndNote } from './stream/noted.ts'
+import { checkInWindows } from './stream/windowed.ts'
+
+/** `guardrails` of one place, and what it is called in metrics and logs. */
+export type GuardPlace = { place: string; config: GuardrailsConfig }
+
+export type GuardrailsOptions = Omit<GuardOptions, 'place'> & {
+  /** Guards of every request, in order. */
+  shared: readonly GuardPlace[]
+  /** Guards of single models; they come after the shared ones. */
+  ofModels: readonly GuardPlace[]
+  /** Most bytes that are held of a streamed answer. */
+  maxHeldBytes: number
+}
+
+/** What is asked for one request. */
+type Guards = {
+  readonly request: readonly Guard[]
+  readonly response: readonly Guard[]
+  readonly streaming: StreamingMode
+}
+
+/**
+ * Compiles the guards of a route to LLM providers; undefined where there are none. Requests are checked on their way to
+ * the model and answers on their way back, each guard seeing what the ones before it left.
+ */
+export function compileGuardrails(options: GuardrailsOptions, context: CompileContext): Policy | undefined {
+  const { shared, ofModels, maxHeldBytes } = options
+  const compile = ({ place, config }: GuardPlace) => compileGuards(config, { ...options, place }, context)
+  const sharedSets = shared.map(compile)
+  const byModel = new Map<object, GuardSet>(ofModels.map((entry) => [entry.config, compile(entry)]))
+  const all = [...sharedSets, ...byModel.values()]
+  if (all.every(({ request, response }) => request.length + response.length === 0)) return undefined
+  const hasResponseGuards = all.some(({ response }) => response.length > 0)
+  const sharedOnly = joined(sharedSets)
+
+  function guardsOf(message: LlmMessage): Guards {
+    if (byModel.size === 0) return sharedOnly
+    const configured = message.guardrailsOfModels()
+    return configured.length === 0 ? sharedOnly : joined([...sharedSets, ...configured.map(setOf)])
+  }
+
+  function setOf(config: object): GuardSet {
+    const set = byModel.get(config)
+    if (set === undefined) throw new Error('guards of a model that were not compiled')
+    return set
+  }
+
+  const { clock } = context
+  const check =
+    (guards: readonly Guard[], phase: Phase, exchange: Exchange, replyHeaders?: Reply['headers']) =>
+    (texts: readonly Content[] | undefined): Promise<Outcome> =>
+      runGuards(guards, { phase, texts, exchange, replyHeaders, clock })
+
+  return {
+    name: 'guardrails',
+    onRequest(exchange) {
+      const message = exchange.llmMessage
+      if (message === undefined) return undefined
+      message.readsAnswer = hasResponseGuards
+      const { request } = guardsOf(message)
+      return request.length === 0
+        ? undefined
+        : checkRequest(message, exchange, check(request, 'request', exchange))
+    },
+    onReply(exchange, reply) {
+      const { llmMessage: message } = exchange
+      const answer = message?.answer
+      if (message === undefined || answer === undefined) return reply
+      const { response, streaming } = guardsOf(message)
+      if (response.length === 0) return reply
+      if (answer.kind === 'whole') {
+        return checkWhole(reply, exchange, check(response, 'response', exchange, reply.headers))
+      }
+      if (streaming === 'disabled') {
+        noteSkipped(response, exchange, 'response')
+        return reply
+      }
+      const stream: GuardedStream = {
+        api: message.api,
+        reader: contentReaders[message.api],
+        source: sourceOf(reply.body),
+        check: check(response, 'response', exchange, reply.headers),
+        maxHeldBytes,
+      }
+      if (response.every(({ audit }) => audit)) return noteStream(reply, exchange, stream)
+      return holdStream(reply, exchange, { stream, streaming })
+    },
+  }
+}
+
+/** The strictest of the modes that are said. */
+function joined(sets: readonly GuardSet[]): Guards {
+  const said = sets.flatMap(({ streaming }) => streaming ?? [])
+  return {
+    request: sets.flatMap(({ request }) => request),
+    response: sets.flatMap(({ response }) => response),
+    streaming: streamingModes.find((mode) => said.includes(mode)) ?? 'buffered',
+  }
+}
+
+type RunCheck = (texts: readonly Content[] | undefined) => Promise<Outcome>
+
+async function checkRequest(
+  message: LlmMessage,
+  exchange: Exchange,
+  check: RunCheck,
+): Promise<Reply | undefined> {
+  const { request, api } = message
+  if (request === undefined) throw new Error('the request was not read')
+  const reader = contentReaders[api]
+  const texts = readTexts(() => reader.request(request.value))
+  const outcome = await check(texts?.map(contentOf))
+  if (outcome.kind === 'rejected') return refusal(exchange, outcome)
+  if (outcome.kind === 'changed' && texts !== undefined) {
+    const splices = splicesFor(texts, outcome.contents, reader.dropsEmptied)
+    if (splices.length > 0) message.replaceRequest(spliceJson(request.text, splices))
+  }
+  return undefined
+}
+
+async function checkWhole(reply: Reply, exchange: Exchange, check: RunCheck): Promise<Reply> {
+  const message = exchange.llmMessage
+  const answer = message?.answer
+  if (message === undefined || answer?.kind !== 'whole') throw new Error('the answer was not read')
+  const reader = contentReaders[message.api]
+  const texts = readTexts(() => reader.reply(answer.json.value))
+  const outcome = await check(texts?.map(contentOf))
+  if (outcome.kind === 'rejected') return refusal(exchange, outcome)
+  if (outcome.kind === 'changed' && texts !== undefined) {
+    const splices = splicesFor(texts, outcome.contents, false)
+    if (splices.length > 0) return { ...reply, body: Buffer.from(spliceJson(answer.json.text, splices)) }
+  }
+  return reply
+}
+
+function contentOf(text: GuardedText): Content {
+  return { role: text.role, content: shownText(text), fixed: text.parts.length === 0 }
+}
+
+/** Undefined for content that has no texts to show. */
+function readTexts(read: () => GuardedText[]): GuardedText[] | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function noteStream(reply: Reply, exchange: Exchange, stream: GuardedStream): Reply {
+  const body = passAndNote({
+    ...stream,
+    refusalEvent: (rejection) => refusalEvent(exchange, rejection),
+    onRejected: (guard) => blame(exchange, guard),
+  })
+  return { ...reply, body }
+}
+
+function holdStream(
+  reply: Reply,
+  exchange: Exchange,
+  { stream, streaming }: { stream: GuardedStream; streaming: StreamingMode },
+): Promise<Reply> {
+  const { source } = stream
+  let guard = ''
+  const delivery = createDelivery({
+    head: { status: reply.status, headers: reply.headers },
+    refusal: (rejection) => refusal(exchange, { rejection, guard }),
+    refusalEvent: (rejection) => refusalEvent(exchange, rejection),
+    onResume: () => source.resume(),
+    onCancel: () => source.cancel(),
+    onGone: (listener) => exchange.cancellation.onCancel(listener),
+  })
+  const held = {
+    ...stream,
+    delivery,
+    onRejected(name: string) {
+      guard = name
+      blame(exchange, name)
+    },
+  }
+  if (streaming === 'windowed') checkInWindows(held)
+  else holdUntilChecked(held)
+  return delivery.reply
+}
+
+function blame(exchange: Exchange, guard: string): void {
+  exchange.refusedBy ??= `guardrail: ${guard}`
+}
+
+function refusal(exchange: Exchange, { rejection, guard }: { rejection: Rejection; guard: string }): Reply {
+  blame(exchange, guard)
+  const { status, headers, body } = rejection
+  // These have no body (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5).
+  const isBare = status === 204 || status === 205 || status === 304
+  return { status, headers: { ...headers }, body: isBare ? undefined : Buffer.from(body) }
+}
+
+function refusalEvent(exchange: Exchange, { status, body }: Rejection): string {
+  const refused = { status, code: 'guardrail_intervention', message: body }
+  return terminalEvent(exchange.llmMessage?.api, exchange.errorFormat, refused)
+}
+
+/** A stream's body; one that is at hand is a stream that has ended. */
+function sourceOf(body: Body) {
+  if (isSource(body)) return body
+  return {
+    start(sink: { write(chunk: Uint8Array): boolean; end(): void }) {
+      if (body !== undefined) sink.write(body)
+      sink.end()
+    },
+    resume() {},
+    cancel() {},
+  }
+}

@@ -1,0 +1,35 @@
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { CompiledKind, Rejection } from '../guard.ts'
+import { checkRegex, compileRegex, type RegexConfig, regexSchema } from './regex.ts'
+import { checkWebhook, type WebhookConfig, webhookSchema } from './webhook/config.ts'
+import { compileWebhook, type WebhookOptions } from './webhook/webhook.ts'
+
+/** The kinds of guards, by the key that chooses one. */
+export const kindSchemas = { webhook: webhookSchema, regex: regexSchema }
+
+/** What a guard is configured as. */
+export type KindConfig =
+  | { webhook: WebhookConfig; regex?: undefined }
+  | { regex: RegexConfig; webhook?: undefined }
+
+type Report = (path: (string | number)[], message: string) => void
+
+export function nameOfKind(config: KindConfig): string {
+  return config.webhook === undefined ? 'regex' : 'webhook'
+}
+
+/** Reports what the schema of a kind cannot say. */
+export function checkKind(config: KindConfig, place: Omit<WebhookOptions, 'limits'>, report: Report): void {
+  const inside: Report = (path, message) => report([nameOfKind(config), ...path], message)
+  if (config.webhook === undefined) checkRegex(config.regex, inside)
+  else checkWebhook(config.webhook, place, inside)
+}
+
+export function compileKind(
+  config: KindConfig,
+  options: WebhookOptions & { rejection: Rejection },
+  context: CompileContext,
+): CompiledKind {
+  if (config.webhook === undefined) return compileRegex(config.regex, options.rejection)
+  return compileWebhook(config.webhook, options, context)
+}

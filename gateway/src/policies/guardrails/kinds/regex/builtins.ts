@@ -1,0 +1,70 @@
+/** Something well known that can be looked for. */
+export type Builtin = {
+  /** Stands in its place. */
+  readonly label: string
+  /** Linear in the text: every repetition is bounded, and none is inside another that could share its characters. */
+  readonly find: RegExp
+  /** Whether a match really is one. */
+  readonly isOne?: (match: string) => boolean
+}
+
+export type BuiltinName = 'email' | 'phoneNumber' | 'creditCard' | 'ssn' | 'caSin'
+
+/** Not inside a longer number or word. */
+const notAfter = '(?<![\\w.-])'
+const notBefore = '(?![\\w-]|\\.\\d)'
+
+export const builtins: Readonly<Record<BuiltinName, Builtin>> = {
+  email: {
+    label: '<EMAIL_ADDRESS>',
+    find: /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}._%+-]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.){1,8}\p{L}{2,24}/gu,
+  },
+  phoneNumber: {
+    label: '<PHONE_NUMBER>',
+    find: new RegExp(
+      [
+        // With the code of a country: 7 to 15 digits (E.164), in groups.
+        '(?<![\\w.])\\+\\d{1,3}(?:[ .-]?\\(?\\d{1,4}\\)?){2,5}(?!\\d)',
+        // As in North America: area code, exchange, number.
+        `${notAfter}(?:1[ .-])?(?:\\(\\d{3}\\) ?|\\d{3}[ .-])\\d{3}[ .-]\\d{4}${notBefore}`,
+      ].join('|'),
+      'g',
+    ),
+    isOne: (match) => isBetween(digitsOf(match).length, 7, 15),
+  },
+  creditCard: {
+    label: '<CREDIT_CARD>',
+    find: new RegExp(`${notAfter}\\d(?:[ -]?\\d){12,18}${notBefore}`, 'g'),
+    isOne: (match) => hasCheckDigit(digitsOf(match)),
+  },
+  ssn: {
+    label: '<SSN>',
+    // No area 000, 666 or above 899, no group 00, no serial 0000.
+    find: new RegExp(`${notAfter}(?!000|666|9)\\d{3}([- ])(?!00)\\d{2}\\1(?!0000)\\d{4}${notBefore}`, 'g'),
+  },
+  caSin: {
+    label: '<CA_SIN>',
+    find: new RegExp(`${notAfter}[1-9]\\d{2}([- ])\\d{3}\\1\\d{3}${notBefore}`, 'g'),
+    isOne: (match) => hasCheckDigit(digitsOf(match)),
+  },
+}
+
+function digitsOf(text: string): string {
+  return text.replace(/\D/g, '')
+}
+
+function isBetween(number: number, least: number, most: number): boolean {
+  return number >= least && number <= most
+}
+
+/** Luhn's formula (ISO/IEC 7812-1 annex B). One digit over and over is no number of a card, though the formula holds for some. */
+export function hasCheckDigit(digits: string): boolean {
+  if (/^(\d)\1*$/.test(digits)) return false
+  let sum = 0
+  for (let index = 0; index < digits.length; index += 1) {
+    const digit = Number(digits[digits.length - 1 - index])
+    const doubled = index % 2 === 0 ? digit : digit * 2
+    sum += doubled > 9 ? doubled - 9 : doubled
+  }
+  return sum % 10 === 0
+}

@@ -1,0 +1,77 @@
+import { isUtf8 } from 'node:buffer'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { readJsonObject } from '../../../../lib/json-text.ts'
+import { CheckFailure, type Phase, type Verdict } from '../../guard.ts'
+
+/**
+ * Reads what a webhook answered: `{"action": …}`, whose shape alone tells what it is. Stricter than it would have to be:
+ * what is neither a well-formed allow, modify nor reject is no answer, because taking it for an allow would let content
+ * through that the webhook wanted to hold. Throws `CheckFailure`.
+ */
+export function readAnswer(bytes: Buffer, phase: Phase): Verdict {
+  if (!isUtf8(bytes)) throw malformed('not UTF-8')
+  const json = readJsonObject(bytes.toString())
+  if (json.kind === 'invalid') throw malformed(json.message)
+  if (json.kind === 'duplicate') throw malformed('a key occurs twice')
+  const { action } = json.value
+  if (!isJsonObject(action)) throw malformed('no action')
+  const reason = reasonOf(action)
+  if (Object.hasOwn(action, 'body')) return readDecision(action, phase, reason)
+  // An unknown key may be somebody's way to say no.
+  if (Object.keys(action).some((key) => key !== 'reason')) throw malformed('an action of no known shape')
+  return { kind: 'allow', reason }
+}
+
+function readDecision(action: JsonObject, phase: Phase, reason: string | undefined): Verdict {
+  const { body, status_code: status } = action
+  if (isJsonObject(body)) {
+    if (status !== undefined && status !== null) throw malformed('new content together with a status')
+    return { kind: 'modify', contents: readContents(body, phase), reason }
+  }
+  if (typeof body !== 'string') throw malformed('a body that is neither text nor content')
+  if (!isStatus(status)) throw malformed('a rejection without a status between 200 and 599')
+  return { kind: 'reject', rejection: { status, body, headers: headersFor(body) }, reason }
+}
+
+function reasonOf({ reason }: JsonObject): string | undefined {
+  if (reason === undefined || reason === null) return undefined
+  if (typeof reason !== 'string') throw malformed('a reason that is no text')
+  return reason
+}
+
+/** The final status of an answer: HTTP knows none above 599, and 1xx are none. */
+function isStatus(status: JsonValue | undefined): status is number {
+  return typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599
+}
+
+function readContents(body: JsonObject, phase: Phase): string[] {
+  const [own, other] =
+    phase === 'request' ? (['messages', 'choices'] as const) : (['choices', 'messages'] as const)
+  const list = body[own]
+  if (Object.hasOwn(body, other) || !Array.isArray(list)) throw malformed(`no ${own}, or others as well`)
+  return list.map((item) => readContent(phase === 'request' ? item : messageOf(item)))
+}
+
+function messageOf(choice: JsonValue): JsonValue | undefined {
+  return isJsonObject(choice) ? choice['message'] : undefined
+}
+
+/** Nothing but role and content is known to be understood. */
+function readContent(message: JsonValue | undefined): string {
+  if (!isJsonObject(message)) throw malformed('content that is no message')
+  const { role, content } = message
+  if (typeof role !== 'string' || typeof content !== 'string' || Object.keys(message).length !== 2) {
+    throw malformed('a message of other members than role and content, both texts')
+  }
+  return content
+}
+
+/** Clients of LLM APIs look for JSON in errors; everything else is shown as it is. */
+function headersFor(body: string): Record<string, string> {
+  const isJson = body.startsWith('{') && readJsonObject(body).kind === 'object'
+  return { 'content-type': isJson ? 'application/json' : 'text/plain; charset=utf-8' }
+}
+
+function malformed(what: string): CheckFailure {
+  return new CheckFailure(`webhook answered ${what}`)
+}

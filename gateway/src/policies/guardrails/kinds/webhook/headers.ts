@@ -1,0 +1,129 @@
+import { compileCheckedCel } from '../../../../cel/checked.ts'
+import type { CelProgram } from '../../../../cel/compile.ts'
+import { CelEvaluationError } from '../../../../cel/failure.ts'
+import { compilePattern } from '../../../../lib/pattern.ts'
+import { type Headers, isHopByHop } from '../../../../net/headers.ts'
+import type { Facts } from '../../../../pipeline/exchange.ts'
+import type { Phase, Question } from '../../guard.ts'
+
+/** Head of a call to a webhook. */
+export type CallHead = { method: string; path: string; readonly headers: Headers }
+
+export type HeadConfig = {
+  headers?: Readonly<Record<string, string>> | undefined
+  forwardHeaderMatches?: readonly HeaderMatch[] | undefined
+}
+
+type HeaderMatch = {
+  name: string
+  value: { exact?: string | undefined; regex?: string | undefined }
+}
+
+const always = ['request', 'source', 'jwt', 'apiKey', 'llm'] as const
+
+/** Variables of header expressions: what the client sent is gone when the answer is there. */
+export function rootsOfHeaders(phase: Phase): ReadonlySet<string> {
+  return new Set(phase === 'request' ? [...always, 'llmRequest'] : always)
+}
+
+/** The name as it is sent, or what it changes of the request line. */
+export function headerTarget(name: string): string {
+  const lower = name.toLowerCase()
+  return lower === 'host' ? ':authority' : lower
+}
+
+/** They are made anew for each call. */
+export function isDerived(name: string): boolean {
+  return isHopByHop(name) || name === 'content-length' || name === 'expect'
+}
+
+type Expression = { target: string; program: CelProgram }
+
+/** Compiles what the head of a call consists of, besides the credential and changes of a named backend. */
+export function compileHead(config: HeadConfig, phase: Phase): (question: Question) => CallHead {
+  const roots = rootsOfHeaders(phase)
+  const expressions = Object.entries(config.headers ?? {}).map(
+    ([name, source]): Expression => ({
+      target: headerTarget(name),
+      program: compileCheckedCel(source, roots),
+    }),
+  )
+  const forwards = (config.forwardHeaderMatches ?? []).map(compileMatch)
+  const path = phase === 'request' ? '/request' : '/response'
+  return (question) => {
+    const head: CallHead = { method: 'POST', path, headers: { 'content-type': 'application/json' } }
+    for (const forward of forwards) forward(question, head.headers)
+    for (const expression of expressions) apply(expression, question.exchange.facts, head)
+    return head
+  }
+}
+
+/** In the request phase the client's headers are forwarded, in the response phase those of the model's answer. */
+function compileMatch({ name, value }: HeaderMatch): (question: Question, headers: Headers) => void {
+  const field = name.toLowerCase()
+  const matches = compileValue(value)
+  return ({ exchange, replyHeaders }, headers) => {
+    const own = exchange.facts.request.headers
+    // A trace goes through both phases.
+    const found = replyHeaders === undefined || field === 'traceparent' ? own[field] : replyHeaders[field]
+    if (found === undefined) return
+    const kept = typeof found === 'string' ? [found].filter(matches) : found.filter(matches)
+    const [first] = kept
+    if (first !== undefined) headers[field] = kept.length === 1 ? first : kept
+  }
+}
+
+function compileValue({ exact, regex }: HeaderMatch['value']): (value: string) => boolean {
+  if (regex === undefined) return (value) => value === exact
+  const pattern = compilePattern(`^(?:${regex})$`)
+  if (!pattern.ok) throw new Error(pattern.message)
+  return (value) => pattern.test(value)
+}
+
+/** An expression that cannot be evaluated leaves its header out, also one that the client sent under that name. */
+function apply({ target, program }: Expression, facts: Facts, head: CallHead): void {
+  const text = evaluate(program, facts)
+  switch (target) {
+    case ':path':
+      if (text !== undefined && /^\/[\x21-\x7e]*$/.test(text)) head.path = text
+      return
+    case ':method':
+      if (text !== undefined && methods.has(text)) head.method = text
+      return
+    case ':authority':
+      if (text !== undefined && /^[\w.:[\]-]+$/.test(text)) head.headers['host'] = text
+      return
+  }
+  const value = text === undefined ? undefined : fieldValue(text)
+  if (value === undefined) delete head.headers[target]
+  else head.headers[target] = value
+}
+
+/** Those that may have a body and get an answer. */
+const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
+function evaluate(program: CelProgram, facts: Facts): string | undefined {
+  try {
+    const value = program.evaluate(facts)
+    switch (typeof value) {
+      case 'string':
+        return value
+      case 'number':
+      case 'bigint':
+      case 'boolean':
+        return String(value)
+      default:
+        return value instanceof Uint8Array ? Buffer.from(value).toString() : undefined
+    }
+  } catch (error) {
+    if (error instanceof CelEvaluationError) return undefined
+    throw error
+  }
+}
+
+/** RFC 9110 section 5.5: no control characters; what is not ASCII goes as its bytes. Claims hold anything. */
+function fieldValue(text: string): string | undefined {
+  if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) return undefined
+  const trimmed = text.trim()
+  return /^[\t\x20-\x7e]*$/.test(trimmed) ? trimmed : Buffer.from(trimmed).toString('latin1')
+}

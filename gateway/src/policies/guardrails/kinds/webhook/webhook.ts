@@ -1,0 +1,177 @@
+import { type CancellationSource, createCancellation } from '../../../../lib/cancellation.ts'
+import { GatewayError } from '../../../../lib/gateway-error.ts'
+import { readAll } from '../../../../net/body.ts'
+import { firstHeader } from '../../../../net/headers.ts'
+import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/send.ts'
+import type { CompileContext } from '../../../../pipeline/compile-context.ts'
+import {
+  compileDestination,
+  compileNamedDestination,
+  type Destination,
+} from '../../../../pipeline/destinations/destination.ts'
+import {
+  CheckFailure,
+  type CompiledKind,
+  type Phase,
+  type Question,
+  type Shown,
+  type Verdict,
+} from '../../guard.ts'
+import { readAnswer } from './answer.ts'
+import type { WebhookConfig, WebhookPlace } from './config.ts'
+import { compileHead } from './headers.ts'
+import type { WebhookLimits } from './limits.ts'
+import { createSlots, type Slots } from './slots.ts'
+
+const defaultTimeoutMs = 10_000
+const maxAnswerBytes = 2 * 1024 * 1024
+
+/** Asks webhooks one question: everything about a call that is known beforehand. */
+type Caller = {
+  readonly destination: Destination
+  readonly connection: UpstreamConnection
+  readonly send: Send
+  readonly slots: Slots
+  readonly timeoutMs: number
+  readonly phase: Phase
+  readonly headOf: ReturnType<typeof compileHead>
+}
+
+export type WebhookOptions = WebhookPlace & { limits: WebhookLimits }
+
+/** Compiles a webhook. Throws on what `checkWebhook` reports, and when a file of its backend cannot be read. */
+export function compileWebhook(
+  config: WebhookConfig,
+  { phase, backends, limits }: WebhookOptions,
+  context: CompileContext,
+): CompiledKind {
+  const { target } = config
+  const destination =
+    target.host === undefined
+      ? compileNamedDestination(target.backend, backends, context)
+      : compileDestination({ host: target.host, policies: [] }, context)
+  const slots = context.keep(`guardrails/webhook/${destination.origin}`, createSlots)
+  slots.resize(limits.maxConnections)
+  const caller: Caller = {
+    destination,
+    connection: connectionOf(destination, limits),
+    send: context.send,
+    slots,
+    timeoutMs: destination.requestTimeoutMs ?? defaultTimeoutMs,
+    phase,
+    headOf: compileHead(config, phase),
+  }
+  return {
+    audit: config.action === 'audit',
+    failOpen: config.failureMode === 'failOpen' || config.failureMode === 'FailOpen',
+    check: (question) => ask(caller, question),
+  }
+}
+
+/** The pool of an origin keeps the limit too: a slot is free a moment before its connection is. */
+function connectionOf({ connection }: Destination, limits: WebhookLimits): UpstreamConnection {
+  const { maxConnections, keepAliveMs } = limits
+  const key = `webhook ${maxConnections} ${keepAliveMs} ${connection?.key ?? ''}`
+  return { ...connection, key, keepAliveMs, ...(maxConnections === 0 ? {} : { maxConnections }) }
+}
+
+/** One call, under one time limit for the wait for a connection, the connection, the head and the body of the answer. */
+function ask(caller: Caller, question: Question): Promise<Verdict> {
+  const { timeoutMs } = caller
+  const cancellation = createCancellation()
+  question.exchange.cancellation.onCancel(cancellation.cancel)
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      // Settled before the call is cancelled, because that makes it fail with another error.
+      reject(new CheckFailure('webhook timed out'))
+      cancellation.cancel()
+    }, timeoutMs)
+    // A client that leaves while the call waits for its turn ends the wait, too.
+    cancellation.onCancel(() => {
+      clearTimeout(timer)
+      reject(new CheckFailure('the client closed the connection'))
+    })
+    callInTurn(caller, question, cancellation)
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+async function callInTurn(
+  caller: Caller,
+  question: Question,
+  cancellation: CancellationSource,
+): Promise<Verdict> {
+  const turn = caller.slots.take(cancellation)
+  if (turn !== undefined) await turn
+  try {
+    return await call(caller, question, cancellation)
+  } finally {
+    caller.slots.give()
+  }
+}
+
+async function call(caller: Caller, question: Question, cancellation: CancellationSource): Promise<Verdict> {
+  const body = Buffer.from(bodyOf(caller.phase, question.texts))
+  try {
+    const reply = await caller.send(requestTo(caller, question, { body, cancellation }))
+    return readAnswer(await readReply(reply, body.byteLength), caller.phase)
+  } catch (error) {
+    if (error instanceof GatewayError) throw new CheckFailure(failureOf(error), { cause: error })
+    throw error
+  }
+}
+
+function requestTo(
+  { destination, connection, timeoutMs, headOf }: Caller,
+  question: Question,
+  { body, cancellation }: { body: Buffer; cancellation: CancellationSource },
+): OutgoingRequest {
+  const { method, path, headers } = headOf(question)
+  // What the backend is configured with holds against everything that comes from a client.
+  destination.editRequestHeaders?.(headers)
+  destination.authorize?.(headers, question.exchange)
+  return {
+    origin: destination.origin,
+    path,
+    method,
+    headers,
+    body,
+    cancellation,
+    firstByteTimeoutMs: timeoutMs,
+    idleTimeoutMs: timeoutMs,
+    connection,
+    acceptsWhole: true,
+    repeatable: true,
+  }
+}
+
+/** The exact body of the protocol: role and content, both texts, and nothing else. */
+function bodyOf(phase: Phase, texts: readonly Shown[]): string {
+  const messages = texts.map(({ role, content }) => ({ role, content }))
+  if (phase === 'request') return JSON.stringify({ body: { messages } })
+  return JSON.stringify({ body: { choices: messages.map((message) => ({ message })) } })
+}
+
+/** New content may be as large as what was sent. */
+function readReply({ headers, body }: Reply, sentBytes: number): Promise<Buffer> {
+  const encoding = firstHeader(headers, 'content-encoding')
+  const bytes = readAll(body, Math.max(maxAnswerBytes, 2 * sentBytes), 'upstream_too_large')
+  if (encoding === undefined || encoding === 'identity') return bytes
+  return bytes.then(() => {
+    throw new CheckFailure('webhook answered in an encoding it was not asked for')
+  })
+}
+
+function failureOf({ code }: GatewayError): string {
+  switch (code) {
+    case 'upstream_connect':
+      return 'webhook cannot be connected to'
+    case 'upstream_timeout':
+      return 'webhook timed out'
+    case 'upstream_too_large':
+      return 'webhook answered more than is read'
+    default:
+      return `webhook call failed: ${code}`
+  }
+}

@@ -1,0 +1,49 @@
+/** Bytes that are held: copied together, because a chunk may keep alive a much larger buffer that it was cut out of. */
+export type Blocks = {
+  readonly size: number
+  add(chunk: Uint8Array): void
+  /** Gives all of them away, in order. */
+  take(): Buffer[]
+}
+
+const blockBytes = 16 * 1024
+
+export function createBlocks(): Blocks {
+  let blocks: Buffer[] = []
+  let last = Buffer.alloc(0)
+  let used = 0
+  let size = 0
+
+  function close(): void {
+    if (used > 0) blocks.push(last.subarray(0, used))
+    used = 0
+  }
+
+  return {
+    get size() {
+      return size
+    },
+    add(chunk) {
+      size += chunk.byteLength
+      let from = 0
+      while (from < chunk.byteLength) {
+        if (used === last.byteLength) {
+          close()
+          last = Buffer.allocUnsafeSlow(blockBytes)
+        }
+        const fits = Math.min(chunk.byteLength - from, last.byteLength - used)
+        last.set(chunk.subarray(from, from + fits), used)
+        used += fits
+        from += fits
+      }
+    },
+    take() {
+      close()
+      const taken = blocks
+      blocks = []
+      last = Buffer.alloc(0)
+      size = 0
+      return taken
+    },
+  }
+}

@@ -1,0 +1,186 @@
+import { type JsonSplice, spliceJson } from '../../../lib/json-splice.ts'
+import type { SseEvent } from '../../../net/sse.ts'
+import type { StreamPiece } from '../content/content.ts'
+import { writeBack } from '../content/text-change.ts'
+import { setText } from './read-event.ts'
+
+/** Text that is held although it was checked, in case something begins in it that goes on behind it. */
+const overlapCharacters = 256
+
+/** An event that is held, and its texts. */
+export type HeldEvent = { readonly event: SseEvent; readonly pieces: HeldPiece[]; readonly bytes: number }
+
+/** New text of a part, or the text that a part came to, said once more. */
+export type HeldPiece = Segment | Repeat
+
+type Segment = {
+  readonly kind: 'text'
+  readonly part: Part
+  readonly path: StreamPiece['path']
+  readonly original: string
+  text: string
+}
+
+type Repeat = {
+  readonly kind: 'repeat'
+  readonly part: Part
+  readonly path: StreamPiece['path']
+  readonly text: string
+}
+
+/** One growing text of a stream. */
+type Part = {
+  readonly element: number
+  readonly number: number
+  /** All that came of it, and of that all that was released, as it came and as it was sent. */
+  said: string
+  released: number
+  /** Undefined as long as nothing of it has changed. */
+  sent: string | undefined
+}
+
+/** What is held of one choice, content block or output item. */
+export type WindowText = { readonly parts: readonly WindowPart[] }
+export type WindowPart = { readonly text: string; become(text: string): void }
+
+export type Window = {
+  readonly heldBytes: number
+  /** Whether text is held. */
+  readonly hasText: boolean
+  /** Notes text of an event that is on its way into the window. */
+  add(piece: StreamPiece): HeldPiece
+  hold(events: readonly HeldEvent[]): void
+  texts(): WindowText[]
+  /** Gives events away with what became of their texts: all, or those in front of the end that is checked once more. */
+  release(which: 'all' | 'checked'): SseEvent[]
+}
+
+export function createWindow(): Window {
+  const known = new Map<string, Part>()
+  let events: HeldEvent[] = []
+  let heldBytes = 0
+  let others = 0
+
+  function partOf(element: number, number: number): Part {
+    const key = `${element} ${number}`
+    const part = known.get(key) ?? { element, number, said: '', released: 0, sent: undefined }
+    known.set(key, part)
+    return part
+  }
+
+  function segmentsByPart(): Map<Part, Segment[]> {
+    const found = new Map<Part, Segment[]>()
+    for (const { pieces } of events) {
+      for (const piece of pieces) {
+        if (piece.kind !== 'text') continue
+        const segments = found.get(piece.part)
+        if (segments === undefined) found.set(piece.part, [piece])
+        else segments.push(piece)
+      }
+    }
+    return found
+  }
+
+  /** How many events can go without any text of the last characters of its part. */
+  function countChecked(): number {
+    const left = new Map<Part, number>()
+    for (const [part, segments] of segmentsByPart()) {
+      left.set(
+        part,
+        segments.reduce((sum, { text }) => sum + text.length, -overlapCharacters),
+      )
+    }
+    for (const [index, { pieces }] of events.entries()) {
+      for (const piece of pieces) {
+        const rest = (left.get(piece.part) ?? 0) - (piece.kind === 'text' ? piece.text.length : 0)
+        // A part is repeated when it is over, so behind the end that is held.
+        if (rest < 0 && left.has(piece.part)) return index
+        left.set(piece.part, rest)
+      }
+    }
+    return events.length
+  }
+
+  return {
+    get heldBytes() {
+      return heldBytes
+    },
+    get hasText() {
+      return events.some(({ pieces }) => pieces.length > 0)
+    },
+    add({ element, part: number, text, path, repeats }) {
+      const part = partOf(element, number)
+      if (repeats && text === part.said) return { kind: 'repeat', part, path, text }
+      if (repeats) {
+        // No text that the stream said before: one of its own.
+        others += 1
+        const other: Part = {
+          element: Number.MAX_SAFE_INTEGER,
+          number: others,
+          said: text,
+          released: 0,
+          sent: undefined,
+        }
+        return { kind: 'text', part: other, path, original: text, text }
+      }
+      part.said += text
+      return { kind: 'text', part, path, original: text, text }
+    },
+    hold(added) {
+      for (const event of added) {
+        events.push(event)
+        heldBytes += event.bytes
+      }
+    },
+    texts() {
+      const elements = new Map<number, { number: number; part: WindowPart }[]>()
+      const alone: WindowText[] = []
+      for (const [part, segments] of segmentsByPart()) {
+        const shown = { number: part.number, part: windowPart(segments) }
+        if (part.element === Number.MAX_SAFE_INTEGER) alone.push({ parts: [shown.part] })
+        else elements.set(part.element, [...(elements.get(part.element) ?? []), shown])
+      }
+      const inOrder = [...elements].sort(([one], [other]) => one - other)
+      const together = inOrder.map(([, parts]) => ({
+        parts: parts.sort((one, other) => one.number - other.number).map(({ part }) => part),
+      }))
+      return [...together, ...alone]
+    },
+    release(which) {
+      const count = which === 'all' ? events.length : countChecked()
+      const leaving = events.slice(0, count)
+      events = events.slice(count)
+      for (const { bytes } of leaving) heldBytes -= bytes
+      return leaving.map(leave)
+    },
+  }
+}
+
+function windowPart(segments: readonly Segment[]): WindowPart {
+  const pieces = segments.map(({ text }) => text)
+  return {
+    text: pieces.join(''),
+    become(text) {
+      const written = writeBack(pieces, '', text) ?? pieces
+      for (const [index, segment] of segments.entries()) segment.text = written[index] ?? ''
+    },
+  }
+}
+
+/** The event as it is sent, with what became of its texts. */
+function leave({ event, pieces }: HeldEvent): SseEvent {
+  const splices: JsonSplice[] = []
+  for (const piece of pieces) {
+    const { part, path } = piece
+    if (piece.kind === 'repeat') {
+      if (part.sent !== undefined && part.sent !== piece.text) splices.push(setText(path, part.sent))
+      continue
+    }
+    const { original, text } = piece
+    if (part.sent !== undefined) part.sent += text
+    else if (text !== original) part.sent = part.said.slice(0, part.released) + text
+    part.released += original.length
+    if (text !== original) splices.push(setText(path, text))
+  }
+  return splices.length === 0 ? event : { ...event, data: spliceJson(event.data, splices) }
+}

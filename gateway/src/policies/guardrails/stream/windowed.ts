@@ -1,0 +1,165 @@
+import { createSseParser, formatSseEvent, type SseEvent } from '../../../net/sse.ts'
+import type { StreamPiece } from '../content/content.ts'
+import { writeBack } from '../content/text-change.ts'
+import type { Content } from '../run.ts'
+import type { HeldStream } from './guarded-stream.ts'
+import { readEvent } from './read-event.ts'
+import { createWindow, type HeldEvent, type WindowText } from './window.ts'
+
+/** New text that is checked together. */
+const windowCharacters = 1024
+/** Events without text are not held for long; whatever is held behind unchecked text is checked at the latest then. */
+const maxIdleBytes = 4 * 1024
+const maxWindowBytes = 32 * 1024
+/** While a check is under way, so much more is taken from the upstream. */
+const maxWaitingBytes = 256 * 1024
+
+/**
+ * Checks a stream in windows and passes each on when it is checked. The end of a window is held and checked once more
+ * together with the next one, so that what stands across their border is found before any of it was sent.
+ */
+export function checkInWindows({
+  reader,
+  source,
+  check,
+  maxHeldBytes,
+  delivery,
+  onRejected,
+}: HeldStream): void {
+  const window = createWindow()
+  let waiting: HeldEvent[] = []
+  let waitingBytes = 0
+  let newCharacters = 0
+  let isChecking = false
+  let isComplete = false
+  let isOver = false
+  let isReadable = true
+  let isPaused = false
+  let isAccepted = true
+  const parser = createSseParser({
+    maxEventBytes: maxHeldBytes,
+    onEvent: take,
+    onError: () => take({ data: '' }),
+  })
+
+  function take(event: SseEvent): void {
+    const held: HeldEvent = { event, pieces: [], bytes: event.data.length + 32 }
+    if (isReadable) {
+      try {
+        readEvent(event, reader, (piece: StreamPiece) => {
+          if (piece.text === '') return
+          const segment = window.add(piece)
+          if (segment.kind === 'text') newCharacters += piece.text.length
+          held.pieces.push(segment)
+        })
+      } catch {
+        isReadable = false
+      }
+    }
+    waiting.push(held)
+    waitingBytes += held.bytes
+  }
+
+  function proceed(): void {
+    if (isOver || isChecking) return
+    window.hold(waiting)
+    waiting = []
+    waitingBytes = 0
+    if (!isReadable) {
+      void checkNow()
+      return
+    }
+    if (newCharacters > 0) {
+      if (isComplete || newCharacters >= windowCharacters || window.heldBytes > maxWindowBytes)
+        void checkNow()
+      return
+    }
+    if (isComplete || window.heldBytes > maxWindowBytes) release('all')
+    else if (!window.hasText && (delivery.isOpen || window.heldBytes > maxIdleBytes)) release('all')
+    if (isComplete) finish()
+  }
+
+  async function checkNow(): Promise<void> {
+    isChecking = true
+    newCharacters = 0
+    const wasReadable = isReadable
+    const isLast = isComplete || !wasReadable || window.heldBytes > maxWindowBytes
+    try {
+      const texts = window.texts()
+      const outcome = await check(wasReadable ? contentsOf(texts) : undefined)
+      if (outcome.kind === 'rejected') {
+        isOver = true
+        source.cancel()
+        onRejected(outcome.guard)
+        delivery.refuse(outcome.rejection)
+        return
+      }
+      if (outcome.kind === 'changed') change(texts, outcome.contents)
+      release(isLast ? 'all' : 'checked')
+    } catch (error) {
+      isOver = true
+      source.cancel()
+      delivery.fail(error)
+      return
+    }
+    isChecking = false
+    // What nobody could read has passed, because the guards fail open; what follows is checked again.
+    if (!wasReadable) isReadable = true
+    proceed()
+    resume()
+  }
+
+  function contentsOf(texts: readonly WindowText[]): Content[] {
+    return texts.map(({ parts }) => ({
+      role: 'assistant',
+      content: parts.map(({ text }) => text).join(reader.separator),
+      fixed: false,
+    }))
+  }
+
+  function change(texts: readonly WindowText[], contents: readonly string[]): void {
+    for (const [index, { parts }] of texts.entries()) {
+      const before = parts.map(({ text }) => text)
+      const after = contents[index] ?? before.join(reader.separator)
+      const written = writeBack(before, reader.separator, after) ?? before
+      for (const [position, part] of parts.entries()) part.become(written[position] ?? '')
+    }
+  }
+
+  function release(which: 'all' | 'checked'): void {
+    let text = ''
+    for (const event of window.release(which)) text += formatSseEvent(event)
+    if (text !== '') isAccepted = delivery.write(Buffer.from(text))
+  }
+
+  function finish(): void {
+    isOver = true
+    delivery.end()
+  }
+
+  function resume(): void {
+    if (!isPaused || isOver || isChecking) return
+    isPaused = false
+    // Else the client resumes it.
+    if (isAccepted) source.resume()
+  }
+
+  source.start({
+    write(chunk) {
+      if (isOver) return true
+      isAccepted = true
+      parser.push(chunk)
+      proceed()
+      if (isChecking && waitingBytes > maxWaitingBytes) isPaused = true
+      return isAccepted && !isPaused
+    },
+    end() {
+      isComplete = true
+      proceed()
+    },
+    fail(error) {
+      isOver = true
+      delivery.fail(error)
+    },
+  })
+}
