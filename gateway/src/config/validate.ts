@@ -1,0 +1,59 @@
+import { check } from '../schema/check.ts'
+import { formatPath, type Path } from '../schema/path.ts'
+import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
+import { formatChecks } from './formats.ts'
+import { checkConfig, configSchema } from './schema.ts'
+
+/** A configuration as plain JSON, whatever parts it was put together from. */
+export type ConfigTree = Readonly<Record<string, unknown>>
+
+const maxIssues = 50
+const maxIssueLength = 400
+
+/**
+ * What is wrong with a configuration that did not come from a text, as lines for a person; none when it is valid. Runs the
+ * same schema, formats and checks as loading does, without files and the network.
+ */
+export function validateConfig(tree: ConfigTree): string[] {
+  const checked = check(configSchema, tree)
+  if (checked.kind === 'mistakes') return lines(checked.mistakes)
+  const found: { path: Path; message: string }[] = formatMistakes(tree)
+  if (found.length === 0) checkConfig(checked.value, (path, message) => found.push({ path, message }))
+  return lines(found)
+}
+
+function formatMistakes(tree: ConfigTree): { path: Path; message: string }[] {
+  const found: { path: Path; message: string }[] = []
+  const visit = (here: unknown, shapes: readonly Shape[], path: Path): void => {
+    if (typeof here === 'string') {
+      const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
+      const wrong = formatted?.meta.format && formatChecks[formatted.meta.format]?.(here, formatted)
+      if (wrong) found.push({ path, message: wrong.message })
+      return
+    }
+    if (typeof here !== 'object' || here === null) return
+    // Free JSON has no formats, and may be large.
+    if (shapes.every((shape) => shape.kind === 'any')) return
+    for (const [key, entry] of Object.entries(here)) {
+      const step = Array.isArray(here) ? Number(key) : key
+      visit(entry, shapesUnder(shapes, step), [...path, step])
+    }
+  }
+  visit(tree, openChoice(describe(configSchema)), [])
+  return found
+}
+
+function lines(mistakes: readonly { path: Path; message: string }[]): string[] {
+  const shown = mistakes.slice(0, maxIssues).map(({ path, message }) => line(path, message))
+  const more = mistakes.length - shown.length
+  return more > 0 ? [...shown, `and ${more} more mistakes`] : shown
+}
+
+/** Keys and names come from outside: an issue stays one line of bearable length, whatever they hold. */
+function line(path: Path, message: string): string {
+  const place = formatPath(path)
+  const text = `${place === '' ? '' : `${place}: `}${message}`
+    .replace(/\s+/g, ' ')
+    .replace(/\p{C}/gu, '\uFFFD')
+  return text.length > maxIssueLength ? `${text.slice(0, maxIssueLength)}…` : text
+}

@@ -1,0 +1,303 @@
+import type { ConfigStatus } from '../config/running.ts'
+import { GatewayError } from '../lib/gateway-error.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
+import { readJsonObject } from '../lib/json-text.ts'
+import { type Body, isSource, readAll } from '../net/body.ts'
+import { firstHeader, type Headers } from '../net/headers.ts'
+import type { Reply } from '../net/send.ts'
+import type { Log } from '../pipeline/log.ts'
+import { type ApiPath, readRequestTarget } from './api-path.ts'
+import { type Change, type ChangeOutcome, type Refusal, readDraft, refusal } from './change.ts'
+import { effectiveConfig } from './effective.ts'
+import { nameOfAddress } from './hybrid-plan.ts'
+import { findKind, type Kind } from './kinds.ts'
+import { openApiDocument } from './openapi.ts'
+import type { Requester, Resources } from './resources.ts'
+import { type Allowances, forbidden } from './restrictions.ts'
+
+export type ApiRequest = {
+  readonly method: string
+  /** Path and query, as sent. */
+  readonly target: string
+  readonly headers: Headers
+  readonly body: Body
+  /** Address of the client, for the audit log. */
+  readonly address: string
+  /** Who the client is, where that was found out. */
+  readonly principal?: string | undefined
+}
+
+export type ApiOptions = {
+  readonly resources: Resources
+  readonly allowances: Allowances
+  readonly status: () => ConfigStatus
+  /** JSON Schema of the configuration file. */
+  readonly schema: object
+  readonly version: string
+  readonly log: Log
+}
+
+/** Largest request body, in bytes. */
+const maxBodyBytes = 2 * 1024 * 1024
+
+/**
+ * The config resource API (specification, "Config resource API"; decisions 6). Answers everything under `/api/config`. Whoever
+ * calls this has made sure that the client may: there is no authentication here.
+ */
+export function createConfigApi(options: ApiOptions): (request: ApiRequest) => Promise<Reply> {
+  return async (request) => {
+    try {
+      return await answer(request, options)
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === 'request_too_large') {
+        return refuse(refusal(413, `the body is larger than ${maxBodyBytes} bytes`), request)
+      }
+      options.log.error({ err: error }, 'a request to the config resource API failed')
+      return refuse(refusal(500, 'internal error'), request)
+    } finally {
+      // An unread body would hold the connection.
+      if (isSource(request.body)) request.body.cancel()
+    }
+  }
+}
+
+async function answer(request: ApiRequest, options: ApiOptions): Promise<Reply> {
+  const path = readRequestTarget(request.target)
+  switch (path.kind) {
+    case 'unknown':
+      return refuse(refusal(404, 'there is no such resource of the admin API'), request)
+    case 'malformed':
+      return refuse(refusal(400, path.message), request)
+    case 'document':
+      return readOnly(request) ?? json(200, documents[path.name](options))
+    case 'all': {
+      const wrong = readOnly(request)
+      return wrong ?? listed(options.resources.list(undefined), request)
+    }
+    case 'collection':
+    case 'item':
+      return await answerKind(path, request, options)
+  }
+}
+
+const documents = {
+  status: ({ resources, status, version }: ApiOptions) => ({
+    version,
+    ...status(),
+    pending: resources.pending(),
+    storage: resources.status(),
+  }),
+  schema: ({ schema }: ApiOptions) => schema,
+  effective: ({ resources }: ApiOptions) => effectiveConfig(resources),
+  openapi: ({ schema, version }: ApiOptions) => openApiDocument(schema, version),
+}
+
+type KindPath = Extract<ApiPath, { kind: 'collection' | 'item' }>
+
+async function answerKind(path: KindPath, request: ApiRequest, options: ApiOptions): Promise<Reply> {
+  const kind = findKind(path.kindName)
+  if (kind === undefined) {
+    return refuse(refusal(400, `unsupported config resource kind: ${path.kindName.slice(0, 200)}`), request)
+  }
+  const { method } = request
+  const { resources } = options
+  const isItem = path.kind === 'item'
+  const allowed = isItem ? 'GET, HEAD, PUT, DELETE' : 'GET, HEAD, PUT'
+  if (method === 'GET' || method === 'HEAD') {
+    return isItem ? found(resources.find(kind, path.id), request) : listed(resources.list(kind), request)
+  }
+  if (method !== 'PUT' && !(isItem && method === 'DELETE')) return notAllowed(method, allowed, request)
+  const change = await readChange(path, kind, request, options)
+  if ('status' in change) return refuse(change, request)
+  const ifMatch = firstHeader(request.headers, 'if-match')
+  if (ifMatch !== undefined && !isItem) {
+    return refuse(refusal(400, 'if-match is for changes of a single record'), request)
+  }
+  const requester: Requester = { address: request.address, principal: request.principal }
+  const outcome = await resources.change({ change, dryRun: path.dryRun, ifMatch }, requester)
+  return changed(outcome, { isItem, dryRun: path.dryRun }, request)
+}
+
+async function readChange(
+  path: KindPath,
+  kind: Kind,
+  request: ApiRequest,
+  { allowances }: ApiOptions,
+): Promise<Change | Refusal> {
+  if (path.kind === 'item' && request.method === 'DELETE') return { op: 'remove', kind, id: path.id }
+  const body = await readBody(request)
+  if ('status' in body) return body
+  const values = path.kind === 'item' ? itemValue(body.value, kind) : collectionValues(body.value)
+  if ('status' in values) return values
+  const address = path.kind === 'item' ? nameOfAddress(kind, path.id) : undefined
+  for (const value of values) {
+    const draft = readDraft(kind, value, kind.placement.kind === 'policies' ? address : undefined)
+    if ('status' in draft) {
+      // What the address says is looked at with the records; the record may be at fault all the same.
+      if (path.kind === 'item' && address === undefined && kind.placement.kind === 'policies') continue
+      return draft
+    }
+    const reason = forbidden(kind, draft.name, draft.value, allowances)
+    if (reason !== undefined) return refusal(403, reason)
+  }
+  const [value] = values
+  if (path.kind === 'collection') return { op: 'upsert', kind, values }
+  return value === undefined ? refusal(422, 'value is required') : { op: 'replace', kind, id: path.id, value }
+}
+
+async function readBody({ headers, body }: ApiRequest): Promise<{ value: JsonObject } | Refusal> {
+  const type = firstHeader(headers, 'content-type') ?? ''
+  if (!/^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
+    return refusal(415, 'the content type must be application/json')
+  }
+  const encoding = firstHeader(headers, 'content-encoding')
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    return refusal(415, 'the body must not be compressed')
+  }
+  const bytes = await readAll(body, maxBodyBytes, 'request_too_large')
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return refusal(400, 'the body is not valid UTF-8')
+  }
+  const read = readJsonObject(text)
+  if (read.kind === 'invalid') return refusal(400, `the body is ${read.message}`)
+  if (read.kind === 'duplicate')
+    return refusal(400, `the body has the same key twice: ${read.path.slice(0, 200)}`)
+  const mistake = unstorable(read.value)
+  return mistake === undefined ? { value: read.value } : refusal(400, mistake)
+}
+
+/** What JSON can say and a record cannot: what would be changed on the way, or mean something else to JavaScript. */
+function unstorable(value: JsonValue): string | undefined {
+  if (typeof value === 'string') {
+    return value.isWellFormed() ? undefined : 'the body holds text that is not valid Unicode'
+  }
+  if (typeof value === 'number') {
+    const isExact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
+    return isExact ? undefined : 'the body holds a number that would be rounded; write it as text'
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, entry] of Object.entries(value)) {
+    if (key === '__proto__') return 'the body holds a key __proto__'
+    if (!key.isWellFormed()) return 'the body holds text that is not valid Unicode'
+    const mistake = unstorable(entry)
+    if (mistake !== undefined) return mistake
+  }
+  return undefined
+}
+
+/** Members of an envelope, which a client may send back as it got it. */
+const envelopeMembers = new Set(['id', 'kind', 'name', 'revision', 'createdAt', 'updatedAt', 'shadowed'])
+
+function itemValue(body: JsonObject, kind: Kind): JsonValue[] | Refusal {
+  const value = body['value']
+  if (value === undefined) return refusal(422, 'value is required')
+  const stray = Object.keys(body).find((key) => key !== 'value' && !envelopeMembers.has(key))
+  if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside value`)
+  const sentKind = body['kind']
+  if (sentKind !== undefined && sentKind !== kind.name)
+    return refusal(400, `kind must be ${kind.name}, as in the address`)
+  return [value]
+}
+
+/** Specification, "Rules" 1: ids are not sent on create. */
+function collectionValues(body: JsonObject): JsonValue[] | Refusal {
+  const { resources, ...rest } = body
+  const [stray] = Object.keys(rest)
+  if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside resources`)
+  if (resources === undefined) return []
+  if (!Array.isArray(resources)) return refusal(422, 'resources must be a list')
+  const values: JsonValue[] = []
+  for (const item of resources) {
+    if (!isJsonObject(item)) return refusal(422, 'resources must be a list of objects with a value')
+    const { value, ...others } = item
+    if (Object.hasOwn(others, 'id'))
+      return refusal(400, 'resources must not include an id: it is made on create')
+    const [extra] = Object.keys(others)
+    if (extra !== undefined) return refusal(400, `unknown member ${extra.slice(0, 100)} beside value`)
+    if (value === undefined) return refusal(422, 'every item of resources needs a value')
+    values.push(value)
+  }
+  return values
+}
+
+function readOnly(request: ApiRequest): Reply | undefined {
+  const { method } = request
+  return method === 'GET' || method === 'HEAD' ? undefined : notAllowed(method, 'GET, HEAD', request)
+}
+
+function notAllowed(method: string, allowed: string, request: ApiRequest): Reply {
+  const reply = refuse(refusal(405, `method ${method.slice(0, 50)} is not allowed here`), request)
+  return { ...reply, headers: { ...reply.headers, allow: allowed } }
+}
+
+function listed(resources: ReturnType<Resources['list']>, request: ApiRequest): Reply {
+  return 'status' in resources ? refuse(resources, request) : json(200, { resources })
+}
+
+function found(envelope: ReturnType<Resources['find']>, request: ApiRequest): Reply {
+  return 'status' in envelope ? refuse(envelope, request) : json(200, envelope, tagOf(envelope))
+}
+
+function changed(
+  outcome: ChangeOutcome,
+  { isItem, dryRun }: { isItem: boolean; dryRun: boolean },
+  request: ApiRequest,
+): Reply {
+  switch (outcome.kind) {
+    case 'refused':
+      return refuse(outcome, request)
+    case 'removed': {
+      const message = dryRun
+        ? 'Configuration resource can be deleted'
+        : 'Configuration resource deleted successfully'
+      return json(200, { status: 'success', message })
+    }
+    case 'stored': {
+      const [first] = outcome.resources
+      return json(200, { resources: outcome.resources }, isItem && first && !dryRun ? tagOf(first) : {})
+    }
+  }
+}
+
+function tagOf({ revision }: { readonly revision?: number }): Headers {
+  return revision === undefined ? {} : { etag: `"${revision}"` }
+}
+
+/** A bare JSON string, or RFC 9457 where the client asks for it. */
+function refuse({ status, message }: Refusal, { headers }: ApiRequest): Reply {
+  const accept = firstHeader(headers, 'accept') ?? ''
+  if (!/application\/problem\+json/i.test(accept)) return json(status, message)
+  const title = titles[status] ?? 'Error'
+  const reply = json(status, { type: 'about:blank', title, status, detail: message })
+  return { ...reply, headers: { ...reply.headers, 'content-type': 'application/problem+json' } }
+}
+
+const titles: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  412: 'Precondition Failed',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Content',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+}
+
+function json(status: number, value: unknown, headers: Headers = {}): Reply {
+  return {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    },
+    body: Buffer.from(JSON.stringify(value)),
+  }
+}

@@ -1,0 +1,328 @@
+import type { ConfigTree } from '../config/validate.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
+import {
+  type ApiKeyRecord,
+  apiKeyRecordSchema,
+  checkRecord,
+  recordDigest,
+} from '../policies/api-key/record.ts'
+import { check } from '../schema/check.ts'
+import { list } from '../schema/dsl.ts'
+import { namedId } from './identity.ts'
+import { findKind, isKeyPolicy, isSingleton, type Kind, singletonName } from './kinds.ts'
+import { changedMap, type LayeredMap, layeredMap, lookUp } from './layered-map.ts'
+import type { StoreDelta, StoredResource } from './store.ts'
+
+type Stamp = Pick<StoredResource, 'id' | 'revision' | 'createdAt' | 'updatedAt'>
+
+/** A record that has a name. */
+export type NamedRecord = Stamp & {
+  readonly kind: Kind
+  readonly name: string
+  /** As the API takes and gives it. */
+  readonly value: JsonValue
+  /** As it stands in the configuration. */
+  readonly item: unknown
+}
+
+/** A virtual key. One of 100,000, so it holds nothing twice. */
+export type KeyRecord = Stamp & {
+  readonly item: ApiKeyRecord
+  /** As it was sent, where that is not what the item says. */
+  readonly sent: JsonObject | undefined
+  readonly digest: string
+}
+
+/** A stored record that is not part of the configuration, and why. */
+export type Problem = {
+  readonly kind: string
+  readonly id: string
+  readonly reason: string
+  /** Whether the configuration without it could let through what it forbids, so that none may run. */
+  readonly blocking: boolean
+}
+
+/** What is in the database, as far as this process knows. Immutable; 100,000 keys more or less cost nothing to derive. */
+export type Known = {
+  readonly generation: number
+  /** By id, which is that of the kind and the name. */
+  readonly named: ReadonlyMap<string, NamedRecord>
+  /** The named ones in the order in which they were made: the same at every replica. */
+  readonly ordered: readonly NamedRecord[]
+  /** In the order in which they were made, as far as possible: changes leave the others where they are. */
+  readonly keys: readonly KeyRecord[]
+  readonly keysById: LayeredMap<KeyRecord>
+  readonly keysByDigest: LayeredMap<KeyRecord>
+  readonly problems: ReadonlyMap<string, Problem>
+}
+
+export const nothingKnown: Known = {
+  generation: -1,
+  named: new Map(),
+  ordered: [],
+  keys: [],
+  keysById: layeredMap(new Map()),
+  keysByDigest: layeredMap(new Map()),
+  problems: new Map(),
+}
+
+/** References to allowed environment variables in a value, replaced. Names in `missing` are not set. */
+export type Expand = (value: JsonValue) => { value: JsonValue; missing: readonly string[] }
+
+/** The value of a record as it is stored. Policies may be lists, so theirs is wrapped, with their name beside it. */
+export function toStored({ placement }: Kind, name: string, value: JsonValue): JsonObject {
+  if (placement.kind === 'policies') return { name, policy: value }
+  return isJsonObject(value) ? value : {}
+}
+
+/** The name a record has in its value; undefined where it has none. */
+export function nameIn(kind: Kind, value: ConfigTree): string | undefined {
+  const { placement } = kind
+  if (isSingleton(kind)) return singletonName
+  const members = placement.kind === 'list' ? placement.identity : ['name']
+  for (const member of members) {
+    const name = Object.hasOwn(value, member) ? value[member] : undefined
+    // As a key of an object it would be none.
+    if (typeof name === 'string' && name !== '' && name !== '__proto__') return name
+  }
+  return undefined
+}
+
+/**
+ * What is known after a delta. Records that did not change stay the same objects. `own` are ids of records that are known
+ * already with the values they have in the delta, and only learn when they were stored.
+ */
+export function learn(
+  known: Known,
+  delta: StoreDelta,
+  expand: Expand,
+  own: ReadonlySet<string> = nobody,
+): Known {
+  const learning = delta.complete ? startOver(known, delta) : known
+  const named = new Map(learning.named)
+  const problems = new Map(learning.problems)
+  const keyChanges: KeyChange[] = []
+  let namedChanged = false
+
+  const forget = (kind: string, id: string) => {
+    problems.delete(problemKey(kind, id))
+    if (findKind(kind)?.placement.kind === 'keys') keyChanges.push({ id, record: undefined })
+    else if (named.get(id)?.kind.name === kind) namedChanged = named.delete(id) || namedChanged
+  }
+  const trouble = (kind: string, id: string, reason: string) => {
+    forget(kind, id)
+    const blocking = findKind(kind) !== undefined && findKind(kind)?.placement.kind !== 'keys'
+    problems.set(problemKey(kind, id), { kind, id, reason, blocking })
+  }
+
+  for (const { kind, id } of delta.removed) forget(kind, id)
+  for (const { kind, id, reason } of delta.unreadable) trouble(kind, id, reason)
+  for (const stored of delta.changed) {
+    const kind = findKind(stored.kind)
+    if (kind === undefined) {
+      trouble(stored.kind, stored.id, 'its kind is unknown: another version of Tollgate has stored it')
+      continue
+    }
+    if (isSame(known, kind, stored)) continue
+    const read = own.has(stored.id) ? restamped(known, kind, stored) : undefined
+    const record = read ?? readStored(kind, stored, expand)
+    problems.delete(problemKey(stored.kind, stored.id))
+    if (typeof record === 'string') trouble(stored.kind, stored.id, record)
+    else if ('digest' in record) keyChanges.push({ id: record.id, record })
+    else {
+      named.set(record.id, record)
+      namedChanged = true
+    }
+  }
+  return {
+    ...withKeys(learning, keyChanges),
+    generation: delta.generation,
+    ...(namedChanged || learning.named !== known.named
+      ? { named, ordered: [...named.values()].sort(byAge) }
+      : { named: known.named, ordered: known.ordered }),
+    problems,
+  }
+}
+
+const nobody: ReadonlySet<string> = new Set()
+
+function recordOf(known: Known, { placement, name }: Kind, id: string): NamedRecord | KeyRecord | undefined {
+  if (placement.kind === 'keys') return lookUp(known.keysById, id)
+  const record = known.named.get(id)
+  return record?.kind.name === name ? record : undefined
+}
+
+function restamped(known: Known, kind: Kind, stored: StoredResource): NamedRecord | KeyRecord | undefined {
+  const record = recordOf(known, kind, stored.id)
+  const { revision, createdAt, updatedAt } = stored
+  return record && { ...record, revision, createdAt, updatedAt }
+}
+
+function readStored(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | KeyRecord | string {
+  return kind.placement.kind === 'keys' ? readKey(stored, expand) : readNamed(kind, stored, expand)
+}
+
+/** Without everything that a complete delta does not have. What it has in the same state stays, so that its items do. */
+function startOver(known: Known, { changed, generation }: StoreDelta): Known {
+  const same = changed.flatMap((stored) => {
+    const kind = findKind(stored.kind)
+    return kind !== undefined && isSame(known, kind, stored) ? [stored] : []
+  })
+  const ids = new Set(same.map(({ kind, id }) => problemKey(kind, id)))
+  const keys = known.keys.filter(({ id }) => ids.has(problemKey(keyKind, id)))
+  const named = new Map([...known.named].filter(([id, { kind }]) => ids.has(problemKey(kind.name, id))))
+  return {
+    generation,
+    named: named.size === known.named.size ? known.named : named,
+    ordered: known.ordered,
+    keys,
+    keysById: layeredMap(new Map(keys.map((key) => [key.id, key]))),
+    keysByDigest: layeredMap(new Map(keys.map((key) => [key.digest, key]))),
+    problems: new Map(),
+  }
+}
+
+const keyKind = 'llm.apiKey'
+
+function isSame(known: Known, kind: Kind, stored: StoredResource): boolean {
+  const record = recordOf(known, kind, stored.id)
+  if (record === undefined) return false
+  const { revision, createdAt, updatedAt } = record
+  return revision === stored.revision && createdAt === stored.createdAt && updatedAt === stored.updatedAt
+}
+
+type KeyChange = { readonly id: string; readonly record: KeyRecord | undefined }
+
+/** More changes than this at once, and everything is put together anew. */
+const manyChanges = 200
+
+function withKeys(known: Known, all: readonly KeyChange[]): Known {
+  const changes = [...new Map(all.map((change) => [change.id, change])).values()]
+  if (changes.length === 0) return known
+  const before = changes.map(({ id }) => lookUp(known.keysById, id))
+  const digests = new Map<string, KeyRecord | undefined>()
+  for (const record of before) {
+    if (record !== undefined && lookUp(known.keysByDigest, record.digest) === record)
+      digests.set(record.digest, undefined)
+  }
+  for (const { record } of changes) if (record !== undefined) digests.set(record.digest, record)
+  return {
+    ...known,
+    keys: changes.length > manyChanges ? keysAnew(known, changes) : keysChanged(known.keys, before, changes),
+    keysById: changedMap(
+      known.keysById,
+      changes.map(({ id, record }) => [id, record]),
+    ),
+    keysByDigest: changedMap(known.keysByDigest, digests),
+  }
+}
+
+function keysAnew({ keys }: Known, changes: readonly KeyChange[]): readonly KeyRecord[] {
+  const byId = new Map(keys.map((key) => [key.id, key]))
+  const added: KeyRecord[] = []
+  for (const { id, record } of changes) {
+    if (record === undefined) byId.delete(id)
+    else if (byId.has(id)) byId.set(id, record)
+    else added.push(record)
+  }
+  return [...byId.values(), ...added.sort(byAge)]
+}
+
+function keysChanged(
+  keys: readonly KeyRecord[],
+  before: readonly (KeyRecord | undefined)[],
+  changes: readonly KeyChange[],
+): readonly KeyRecord[] {
+  const result = [...keys]
+  const added: KeyRecord[] = []
+  changes.forEach(({ record }, index) => {
+    const old = before[index]
+    // By identity, which is quick.
+    const at = old === undefined ? -1 : result.indexOf(old)
+    if (at === -1) {
+      if (record !== undefined) added.push(record)
+    } else if (record === undefined) result.splice(at, 1)
+    else result[at] = record
+  })
+  result.push(...added.sort(byAge))
+  return result
+}
+
+/** Names as they stand in the database are bound to their ids, so that every replica agrees on both. */
+function readNamed(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | string {
+  const { id, revision, createdAt, updatedAt } = stored
+  const policy = kind.placement.kind === 'policies' ? stored.value['policy'] : undefined
+  const name = nameIn(kind, stored.value)
+  if (name === undefined || (kind.placement.kind === 'policies' && policy === undefined)) {
+    return 'its value is not what this kind has'
+  }
+  if (namedId(kind.name, name) !== id) return 'its id is not that of its name'
+  const value = policy ?? stored.value
+  const expanded = expand(value)
+  if (expanded.missing.length > 0) return missingVariables(expanded.missing)
+  return { id, revision, createdAt, updatedAt, kind, name, value, item: itemOf(kind, name, expanded.value) }
+}
+
+/** A named record as it stands in the configuration. */
+function itemOf(kind: Kind, name: string, value: JsonValue): unknown {
+  if (!isJsonObject(value)) return value
+  if (isKeyPolicy(kind, name)) return { ...value, keys: [] }
+  if (kind.placement.kind !== 'map') return value
+  const { name: _, ...rest } = value
+  return rest
+}
+
+function readKey(stored: StoredResource, expand: Expand): KeyRecord | string {
+  const { id, value, revision, createdAt, updatedAt } = stored
+  const expanded = expand(value)
+  if (expanded.missing.length > 0) return missingVariables(expanded.missing)
+  const item = keyItem(id, expanded.value)
+  const digest = item === undefined ? undefined : recordDigest(item)
+  if (item === undefined || digest === undefined || !isUsable(item)) return 'its value is not a virtual key'
+
+  const sent = expanded.value === value ? undefined : value
+  return { id, revision, createdAt, updatedAt, item, sent, digest }
+}
+
+function isUsable(item: ApiKeyRecord): boolean {
+  let usable = true
+  checkRecord(item, () => {
+    usable = false
+  })
+  return usable
+}
+
+function missingVariables(names: readonly string[]): string {
+  return names.map((name) => `environment variable not found: ${name}`).join('; ')
+}
+
+/** A key as it stands in the configuration: with its id in its metadata. Undefined when it is none. */
+export function keyItem(id: string, value: unknown): ApiKeyRecord | undefined {
+  if (!isKeyRecord(value)) return undefined
+  return { ...value, metadata: { ...value.metadata, id } }
+}
+
+function isKeyRecord(value: unknown): value is ApiKeyRecord {
+  return check(apiKeyRecordSchema, value).kind === 'valid'
+}
+
+/** What is wrong with one virtual key; none when it is right. */
+export function keyMistakes(value: unknown): string[] {
+  // In a list, as the configuration has it: what is around a record says how its mistakes are called.
+  const checked = check(keyList, [value])
+  if (checked.kind === 'mistakes') return checked.mistakes.map(({ message }) => message)
+  const found: string[] = []
+  for (const record of checked.value) checkRecord(record, (_path, message) => found.push(message))
+  return found
+}
+
+const keyList = list(apiKeyRecordSchema, { doc: 'Virtual keys.' })
+
+function byAge(one: Stamp, other: Stamp): number {
+  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1
+  return one.id < other.id ? -1 : Number(one.id > other.id)
+}
+
+function problemKey(kind: string, id: string): string {
+  return `${kind} ${id}`
+}

@@ -1,0 +1,55 @@
+import type { PreparedConfig } from '../config/running.ts'
+import type { Config } from '../config/schema.ts'
+import type { ConfigTree } from '../config/validate.ts'
+import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change.ts'
+import type { Kind } from './kinds.ts'
+import type { Problem } from './known.ts'
+
+/** What storage needs of the process whose configuration it changes. */
+export type ResourceHost = {
+  /** Compiles a valid configuration and opens its ports. Throws when that cannot be done; nothing has changed then. */
+  prepare(config: Config): Promise<PreparedConfig>
+  /** Notes that the sources say something that cannot run. */
+  report(lastError: string): void
+  /** Runs changes of the configuration one after another, whoever makes them. */
+  exclusive<T>(change: () => Promise<T>): Promise<T>
+}
+
+/** Who asks for a change, for the audit log. */
+export type Requester = { readonly address: string; readonly principal?: string | undefined }
+
+export type StorageStatus = {
+  readonly mode: 'file' | 'hybrid' | 'readOnly'
+  readonly database?: {
+    /** `pending` until it was read once; `lost` while it cannot be reached. */
+    readonly state: 'pending' | 'connected' | 'lost'
+    readonly lastError?: string | undefined
+    /** Number of the last change that is known. */
+    readonly generation: number
+    readonly records: number
+    /** Records that are not part of the configuration. */
+    readonly problems: readonly Pick<Problem, 'kind' | 'id' | 'reason'>[]
+    /** `<kind> <id>` of records that do not count because the file says the same. */
+    readonly shadowed: readonly string[]
+  }
+}
+
+/** The config resources of a process, and the configuration that they and the file make together. */
+export type Resources = {
+  /**
+   * Takes the file's configuration as it was loaded, and runs it with what the database has. Throws what `prepare` throws,
+   * or `ConfigRejected`; the previous configuration runs on then. To be called inside `exclusive`, except at the start.
+   */
+  useFile(config: Config): Promise<void>
+  /** The same configuration once more: a file that it names has changed. To be called inside `exclusive`. */
+  reapply(): Promise<void>
+  /** Why the configuration is not complete yet, so that no traffic may be served. */
+  pending(): string | undefined
+  list(kind: Kind | undefined): readonly Envelope[] | Refusal
+  find(kind: Kind, id: string): Envelope | Refusal
+  change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome>
+  /** What runs, or would if it could; and where its records are from. */
+  effective(): { readonly config: ConfigTree; readonly file: ConfigTree }
+  status(): StorageStatus
+  close(): Promise<void>
+}

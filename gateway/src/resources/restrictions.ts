@@ -1,0 +1,106 @@
+import { isIP } from 'node:net'
+import { compileCidrs, parseCidr } from '../lib/cidr.ts'
+import type { JsonValue } from '../lib/json.ts'
+import { type Shape, shapesUnder } from '../schema/shape.ts'
+import { type Kind, shapesOf } from './kinds.ts'
+
+/** `config.storage`: what values that come through the API may bring in. */
+export type Allowances = {
+  readonly allowStdioTargets?: boolean | undefined
+  readonly allowFilePaths?: boolean | undefined
+  readonly allowMetadataAddresses?: boolean | undefined
+}
+
+/**
+ * Why a value must not come in through the API, or undefined. Whoever reaches the API could otherwise run programs, read files
+ * of this machine, or have the gateway fetch the credentials that clouds hand out at link-local addresses.
+ */
+export function forbidden(
+  kind: Kind,
+  name: string,
+  value: JsonValue,
+  { allowStdioTargets, allowFilePaths, allowMetadataAddresses }: Allowances,
+): string | undefined {
+  // Keys lead nowhere, and there are many.
+  if (kind.placement.kind === 'keys') return undefined
+  let reason: string | undefined
+  const visit = (here: JsonValue | undefined, shapes: readonly Shape[], steps: readonly string[]): void => {
+    if (reason !== undefined || here === undefined || here === null) return
+    // Free JSON is not configuration: bodies, documents, facts about keys.
+    if (shapes.length > 0 && shapes.every((shape) => shape.kind === 'any')) return
+    if (typeof here === 'string') {
+      if (allowFilePaths !== true && isFilePath(steps)) {
+        reason = hint('files of this machine', 'allowFilePaths', steps)
+      } else if (allowMetadataAddresses !== true && leadsToMetadata(here)) {
+        reason = hint('link-local or metadata addresses', 'allowMetadataAddresses', steps)
+      }
+      return
+    }
+    if (typeof here !== 'object') return
+    if (Array.isArray(here)) {
+      for (const item of here) visit(item, shapesUnder(shapes, 0), [...steps, '[]'])
+      return
+    }
+    for (const [key, entry] of Object.entries(here)) {
+      if (key === 'stdio' && allowStdioTargets !== true && isTarget(shapes)) {
+        reason = hint('programs to run', 'allowStdioTargets', [...steps, key])
+        return
+      }
+      visit(entry, shapesUnder(shapes, key), [...steps, key])
+    }
+  }
+  visit(value, shapesOf(kind, name), [])
+  return reason
+}
+
+function hint(what: string, setting: string, steps: readonly string[]): string {
+  const place = ['value', ...steps].join('.').replaceAll('.[]', '[]').slice(0, 200)
+  return `${place}: ${what} cannot be set through the API unless the file says config.storage.${setting}: true`
+}
+
+function isTarget(shapes: readonly Shape[]): boolean {
+  return shapes.length === 0 || shapes.some((shape) => shape.kind === 'object' && shape.fields.has('stdio'))
+}
+
+const tlsFiles = new Set(['cert', 'key', 'root'])
+
+/** Every secret, key set, document and catalog in a file is `{file}`; certificates stand in `tls` and `backendTLS`. */
+function isFilePath(steps: readonly string[]): boolean {
+  const last = steps.at(-1)
+  if (last === undefined) return false
+  if (last === 'file') return true
+  return tlsFiles.has(last) && /^(?:backend)?tls$/i.test(steps.at(-2) ?? '')
+}
+
+/** Link-local addresses, and others at which clouds tell machines who they are; IPv4 ones also in the forms IPv6 has for them. */
+const isMetadataAddress = compileCidrs(
+  [
+    '169.254.0.0/16',
+    '100.100.100.200',
+    '192.0.0.192',
+    'fe80::/10',
+    'fd00:ec2::254',
+    'fd20:ce::254',
+    '64:ff9b::a9fe:0/112',
+    '::a9fe:0/112',
+  ].flatMap((text) => parseCidr(text) ?? []),
+)
+
+/** Whether a text is an address, in whatever way addresses are written, that leads to a metadata service. */
+export function leadsToMetadata(text: string): boolean {
+  const host = hostOf(text.trim())
+  if (host === undefined) return false
+  if (/(?:^|\.)metadata\.goog(?:le\.internal)?$/.test(host)) return true
+  return isIP(host) !== 0 && isMetadataAddress(host)
+}
+
+/** The host as the rules of URLs write it, so that decimal, octal and mapped forms of an address are seen for what they are. */
+function hostOf(text: string): string | undefined {
+  if (text.length > 2_000 || /\s/.test(text)) return undefined
+  const address = text.replace(/%[^\]:/]*/, '')
+  const authority = isIP(address) === 6 ? `[${address}]` : text.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')
+  const host = URL.parse(`http://${authority}`)
+    ?.hostname.replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+  return host === '' ? undefined : host
+}
