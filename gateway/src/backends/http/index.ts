@@ -75,8 +75,10 @@ export function compileHttpBackend<B extends RouteBackend, N extends NamedBacken
     random: context.random,
   }
   const retry = compileRetry(policies.retry)
-  if (retry) return (exchange) => forwardAgain(exchange, forwarder, retry)
-  return (exchange) => forwardOnce(exchange, forwarder)
+  return (exchange) => {
+    if (exchange.facts.request.method === 'TRACE') return refuseTrace(exchange)
+    return retry ? forwardAgain(exchange, forwarder, retry) : forwardOnce(exchange, forwarder)
+  }
 }
 
 function compileEntry<B extends RouteBackend, N extends NamedBackend>(
@@ -127,6 +129,16 @@ function refuseAll(exchange: Exchange): Reply {
   })
 }
 
+/** RFC 9110 section 9.3.8: its answer would show the client the gateway's own credentials. */
+function refuseTrace(exchange: Exchange): Reply {
+  return refuse(exchange, {
+    status: 405,
+    code: 'method_not_allowed',
+    message: 'TRACE is not served',
+    headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' },
+  })
+}
+
 type Forwarder = {
   readonly choose: Choose<Entry>
   /** For retries: the body has been read, which other backends do themselves. */
@@ -168,16 +180,22 @@ function gather({ body, facts }: Exchange): Body | Promise<Body> {
 
 /** The least of the limits that hold for one attempt. Throws when no time is left. */
 function timeLimit(
-  { startedAt }: Exchange,
+  exchange: Exchange,
   { requestTimeoutMs: ofDestination }: Destination,
-  { requestTimeoutMs, backendTimeoutMs, clock }: Forwarder,
+  forwarder: Forwarder,
 ): number | undefined {
+  const { backendTimeoutMs } = forwarder
   // What is closer to the backend says it more exactly.
   const ofAttempt = backendTimeoutMs ?? ofDestination
-  if (requestTimeoutMs === undefined) return ofAttempt
-  const left = startedAt + requestTimeoutMs - clock.monotonic()
+  const left = timeLeft(exchange, forwarder)
+  if (left === undefined) return ofAttempt
   if (left <= 0) throw new GatewayError('upstream_timeout', 'upstream call timeout')
   return ofAttempt === undefined ? left : Math.min(left, ofAttempt)
+}
+
+/** Undefined where the request has no limit. */
+function timeLeft({ startedAt }: Exchange, { requestTimeoutMs, clock }: Forwarder): number | undefined {
+  return requestTimeoutMs === undefined ? undefined : startedAt + requestTimeoutMs - clock.monotonic()
 }
 
 /** Asks until an answer is good enough, the attempts are used up, or the request cannot be sent again. */
@@ -194,14 +212,17 @@ async function forwardAgain(exchange: Exchange, forwarder: Forwarder, rule: Retr
     tried.add(entry)
     // A body that streams is gone once it was sent, and a connection that became another protocol's is no answer.
     const isLast = retries === rule.attempts || isSource(body) || exchange.upgrade !== undefined
+    const backoffMs = backoffOf(rule, retries + 1, random)
+    // Who has no time for the wait is better off with what there is.
+    const isOver = () => isLast || backoffMs >= (timeLeft(exchange, forwarder) ?? Infinity)
     try {
       const timeoutMs = timeLimit(exchange, entry.destination, forwarder)
       const reply = await forward(exchange, entry.destination, { body, timeoutMs, retries }, send)
-      if (isLast || !isRetriedReply(rule, method, reply)) return reply
+      if (!isRetriedReply(rule, method, reply) || isOver()) return reply
       if (isSource(reply.body)) reply.body.cancel()
     } catch (error) {
-      if (isLast || !isRetriedError(rule, method, error)) throw error
+      if (!isRetriedError(rule, method, error) || isOver()) throw error
     }
-    await pause(backoffOf(rule, retries + 1, random), exchange.cancellation)
+    await pause(backoffMs, exchange.cancellation)
   }
 }
