@@ -7,7 +7,7 @@ import type { Headers } from './headers.ts'
 import { fieldLines, hintLines, isHint } from './hints.ts'
 import { type Delivery, type HttpServerLimits, longTargetMessage } from './http-server.ts'
 import { requestBody } from './http1-request-body.ts'
-import type { Reply } from './send.ts'
+import { discard, type Reply } from './send.ts'
 import type { HttpConnection } from './serving.ts'
 import { acceptsTrailers, allowedTrailers } from './trailers.ts'
 
@@ -106,8 +106,7 @@ export function answer(
   function deliver(reply: Reply) {
     replied = true
     if (closed) {
-      if (isSource(reply.body)) reply.body.cancel()
-      reply.tunnel?.destroy()
+      discard(reply)
       endWhenOver()
       return
     }

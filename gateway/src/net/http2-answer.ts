@@ -9,7 +9,7 @@ import { hintLines, isHint } from './hints.ts'
 import type { Delivery, HttpServerLimits } from './http-server.ts'
 import { readStreamHead } from './http2-request.ts'
 import { breakOff, type StreamBody, streamBody } from './http2-request-body.ts'
-import type { Reply } from './send.ts'
+import { discard, type Reply } from './send.ts'
 import type { HttpConnection } from './serving.ts'
 import { acceptsTrailers, allowedTrailers } from './trailers.ts'
 
@@ -78,8 +78,7 @@ export function answerStream(stream: ServerHttp2Stream, lines: readonly string[]
   function deliver(reply: Reply) {
     replied = true
     if (closed || stream.closed || stream.destroyed) {
-      if (isSource(reply.body)) reply.body.cancel()
-      reply.tunnel?.destroy()
+      discard(reply)
       if (closed) exchange.end(delivery)
       return
     }

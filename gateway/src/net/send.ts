@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { Body } from './body.ts'
+import { type Body, isSource } from './body.ts'
 import type { Headers } from './headers.ts'
 
 /** How connections to an origin are made. Compiled once; calls with the same `key` to the same origin share a pool. */
@@ -68,6 +68,12 @@ export type Reply = {
   body: Body
   /** With status 101: the connection, which now speaks another protocol. Whoever takes the reply ends it. */
   tunnel?: Duplex | undefined
+}
+
+/** Frees what a reply holds that nobody will read. */
+export function discard({ body, tunnel }: Reply): void {
+  if (isSource(body)) body.cancel()
+  tunnel?.destroy()
 }
 
 /**

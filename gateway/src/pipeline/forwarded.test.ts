@@ -33,6 +33,8 @@ describe('writeForwarded', () => {
       'x-real-ip': '1.1.1.1',
       'x-forwarded-user': 'root',
       'x-forwarded-client-cert': 'Subject="CN=root"',
+      x_forwarded_for: '1.1.1.1',
+      'x-real_ip': '1.1.1.1',
     }
     expect(written(received, { client: '203.0.113.9' })).toEqual({
       accept: '*/*',
@@ -50,6 +52,7 @@ describe('writeForwarded', () => {
       'x-forwarded-host': 'b.test, a.test',
       'x-forwarded-port': '443',
       'x-forwarded-user': 'alice',
+      x_forwarded_user: 'root',
     }
     const from: From = { client: '203.0.113.9', peer: proxy, request: { scheme: 'https' } }
     expect(written(received, from)).toEqual({

@@ -5,11 +5,13 @@ import type { Exchange } from './exchange.ts'
 
 /**
  * Whether a header says on whose behalf a request is made (`x-forwarded-user` and `x-forwarded-client-cert` too). Servers
- * behind the gateway believe these, so only a trusted proxy may send them. They are for `writeForwarded` alone: filters of
+ * behind the gateway believe these, so only a trusted proxy may send them; to those with CGI's names of headers (RFC 3875
+ * section 4.1.18), `x_forwarded_for` is the same as `x-forwarded-for`. They are for `writeForwarded` alone: filters of
  * forwarded headers drop them, because taking them out of a copy is slower.
  */
 export function isForwardingHeader(name: string): boolean {
-  return name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip'
+  const plain = name.includes('_') ? name.replaceAll('_', '-') : name
+  return plain.startsWith('x-forwarded-') || plain === 'forwarded' || plain === 'x-real-ip'
 }
 
 /**
@@ -40,7 +42,8 @@ function passThrough(headers: Headers, { facts }: Exchange, peer: Client): void 
     const value = received[name]
     // A host that is none was not written above, and is not passed on either.
     if (name === 'x-forwarded-host' || value === undefined || headers[name] !== undefined) continue
-    if (isForwardingHeader(name)) headers[name] = value
+    // A proxy that does not know of names with underscores leaves them as its clients wrote them.
+    if (isForwardingHeader(name) && !name.includes('_')) headers[name] = value
   }
 }
 

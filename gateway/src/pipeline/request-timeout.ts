@@ -1,8 +1,7 @@
 import { createCancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
-import { isSource } from '../net/body.ts'
-import type { Reply } from '../net/send.ts'
+import { discard, type Reply } from '../net/send.ts'
 import type { Backend } from './policy.ts'
 
 /**
@@ -47,9 +46,4 @@ function limited(answer: Promise<Reply>, leftMs: number, cancel: () => void): Pr
 
 function timedOut(): GatewayError {
   return new GatewayError('upstream_timeout', 'request timeout')
-}
-
-function discard({ body, tunnel }: Reply): void {
-  if (isSource(body)) body.cancel()
-  tunnel?.destroy()
 }

@@ -154,6 +154,20 @@ describe('createPipeline', () => {
     expect(trace).toEqual(['cors request', 'cors reply'])
   })
 
+  it('gives up the answer it withholds', async () => {
+    let cancelled = 0
+    const failing: Policy = {
+      name: 'guard',
+      onReply() {
+        throw new Error('guard broke')
+      },
+    }
+    const body = { start() {}, resume() {}, cancel: () => void cancelled++ }
+    const { handle } = pipelineOf([failing], () => ({ status: 200, headers: {}, body }))
+    expect((await handle(request()).reply).status).toBe(500)
+    expect(cancelled).toBe(1)
+  })
+
   it('ends every policy even when one of them fails at it', async () => {
     const trace: string[] = []
     const failing: Policy = {

@@ -2,7 +2,7 @@ import { plainAddress } from '../lib/cidr.ts'
 import type { Clock } from '../lib/clock.ts'
 import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
 import type { Delivery, ExchangeHandler, IncomingRequest } from '../net/http-server.ts'
-import type { Reply } from '../net/send.ts'
+import { discard, type Reply } from '../net/send.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import { type Client, type ClientReader, isHost } from './clients.ts'
 import { refuse, replyToError } from './errors.ts'
@@ -106,7 +106,8 @@ async function run(exchange: Exchange, route: Route, entered: Policy[]): Promise
       const changed = policy.onReply(exchange, reply)
       reply = changed instanceof Promise ? await changed : changed
     } catch (error) {
-      // A check that fails denies: the backend's answer is not sent.
+      // A check that fails denies: the backend's answer is not sent, and what is left of it is not waited for.
+      discard(reply)
       reply = replyToError(exchange, error)
     }
   }
