@@ -1,3 +1,4 @@
+import { compilePrices, type Prices } from '../backends/llm/catalog/prices.ts'
 import { compileLlm } from '../backends/llm/index.ts'
 import { compileMcp, type McpOptions } from '../backends/mcp/index.ts'
 import { mcpPaths } from '../backends/mcp/paths.ts'
@@ -37,6 +38,7 @@ type Surroundings = {
   sections: TrafficSections
   maxBufferSize: number
   isLoopback: boolean
+  prices: Prices | undefined
   mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'version'>
 }
 
@@ -52,6 +54,7 @@ export async function compileConfig(
     sections: trafficSections(config, context.memo),
     maxBufferSize: config.frontendPolicies?.http?.maxBufferSize ?? defaultMaxBufferBytes,
     isLoopback: isLoopbackHost(config.config?.bindAddress ?? defaultBindAddress),
+    prices: compilePrices(config.config?.modelCatalog, context),
     mcp: {
       sessionKey: config.config?.session?.key ?? facts.sessionKey,
       sessionTtl: config.config?.mcp?.sessionTtl,
@@ -82,8 +85,11 @@ function sectionsOf(surroundings: Surroundings): { llm: Section | undefined; mcp
   return { llm: llm && llmSection(llm, surroundings), mcp: mcp && mcpSection(mcp, surroundings) }
 }
 
-function llmSection(config: NonNullable<Config['llm']>, { context, maxBufferSize }: Surroundings): Section {
-  const { llmRequest, backend, errorFormat } = compileLlm(config, context, { maxBufferSize })
+function llmSection(
+  config: NonNullable<Config['llm']>,
+  { context, maxBufferSize, prices }: Surroundings,
+): Section {
+  const { llmRequest, backend, errorFormat } = compileLlm(config, context, { maxBufferSize, prices })
   const own = levelOf('llm', config.policies)
   return {
     references: config.gateways,

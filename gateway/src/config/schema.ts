@@ -1,3 +1,4 @@
+import { checkModelCatalog, modelCatalogSchema } from '../backends/llm/catalog/config.ts'
 import { checkLlm } from '../backends/llm/check-config.ts'
 import { llmFields } from '../backends/llm/config.ts'
 import {
@@ -28,7 +29,6 @@ import {
 } from '../schema/dsl.ts'
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Report } from './load.ts'
-import { checkModelCatalog, modelCatalogSchema } from './model-catalog.ts'
 import { portsOf } from './ports.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
 import { bindsSchema } from './traffic/binds.ts'

@@ -43,6 +43,27 @@ const lineOf = (exchange: Exchange, delivery = delivered) =>
   JSON.parse(accessLine(exchange, delivery, '2026-01-01T00:00:00.000Z', 20))
 
 describe('accessLine', () => {
+  it.each([
+    [0.0001425, '0.0001425'],
+    [1e-12, '0.000000000001'],
+    [2.5e-7, '0.00000025'],
+    [0, '0'],
+    [12, '12'],
+  ])('writes a cost of %d dollars as a plain number', (cost, written) => {
+    const llm = { requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false }
+    const exchange = exchangeWith({ llm: { ...llm, cost, costStatus: 'exact' } })
+    const line = accessLine(exchange, delivered, '2026-01-01T00:00:00.000Z', 20)
+    expect(line).toContain(`,"costUsd":${written},"costStatus":"exact"`)
+    expect(JSON.parse(line)).toMatchObject({ costUsd: cost })
+  })
+
+  it('says why a cost is not known', () => {
+    const llm = { requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false }
+    const line = lineOf(exchangeWith({ llm: { ...llm, costStatus: 'missing' } }))
+    expect(line).toMatchObject({ costStatus: 'missing' })
+    expect(line).not.toHaveProperty('costUsd')
+  })
+
   it('says route, model, key, status, tokens and durations', () => {
     const llm = { requestModel: 'gpt', configuredModel: '*', provider: 'openai', streaming: true }
     const usage = {

@@ -34,6 +34,8 @@ export function accessLine(exchange: Exchange, delivery: Delivery, time: string,
     if (usage.reasoningTokens > 0) line += `,"reasoningTokens":${usage.reasoningTokens}`
     if (usage.estimated) line += ',"tokensEstimated":true'
   }
+  if (llm?.cost !== undefined) line += `,"costUsd":${decimal(llm.cost)}`
+  if (llm?.costStatus !== undefined) line += `,"costStatus":"${llm.costStatus}"`
   if (mcpCall) {
     line += `,"mcpMethod":${text(mcpCall.method)}`
     if (mcpCall.target !== undefined) line += `,"mcpTarget":${text(mcpCall.target)}`
@@ -54,6 +56,12 @@ function decided({ guard, phase, outcome, reason }: GuardDecision): string {
 function text(value: string): string {
   const shown = value.length > maxLoggedCharacters ? `${value.slice(0, maxLoggedCharacters)}…` : value
   return plain.test(shown) ? `"${shown}"` : JSON.stringify(shown)
+}
+
+/** Without an exponent, which some readers of logs do not take for a number. */
+function decimal(dollars: number): string {
+  const text = String(dollars)
+  return text.includes('e') ? dollars.toFixed(12).replace(/\.?0+$/, '') : text
 }
 
 function rounded(milliseconds: number): number {

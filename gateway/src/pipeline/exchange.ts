@@ -31,9 +31,16 @@ export type Usage = {
   cachedInputTokens: number
   cacheCreationInputTokens: number
   reasoningTokens: number
+  /** Part of the input, where the provider tells it apart. */
+  inputAudioTokens?: number | undefined
+  /** Part of the output, where the provider tells it apart. */
+  outputAudioTokens?: number | undefined
   /** True where the answer ended without usage and the counts are bytes / 4. */
   estimated: boolean
 }
+
+/** Whether what a call cost is known: by counts of the provider, by estimated ones, or not for want of a price or of the model. */
+export type CostStatus = 'exact' | 'estimated' | 'unpriced' | 'missing'
 
 /** What is known of an LLM call. Names of models and providers come from the configuration where they say `configured`. */
 export type LlmFacts = {
@@ -44,6 +51,12 @@ export type LlmFacts = {
   /** Provider kind, for example `openai`. */
   provider: string | undefined
   streaming: boolean
+  /** The model the provider says has answered; its text, not the configuration's. */
+  responseModel?: string | undefined
+  /** US dollars, once the answer is over and where the catalog of models tells. */
+  cost?: number | undefined
+  /** Undefined before the end, and where no catalog is configured. */
+  costStatus?: CostStatus | undefined
 }
 
 /**

@@ -49,6 +49,20 @@ describe('createMetrics', () => {
     ])
   })
 
+  it('adds up costs without rounding, by model, provider and key group', async () => {
+    const metrics = createMetrics()
+    const meter = metrics.llm('gpt-*', 'openai')
+    meter.cost(10n ** 18n, 'team')
+    for (let call = 0; call < 10; call++) meter.cost(100_000_000_000n, 'team')
+    metrics.llm('gpt-*', 'openai').cost(1n, '')
+    meter.unknownCost('missing')
+    expect(await linesOf(metrics, 'tollgate_llm_cost')).toEqual([
+      'tollgate_llm_cost_usd_total{model="gpt-*",provider="openai",group="team"} 1000001',
+      'tollgate_llm_cost_usd_total{model="gpt-*",provider="openai",group=""} 1e-12',
+      'tollgate_llm_cost_unknown_total{model="gpt-*",provider="openai",reason="missing"} 1',
+    ])
+  })
+
   it('counts TCP connections, open and ended, and what they carry as it moves', async () => {
     const metrics = createMetrics()
     const meter = metrics.tcp('db')

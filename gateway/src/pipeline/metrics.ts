@@ -13,6 +13,10 @@ export type LlmMeter = {
   /** Counts tokens by type; `keyGroup` is configuration, never client input. */
   tokens(usage: Usage, keyGroup: string): void
   upstreamError(code: string): void
+  /** Adds to what calls have cost, in picodollars (10^-12 US dollars). */
+  cost(amount: bigint, keyGroup: string): void
+  /** A call whose cost the catalog does not tell. */
+  unknownCost(reason: 'unpriced' | 'missing'): void
 }
 
 /** Instruments of one limit. */
@@ -56,6 +60,8 @@ export type Metrics = {
 type Labels = readonly string[]
 
 type CounterSlot = { value: number }
+/** The sum is kept exactly; `value` is what is shown of it. */
+type CostSlot = CounterSlot & { picodollars: bigint }
 type HistogramSlot = { counts: number[]; sum: number }
 type Family<Slot> = { slot(...labels: Labels): Slot }
 
@@ -117,6 +123,18 @@ export function createMetrics(): Metrics {
     'tollgate_usage_estimated_total',
     'LLM calls whose answer ended without usage, so that it was estimated.',
     ['model', 'provider'],
+  )
+  const costs = costFamily(
+    registry,
+    'tollgate_llm_cost_usd_total',
+    'US dollars that LLM calls have cost by the catalog of models.',
+    ['model', 'provider', 'group'],
+  )
+  const unknownCosts = counterFamily(
+    registry,
+    'tollgate_llm_cost_unknown_total',
+    'LLM calls whose cost the catalog does not tell: no such model, or no price for what was used of it.',
+    ['model', 'provider', 'reason'],
   )
   const upstreamErrors = counterFamily(
     registry,
@@ -240,6 +258,14 @@ export function createMetrics(): Metrics {
         upstreamError(code) {
           upstreamErrors.slot(model, provider, code).value += 1
         },
+        cost(amount, keyGroup) {
+          const slot = costs.slot(model, provider, keyGroup)
+          slot.picodollars += amount
+          slot.value = Number(slot.picodollars) / 1e12
+        },
+        unknownCost(reason) {
+          unknownCosts.slot(model, provider, reason).value += 1
+        },
       }
     },
     limit(name) {
@@ -346,7 +372,29 @@ function counterFamily(
   labelNames: readonly string[],
   type = 'counter',
 ): Family<CounterSlot> {
-  const slots = createSlots<CounterSlot>(() => ({ value: 0 }))
+  return valueFamily(registry, { name, help, labelNames, type }, () => ({ value: 0 }))
+}
+
+function costFamily(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+): Family<CostSlot> {
+  return valueFamily(registry, { name, help, labelNames, type: 'counter' }, () => ({
+    value: 0,
+    picodollars: 0n,
+  }))
+}
+
+type Description = { name: string; help: string; labelNames: readonly string[]; type: string }
+
+function valueFamily<Slot extends CounterSlot>(
+  registry: Registry,
+  { name, help, labelNames, type }: Description,
+  create: () => Slot,
+): Family<Slot> {
+  const slots = createSlots<Slot>(create)
   register(registry, name, help, type, () =>
     [...slots.all()].map(({ labels, slot }) => ({ labels: named(labelNames, labels), value: slot.value })),
   )

@@ -354,7 +354,7 @@ it('remembers health by the place of the backend', () => {
     ...fixtureContext(),
     metrics: {
       ...fixtureContext().metrics,
-      llm: () => ({ done() {}, tokens() {}, upstreamError() {} }),
+      llm: () => ({ done() {}, tokens() {}, upstreamError() {}, cost() {}, unknownCost() {} }),
     },
   }
   const names: string[] = []

@@ -85,6 +85,7 @@ function forget({ facts }: Exchange, call: Call): void {
   call.answer = undefined
   call.usage = undefined
   facts.usage = undefined
+  if (facts.llm) facts.llm.responseModel = undefined
 }
 
 function isFailure(status: number): boolean {

@@ -5,6 +5,7 @@ import type { OutgoingRequest, Reply } from '../../net/send.ts'
 import { replyToError } from '../../pipeline/errors.ts'
 import type { Exchange, RequestFacts, Usage } from '../../pipeline/exchange.ts'
 import { type FixtureContext, fixtureContext, fixtureExchange } from '../../pipeline/fixtures.ts'
+import type { Prices } from './catalog/prices.ts'
 import type { LlmConfig } from './config.ts'
 import { compileLlm } from './index.ts'
 import type { Llm } from './llm.ts'
@@ -22,7 +23,12 @@ export type FixtureGateway = {
 }
 
 /** Chooses in [0, 1) what a random choice comes to. */
-export type FixtureOptions = { random?: () => number; maxBufferSize?: number; maxReplyBytes?: number }
+export type FixtureOptions = {
+  random?: () => number
+  maxBufferSize?: number
+  maxReplyBytes?: number
+  prices?: Prices
+}
 
 export function fixtureGateway(
   config: LlmConfig,
@@ -56,6 +62,8 @@ export function fixtureLlm(
         tokens: (usage: Usage, group) =>
           metered.push(`tokens ${model} ${kind} ${usage.totalTokens} ${group}`.trim()),
         upstreamError: (code) => metered.push(`error ${model} ${kind} ${code}`),
+        cost: (amount, group) => metered.push(`cost ${model} ${kind} ${amount} ${group}`.trim()),
+        unknownCost: (reason) => metered.push(`cost ${reason} ${model} ${kind}`),
       }),
     },
   }

@@ -5,6 +5,8 @@ import type { ErrorFormat, Exchange, RequestFacts } from '../../pipeline/exchang
 import type { Backend, Policy } from '../../pipeline/policy.ts'
 import { type AttemptOptions, attempt } from './attempt.ts'
 import { type Call, callOf } from './call.ts'
+import { dollarsOf } from './catalog/money.ts'
+import type { Prices } from './catalog/prices.ts'
 import type { Endpoints } from './endpoints.ts'
 import { pathOf, type TimeLimits } from './forward.ts'
 import { answerModels, type ModelList } from './model-list.ts'
@@ -17,6 +19,8 @@ export type LlmLimits = {
   maxBufferSize: number
   /** Bound on an answer that is read whole. */
   maxReplyBytes?: number
+  /** What calls cost; undefined where no catalog says so. */
+  prices?: Prices | undefined
 }
 
 /** What a route to LLM providers is made of. */
@@ -39,7 +43,7 @@ export type LlmParts = { models: Models; endpoints: Endpoints; timeLimits: TimeL
 export function createLlm(
   { models, endpoints, timeLimits }: LlmParts,
   context: CompileContext,
-  { maxBufferSize, maxReplyBytes = defaultMaxReplyBytes }: LlmLimits,
+  { maxBufferSize, maxReplyBytes = defaultMaxReplyBytes, prices }: LlmLimits,
 ): Llm {
   const rules = { models, endpoints, maxBodyBytes: maxBufferSize }
   const started = context.keep('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
@@ -49,7 +53,10 @@ export function createLlm(
     llmRequest: {
       name: 'llm-request',
       onRequest: (exchange) => readRequest(exchange, rules),
-      onEnd: (exchange) => settle(exchange, context),
+      onEnd(exchange) {
+        settle(exchange, context)
+        if (prices) bill(exchange, prices)
+      },
     },
     backend(exchange) {
       const call = callOf(exchange)
@@ -90,6 +97,23 @@ function settle(exchange: Exchange, { clock }: CompileContext): void {
   const firstByteMs = call.firstByteAt === undefined ? undefined : call.firstByteAt - exchange.startedAt
   meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
   if (exchange.facts.usage) meter.tokens(exchange.facts.usage, exchange.keyGroup)
+}
+
+/** Says what the call cost, once its usage is final. Prices go by the name the provider answered with, else by that it was asked for. */
+function bill(exchange: Exchange, prices: Prices): void {
+  const { llm, usage } = exchange.facts
+  const served = callOf(exchange)?.served
+  if (!llm || !usage || !served) return
+  const { target, model } = served
+  const cost = prices(target.provider.name, [llm.responseModel, model, target.configuredModel], usage)
+  if (cost.kind !== 'cost') {
+    llm.costStatus = cost.kind
+    target.meter.unknownCost(cost.kind)
+    return
+  }
+  llm.costStatus = usage.estimated ? 'estimated' : 'exact'
+  llm.cost = dollarsOf(cost.amount)
+  target.meter.cost(cost.amount, exchange.keyGroup)
 }
 
 function counts({ endpoint }: Call): boolean {

@@ -17,7 +17,7 @@ import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch } from './stream-watch.ts'
 import { parseExactObject } from './translate/exact-json.ts'
 import type { Translation, TranslationContext } from './translate/translation.ts'
-import { generatedTextBytes, mergeUsage, usageIn } from './usage.ts'
+import { generatedTextBytes, mergeUsage, modelIn, usageIn } from './usage.ts'
 
 /** One provider's answer on its way to the client. */
 export type Answering = {
@@ -55,6 +55,7 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   const upstreamEndpoint = translation ? translatedTo(endpoint) : endpoint
   const usage = usageIn(upstreamEndpoint, message)
   if (usage) takeUsage(exchange, call, usage)
+  takeModel(exchange, modelIn(upstreamEndpoint, message))
   call.usageFinal = usage !== undefined
   call.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
   if (read?.kind === 'object') call.answer = { kind: 'whole', json: read }
@@ -83,6 +84,7 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
     hideUsage: call.hideUsage,
     onUsage(usage, message) {
       takeUsage(exchange, call, upstreamEndpoint === 'messages' ? mergeUsage(call.usage, usage) : usage)
+      takeModel(exchange, modelIn(upstreamEndpoint, message))
       // The opening report of a stream of messages counts the input only.
       call.usageFinal = upstreamEndpoint !== 'messages' || message['type'] === 'message_delta'
     },
@@ -148,6 +150,11 @@ function objectIn(read: JsonText | JsonTextProblem): JsonObject | undefined {
 function takeUsage(exchange: Exchange, call: Call, usage: Usage): void {
   call.usage = usage
   exchange.facts.usage = usage
+}
+
+/** The closing report of a stream of messages does not repeat the name. */
+function takeModel({ facts }: Exchange, model: string | undefined): void {
+  if (facts.llm && model !== undefined) facts.llm.responseModel = model
 }
 
 /** An upstream's refusal keeps its status. Its text is passed on where it is of the client's API, or can be made so. */

@@ -191,6 +191,7 @@ describe('readRequest', () => {
       configuredModel: 'gpt-4o',
       provider: 'openai',
       streaming: true,
+      responseModel: 'gpt-4o-2024-08-06',
     })
   })
 })

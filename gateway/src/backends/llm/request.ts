@@ -124,6 +124,9 @@ function take(
     configuredModel: undefined,
     provider: undefined,
     streaming: json?.value['stream'] === true,
+    responseModel: undefined,
+    cost: undefined,
+    costStatus: undefined,
   }
   const resolution = models.resolve(model, facts)
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)

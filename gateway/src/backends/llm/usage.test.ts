@@ -24,6 +24,21 @@ describe('usageIn', () => {
     })
   })
 
+  it('reads audio tokens, which are part of the others', () => {
+    const usage = {
+      prompt_tokens: 100,
+      completion_tokens: 20,
+      prompt_tokens_details: { audio_tokens: 40 },
+      completion_tokens_details: { audio_tokens: 15 },
+    }
+    expect(usageIn('chat', { usage })).toMatchObject({
+      inputTokens: 100,
+      outputTokens: 20,
+      inputAudioTokens: 40,
+      outputAudioTokens: 15,
+    })
+  })
+
   it('adds cache reads and writes to the input of messages, which come without them', () => {
     const usage = {
       input_tokens: 10,

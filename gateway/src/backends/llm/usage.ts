@@ -25,6 +25,16 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
   }
 }
 
+/** A longer name is none, and would be kept and looked up all the same. */
+const maxModelLength = 256
+
+/** The model that an unstreamed answer, or a stream event with usage, says has answered; undefined where it does not. */
+export function modelIn(endpoint: Endpoint, message: JsonObject): string | undefined {
+  const answer = endpoint === 'responses' ? message['response'] : message['message']
+  const model = (isJsonObject(answer) ? answer['model'] : undefined) ?? message['model']
+  return typeof model === 'string' && model !== '' && model.length <= maxModelLength ? model : undefined
+}
+
 /** Stream events wrap the answer they are about; unstreamed answers are that answer. */
 function nested(message: JsonObject, wrapper: string): JsonValue | undefined {
   const inner = message[wrapper]
@@ -45,6 +55,8 @@ function openAiUsage(value: JsonValue | undefined): Usage | undefined {
     cachedInputTokens: detail(inputDetails, 'cached_tokens'),
     cacheCreationInputTokens: detail(inputDetails, 'cache_write_tokens'),
     reasoningTokens: detail(outputDetails, 'reasoning_tokens'),
+    inputAudioTokens: audioTokens(inputDetails),
+    outputAudioTokens: audioTokens(outputDetails),
   })
 }
 
@@ -112,6 +124,8 @@ export function estimateUsage(
       cachedInputTokens: reported?.cachedInputTokens ?? 0,
       cacheCreationInputTokens: reported?.cacheCreationInputTokens ?? 0,
       reasoningTokens: reported?.reasoningTokens ?? 0,
+      inputAudioTokens: reported?.inputAudioTokens,
+      outputAudioTokens: reported?.outputAudioTokens,
     }),
     estimated: true,
   }
@@ -163,12 +177,18 @@ function usage(counts: Omit<Usage, 'totalTokens' | 'estimated'>): Usage {
     cachedInputTokens,
     cacheCreationInputTokens,
     reasoningTokens,
+    inputAudioTokens: counts.inputAudioTokens,
+    outputAudioTokens: counts.outputAudioTokens,
     estimated: false,
   }
 }
 
 function detail(details: JsonValue | undefined, name: string): number {
   return (isJsonObject(details) ? count(details[name]) : undefined) ?? 0
+}
+
+function audioTokens(details: JsonValue | undefined): number | undefined {
+  return isJsonObject(details) ? count(details['audio_tokens']) : undefined
 }
 
 function count(value: JsonValue | undefined): number | undefined {

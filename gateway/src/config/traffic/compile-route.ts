@@ -1,5 +1,6 @@
 import { compileHttpBackend } from '../../backends/http/index.ts'
 import { compileAiBackend } from '../../backends/llm/ai-backend.ts'
+import type { Prices } from '../../backends/llm/catalog/prices.ts'
 import { compileMcp, type McpOptions } from '../../backends/mcp/index.ts'
 import { parseDuration } from '../../lib/duration.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -22,6 +23,7 @@ export type RouteSurroundings = {
   maxBufferSize: number
   /** The address of the gateways is open to this machine only. */
   isLoopback: boolean
+  prices?: Prices | undefined
   mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'version'>
 }
 
@@ -87,7 +89,7 @@ function compileLlmRoute(
   { name, own }: Own,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
-  const { context, sections, maxBufferSize } = surroundings
+  const { context, sections, maxBufferSize, prices } = surroundings
   const { entry, named } = onlyBackend(route, sections)
   const config = named?.ai ?? entry?.ai
   if (config === undefined) throw new Error(`route ${name} has no ai backend`)
@@ -95,6 +97,7 @@ function compileLlmRoute(
   const llm = compileAiBackend(config, context, {
     place: `route ${name}`,
     maxBufferSize,
+    prices,
     ai: [entry?.policies?.ai, ai],
     backend: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
     timeLimits: { firstByteTimeoutMs: durationOf(timeout?.backendRequestTimeout) },

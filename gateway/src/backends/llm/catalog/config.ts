@@ -1,4 +1,15 @@
-import { exactlyOne, type Infer, integer, list, map, name, object, optional, string } from '../schema/dsl.ts'
+import {
+  exactlyOne,
+  type Infer,
+  integer,
+  list,
+  map,
+  name,
+  object,
+  optional,
+  string,
+} from '../../../schema/dsl.ts'
+import { parsePrice } from './money.ts'
 
 const rate = (doc: string) => optional(string({ doc, example: '2.50' }))
 
@@ -60,7 +71,7 @@ export const catalogSchema = object(
   { doc: 'Prices and limits of models.' },
 )
 
-/** `config.modelCatalog`: later entries come before earlier ones. */
+/** `config.modelCatalog`: later entries count before earlier ones. */
 export const modelCatalogSchema = list(
   exactlyOne(
     { file: name({ doc: 'Path of a catalog, JSON or YAML.' }), inline: catalogSchema },
@@ -71,11 +82,10 @@ export const modelCatalogSchema = list(
 )
 
 export type Catalog = Infer<typeof catalogSchema>
+export type CatalogModel = Infer<typeof model>
 export type ModelCatalogConfig = Infer<typeof modelCatalogSchema>
 
 type Report = (path: (string | number)[], message: string) => void
-
-const decimal = /^\d{1,12}(?:\.\d{1,6})?$/
 
 /** Reports prices that are none and tiers out of order, with paths inside the list. */
 export function checkModelCatalog(catalogs: ModelCatalogConfig, report: Report): void {
@@ -105,7 +115,7 @@ export function checkCatalog({ providers = {} }: Catalog, report: Report): void 
 
 function checkRates(given: Infer<typeof rates> | undefined, path: (string | number)[], report: Report): void {
   for (const [kind, price] of Object.entries(given ?? {})) {
-    if (price === undefined || decimal.test(price)) continue
+    if (price === undefined || parsePrice(price) !== undefined) continue
     report([...path, kind], 'expected a price such as 2.50: digits, and at most six decimals')
   }
 }

@@ -1,0 +1,239 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Usage } from '../../../pipeline/exchange.ts'
+import { costOf, type ModelPrices, type Rates } from './cost.ts'
+import { fixtureCallUsage } from './fixtures.ts'
+import { dollarsOf, parsePrice } from './money.ts'
+
+type Written = Partial<Record<keyof Rates, string>>
+
+function ratesOf(written: Written): Rates {
+  const rate = (text: string | undefined) => (text === undefined ? undefined : parsePrice(text))
+  return {
+    input: rate(written.input),
+    output: rate(written.output),
+    cacheRead: rate(written.cacheRead),
+    cacheWrite: rate(written.cacheWrite),
+    reasoning: rate(written.reasoning),
+    inputAudio: rate(written.inputAudio),
+    outputAudio: rate(written.outputAudio),
+  }
+}
+
+const flat = (written: Written): ModelPrices => ({ rates: ratesOf(written), tiers: [] })
+
+const openAi = flat({ input: '2.50', output: '10', cacheRead: '1.25' })
+const anthropic = flat({ input: '3', output: '15', cacheRead: '0.30', cacheWrite: '3.75' })
+const audio = flat({ input: '0.15', output: '0.60', inputAudio: '10', outputAudio: '20' })
+const tiered: ModelPrices = {
+  rates: ratesOf({ input: '1.25', output: '10', cacheRead: '0.125' }),
+  tiers: [
+    { contextOver: 1_000_000, rates: ratesOf({ input: '5', output: '30' }) },
+    { contextOver: 200_000, rates: ratesOf({ input: '2.5', output: '15', cacheRead: '0.25' }) },
+  ],
+}
+
+describe('costOf', () => {
+  it.each<[string, ModelPrices, Partial<Usage>, number]>([
+    ['input and output', openAi, { inputTokens: 21, outputTokens: 9 }, 0.0001425],
+    ['cached input', openAi, { inputTokens: 1000, cachedInputTokens: 800, outputTokens: 100 }, 0.0025],
+    ['input that is all cached', openAi, { inputTokens: 800, cachedInputTokens: 800 }, 0.001],
+    [
+      'cache reads and writes',
+      anthropic,
+      { inputTokens: 10_000, cachedInputTokens: 7000, cacheCreationInputTokens: 2000, outputTokens: 500 },
+      0.0201,
+    ],
+    [
+      'cache writes at the price of input',
+      openAi,
+      { inputTokens: 100, cacheCreationInputTokens: 40 },
+      0.00025,
+    ],
+    ['reasoning as part of the output', openAi, { outputTokens: 100, reasoningTokens: 90 }, 0.001],
+    [
+      'reasoning with a price of its own',
+      flat({ output: '10', reasoning: '4' }),
+      { outputTokens: 100, reasoningTokens: 90 },
+      0.00046,
+    ],
+    [
+      'audio both ways',
+      audio,
+      { inputTokens: 120, inputAudioTokens: 100, outputTokens: 60, outputAudioTokens: 50 },
+      0.002009,
+    ],
+    ['audio at the price of text', openAi, { inputTokens: 100, inputAudioTokens: 100 }, 0.00025],
+    ['a prompt of exactly the threshold', tiered, { inputTokens: 200_000, outputTokens: 1000 }, 0.26],
+    ['a long prompt', tiered, { inputTokens: 250_000, outputTokens: 1000 }, 0.64],
+    ['a long prompt that is cached', tiered, { inputTokens: 250_000, cachedInputTokens: 250_000 }, 0.0625],
+    ['the longest prompts', tiered, { inputTokens: 2_000_000 }, 10],
+    ['nothing', openAi, {}, 0],
+    ['the smallest price', flat({ input: '0.000001' }), { inputTokens: 1 }, 1e-12],
+    [
+      'the largest of both',
+      flat({ output: '999999999999' }),
+      { outputTokens: 1_000_000_000 },
+      999_999_999_999_000,
+    ],
+  ])('prices %s', (_title, prices, counts, dollars) => {
+    const cost = costOf(fixtureCallUsage(counts), prices)
+    expect(cost === undefined ? undefined : dollarsOf(cost)).toBe(dollars)
+  })
+
+  it('takes a token that was counted as two kinds for one', () => {
+    const prices = flat({ input: '1', cacheRead: '2', cacheWrite: '4', inputAudio: '8' })
+    const cost = costOf(
+      fixtureCallUsage({
+        inputTokens: 10,
+        cachedInputTokens: 6,
+        cacheCreationInputTokens: 6,
+        inputAudioTokens: 6,
+      }),
+      prices,
+    )
+    expect(cost).toBe(parsePrice('28'))
+  })
+
+  it('does not cost less for counts that exceed the whole', () => {
+    const usage = fixtureCallUsage({ outputTokens: 5, reasoningTokens: 1_000_000 })
+    expect(costOf(usage, openAi)).toBe(50_000_000n)
+  })
+
+  it('is exact: the sum of the parts as fractions, whatever prices and counts', () => {
+    fc.assert(
+      fc.property(fc.array(price(), { minLength: 7, maxLength: 7 }), parts(), (written, counts) => {
+        const [input, output, cacheRead, cacheWrite, reasoning, inputAudio, outputAudio] = written
+        const prices = flat(
+          definedOf({ input, output, cacheRead, cacheWrite, reasoning, inputAudio, outputAudio }),
+        )
+        const cost = costOf(usageOf(counts), prices) ?? -1n
+        const { plainInput, plainOutput } = counts
+        const expected = addAll([
+          times(input, plainInput),
+          times(cacheRead, counts.cacheRead),
+          times(cacheWrite, counts.cacheWrite),
+          times(inputAudio, counts.inputAudio),
+          times(output, plainOutput),
+          times(reasoning, counts.reasoning),
+          times(outputAudio, counts.outputAudio),
+        ])
+        // cost / 10^12 dollars = expected.top / (expected.bottom * 10^6) dollars
+        expect(cost * expected.bottom).toBe(expected.top * 1_000_000n)
+      }),
+    )
+  })
+
+  it('adds up: two calls cost what one with the tokens of both does', () => {
+    fc.assert(
+      fc.property(parts(), parts(), (one, other) => {
+        const both = Object.fromEntries(
+          Object.entries(one).map(([kind, count]) => [
+            kind,
+            count + (Object.entries(other).find(([k]) => k === kind)?.[1] ?? 0),
+          ]),
+        )
+        const [first, second] = [costOf(usageOf(one), anthropic), costOf(usageOf(other), anthropic)]
+        expect((first ?? 0n) + (second ?? 0n)).toBe(costOf(usageOf({ ...one, ...both }), anthropic))
+      }),
+    )
+  })
+})
+
+describe('parsePrice', () => {
+  it.each([
+    ['0', 0n],
+    ['2.5', 2_500_000n],
+    ['2.50', 2_500_000n],
+    ['0.000001', 1n],
+    ['007', 7_000_000n],
+    ['999999999999.999999', 999_999_999_999_999_999n],
+  ])('reads %s', (text, rate) => {
+    expect(parsePrice(text)).toBe(rate)
+  })
+
+  it.each([
+    '',
+    ' ',
+    '-1',
+    '+1',
+    '1.',
+    '.5',
+    '1e3',
+    '0x1',
+    '1,5',
+    '1.2345678',
+    '1.0000001',
+    '1 ',
+    'NaN',
+    '1\n',
+    '٣',
+    '1234567890123',
+  ])('takes %j for no price', (text) => {
+    expect(parsePrice(text)).toBeUndefined()
+  })
+})
+
+type Parts = {
+  plainInput: number
+  plainOutput: number
+  cacheRead: number
+  cacheWrite: number
+  reasoning: number
+  inputAudio: number
+  outputAudio: number
+}
+
+function parts(): fc.Arbitrary<Parts> {
+  const count = fc.nat({ max: 100_000_000 })
+  return fc.record({
+    plainInput: count,
+    plainOutput: count,
+    cacheRead: count,
+    cacheWrite: count,
+    reasoning: count,
+    inputAudio: count,
+    outputAudio: count,
+  })
+}
+
+function usageOf(counts: Parts): Usage {
+  const { plainInput, plainOutput, cacheRead, cacheWrite, reasoning, inputAudio, outputAudio } = counts
+  return fixtureCallUsage({
+    inputTokens: plainInput + cacheRead + cacheWrite + inputAudio,
+    outputTokens: plainOutput + reasoning + outputAudio,
+    cachedInputTokens: cacheRead,
+    cacheCreationInputTokens: cacheWrite,
+    reasoningTokens: reasoning,
+    inputAudioTokens: inputAudio,
+    outputAudioTokens: outputAudio,
+  })
+}
+
+/** Prices as people write them: with and without decimals, and zeros at their end. */
+function price(): fc.Arbitrary<string> {
+  return fc
+    .tuple(fc.nat({ max: 10_000 }), fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 6 }))
+    .map(([whole, fraction]) => (fraction === '' ? String(whole) : `${whole}.${fraction}`))
+}
+
+function definedOf(written: Record<keyof Rates, string | undefined>): Written {
+  return Object.fromEntries(Object.entries(written).filter(([, text]) => text !== undefined))
+}
+
+type Fraction = { top: bigint; bottom: bigint }
+
+function times(written: string | undefined, tokens: number): Fraction {
+  const [whole = '', fraction = ''] = (written ?? '').split('.')
+  return { top: BigInt(whole + fraction) * BigInt(tokens), bottom: 10n ** BigInt(fraction.length) }
+}
+
+function addAll(fractions: Fraction[]): Fraction {
+  return fractions.reduce(
+    (one, other) => ({
+      top: one.top * other.bottom + other.top * one.bottom,
+      bottom: one.bottom * other.bottom,
+    }),
+    { top: 0n, bottom: 1n },
+  )
+}

@@ -1,0 +1,151 @@
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { Usage } from '../../../pipeline/exchange.ts'
+import { check } from '../../../schema/check.ts'
+import { formatPath, type Path } from '../../../schema/path.ts'
+import {
+  type Catalog,
+  type CatalogModel,
+  catalogSchema,
+  checkCatalog,
+  type ModelCatalogConfig,
+} from './config.ts'
+import { costOf, type ModelPrices, type Rates } from './cost.ts'
+import { type Picodollars, parsePrice } from './money.ts'
+
+/** What a call cost, or why that is not known: the catalog has no such model, or no price for what was used of it. */
+export type Cost =
+  | { readonly kind: 'cost'; readonly amount: Picodollars }
+  | { readonly kind: 'unpriced' }
+  | { readonly kind: 'missing' }
+
+/** Looks up what calls cost. `models` are the names the model goes by at the provider, best first. */
+export type Prices = (provider: string, models: readonly (string | undefined)[], usage: Usage) => Cost
+
+const unpriced: Cost = { kind: 'unpriced' }
+const missing: Cost = { kind: 'missing' }
+
+/**
+ * Compiles `config.modelCatalog`; undefined where there is none. Throws with the path of a file that cannot be read or is no
+ * catalog.
+ */
+export function compilePrices(
+  catalogs: ModelCatalogConfig | undefined,
+  context: CompileContext,
+): Prices | undefined {
+  if (catalogs === undefined || catalogs.length === 0) return undefined
+  return context.memo(catalogs, 'prices', () => lookup(mergeCatalogs(catalogs, context)))
+}
+
+type Models = ReadonlyMap<string, ModelPrices>
+
+function lookup(providers: ReadonlyMap<string, Models>): Prices {
+  return (provider, names, usage) => {
+    const models = providers.get(provider)
+    if (models === undefined) return missing
+    for (const name of names) {
+      const prices = name === undefined ? undefined : models.get(name)
+      if (prices === undefined) continue
+      const amount = costOf(usage, prices)
+      return amount === undefined ? unpriced : { kind: 'cost', amount }
+    }
+    return missing
+  }
+}
+
+/** Later catalogs add to earlier ones and correct them: price by price, the list of tiers as a whole. */
+function mergeCatalogs(
+  catalogs: ModelCatalogConfig,
+  context: CompileContext,
+): Map<string, Map<string, ModelPrices>> {
+  const merged = new Map<string, Map<string, CatalogModel>>()
+  for (const entry of catalogs) {
+    const catalog = entry.inline ?? readCatalog(entry.file, context)
+    for (const [provider, { models = {} }] of Object.entries(catalog.providers ?? {})) {
+      const known = merged.get(provider) ?? new Map<string, CatalogModel>()
+      merged.set(provider, known)
+      for (const [name, model] of Object.entries(models)) known.set(name, overlaid(known.get(name), model))
+    }
+  }
+  return new Map(
+    [...merged].map(([provider, models]) => [
+      provider,
+      new Map([...models].map(([name, model]) => [name, pricesOf(model)])),
+    ]),
+  )
+}
+
+function overlaid(base: CatalogModel | undefined, model: CatalogModel): CatalogModel {
+  if (base === undefined) return model
+  return { rates: { ...base.rates, ...definedOf(model.rates) }, tiers: model.tiers ?? base.tiers }
+}
+
+/** A price written as undefined must not hide an earlier one. */
+function definedOf(rates: CatalogModel['rates']): CatalogModel['rates'] {
+  return Object.fromEntries(Object.entries(rates ?? {}).filter(([, price]) => price !== undefined))
+}
+
+function pricesOf({ rates = {}, tiers = [] }: CatalogModel): ModelPrices {
+  return {
+    rates: ratesOf(rates),
+    tiers: tiers
+      .map((tier) => ({
+        contextOver: tier.contextOver,
+        rates: ratesOf({ ...rates, ...definedOf(tier.rates) }),
+      }))
+      .toSorted((one, other) => other.contextOver - one.contextOver),
+  }
+}
+
+function ratesOf(rates: NonNullable<CatalogModel['rates']>): Rates {
+  const rate = (price: string | undefined) => (price === undefined ? undefined : parsePrice(price))
+  return {
+    input: rate(rates.input),
+    output: rate(rates.output),
+    cacheRead: rate(rates.cacheRead),
+    cacheWrite: rate(rates.cacheWrite),
+    reasoning: rate(rates.reasoning),
+    inputAudio: rate(rates.inputAudio),
+    outputAudio: rate(rates.outputAudio),
+  }
+}
+
+const maxReported = 5
+
+function readCatalog(file: string, { readFile, parseYaml }: CompileContext): Catalog {
+  const place = `config.modelCatalog: ${file}`
+  const text = orExplain(place, 'cannot be read', () => readFile(file))
+  const read = check(
+    catalogSchema,
+    orExplain(place, 'is neither JSON nor YAML', () => parseDocument(text, parseYaml)),
+  )
+  if (read.kind === 'mistakes') throw invalid(place, read.mistakes)
+  const found: { path: Path; message: string }[] = []
+  checkCatalog(read.value, (path, message) => found.push({ path, message }))
+  if (found.length > 0) throw invalid(place, found)
+  return read.value
+}
+
+/** Catalogs hold thousands of models, which JSON is read much faster for. */
+function parseDocument(text: string, parseYaml: CompileContext['parseYaml']): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // An empty file is an empty catalog, as with the configuration itself.
+    return parseYaml(text) ?? {}
+  }
+}
+
+function orExplain<T>(place: string, what: string, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new Error(`${place} ${what}: ${reason}`, { cause })
+  }
+}
+
+function invalid(place: string, mistakes: readonly { path: Path; message: string }[]): Error {
+  const shown = mistakes.slice(0, maxReported).map(({ path, message }) => `${formatPath(path)}: ${message}`)
+  const more = mistakes.length - shown.length
+  return new Error(`${place}: ${shown.join('; ')}${more > 0 ? `; and ${more} more mistakes` : ''}`)
+}
