@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
 import { freePort } from '../support/free-port.ts'
 import { call } from '../support/http-call.ts'
+import { listening } from '../support/listening.ts'
 import { jsonAnswer, type MockServer, startMockServer } from '../support/mock-server.ts'
 import { namedUpstream, routingConfig, sharedRouting } from '../support/traffic.ts'
 import { until } from '../support/wait.ts'
@@ -25,12 +26,10 @@ function last({ seen }: MockServer) {
 /** A port that takes connections and never answers. */
 async function silentHost(): Promise<string> {
   const server = createServer((socket) => socket.on('error', () => {}))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   endAfter('test', () => {
     server.close()
   })
-  const address = server.address()
-  return `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
+  return `127.0.0.1:${await listening(server)}`
 }
 
 describe('headers and addresses', () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -7,6 +7,7 @@ import { createAuthority } from '../support/certificates.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { freePort } from '../support/free-port.ts'
 import { call } from '../support/http-call.ts'
+import { listening } from '../support/listening.ts'
 import { rawConnect, rawExchange } from '../support/raw-http.ts'
 import { certificateFiles, type Routing, routing } from '../support/traffic.ts'
 import { until, within } from '../support/wait.ts'
@@ -15,12 +16,12 @@ const key = 'ws-key-19b2'
 let running: Routing
 let secure = 0
 let ca = ''
-let upstream: Server
+let host = ''
 const sockets: WebSocket[] = []
 const upgrades: { url: string | undefined; headers: Record<string, unknown> }[] = []
 
 beforeAll(async () => {
-  upstream = createServer((_, response) => response.end('plain answer'))
+  const upstream = createServer((_, response) => response.end('plain answer'))
   const chat = new WebSocketServer({
     noServer: true,
     maxPayload: 64 * 1024 * 1024,
@@ -49,14 +50,11 @@ beforeAll(async () => {
       })
     })
   })
-  upstream.listen(0, '127.0.0.1')
-  await once(upstream, 'listening')
+  host = `127.0.0.1:${await listening(upstream)}`
   endAfter('file', () => {
     for (const tunnel of tunnels) tunnel.destroy()
     upstream.close()
   })
-  const address = upstream.address()
-  const host = `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
   const authority = createAuthority()
   ca = authority.cert
   const { cert, key: privateKey } = certificateFiles(authority.issue('127.0.0.1'), 'file')
@@ -198,12 +196,12 @@ describe('a WebSocket', () => {
 
   it('outlives a reload that leaves its route alone, and one that takes it away', async () => {
     const port = await freePort()
-    const { gateway, port: own } = await routing([{ backends: [{ host: hostOfUpstream() }] }])
+    const { gateway, port: own } = await routing([{ backends: [{ host: host }] }])
     const socket = await opened(`ws://127.0.0.1:${own}/`)
     const config = { gateways: { default: { port: own }, more: { port } }, routes: [] }
     await gateway.reload({
       ...config,
-      routes: [{ gateways: 'more' }, { backends: [{ host: hostOfUpstream() }] }],
+      routes: [{ gateways: 'more' }, { backends: [{ host: host }] }],
     })
     expect(String(await echoed(socket, 'one'))).toBe('one')
     await gateway.reload(config)
@@ -211,11 +209,6 @@ describe('a WebSocket', () => {
     expect((await call(own, '/')).status).toBe(404)
   })
 })
-
-function hostOfUpstream(): string {
-  const address = upstream.address()
-  return `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
-}
 
 describe('another upgrade', () => {
   it('is a tunnel too, with what was sent right behind the request', async () => {
