@@ -153,6 +153,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const source = createFileSource({ first: await readText(text), read: readText })
   const settings = source.current.config ?? {}
   let stopping = false
+  /** Why the file as it is now does not run, which a renewed certificate does not change. */
+  let refusedFile: string | undefined
   const fixed: ListeningServer[] = []
 
   const usedFiles = watchUsedFiles({
@@ -203,6 +205,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     memory.forgetFile(path)
     try {
       await resources.reapply()
+      if (refusedFile !== undefined) running.report(refusedFile)
       log.info(
         { revision: running.status.revision, file: path },
         'configuration compiled again for a changed file',
@@ -217,6 +220,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     if (stopping) return
     try {
       const next = await source.load(await rereadConfigFile(file))
+      refusedFile = undefined
       if (next === source.current) {
         if (!running.status.synchronized) await resources.reapply()
         return
@@ -225,15 +229,18 @@ export async function startApp(options: AppOptions): Promise<App> {
       if (source.accept(next)) log.warn({}, 'a change of config.* takes effect after a restart')
       log.info({ revision: running.status.revision }, 'configuration reloaded')
     } catch (error) {
-      reject(error)
+      refusedFile = reject(error)
     }
   }
 
-  function reject(error: unknown): void {
+  /** Says it everywhere; returns what was said. */
+  function reject(error: unknown): string {
     const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
-    running.report(reasons.join('\n'))
+    const message = reasons.join('\n')
+    running.report(message)
     for (const reason of reasons)
       log.error({ reason }, 'configuration rejected, the previous one keeps running')
+    return message
   }
 
   function pending(): string[] {

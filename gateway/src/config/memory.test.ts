@@ -68,21 +68,32 @@ describe('files of what is compiled', () => {
     expect(others).toBe(1)
   })
 
-  it('tells the files in use, of remembered results too, and forgets those that are not', () => {
+  it('tells the files in use, of remembered results too, and forgets those that nobody watches', () => {
     const { memory, reads } = folder({ a: '1', b: '2' })
     const node = {}
-    memory.begin()
+    memory.begin(new Set())
     memory.memo(node, 'a', () => memory.readFile('a'))
     memory.readFile('b')
     expect([...memory.files()]).toEqual([
       ['a', '1'],
       ['b', '2'],
     ])
-    memory.begin()
+    memory.begin(new Set(['a']))
     memory.memo(node, 'a', () => memory.readFile('a'))
     expect([...memory.files().keys()]).toEqual(['a'])
     memory.readFile('b')
     expect(reads).toEqual(['a', 'b', 'b'])
+  })
+
+  it('reads a file anew that a configuration led to which was given up', () => {
+    const { memory, texts } = folder({ running: 'r', certificate: 'broken' })
+    const watched = new Set(['running'])
+    memory.begin(watched)
+    expect([memory.readFile('running'), memory.readFile('certificate')]).toEqual(['r', 'broken'])
+    texts['running'] = 'changed, which its watcher will tell'
+    texts['certificate'] = 'mended'
+    memory.begin(watched)
+    expect([memory.readFile('running'), memory.readFile('certificate')]).toEqual(['r', 'mended'])
   })
 
   it('keeps nothing of a result that could not be made', () => {

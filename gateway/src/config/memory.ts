@@ -1,8 +1,12 @@
 import type { CompileContext } from '../pipeline/compile-context.ts'
 
 export type CompileMemory = Pick<CompileContext, 'memo' | 'keep' | 'readFile'> & {
-  /** To be called before compiling: what is read or remembered from now on is what the next `files` tells. */
-  begin(): void
+  /**
+   * To be called before compiling: what is read or remembered from now on is what the next `files` tells. Contents that are
+   * not of `watched` files are let go of, because nobody would tell when they change: those that a configuration led to that
+   * was given up.
+   */
+  begin(watched: ReadonlySet<string>): void
   /** The files that what was compiled since `begin` was made of, with their contents. */
   files(): ReadonlyMap<string, string>
   /** Lets go of a file's content, and of every result that was made of it. */
@@ -78,13 +82,11 @@ export function createCompileMemory(readText: (path: string) => string): Compile
       note(path, content)
       return content.text
     },
-    begin() {
+    begin(watched) {
+      for (const path of contents.keys()) if (!watched.has(path)) contents.delete(path)
       used = new Map()
     },
-    files() {
-      for (const path of contents.keys()) if (!used.has(path)) contents.delete(path)
-      return new Map([...used].map(([path, { text }]) => [path, text]))
-    },
+    files: () => new Map([...used].map(([path, { text }]) => [path, text])),
     forgetFile(path) {
       contents.delete(path)
     },

@@ -59,6 +59,8 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
   const { context, memory, facts, listeners } = options
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   let last: Promise<unknown> = Promise.resolve()
+  /** Files of what runs. */
+  let watched: ReadonlySet<string> = new Set()
 
   function report(lastError: string | undefined): void {
     status.synchronized = lastError === undefined
@@ -70,7 +72,7 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
     status,
     report,
     async prepare(config) {
-      memory.begin()
+      memory.begin(watched)
       const snapshot = await compile(config, context, facts)
       const files = memory.files()
       const prepared = await listeners.prepare(snapshot)
@@ -79,6 +81,7 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
           prepared.commit()
           status.revision += 1
           status.appliedAt = new Date(context.clock.now()).toISOString()
+          watched = new Set(files.keys())
           options.onFilesUsed(files)
           report(undefined)
         },

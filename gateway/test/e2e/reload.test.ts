@@ -1,7 +1,9 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { createAuthority } from '../support/certificates.ts'
 import { endAfter } from '../support/cleanup.ts'
+import { freePorts } from '../support/free-port.ts'
 import { type Gateway, type GatewayConfig, startGateway } from '../support/gateway.ts'
 import { chat, jsonHeaders, llmConfig } from '../support/llm-config.ts'
 import { metricValue } from '../support/metrics.ts'
@@ -18,6 +20,24 @@ async function listed(gateway: Gateway): Promise<unknown[]> {
   const response = await fetch(`${gateway.url}/v1/models`, { headers: jsonHeaders })
   const data = member(await response.json(), 'data')
   return Array.isArray(data) ? data.map((model) => member(model, 'id')) : []
+}
+
+/** A gateway with TLS beside the models; its certificate is none until it is mended, which makes a new one each time. */
+async function withCertificate({ file }: Gateway) {
+  const cert = `${file}.cert.pem`
+  const key = `${file}.key.pem`
+  writeFileSync(cert, 'nothing')
+  writeFileSync(key, 'nothing')
+  const authority = createAuthority()
+  const [port] = await freePorts(1)
+  return {
+    config: (model: string) => ({ ...withModels(model), gateways: { tls: { port, tls: { cert, key } } } }),
+    mend() {
+      const issued = authority.issue('localhost')
+      writeFileSync(key, issued.key)
+      writeFileSync(cert, issued.cert)
+    },
+  }
 }
 
 /** Keeps requests going over kept-alive connections; every answer counts. */
@@ -160,6 +180,35 @@ describe('a change of the file', () => {
     await gateway.reload({ ...withModels('three'), config: elsewhere })
     expect(await listed(gateway)).toEqual(['three'])
     expect(gateway.stdout().match(/a change of config\.\* takes effect after a restart/g)).toHaveLength(1)
+  })
+
+  it('that led to a broken certificate is applied once the certificate is mended and the file written again', async () => {
+    const gateway = await startGateway(withModels('one'))
+    const { config, mend } = await withCertificate(gateway)
+    gateway.write(config('two'))
+    await until('the certificate is refused', async () =>
+      (await gateway.status()).lastError?.includes('no certificate in PEM format'),
+    )
+    mend()
+    gateway.write(config('three'))
+    await until('the file is applied', async () => (await gateway.status()).synchronized)
+    expect(await listed(gateway)).toEqual(['three'])
+  })
+
+  it('that is bad stays the news when a certificate is renewed meanwhile', async () => {
+    const gateway = await startGateway(withModels('one'))
+    const { config, mend } = await withCertificate(gateway)
+    mend()
+    await gateway.reload(config('two'))
+    gateway.write('llm:\n  modles: []\n')
+    await until('the bad file is noticed', async () => !(await gateway.status()).synchronized)
+    const { revision } = await gateway.status()
+    mend()
+    await until('the renewed certificate serves', async () => (await gateway.status()).revision > revision)
+    expect(await gateway.status()).toMatchObject({
+      synchronized: false,
+      lastError: expect.stringContaining('modles'),
+    })
   })
 
   it('that only touches comments changes nothing', async () => {
