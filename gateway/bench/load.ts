@@ -19,6 +19,16 @@ export type LoadOrder =
   | { kind: 'open'; port: number; request: string; connections: number }
   /** Opens streams and leaves each after a random part of it. */
   | { kind: 'churn'; port: number; request: string; connections: number; durationMs: number }
+  /** Sends at a fixed rate. What waits for its connection has been waiting since its time came. */
+  | {
+      kind: 'steady'
+      port: number
+      requests: string[]
+      connections: number
+      ending: string
+      durationMs: number
+      perSecond: number
+    }
   | { kind: 'close' }
 
 export type LoadReport = {
@@ -28,6 +38,7 @@ export type LoadReport = {
   seconds: number
   p50Ms: number
   p99Ms: number
+  maxMs: number
 }
 
 type RunOrder = Extract<LoadOrder, { kind: 'run' }>
@@ -39,6 +50,7 @@ type Run = RunOrder & {
   left: number
 }
 
+const noLatencies = { p50Ms: 0, p99Ms: 0, maxMs: 0 }
 const headEnd = Buffer.from('\r\n\r\n')
 const held: Socket[] = []
 
@@ -56,17 +68,24 @@ async function run(order: RunOrder): Promise<LoadReport> {
   await Promise.all(
     Array.from({ length: order.connections }, (_, index) => drive(state, requests[index % requests.length])),
   )
-  const seconds = (performance.now() - started) / 1000
-  const sorted = Float64Array.from(state.latencies).sort()
+  return reportOf(state, started)
+}
+
+function reportOf(
+  { latencies, failures, firstFailure }: Pick<Run, 'latencies' | 'failures' | 'firstFailure'>,
+  started: number,
+): LoadReport {
+  const sorted = Float64Array.from(latencies).sort()
   const quantile = (part: number) =>
     sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
   return {
     requests: sorted.length,
-    failures: state.failures,
-    firstFailure: state.firstFailure,
-    seconds,
+    failures,
+    firstFailure,
+    seconds: (performance.now() - started) / 1000,
     p50Ms: quantile(0.5),
     p99Ms: quantile(0.99),
+    maxMs: quantile(1),
   }
 }
 
@@ -98,14 +117,89 @@ function drive(state: Run, request = Buffer.alloc(0)): Promise<void> {
     socket.on('data', (chunk: Buffer) => {
       const complete = reader(chunk)
       if (!complete) return
-      if (complete.status !== 200 || !complete.tail.includes(state.ending)) {
-        fail(`status ${complete.status}: ${chunk.toString('latin1').slice(0, 500)}`)
-        return
-      }
+      const failure = failureOf(complete, chunk, state.ending)
+      if (failure !== undefined) return fail(failure)
       state.latencies.push(performance.now() - sentAt)
       next()
     })
   })
+}
+
+type SteadyOrder = Extract<LoadOrder, { kind: 'steady' }>
+type Steady = SteadyOrder & Pick<Run, 'latencies' | 'failures' | 'firstFailure' | 'deadline'>
+
+async function steady(order: SteadyOrder): Promise<LoadReport> {
+  const started = performance.now()
+  const state: Steady = {
+    ...order,
+    latencies: [],
+    failures: 0,
+    firstFailure: '',
+    deadline: started + order.durationMs,
+  }
+  const everyMs = (1000 * order.connections) / order.perSecond
+  const requests = order.requests.map((request) => Buffer.from(request, 'latin1'))
+  await Promise.all(
+    Array.from({ length: order.connections }, (_, index) => {
+      const firstAt = started + (everyMs * index) / order.connections
+      return keepPace(state, { request: requests[index % requests.length] ?? headEnd, everyMs, firstAt })
+    }),
+  )
+  return reportOf(state, started)
+}
+
+type Pace = { request: Buffer; everyMs: number; firstAt: number }
+
+/** One connection of several. Requests come due at even intervals, whether or not the one before has been answered. */
+function keepPace(state: Steady, { request, everyMs, firstAt }: Pace): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect({ port: state.port, host: '127.0.0.1', noDelay: true })
+    const reader = createReader()
+    let dueAt = firstAt
+    let since = 0
+
+    function next() {
+      const early = dueAt - performance.now()
+      if (dueAt >= state.deadline) leave()
+      else if (early <= 0) send(dueAt)
+      // That a timer of this process is late is not the server's fault.
+      else setTimeout(() => send(performance.now()), early)
+    }
+
+    function send(from: number) {
+      since = from
+      dueAt += everyMs
+      socket.write(request)
+    }
+
+    function leave() {
+      socket.destroy()
+      resolve()
+    }
+
+    function fail(reason: string) {
+      state.failures += 1
+      state.firstFailure ||= reason
+      leave()
+    }
+
+    socket.on('connect', next)
+    socket.on('error', (error) => fail(error.message))
+    socket.on('end', () => fail('connection closed by the server'))
+    socket.on('data', (chunk: Buffer) => {
+      const complete = reader(chunk)
+      if (!complete) return
+      const failure = failureOf(complete, chunk, state.ending)
+      if (failure !== undefined) return fail(failure)
+      state.latencies.push(performance.now() - since)
+      next()
+    })
+  })
+}
+
+function failureOf({ status, tail }: Complete, chunk: Buffer, ending: string): string | undefined {
+  if (status === 200 && tail.includes(ending)) return undefined
+  return `status ${status}: ${chunk.toString('latin1').slice(0, 500)}`
 }
 
 type Complete = { status: number; tail: string }
@@ -150,7 +244,7 @@ function createReader(): (chunk: Buffer) => Complete | undefined {
 /** Opens streams and leaves them open; resolves when every one has received its first bytes. */
 async function open(order: Extract<LoadOrder, { kind: 'open' }>): Promise<LoadReport> {
   const started = performance.now()
-  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, p50Ms: 0, p99Ms: 0 }
+  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, ...noLatencies }
   for (let opened = 0; opened < order.connections; opened += 50) {
     const batch = Math.min(50, order.connections - opened)
     const answers = await Promise.all(Array.from({ length: batch }, () => openOne(order)))
@@ -179,7 +273,7 @@ function openOne(order: { port: number; request: string }): Promise<string> {
 
 async function churn(order: Extract<LoadOrder, { kind: 'churn' }>): Promise<LoadReport> {
   const started = performance.now()
-  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, p50Ms: 0, p99Ms: 0 }
+  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, ...noLatencies }
   const drivers = Array.from({ length: order.connections }, async () => {
     while (performance.now() < started + order.durationMs) {
       const answer = await leaveEarly(order)
@@ -221,7 +315,7 @@ function leaveEarly({ port, request }: { port: number; request: string }): Promi
 
 function closeAll(): LoadReport {
   for (const socket of held.splice(0)) socket.destroy()
-  return { requests: 0, failures: 0, firstFailure: '', seconds: 0, p50Ms: 0, p99Ms: 0 }
+  return { requests: 0, failures: 0, firstFailure: '', seconds: 0, ...noLatencies }
 }
 
 function obey(order: LoadOrder): Promise<LoadReport> | LoadReport {
@@ -232,6 +326,8 @@ function obey(order: LoadOrder): Promise<LoadReport> | LoadReport {
       return open(order)
     case 'churn':
       return churn(order)
+    case 'steady':
+      return steady(order)
     case 'close':
       return closeAll()
   }

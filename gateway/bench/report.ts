@@ -1,32 +1,47 @@
 import type { SessionMemory } from './mcp-sessions.ts'
 import type { Figures } from './measure.ts'
 import type { ProfileLine, ProfileReport } from './profile.ts'
+import type { ReloadFigures, ReloadResult } from './reload.ts'
 import type { TcpFigures, TcpResult } from './tcp.ts'
 
 export type Result = {
-  workloads: { name: string; title: string; target: number; relay: Figures; tollgate: Figures }[]
+  workloads: {
+    name: string
+    title: string
+    target: number
+    relay: Figures
+    tollgate: Figures
+    /** For information. */
+    others: Figures[]
+  }[]
   /** KiB for each open stream. */
   openStreams?: { streams: number; relay: number; tollgate: number }
   mcpSessions?: SessionMemory
+  reload?: ReloadResult
   tcp?: TcpResult
   /** MiB after so many requests. */
   memory?: { requests: number[]; relay: number[]; tollgate: number[] }
   profile?: ProfileReport
 }
 
-const targets = { tcpThroughput: 0.8, openStreams: 1.3, memory: 1.4, sessionKilobytes: 30 }
+const targets = { reloadP99Ms: 50, tcpThroughput: 0.8, openStreams: 1.3, memory: 1.4, sessionKilobytes: 30 }
 
 /** The figures as a table for people. */
 export function renderReport(result: Result): string {
   const parts: string[] = []
-  for (const { title, target, relay, tollgate } of result.workloads) {
+  for (const { title, target, relay, tollgate, others } of result.workloads) {
     const ratio = tollgate.cpuMicrosPerRequest / relay.cpuMicrosPerRequest
     parts.push(
       title,
       columns(['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU us/request', 'RSS MiB']),
       row(relay),
       row(tollgate),
+      ...others.map(row),
       `  CPU ratio ${against(ratio, target)}, RSS ratio ${(tollgate.residentMebibytes / relay.residentMebibytes).toFixed(2)}`,
+      ...others.map(
+        (other) =>
+          `  ${other.subject}: ${(other.cpuMicrosPerRequest / tollgate.cpuMicrosPerRequest).toFixed(2)} of tollgate's CPU`,
+      ),
       '',
     )
   }
@@ -47,6 +62,7 @@ export function renderReport(result: Result): string {
       '',
     )
   }
+  if (result.reload) parts.push(...reloadLines(result.reload))
   if (result.tcp) parts.push(...tcpLines(result.tcp))
   if (result.memory) parts.push(...memoryLines(result.memory))
   if (result.profile) {
@@ -56,6 +72,24 @@ export function renderReport(result: Result): string {
     )
   }
   return `${parts.join('\n')}\n`
+}
+
+function reloadLines({ routes, perSecond, idle, one, all }: ReloadResult): string[] {
+  const line = (name: string, figures: ReloadFigures) =>
+    columns([
+      name,
+      String(figures.requests),
+      ...[figures.p50Ms, figures.p99Ms, figures.maxMs].map((ms) => ms.toFixed(1)),
+      figures.reloadMs.toFixed(0),
+    ])
+  return [
+    `reloads of ${routes} routes one after another, at ${perSecond} requests/s (p99 under ${targets.reloadP99Ms} ms)`,
+    columns(['changed', 'requests', 'p50 ms', 'p99 ms', 'max ms', 'reload ms']),
+    line('nothing', idle),
+    line('one route', one),
+    line('all', all),
+    '',
+  ]
 }
 
 function tcpLines({ relay, tollgate }: TcpResult): string[] {

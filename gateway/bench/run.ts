@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util'
+import { httpPath, httpSections, httpWorkloads } from './http-workloads.ts'
 import { probeFlags, type SessionMemory, sessionMemory } from './mcp-sessions.ts'
 import { createIssuer } from './mcp-tokens.ts'
 import { mcpConfig, mcpWorkloads } from './mcp-workloads.ts'
 import { measure, median, type Pace, residentAfter, streamKibibytes } from './measure.ts'
+import { startNginx } from './nginx.ts'
 import { type LoadGenerator, type Subject, startLoad, startScript, stop, stopAll } from './processes.ts'
 import { compareProfiles, type Profiled, type ProfileReport, readProfile } from './profile.ts'
+import { compareReloads, type ReloadResult } from './reload.ts'
 import { type Result, renderReport } from './report.ts'
 import { compareTcp, type TcpResult } from './tcp.ts'
 import { startTollgate, type Tollgate } from './tollgate.ts'
@@ -19,7 +22,10 @@ const { values: options } = parseArgs({
     /** Where the CPU time of both goes, instead of how much it is. */
     profile: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    /** One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, tcp. */
+    /**
+     * One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, reload, tcp;
+     * or those that begin like this: mcp, http.
+     */
     only: { type: 'string' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
@@ -42,18 +48,24 @@ type Stage = {
   workloads: Workload[]
   startRelay(nodeFlags?: readonly string[]): Promise<Subject>
   startGateway(nodeFlags?: readonly string[]): Promise<Tollgate>
+  /** Measured in the same rounds, for information. */
+  startOthers?(): Promise<(Subject & { end(): Promise<void> })[]>
 }
 
 async function main(): Promise<void> {
   const load = startLoad()
-  const [llm, mcp] = [await llmStage(), await mcpStage()]
+  const [llm, mcp, http] = [await llmStage(), await mcpStage(), await httpStage()]
   const result: Result = { workloads: [] }
   if (options.profile) {
-    result.profile = await profile(load, llm.workloads.length > 0 ? llm : mcp)
+    result.profile = await profile(
+      load,
+      [llm, mcp, http].find((stage) => stage.workloads.length > 0) ?? neverEmpty(),
+    )
   } else {
-    for (const stage of [llm, mcp]) result.workloads.push(...(await compare(load, stage)))
+    for (const stage of [llm, mcp, http]) result.workloads.push(...(await compare(load, stage)))
     if (isChosen('open-streams')) result.openStreams = await openStreams(load, llm)
     if (isChosen('mcp-sessions')) result.mcpSessions = await mcpSessions(mcp)
+    if (isChosen('reload')) result.reload = await reload(load)
     if (isChosen('tcp')) result.tcp = await tcp()
     if (options.long) result.memory = await memory(load, llm)
   }
@@ -61,7 +73,8 @@ async function main(): Promise<void> {
 }
 
 function isChosen(name: string): boolean {
-  return options.only === undefined || options.only === name
+  const { only } = options
+  return only === undefined || only === name || name.startsWith(`${only}-`)
 }
 
 async function llmStage(): Promise<Stage> {
@@ -93,21 +106,63 @@ async function mcpStage(): Promise<Stage> {
   }
 }
 
+const fewRoutes = 10
+/** As many as must not cost a request more than few. */
+const manyRoutes = 10_000
+
+async function httpStage(): Promise<Stage> {
+  const { port: upstreamPort } = await startScript('./http-upstream.ts', (port) => [String(port)])
+  const counts = new Map<Subject, number>()
+  const routesOf = (subject: Subject) => counts.get(subject) ?? fewRoutes
+  const start = async (count: number, nodeFlags: readonly string[]) => {
+    const tollgate = await startTollgate({
+      upstreamPort,
+      nodeFlags,
+      entry: options.entry,
+      sections: (port) => httpSections(port, upstreamPort, { count }),
+    })
+    counts.set(tollgate, count)
+    return tollgate
+  }
+  return {
+    workloads: httpWorkloads((connection, subject) => httpPath(connection, routesOf(subject))).filter(
+      ({ name }) => isChosen(name),
+    ),
+    async startRelay(nodeFlags) {
+      const relay = await startScript(
+        './http-relay.ts',
+        (port) => [String(port), String(upstreamPort)],
+        nodeFlags,
+      )
+      return { ...relay, name: 'relay' }
+    },
+    startGateway: (nodeFlags = options['node-flag']) => start(fewRoutes, nodeFlags),
+    async startOthers() {
+      const many = await start(manyRoutes, options['node-flag'])
+      many.name = `${manyRoutes} routes`
+      const nginx = await startNginx(upstreamPort)
+      return nginx === undefined ? [many] : [many, nginx]
+    },
+  }
+}
+
 async function compare(load: LoadGenerator, stage: Stage): Promise<Result['workloads']> {
   if (stage.workloads.length === 0) return []
   const relay = await stage.startRelay()
   const tollgate = await stage.startGateway()
+  const others = (await stage.startOthers?.()) ?? []
   const results: Result['workloads'] = []
   for (const workload of stage.workloads) {
     progress(`${workload.title}: ${pace.rounds} rounds of ${pace.secondsPerRound} s each`)
-    const [relayFigures, tollgateFigures] = await measure(load, [relay, tollgate], { workload, pace })
+    const subjects = [relay, tollgate, ...others]
+    const [relayFigures, tollgateFigures, ...more] = await measure(load, subjects, { workload, pace })
     tollgate.truncateLog()
     if (!relayFigures || !tollgateFigures) continue
     const { name, title, target } = workload
-    results.push({ name, title, target, relay: relayFigures, tollgate: tollgateFigures })
+    results.push({ name, title, target, relay: relayFigures, tollgate: tollgateFigures, others: more })
   }
   await stop(relay.child)
-  await tollgate.end()
+  for (const subject of [tollgate, ...others]) await subject.end()
   return results
 }
 
@@ -144,6 +199,16 @@ async function mcpSessions({ startGateway }: Stage): Promise<SessionMemory> {
     heapKilobytes: median(samples.map((sample) => sample.heapKilobytes)),
     residentKilobytes: median(samples.map((sample) => sample.residentKilobytes)),
   }
+}
+
+function reload(load: LoadGenerator): Promise<ReloadResult> {
+  const seconds = options.quick ? 6 : 30
+  progress(`reloads of ${manyRoutes} routes: ${seconds} s each without, of one route, of all`)
+  return compareReloads(
+    load,
+    { routes: manyRoutes, perSecond: 500, seconds },
+    { nodeFlags: options['node-flag'], entry: options.entry },
+  )
 }
 
 function tcp(): Promise<TcpResult> {

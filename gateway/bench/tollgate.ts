@@ -20,8 +20,8 @@ export type Tollgate = Subject & {
   /** Folder of the run, where profiles are written as well. */
   folder: string
   adminPort: number
-  /** Replaces the config file by one with another key at the end of the list, or by text of any kind. */
-  reconfigure(change: { extraKey: string } | { text: string }): void
+  /** Replaces the config file by one with another key at the end of the list, with other sections, or by text of any kind. */
+  reconfigure(change: { extraKey: string } | { sections: object } | { text: string }): void
   /** Empties the access log, which would otherwise grow by gigabytes. */
   truncateLog(): void
   end(): Promise<void>
@@ -62,13 +62,17 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     readinessAddr: `127.0.0.1:${readiness}`,
   }
   const { mcp, upstreamPort } = options
-  const textWith = (extraKeys: readonly string[]) => {
-    const sections = mcp
-      ? { mcp: { port, ...mcp } }
-      : { llm: { port, ...llmConfig(upstreamPort, extraKeys) } }
-    return JSON.stringify({ config: addresses, ...(options.sections?.(port) ?? sections) }, undefined, 1)
+  const textWith = (sections: object) => JSON.stringify({ config: addresses, ...sections }, undefined, 1)
+  const llmSection = (extraKeys: readonly string[]) => ({
+    llm: { port, ...llmConfig(upstreamPort, extraKeys) },
+  })
+  const sections = options.sections?.(port) ?? (mcp ? { mcp: { port, ...mcp } } : llmSection([]))
+  writeFileSync(file, textWith(sections))
+
+  function textOf(change: Parameters<Tollgate['reconfigure']>[0]): string {
+    if ('text' in change) return change.text
+    return textWith('sections' in change ? change.sections : llmSection([change.extraKey]))
   }
-  writeFileSync(file, textWith([]))
 
   const log = openSync(join(folder, 'access.log'), 'a')
   const entry = options.entry ?? fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -91,7 +95,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     folder,
     adminPort: admin,
     reconfigure(change) {
-      writeFileSync(`${file}.next`, 'text' in change ? change.text : textWith([change.extraKey]))
+      writeFileSync(`${file}.next`, textOf(change))
       renameSync(`${file}.next`, file)
     },
     truncateLog: () => ftruncateSync(log, 0),

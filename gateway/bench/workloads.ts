@@ -7,7 +7,7 @@ export const chunksPerStream = 200
 export const heldModel = 'bench-held'
 
 export type Workload = {
-  name: 'completion' | 'prompt' | 'stream' | 'mcp-json' | 'mcp-sse'
+  name: 'completion' | 'prompt' | 'stream' | 'mcp-json' | 'mcp-sse' | 'http-get' | 'http-post'
   title: string
   body: Buffer
   /** What the last bytes of a complete answer contain. */
