@@ -3,6 +3,7 @@ import { apiKeySchema } from '../api-key/api-key.ts'
 import { authorizationSchema } from '../authorization.ts'
 import { corsSchema } from '../cors.ts'
 import { directResponseSchema } from '../direct-response.ts'
+import { guardrailsSchema } from '../guardrails/config.ts'
 import { requestHeaderModifierSchema, responseHeaderModifierSchema } from '../header-modifier.ts'
 import { jwtAuthSchema } from '../jwt-auth.ts'
 import { mcpAuthenticationSchema } from '../mcp-authentication/config.ts'
@@ -44,9 +45,10 @@ export const routePolicyFields = {
 }
 
 /** `llm.policies`. */
-export const llmPoliciesSchema = object(gatewayPolicyFields, {
-  doc: 'Who may use the models, and how much.',
-})
+export const llmPoliciesSchema = object(
+  { ...gatewayPolicyFields, guardrails: optional(guardrailsSchema) },
+  { doc: 'Who may use the models, how much, and for what.' },
+)
 
 /** `mcp.policies`. */
 export const mcpPoliciesSchema = object(mcpPolicyFields, {
