@@ -31,6 +31,7 @@ import type { LogSink } from './pipeline/log.ts'
 import { createMetrics } from './pipeline/metrics.ts'
 import { createPipeline } from './pipeline/run.ts'
 import type { Listener } from './pipeline/snapshot.ts'
+import { webhookLimits } from './policies/guardrails/kinds/webhook/limits.ts'
 import { createConfigApi } from './resources/api.ts'
 import { editFile } from './resources/file-edit.ts'
 import { openResources } from './resources/open.ts'
@@ -84,11 +85,14 @@ export async function validateConfigFile(file: string, env: Environment): Promis
     parseYaml,
     ...createCompileMemory((path) => readFileSync(path, 'utf8')),
   }
-  await compileConfig(config, context, { version: '', sessionKey: env['SESSION_KEY'], ui: nothing }).catch(
-    (error: unknown) => {
-      throw new ConfigRejected([messageOf(error)])
-    },
-  )
+  await compileConfig(config, context, {
+    version: '',
+    sessionKey: env['SESSION_KEY'],
+    webhooks: webhookLimits(env),
+    ui: nothing,
+  }).catch((error: unknown) => {
+    throw new ConfigRejected([messageOf(error)])
+  })
   return config
 }
 
@@ -112,7 +116,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
   /** Asked only once everything below is there. */
   const api: AnswerApi = (request) => configApi(request)
-  const facts: ProcessFacts = { version, sessionKey: env['SESSION_KEY'], ui: createUi(api) }
+  const facts: ProcessFacts = {
+    version,
+    sessionKey: env['SESSION_KEY'],
+    webhooks: webhookLimits(env),
+    ui: createUi(api),
+  }
   const memory = createCompileMemory((path) => readFileSync(path, 'utf8'))
   const context: CompileContext = {
     clock,

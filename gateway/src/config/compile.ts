@@ -10,6 +10,8 @@ import { compileNamedDestination } from '../pipeline/destinations/destination.ts
 import type { Backend } from '../pipeline/policy.ts'
 import type { Found } from '../pipeline/routing/route-table.ts'
 import type { HttpListener, Listener, Route, Snapshot } from '../pipeline/snapshot.ts'
+import { compileGuardrails, type GuardPlace } from '../policies/guardrails/guardrails.ts'
+import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import type { PolicyLevel } from '../policies/index/level.ts'
 import { compilePolicies } from '../policies/index.ts'
 import { portsOf } from './ports.ts'
@@ -27,6 +29,8 @@ export type ProcessFacts = {
   version: string
   /** `SESSION_KEY` of the environment; `config.session.key` comes first. */
   sessionKey: string | undefined
+  /** Connections to guardrail webhooks, as the environment says; else as usual. */
+  webhooks?: WebhookLimits | undefined
   /** Answers what is asked of `ui` on gateways. */
   ui: Backend
 }
@@ -37,6 +41,7 @@ type Surroundings = {
   context: CompileContext
   sections: TrafficSections
   maxBufferSize: number
+  webhooks: WebhookLimits
   isLoopback: boolean
   prices: Prices | undefined
   mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'version'>
@@ -53,6 +58,7 @@ export async function compileConfig(
     context,
     sections: trafficSections(config, context.memo),
     maxBufferSize: config.frontendPolicies?.http?.maxBufferSize ?? defaultMaxBufferBytes,
+    webhooks: facts.webhooks ?? webhookLimits({}),
     isLoopback: isLoopbackHost(config.config?.bindAddress ?? defaultBindAddress),
     prices: compilePrices(config.config?.modelCatalog, context),
     mcp: {
@@ -87,17 +93,31 @@ function sectionsOf(surroundings: Surroundings): { llm: Section | undefined; mcp
 
 function llmSection(
   config: NonNullable<Config['llm']>,
-  { context, maxBufferSize, prices }: Surroundings,
+  { context, sections, maxBufferSize, webhooks, prices }: Surroundings,
 ): Section {
   const { llmRequest, backend, errorFormat } = compileLlm(config, context, { maxBufferSize, prices })
   const own = levelOf('llm', config.policies)
+  const guardrails = compileGuardrails(
+    {
+      shared: [
+        ...guardsAt('llm', config.guardrails),
+        ...guardsAt('llm.policies', config.policies?.guardrails),
+      ],
+      ofModels: config.models.flatMap(({ name, guardrails }) => guardsAt(`model ${name}`, guardrails)),
+      backends: sections.backends,
+      limits: webhooks,
+      maxHeldBytes: maxBufferSize,
+    },
+    context,
+  )
   return {
     references: config.gateways,
     // What is left for it: everything on a gateway that no route and no other section takes.
     paths: ['/'],
     routeBehind: (levels) => ({
       name: 'llm',
-      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest }).policies,
+      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest, guardrails })
+        .policies,
       backend,
       meter: context.metrics.route('llm'),
       errorFormat,
@@ -147,6 +167,10 @@ function uiSection(config: UiConfig, backend: Backend, context: CompileContext):
       return plainRoute('ui', policies, backend, context)
     },
   }
+}
+
+function guardsAt(place: string, config: GuardPlace['config'] | undefined): GuardPlace[] {
+  return config === undefined ? [] : [{ place, config }]
 }
 
 function levelOf(place: string, policies: PolicyLevel['policies'] | undefined): PolicyLevel[] {

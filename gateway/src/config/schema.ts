@@ -1,6 +1,6 @@
 import { checkModelCatalog, modelCatalogSchema } from '../backends/llm/catalog/config.ts'
 import { checkLlm } from '../backends/llm/check-config.ts'
-import { llmFields } from '../backends/llm/config.ts'
+import { guardedLlmFields } from '../backends/llm/config.ts'
 import {
   backendReferences,
   checkMcp,
@@ -13,6 +13,7 @@ import { parseCidr } from '../lib/cidr.ts'
 import { isLoopbackHost, parseHostPort } from '../lib/host-port.ts'
 import { findBackend } from '../pipeline/destinations/config.ts'
 import { missingBackend } from '../pipeline/destinations/destination.ts'
+import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
 import { checkRoutePolicies } from '../policies/index/check.ts'
 import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/index/schema.ts'
 import {
@@ -28,6 +29,7 @@ import {
   string,
 } from '../schema/dsl.ts'
 import { jsonSchemaOf } from '../schema/json-schema.ts'
+import type { Path } from '../schema/path.ts'
 import type { Report } from './load.ts'
 import { portsOf } from './ports.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
@@ -121,7 +123,11 @@ export const configSchema = object(
     ui: optional(uiSchema),
     llm: optional(
       object(
-        { ...llmFields, policies: optional(llmPoliciesSchema) },
+        {
+          ...guardedLlmFields(guardrailsSchema),
+          guardrails: optional(guardrailsSchema),
+          policies: optional(llmPoliciesSchema),
+        },
         { doc: 'The LLM endpoint: models, keys, limits and rules.' },
       ),
     ),
@@ -145,7 +151,7 @@ export function configJsonSchema(): object {
 /** Rules about the whole file that a schema cannot say. */
 export function checkConfig(config: Config, report: Report): void {
   const under =
-    (...prefix: string[]) =>
+    (...prefix: Path) =>
     (path: (string | number)[], message: string) =>
       report([...prefix, ...path], message)
   const { adminAddr } = config.config ?? {}
@@ -194,7 +200,23 @@ export function checkConfig(config: Config, report: Report): void {
   if (config.mcp) checkMcp(config.mcp, under('mcp'))
   if (config.mcp?.policies) checkRoutePolicies(config.mcp.policies, 'mcp', under('mcp', 'policies'))
   if (config.llm) checkLlm(config.llm, under('llm'))
+  for (const { config: guardrails, path } of guardrailsOf(config)) {
+    checkGuardrails(guardrails, sections.backends, under(...path))
+  }
   if (config.llm?.policies) checkRoutePolicies(config.llm.policies, 'llm', under('llm', 'policies'))
+}
+
+/** The guards of the `llm` section, wherever it has some. */
+function guardrailsOf({ llm }: Config): { config: GuardrailsConfig; path: Path }[] {
+  const places = [
+    { config: llm?.guardrails, path: ['llm', 'guardrails'] },
+    { config: llm?.policies?.guardrails, path: ['llm', 'policies', 'guardrails'] },
+    ...(llm?.models ?? []).map(({ guardrails }, index) => ({
+      config: guardrails,
+      path: ['llm', 'models', index, 'guardrails'],
+    })),
+  ]
+  return places.flatMap(({ config, path }) => (config === undefined ? [] : [{ config, path }]))
 }
 
 function isLoopback(address: string): boolean {

@@ -24,36 +24,37 @@ function isRouteType(text: string): text is RouteType {
   return text in routeTypes
 }
 
+export const aiPolicyFields = {
+  routes: optional(
+    map(enumeration([firstType, ...otherTypes], { doc: 'What such paths ask for.' }), {
+      doc: 'What a path asks for, by the end of the path; the longest end wins and `*` is for all others. Without it every path is a chat completion.',
+      example: { '/v1/messages': 'messages', '/v1/chat/completions': 'completions', '*': 'passthrough' },
+    }),
+  ),
+  defaults: optional(
+    jsonObject({
+      doc: 'Fields of the request body that are set where the client left them out.',
+      example: { temperature: 0.2 },
+    }),
+  ),
+  overrides: optional(
+    jsonObject({
+      doc: 'Fields of the request body that are set whatever the client sent.',
+      example: { store: false },
+    }),
+  ),
+  modelAliases: optional(
+    map(name({ doc: 'Model that is meant.' }), {
+      doc: 'Other names of models: exact, `*`, `prefix*` or `*suffix`. A model of the provider comes before them.',
+      example: { fast: 'gpt-4o-mini' },
+    }),
+  ),
+}
+
+export const aiPolicyMeta = { doc: 'How requests to LLM providers are read, and what is changed in them.' }
+
 /** `policies.ai`: how requests to LLM providers are read, and what is changed in them. */
-export const aiPolicySchema = object(
-  {
-    routes: optional(
-      map(enumeration([firstType, ...otherTypes], { doc: 'What such paths ask for.' }), {
-        doc: 'What a path asks for, by the end of the path; the longest end wins and `*` is for all others. Without it every path is a chat completion.',
-        example: { '/v1/messages': 'messages', '/v1/chat/completions': 'completions', '*': 'passthrough' },
-      }),
-    ),
-    defaults: optional(
-      jsonObject({
-        doc: 'Fields of the request body that are set where the client left them out.',
-        example: { temperature: 0.2 },
-      }),
-    ),
-    overrides: optional(
-      jsonObject({
-        doc: 'Fields of the request body that are set whatever the client sent.',
-        example: { store: false },
-      }),
-    ),
-    modelAliases: optional(
-      map(name({ doc: 'Model that is meant.' }), {
-        doc: 'Other names of models: exact, `*`, `prefix*` or `*suffix`. A model of the provider comes before them.',
-        example: { fast: 'gpt-4o-mini' },
-      }),
-    ),
-  },
-  { doc: 'How requests to LLM providers are read, and what is changed in them.' },
-)
+export const aiPolicySchema = object(aiPolicyFields, aiPolicyMeta)
 
 export type AiPolicyConfig = Infer<typeof aiPolicySchema>
 

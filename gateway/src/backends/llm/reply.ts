@@ -48,7 +48,11 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   const bytes = await readDecoded(answering, reply)
   const read = translation === undefined && call.readsAnswer ? readJsonObject(bytes.toString()) : undefined
   // A translated tool call carries its input along: long numbers in it must survive.
-  const message = read ? objectIn(read) : translation ? parseExactObject(bytes.toString()) : parseObject(bytes)
+  const message = read
+    ? objectIn(read)
+    : translation
+      ? parseExactObject(bytes.toString())
+      : parseObject(bytes)
   if (!message)
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
   const headers = withoutCoding(reply.headers)
@@ -70,7 +74,6 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
 function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): Reply {
   const { call, translation, exchange, context, candidate } = answering
   const { body } = reply
-  call.answer = { kind: 'stream' }
   if (!isPlain(firstHeader(reply.headers, 'content-encoding'))) {
     cancel(reply)
     throw new GatewayError(
@@ -109,6 +112,7 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
       candidate.target.meter.upstreamError(error instanceof GatewayError ? error.code : 'internal')
     },
   })
+  call.answer = { kind: 'stream' }
   return { status: reply.status, headers, body: relayed }
 }
 

@@ -9,6 +9,7 @@ import { missingBackend } from '../../pipeline/destinations/destination.ts'
 import { attachedHostnames, hostnameMistake } from '../../pipeline/routing/hostnames.ts'
 import { checkMatch } from '../../pipeline/routing/route-match.ts'
 import { checkRegexMatches } from '../../pipeline/routing/route-table.ts'
+import { checkGuardrails } from '../../policies/guardrails/config.ts'
 import { checkRoutePolicies } from '../../policies/index/check.ts'
 import type { Path } from '../../schema/path.ts'
 import type { ListenerPlan } from './attachments.ts'
@@ -84,6 +85,11 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
   if (policies.backendAuth) {
     checkBackendAuth(policies.backendAuth, (at, message) => reportPolicy(['backendAuth', ...at], message))
   }
+  if (policies.ai?.promptGuard) {
+    checkGuardrails(policies.ai.promptGuard, sections.backends, (at, message) =>
+      reportPolicy(['ai', 'promptGuard', ...at], message),
+    )
+  }
   if (policies.ai) checkAiPolicy(policies.ai, (at, message) => reportPolicy(['ai', ...at], message))
   if (policies.ai && kind !== 'llm')
     reportPolicy(['ai'], 'is for backends that are LLM providers, and this route has none')
@@ -134,6 +140,11 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
         report(['backends', index, 'policies', 'ai', ...path], message)
       if (ai === undefined) reportPolicy([], 'is for backends that are LLM providers')
       checkAiPolicy(aiPolicy, reportPolicy)
+      if (aiPolicy.promptGuard) {
+        checkGuardrails(aiPolicy.promptGuard, sections.backends, (path, message) =>
+          reportPolicy(['promptGuard', ...path], message),
+        )
+      }
     }
     if ((mcp ?? ai) !== undefined && entry.policies?.health !== undefined) {
       report(

@@ -9,6 +9,8 @@ import { compileNamedDestination } from '../../pipeline/destinations/destination
 import type { Backend } from '../../pipeline/policy.ts'
 import { withRequestTimeout } from '../../pipeline/request-timeout.ts'
 import type { Route } from '../../pipeline/snapshot.ts'
+import { compileGuardrails, type GuardPlace } from '../../policies/guardrails/guardrails.ts'
+import type { WebhookLimits } from '../../policies/guardrails/kinds/webhook/limits.ts'
 import type { PolicyLevel } from '../../policies/index/level.ts'
 import { compilePolicies } from '../../policies/index.ts'
 import { plainRoute } from './compile-gateway.ts'
@@ -21,6 +23,7 @@ export type RouteSurroundings = {
   sections: TrafficSections
   context: CompileContext
   maxBufferSize: number
+  webhooks: WebhookLimits
   /** The address of the gateways is open to this machine only. */
   isLoopback: boolean
   prices?: Prices | undefined
@@ -89,7 +92,7 @@ function compileLlmRoute(
   { name, own }: Own,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
-  const { context, sections, maxBufferSize, prices } = surroundings
+  const { context, sections, maxBufferSize, webhooks, prices } = surroundings
   const { entry, named } = onlyBackend(route, sections)
   const config = named?.ai ?? entry?.ai
   if (config === undefined) throw new Error(`route ${name} has no ai backend`)
@@ -103,17 +106,34 @@ function compileLlmRoute(
     timeLimits: { firstByteTimeoutMs: durationOf(timeout?.backendRequestTimeout) },
   })
   const backend = limited(llm.backend, timeout?.requestTimeout, context)
+  const guardrails = compileGuardrails(
+    {
+      shared: [...guardsAt(`route ${name}`, ai), ...guardsAt(`route ${name} backend`, entry?.policies?.ai)],
+      ofModels: [],
+      backends: sections.backends,
+      limits: webhooks,
+      maxHeldBytes: maxBufferSize,
+    },
+    context,
+  )
+  const kind = { kind: 'llm', llmRequest: llm.llmRequest, guardrails } as const
   return {
     behind: (levels) => ({
       name,
-      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest: llm.llmRequest })
-        .policies,
+      policies: compilePolicies([...levels, ...own], context, kind).policies,
       backend,
       meter: context.metrics.route(name),
       errorFormat: llm.errorFormat,
     }),
     stop: undefined,
   }
+}
+
+function guardsAt(
+  place: string,
+  ai: { promptGuard?: GuardPlace['config'] | undefined } | undefined,
+): GuardPlace[] {
+  return ai?.promptGuard === undefined ? [] : [{ place, config: ai.promptGuard }]
 }
 
 function compileMcpRoute(

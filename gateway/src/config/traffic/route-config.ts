@@ -1,7 +1,8 @@
 import { forwardingPolicyFields, routeBackendsSchema } from '../../backends/http/config.ts'
-import { aiBackendSchema, aiPolicySchema } from '../../backends/llm/ai-config.ts'
+import { aiBackendSchema, aiPolicyFields, aiPolicyMeta } from '../../backends/llm/ai-config.ts'
 import { mcpBackendSchema } from '../../backends/mcp/config.ts'
 import { backendPolicyFields, namedBackendsSchema } from '../../pipeline/destinations/config.ts'
+import { guardrailsSchema } from '../../policies/guardrails/config.ts'
 import { routePolicyFields } from '../../policies/index/schema.ts'
 import { exactlyOne, type Infer, list, name, object, optional, string } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
@@ -57,7 +58,10 @@ const match = object(
   { doc: 'Conditions that must all hold.' },
 )
 
-const kindsOfBackends = { mcp: mcpBackendSchema, ai: aiBackendSchema, aiPolicy: aiPolicySchema }
+/** `policies.ai` of routes and backends. */
+const aiPolicy = object({ ...aiPolicyFields, promptGuard: optional(guardrailsSchema) }, aiPolicyMeta)
+
+const kindsOfBackends = { mcp: mcpBackendSchema, ai: aiBackendSchema, aiPolicy }
 
 /** The `backends` section. */
 export const backendsSchema = namedBackendsSchema(kindsOfBackends)
@@ -69,7 +73,7 @@ const policies = object(
     ...forwardingPolicyFields,
     backendTLS: backendPolicyFields.backendTLS,
     backendAuth: backendPolicyFields.backendAuth,
-    ai: optional(aiPolicySchema),
+    ai: optional(aiPolicy),
   },
   { doc: 'What holds for the requests of the route.' },
 )

@@ -1,0 +1,175 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { aliceKey, chat, llmConfig } from '../support/llm-config.ts'
+import { type MockAnthropic, mockAnthropic } from '../support/mock-anthropic.ts'
+import { type MockOpenAi, mockOpenAi } from '../support/mock-openai.ts'
+import { type MockServer, member } from '../support/mock-server.ts'
+import { until } from '../support/wait.ts'
+import { acts, hangs, mockWebhook, shownTo } from '../support/webhook.ts'
+
+let gateway: Gateway
+let openai: MockOpenAi
+let anthropic: MockAnthropic
+let webhook: MockServer
+let openaiClient: OpenAI
+let anthropicClient: Anthropic
+
+function config(guardrails: object = {}) {
+  const target = { host: `127.0.0.1:${webhook.port}` }
+  return llmConfig(
+    { openai, anthropic },
+    {
+      guardrails: {
+        request: [{ name: 'in', webhook: { target } }],
+        response: [{ name: 'out', webhook: { target } }],
+        ...guardrails,
+      },
+    },
+  )
+}
+
+beforeAll(async () => {
+  openai = await mockOpenAi({ lifetime: 'file' })
+  anthropic = await mockAnthropic({ lifetime: 'file' })
+  webhook = await mockWebhook('file')
+  gateway = await startGateway(config(), { lifetime: 'file' })
+  openaiClient = new OpenAI({ apiKey: aliceKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
+  anthropicClient = new Anthropic({ apiKey: aliceKey, baseURL: gateway.url, maxRetries: 0 })
+})
+
+beforeEach(() => {
+  for (const { seen } of [openai, anthropic, webhook]) seen.length = 0
+  openai.behaviour.content = 'I say mask to you, and more.'
+  anthropic.behaviour.content = 'I say mask to you, and more.'
+})
+
+const clean = 'I say **** to you, and more.'
+
+const callers = {
+  async openai(content: string, stream: boolean) {
+    const question = { model: 'gpt-test', messages: [{ role: 'user' as const, content }] }
+    if (!stream) {
+      const { choices } = await openaiClient.chat.completions.create(question)
+      return choices[0]?.message.content
+    }
+    let text = ''
+    for await (const { choices } of await openaiClient.chat.completions.create({
+      ...question,
+      stream: true,
+    })) {
+      text += choices[0]?.delta.content ?? ''
+    }
+    return text
+  },
+  async anthropic(content: string, stream: boolean) {
+    const question = { model: 'claude-test', max_tokens: 100, messages: [{ role: 'user' as const, content }] }
+    const answer = stream
+      ? await anthropicClient.messages.stream(question).finalMessage()
+      : await anthropicClient.messages.create(question)
+    const [block] = answer.content
+    return block?.type === 'text' ? block.text : undefined
+  },
+}
+
+const cases = (['openai', 'anthropic'] as const).flatMap((client) =>
+  [false, true].map((stream) => ({ client, stream })),
+)
+
+describe.each(cases)('guards and the $client SDK, stream: $stream', ({ client, stream }) => {
+  const upstream = () => (client === 'openai' ? openai : anthropic)
+
+  it('change what goes to the model and what comes back', async () => {
+    expect(await callers[client]('my mask is here', stream)).toBe(clean)
+    expect(member(upstream().seen[0]?.json, 'messages', 0, 'content')).toBe('my **** is here')
+    expect(webhook.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /request',
+      'POST /response',
+    ])
+    expect(webhook.seen.map(({ text }) => text)).toEqual([
+      '{"body":{"messages":[{"role":"user","content":"my mask is here"}]}}',
+      '{"body":{"choices":[{"message":{"role":"assistant","content":"I say mask to you, and more."}}]}}',
+    ])
+  })
+
+  it('reject a request without asking the model', async () => {
+    await expect(callers[client]('please block me', stream)).rejects.toMatchObject({ status: 403 })
+    expect(upstream().seen).toHaveLength(0)
+  })
+
+  it('reject an answer with the status of the webhook, and its tokens are counted all the same', async () => {
+    webhook.next(acts({}), acts({ body: '{"error":{"message":"not for you"}}', status_code: 451 }))
+    await expect(callers[client]('hello', stream)).rejects.toMatchObject({ status: 451 })
+    const line = (await gateway.logged(1)).at(-1)
+    expect(line).toMatchObject({ status: 451, refusedBy: 'guardrail: out' })
+    expect(line?.['totalTokens']).toBeGreaterThan(0)
+  })
+
+  it('let nothing pass when the webhook fails', async () => {
+    webhook.next((_, response) => response.end('nonsense'))
+    await expect(callers[client]('hello', stream)).rejects.toMatchObject({ status: 503 })
+    expect(upstream().seen).toHaveLength(0)
+    webhook.next(acts({}), acts({ verdict: 'no' }))
+    await expect(callers[client]('hello', stream)).rejects.toMatchObject({ status: 503 })
+  })
+})
+
+describe('guards', () => {
+  it('say in plain text that a check failed', async () => {
+    webhook.next(acts('pass'))
+    const response = await chat(gateway, { model: 'gpt-test' })
+    expect(response.status).toBe(503)
+    expect(response.headers.get('content-type')).toBe('text/plain')
+    expect(await response.text()).toBe('failed to process LLM request: prompt guard failed')
+    webhook.next(acts({}), acts('pass'))
+    expect(await (await chat(gateway, { model: 'gpt-test' })).text()).toBe(
+      'failed to process LLM response: prompt guard failed',
+    )
+  })
+
+  it('are seen in the log and in metrics, without content', async () => {
+    const before = gateway.requests().length
+    await callers.openai('my mask is here', false)
+    const line = (await gateway.logged(before + 1)).at(-1)
+    expect(line?.['guards']).toEqual([
+      { guard: 'in', phase: 'request', outcome: 'mask', reason: 'Sensitive content detected' },
+      { guard: 'out', phase: 'response', outcome: 'mask', reason: 'Sensitive content detected' },
+    ])
+    expect(JSON.stringify(line)).not.toContain('is here')
+    expect(await gateway.metrics()).toMatch(
+      /tollgate_guardrail_checks_total\{guard="in",phase="request",outcome="mask"\} [1-9]/,
+    )
+  })
+
+  it('are asked no more when the client has left', async () => {
+    webhook.next(hangs)
+    const leaving = new AbortController()
+    const response = chat(gateway, { model: 'gpt-test' }, { signal: leaving.signal }).catch(() => undefined)
+    await until('the webhook is asked', () => webhook.seen.length === 1)
+    leaving.abort()
+    await response
+    await until('its call is cancelled', () => webhook.seen[0]?.aborted === true)
+    expect(openai.seen).toHaveLength(0)
+  })
+
+  it('are not asked about what is no text', async () => {
+    await openaiClient.embeddings.create({ model: 'text-embedding-test', input: 'block' })
+    await openaiClient.models.list()
+    expect(webhook.seen).toHaveLength(0)
+  })
+
+  it('keep the connection to the webhook', async () => {
+    const ports = new Set<string>()
+    for (let index = 0; index < 5; index += 1) {
+      await chat(gateway, { model: 'gpt-test' }).then((response) => response.text())
+      ports.add(String(webhook.seen.length))
+    }
+    expect(webhook.seen.every(({ headers }) => headers['connection'] !== 'close')).toBe(true)
+    expect(shownTo(webhook.seen[0] ?? neverSeen())).toEqual(['hello'])
+  })
+})
+
+function neverSeen(): never {
+  throw new Error('the webhook was not asked')
+}
