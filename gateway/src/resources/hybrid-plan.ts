@@ -1,6 +1,7 @@
 import type { ConfigTree } from '../config/validate.ts'
 import type { JsonValue } from '../lib/json.ts'
 import { recordDigest } from '../policies/api-key/record.ts'
+import { lookUp } from './bucket-map.ts'
 import {
   type Change,
   type ChangeRequest,
@@ -25,7 +26,6 @@ import {
   type NamedRecord,
   toStored,
 } from './known.ts'
-import { lookUp } from './layered-map.ts'
 import {
   clashingFields,
   fileDefines,

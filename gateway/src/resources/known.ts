@@ -8,12 +8,18 @@ import {
 } from '../policies/api-key/record.ts'
 import { check } from '../schema/check.ts'
 import { list } from '../schema/dsl.ts'
+import { type BucketMap, bucketMap, changedMap, lookUp } from './bucket-map.ts'
 import { namedId } from './identity.ts'
 import { findKind, isKeyPolicy, isSingleton, type Kind, singletonName } from './kinds.ts'
-import { changedMap, type LayeredMap, layeredMap, lookUp } from './layered-map.ts'
 import type { StoreDelta, StoredResource } from './store.ts'
 
-type Stamp = Pick<StoredResource, 'id' | 'revision' | 'createdAt' | 'updatedAt'>
+type Stamp = {
+  readonly id: string
+  /** These are written once more, when a record that was planned is stored. */
+  revision: number
+  createdAt: string
+  updatedAt: string
+}
 
 /** A record that has a name. */
 export type NamedRecord = Stamp & {
@@ -51,8 +57,10 @@ export type Known = {
   readonly ordered: readonly NamedRecord[]
   /** In the order in which they were made, as far as possible: changes leave the others where they are. */
   readonly keys: readonly KeyRecord[]
-  readonly keysById: LayeredMap<KeyRecord>
-  readonly keysByDigest: LayeredMap<KeyRecord>
+  /** Their items, in the same order: what the configuration has. */
+  readonly keyItems: readonly ApiKeyRecord[]
+  readonly keysById: BucketMap<KeyRecord>
+  readonly keysByDigest: BucketMap<KeyRecord>
   readonly problems: ReadonlyMap<string, Problem>
 }
 
@@ -61,8 +69,9 @@ export const nothingKnown: Known = {
   named: new Map(),
   ordered: [],
   keys: [],
-  keysById: layeredMap(new Map()),
-  keysByDigest: layeredMap(new Map()),
+  keyItems: [],
+  keysById: bucketMap(),
+  keysByDigest: bucketMap(),
   problems: new Map(),
 }
 
@@ -98,16 +107,20 @@ export function learn(
   expand: Expand,
   own: ReadonlySet<string> = nobody,
 ): Known {
+  for (const stored of delta.changed) if (own.has(stored.id)) stamp(known, stored)
   const learning = delta.complete ? startOver(known, delta) : known
-  const named = new Map(learning.named)
+  let named: Map<string, NamedRecord> | undefined
+  const changeNamed = () => {
+    named ??= new Map(learning.named)
+    return named
+  }
   const problems = new Map(learning.problems)
   const keyChanges: KeyChange[] = []
-  let namedChanged = false
 
   const forget = (kind: string, id: string) => {
     problems.delete(problemKey(kind, id))
     if (findKind(kind)?.placement.kind === 'keys') keyChanges.push({ id, record: undefined })
-    else if (named.get(id)?.kind.name === kind) namedChanged = named.delete(id) || namedChanged
+    else if ((named ?? learning.named).get(id)?.kind.name === kind) changeNamed().delete(id)
   }
   const trouble = (kind: string, id: string, reason: string) => {
     forget(kind, id)
@@ -124,22 +137,16 @@ export function learn(
       continue
     }
     if (isSame(known, kind, stored)) continue
-    const read = own.has(stored.id) ? restamped(known, kind, stored) : undefined
-    const record = read ?? readStored(kind, stored, expand)
+    const record = readStored(kind, stored, expand)
     problems.delete(problemKey(stored.kind, stored.id))
     if (typeof record === 'string') trouble(stored.kind, stored.id, record)
     else if ('digest' in record) keyChanges.push({ id: record.id, record })
-    else {
-      named.set(record.id, record)
-      namedChanged = true
-    }
+    else changeNamed().set(record.id, record)
   }
   return {
     ...withKeys(learning, keyChanges),
     generation: delta.generation,
-    ...(namedChanged || learning.named !== known.named
-      ? { named, ordered: [...named.values()].sort(byAge) }
-      : { named: known.named, ordered: known.ordered }),
+    ...(named === undefined ? {} : { named, ordered: [...named.values()].sort(byAge) }),
     problems,
   }
 }
@@ -152,10 +159,11 @@ function recordOf(known: Known, { placement, name }: Kind, id: string): NamedRec
   return record?.kind.name === name ? record : undefined
 }
 
-function restamped(known: Known, kind: Kind, stored: StoredResource): NamedRecord | KeyRecord | undefined {
-  const record = recordOf(known, kind, stored.id)
-  const { revision, createdAt, updatedAt } = stored
-  return record && { ...record, revision, createdAt, updatedAt }
+/** A record that this process has just stored, and nobody else holds yet, gets its times. */
+function stamp(known: Known, { kind: name, id, revision, createdAt, updatedAt }: StoredResource): void {
+  const kind = findKind(name)
+  const record = kind && recordOf(known, kind, id)
+  if (record !== undefined) Object.assign(record, { revision, createdAt, updatedAt })
 }
 
 function readStored(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | KeyRecord | string {
@@ -170,14 +178,16 @@ function startOver(known: Known, { changed, generation }: StoreDelta): Known {
   })
   const ids = new Set(same.map(({ kind, id }) => problemKey(kind, id)))
   const keys = known.keys.filter(({ id }) => ids.has(problemKey(keyKind, id)))
-  const named = new Map([...known.named].filter(([id, { kind }]) => ids.has(problemKey(kind.name, id))))
+  const ordered = known.ordered.filter(({ id, kind }) => ids.has(problemKey(kind.name, id)))
+  const isWhole = ordered.length === known.ordered.length
   return {
     generation,
-    named: named.size === known.named.size ? known.named : named,
-    ordered: known.ordered,
+    named: isWhole ? known.named : new Map(ordered.map((record) => [record.id, record])),
+    ordered: isWhole ? known.ordered : ordered,
     keys,
-    keysById: layeredMap(new Map(keys.map((key) => [key.id, key]))),
-    keysByDigest: layeredMap(new Map(keys.map((key) => [key.digest, key]))),
+    keyItems: keys.map(({ item }) => item),
+    keysById: bucketMap(keys.map((key) => [key.id, key])),
+    keysByDigest: bucketMap(keys.map((key) => [key.digest, key])),
     problems: new Map(),
   }
 }
@@ -208,7 +218,7 @@ function withKeys(known: Known, all: readonly KeyChange[]): Known {
   for (const { record } of changes) if (record !== undefined) digests.set(record.digest, record)
   return {
     ...known,
-    keys: changes.length > manyChanges ? keysAnew(known, changes) : keysChanged(known.keys, before, changes),
+    ...(changes.length > manyChanges ? keysAnew(known, changes) : keysChanged(known, before, changes)),
     keysById: changedMap(
       known.keysById,
       changes.map(({ id, record }) => [id, record]),
@@ -217,7 +227,9 @@ function withKeys(known: Known, all: readonly KeyChange[]): Known {
   }
 }
 
-function keysAnew({ keys }: Known, changes: readonly KeyChange[]): readonly KeyRecord[] {
+type KeyLists = Pick<Known, 'keys' | 'keyItems'>
+
+function keysAnew({ keys }: Known, changes: readonly KeyChange[]): KeyLists {
   const byId = new Map(keys.map((key) => [key.id, key]))
   const added: KeyRecord[] = []
   for (const { id, record } of changes) {
@@ -225,27 +237,38 @@ function keysAnew({ keys }: Known, changes: readonly KeyChange[]): readonly KeyR
     else if (byId.has(id)) byId.set(id, record)
     else added.push(record)
   }
-  return [...byId.values(), ...added.sort(byAge)]
+  const all = [...byId.values(), ...added.sort(byAge)]
+  return { keys: all, keyItems: all.map(({ item }) => item) }
 }
 
+/** Copies the lists as memory; looking into each of 100,000 records would take ten times as long. */
 function keysChanged(
-  keys: readonly KeyRecord[],
+  known: Known,
   before: readonly (KeyRecord | undefined)[],
   changes: readonly KeyChange[],
-): readonly KeyRecord[] {
-  const result = [...keys]
+): KeyLists {
+  const keys = known.keys.slice()
+  const keyItems = known.keyItems.slice()
   const added: KeyRecord[] = []
   changes.forEach(({ record }, index) => {
     const old = before[index]
     // By identity, which is quick.
-    const at = old === undefined ? -1 : result.indexOf(old)
+    const at = old === undefined ? -1 : keys.indexOf(old)
     if (at === -1) {
       if (record !== undefined) added.push(record)
-    } else if (record === undefined) result.splice(at, 1)
-    else result[at] = record
+    } else if (record === undefined) {
+      keys.splice(at, 1)
+      keyItems.splice(at, 1)
+    } else {
+      keys[at] = record
+      keyItems[at] = record.item
+    }
   })
-  result.push(...added.sort(byAge))
-  return result
+  for (const record of added.sort(byAge)) {
+    keys.push(record)
+    keyItems.push(record.item)
+  }
+  return { keys, keyItems }
 }
 
 /** Names as they stand in the database are bound to their ids, so that every replica agrees on both. */

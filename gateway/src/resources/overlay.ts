@@ -1,6 +1,7 @@
 import type { ConfigTree } from '../config/validate.ts'
 import { apiKeyRecordSchema, recordDigest } from '../policies/api-key/record.ts'
 import { check } from '../schema/check.ts'
+import { lookUp } from './bucket-map.ts'
 import { findKind, freshSection, type Kind } from './kinds.ts'
 import { type Known, type NamedRecord, nameIn } from './known.ts'
 
@@ -150,19 +151,26 @@ function layKeys(known: Known, file: ConfigTree, building: Building, shadowed: S
   if (known.keys.length === 0) return true
   const policyPath = keysPath.slice(0, -1)
   if (!isTree(valueAt(building.root, policyPath))) return false
-  const inFile = fileKeyDigests(file)
-  const items: unknown[] = []
-  for (const { id, item, digest } of known.keys) {
-    if (inFile.size > 0 && inFile.has(digest)) shadowed.add(shadowKey('llm.apiKey', id))
-    else items.push(item)
-  }
   const policy = openObject(building, policyPath, false)
   const field = keysPath.at(-1)
   if (policy === undefined || field === undefined) return false
-  const keys = listAt(file, keysPath).concat(items)
-  building.made.add(keys)
-  policy[field] = keys
+  const own = listAt(file, keysPath)
+  const items = unshadowed(known, fileKeyDigests(file), shadowed)
+  policy[field] = own.length === 0 ? items : own.concat(items)
+  building.made.add(policy[field])
   return true
+}
+
+/** The items of the keys that the file does not have. */
+function unshadowed(known: Known, inFile: ReadonlySet<string>, shadowed: Set<string>): readonly unknown[] {
+  const same = new Set<unknown>()
+  for (const digest of inFile) {
+    const record = lookUp(known.keysByDigest, digest)
+    if (record === undefined) continue
+    same.add(record.item)
+    shadowed.add(shadowKey('llm.apiKey', record.id))
+  }
+  return same.size === 0 ? known.keyItems : known.keyItems.filter((item) => !same.has(item))
 }
 
 /** The object at a path, as one that may be changed. The section is made only where that is asked for and possible. */

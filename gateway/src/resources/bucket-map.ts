@@ -1,0 +1,49 @@
+/**
+ * An immutable map of many random keys (ids, digests) that is cheap to derive another one from: a change copies one bucket of
+ * many, and the rest is shared.
+ */
+export type BucketMap<V> = { readonly buckets: readonly ReadonlyMap<string, V>[]; readonly size: number }
+
+/** With 100,000 entries a bucket has about a hundred. A power of two. */
+const bucketCount = 1024
+
+export function bucketMap<V>(entries: Iterable<readonly [string, V]> = []): BucketMap<V> {
+  const nothing: ReadonlyMap<string, V> = new Map()
+  return changedMap({ buckets: Array.from({ length: bucketCount }, () => nothing), size: 0 }, entries)
+}
+
+export function lookUp<V>({ buckets }: BucketMap<V>, key: string): V | undefined {
+  return buckets[bucketOf(key)]?.get(key)
+}
+
+/** The map with other values for some keys; undefined takes a key away. */
+export function changedMap<V>(
+  map: BucketMap<V>,
+  entries: Iterable<readonly [string, V | undefined]>,
+): BucketMap<V> {
+  const buckets = [...map.buckets]
+  const copies = new Map<number, Map<string, V>>()
+  let { size } = map
+  for (const [key, value] of entries) {
+    const index = bucketOf(key)
+    let bucket = copies.get(index)
+    if (bucket === undefined) {
+      bucket = new Map(buckets[index])
+      copies.set(index, bucket)
+      buckets[index] = bucket
+    }
+    size -= bucket.size
+    if (value === undefined) bucket.delete(key)
+    else bucket.set(key, value)
+    size += bucket.size
+  }
+  return { buckets, size }
+}
+
+/** By the last characters, which are as random as the rest. */
+function bucketOf(key: string): number {
+  let hash = 0
+  for (let at = Math.max(0, key.length - 6); at < key.length; at++)
+    hash = (hash * 31 + key.charCodeAt(at)) | 0
+  return hash & (bucketCount - 1)
+}
