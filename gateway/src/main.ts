@@ -1,22 +1,25 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { parentPort, workerData } from 'node:worker_threads'
 import { startApp, tasks, validateConfigFile } from './app.ts'
 import { answerTask, createApart } from './config/apart.ts'
+import { createDefaultFile, defaultFilePath } from './config/default-file.ts'
 import { ConfigRejected } from './config/running.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { keepTickShape } from './lib/keep-tick-shape.ts'
-import { createLog } from './pipeline/log.ts'
+import { createLog, type LogSink } from './pipeline/log.ts'
 
 const usage = `Tollgate, a gateway between clients and MCP servers and LLM providers.
 
 Usage:
-  tollgate -f FILE                    run with a configuration file
-  tollgate --validate-only -f FILE    check the file, open nothing, and exit
-  tollgate schema                     print the JSON Schema of the configuration file
+  tollgate [-f FILE]                    run with a configuration file
+  tollgate --validate-only [-f FILE]    check the file, open nothing, and exit
+  tollgate schema                       print the JSON Schema of the configuration file
 
 Options:
-  -f, --file FILE        configuration file (YAML)
+  -f, --file FILE        configuration file (YAML); without it ~/.config/tollgate/config.yaml,
+                         which is created where it does not exist
       --validate-only    only check the configuration
   -V, --version          print the version
   -h, --help             print this text
@@ -49,7 +52,8 @@ async function main(argv: string[]): Promise<void> {
 type Arguments =
   | { kind: 'mistake'; message: string }
   | { kind: 'help' | 'version' | 'schema' }
-  | { kind: 'validate' | 'run'; file: string }
+  /** Without a file the default one. */
+  | { kind: 'validate' | 'run'; file: string | undefined }
 
 function readArguments(argv: string[]): Arguments {
   try {
@@ -68,23 +72,41 @@ function readArguments(argv: string[]): Arguments {
     const [command, ...rest] = positionals
     if (command === 'schema' && rest.length === 0) return { kind: 'schema' }
     if (command !== undefined) return { kind: 'mistake', message: `unknown command "${command}"` }
-    if (!values.file) return { kind: 'mistake', message: 'no configuration file: give one with -f FILE' }
+    // A variable of a shell that is not set: not the same as no -f at all.
+    if (values.file === '')
+      return { kind: 'mistake', message: 'no configuration file: the name behind -f is empty' }
     return { kind: values['validate-only'] ? 'validate' : 'run', file: values.file }
   } catch (error) {
     return { kind: 'mistake', message: error instanceof Error ? error.message : String(error) }
   }
 }
 
-async function validate(file: string): Promise<void> {
+async function validate(named: string | undefined): Promise<void> {
   try {
-    await validateConfigFile(file, process.env)
+    await validateConfigFile(named ?? existingDefaultFile(), process.env)
     process.stdout.write('Configuration is valid!\n')
   } catch (error) {
     fail(reasonsOf(error))
   }
 }
 
-async function run(file: string): Promise<void> {
+/** Checking makes no file. */
+function existingDefaultFile(): string {
+  const file = defaultFilePath(process.env, homedir())
+  if (existsSync(file)) return file
+  throw new Error(`no configuration file: give one with -f FILE, for there is no ${file} either`)
+}
+
+/** Says where it is, so that nobody has to look for what runs. */
+function madeDefaultFile(log: LogSink): string {
+  const file = defaultFilePath(process.env, homedir())
+  const isNew = createDefaultFile(file)
+  if (isNew) process.stderr.write(`created the configuration file ${file}\n`)
+  log.info({ file, isNew }, 'no file was given with -f, the default one is used')
+  return file
+}
+
+async function run(named: string | undefined): Promise<void> {
   keepTickShape()
   const log = createLog('info', 1)
   process.on('uncaughtException', (error) => {
@@ -93,7 +115,7 @@ async function run(file: string): Promise<void> {
   })
   try {
     const app = await startApp({
-      file,
+      file: named ?? madeDefaultFile(log),
       env: process.env,
       version: version(),
       log,

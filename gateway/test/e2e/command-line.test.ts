@@ -36,10 +36,8 @@ describe('the command line', () => {
   })
 
   it.each([
-    [[], 'no configuration file: give one with -f FILE'],
     [['-f'], '--file'],
     [['-f', ''], 'no configuration file'],
-    [['--validate-only'], 'no configuration file'],
     [['--fiel', 'x.yaml'], '--fiel'],
     [['serve', '-f', 'x.yaml'], 'unknown command "serve"'],
     [['schema', 'more'], 'unknown command'],
