@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type BodySource, isSource } from './body.ts'
 import type { Headers } from './headers.ts'
 import { fieldLines, hintLines, isHint } from './hints.ts'
-import { type Delivery, type HttpServerLimits, longTargetMessage } from './http-server.ts'
+import type { Delivery } from './http-server.ts'
 import { requestBody } from './http1-request-body.ts'
 import { discard, type Reply } from './send.ts'
 import type { HttpConnection } from './serving.ts'
@@ -274,17 +274,4 @@ function limitUnreadBody(request: IncomingMessage, response: ServerResponse): vo
     timer.unref()
     request.on('close', () => clearTimeout(timer))
   })
-}
-
-export function isTargetTooLong(request: IncomingMessage, { maxTargetBytes }: HttpServerLimits): boolean {
-  return request.url !== undefined && request.url.length > maxTargetBytes
-}
-
-export function refuseLongTarget(response: ServerResponse): void {
-  response.writeHead(414, {
-    'content-type': 'text/plain; charset=utf-8',
-    'content-length': longTargetMessage.length,
-    connection: 'close',
-  })
-  response.end(longTargetMessage)
 }

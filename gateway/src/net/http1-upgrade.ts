@@ -29,7 +29,7 @@ const protocolPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\/[!#$%&'*+.^_`|~0-9A-Za
 export function mayUpgrade(request: IncomingMessage, { connections }: Edge): boolean {
   const connection = connections.get(request.socket)
   if (!connection) return false
-  const may = request.httpVersionMinor !== 0 && connection.underWay === 0 && !hasBody(request)
+  const may = request.httpVersion === '1.1' && connection.underWay === 0 && !hasBody(request)
   const granted = may && protocolOf(request) !== undefined
   if (!granted) connection.last ??= request
   return granted

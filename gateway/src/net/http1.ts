@@ -1,15 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
-import { type HttpServerLimits, longTargetMessage } from './http-server.ts'
-import {
-  type Arrival,
-  answer,
-  type Edge,
-  isTargetTooLong,
-  lingerMs,
-  refuseLongTarget,
-} from './http1-answer.ts'
+import type { HttpServerLimits } from './http-server.ts'
+import { type Arrival, answer, type Edge } from './http1-answer.ts'
+import { type Refusal, refusalOf, refuse, refuseSocket } from './http1-refusal.ts'
 import { acceptUpgrade, mayUpgrade } from './http1-upgrade.ts'
 import type { HttpConnection } from './serving.ts'
 
@@ -34,12 +28,14 @@ export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServe
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    if (isTargetTooLong(request, limits)) refuseLongTarget(response)
+    const refusal = refusalOf(request, limits)
+    if (refusal) refuse(response, refusal)
     else answer(request, response, edge, plainRequest)
   }
 
   function onContinue(request: IncomingMessage, response: ServerResponse): void {
-    if (isTargetTooLong(request, limits)) refuseLongTarget(response)
+    const refusal = refusalOf(request, limits)
+    if (refusal) refuse(response, refusal)
     else answer(request, response, edge, waitingRequest)
   }
 
@@ -63,7 +59,8 @@ export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServe
   server.on('clientError', refuseMalformed)
   server.on('connect', (_request: IncomingMessage, socket: Socket) => refuseConnect(socket))
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (isTargetTooLong(request, limits)) refuse(socket, '414 URI Too Long', longTargetMessage)
+    const refusal = refusalOf(request, limits)
+    if (refusal) refuseSocket(socket, refusal)
     else acceptUpgrade({ request, socket, head }, edge)
   })
   // It never listens itself, and this is what starts its time limits.
@@ -90,33 +87,17 @@ const waitingRequest: Arrival = { awaitsContinue: true, upgrade: undefined, open
 
 /** Nobody is lent a connection to wherever they like. */
 function refuseConnect(socket: Socket): void {
-  refuse(socket, '405 Method Not Allowed', 'CONNECT is not served')
+  refuseSocket(socket, { status: 405, message: 'CONNECT is not served' })
 }
 
 /** Requests the parser refuses never reach a route; the answer says which kind of mistake it was. */
 function refuseMalformed(error: { code?: string; rawPacket?: unknown }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
-  }
-  const [status, message] = malformed[error.code ?? ''] ?? ['400 Bad Request', 'malformed HTTP request']
-  refuse(socket, status, message)
+  if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
+  else refuseSocket(socket, refusals[error.code ?? ''] ?? malformed)
 }
 
-function refuse(socket: Socket, status: string, message: string): void {
-  socket.on('error', ignore)
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
-      `content-length: ${message.length}\r\nconnection: close\r\n\r\n${message}`,
-  )
-  const timer = setTimeout(() => socket.destroy(), lingerMs)
-  socket.on('close', () => clearTimeout(timer))
-}
-
-/** A reset connection also emits `close`, and nothing waits for this one. */
-function ignore(): void {}
-
-const malformed: Record<string, [status: string, message: string]> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'request headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],
+const malformed: Refusal = { status: 400, message: 'malformed HTTP request' }
+const refusals: Record<string, Refusal> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'request headers are too large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to arrive' },
 }

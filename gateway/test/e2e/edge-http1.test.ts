@@ -64,6 +64,24 @@ describe('a request', () => {
     expect(statusesOf(await rawExchange(port, 'GET /a HTTP/1.1\r\nhost: h\r\n\r\n'))).toEqual([200])
   })
 
+  it.each([
+    ['of HTTP/0.9', 'GET /\r\n\r\n', 505],
+    ['that says it is of HTTP/2', 'GET / HTTP/2.0\r\nhost: h\r\n\r\n', 505],
+    ['whose body has a coding that would be lost', chunked('1.1', 'gzip, chunked'), 501],
+    ['of HTTP/1.0 in chunks', chunked('1.0', 'chunked'), 400],
+    ['in chunks', chunked('1.1', 'Chunked'), 200],
+    [
+      'of HTTP/0.9 for another protocol',
+      'GET / HTTP/0.9\r\nhost: h\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
+      505,
+    ],
+  ])('%s is answered as it should be', async (_, sent, status) => {
+    const { port, requests } = await startEdge(() => text('hello'))
+    const received = await rawExchange(port, sent)
+    expect(statusesOf(received)).toEqual([status])
+    expect(requests).toHaveLength(status === 200 ? 1 : 0)
+  })
+
   it('with a head beyond the limit gets 431', async () => {
     const { port, requests } = await startEdge(() => text('hello'), { limits: { maxHeaderBytes: 1000 } })
     const long = await rawExchange(port, `GET / HTTP/1.1\r\nhost: h\r\nx: ${'a'.repeat(1000)}\r\n\r\n`)
@@ -235,3 +253,7 @@ describe('a port', () => {
     expect(await client.closed(2000)).toBe('got all of it')
   })
 })
+
+function chunked(version: string, coding: string): string {
+  return `POST / HTTP/${version}\r\nhost: h\r\ntransfer-encoding: ${coding}\r\nconnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n`
+}
