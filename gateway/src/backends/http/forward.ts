@@ -1,10 +1,11 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
+import { isSource } from '../../net/body.ts'
 import { createHeaderFilter, type Headers } from '../../net/headers.ts'
 import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
 import type { Destination } from '../../pipeline/destinations/destination.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isForwardingHeader, writeForwarded } from '../../pipeline/forwarded.ts'
-import { announcedLength } from './held-body.ts'
+import { announcedLength, type ObservedBody, observed } from './held-body.ts'
 
 /** How one attempt differs from what the exchange itself says. */
 export type Attempt = {
@@ -30,7 +31,8 @@ export function forward(
   send: Send,
 ): Promise<Reply> {
   const { health } = destination
-  const request = requestTo(destination, exchange, body)
+  const upload = health && typeof body === 'object' && isSource(body) ? observed(body) : undefined
+  const request = requestTo(destination, exchange, upload?.body ?? body)
   if (timeoutMs !== undefined) request.firstByteTimeoutMs = timeoutMs
   if (retries > 0) request.headers['x-retry-attempt'] = String(retries)
   if (!health) return send(request).then((reply) => replyToClient(reply, destination))
@@ -41,15 +43,16 @@ export function forward(
       return replyToClient(reply, destination)
     },
     (error: unknown) => {
-      if (isOfDestination(error)) health.failed()
+      if (isOfDestination(error, upload)) health.failed()
       throw error
     },
   )
 }
 
-/** A client that left, or sent what cannot be forwarded, says nothing about the destination. */
-function isOfDestination(error: unknown): boolean {
-  return error instanceof GatewayError && error.code.startsWith('upstream_')
+/** A client that left, is slow with its body, or sent what cannot be forwarded, says nothing about the destination. */
+function isOfDestination(error: unknown, upload: ObservedBody | undefined): boolean {
+  if (!(error instanceof GatewayError) || !error.code.startsWith('upstream_')) return false
+  return error.code !== 'upstream_timeout' || upload?.waitsForClient() !== true
 }
 
 /** The request as the destination gets it. */

@@ -61,6 +61,41 @@ export function announcedLength(headers: Headers): number | undefined {
   return Number(length)
 }
 
+export type ObservedBody = {
+  readonly body: BodySource
+  /** Whoever reads the body has taken all that came, and there is more to come. */
+  waitsForClient(): boolean
+}
+
+/** The body as it is, and whether its reader or its sender is the one who is waited for. */
+export function observed(source: BodySource): ObservedBody {
+  let waits = false
+  return {
+    body: {
+      start(sink) {
+        waits = true
+        source.start({
+          write(chunk) {
+            waits = sink.write(chunk)
+            return waits
+          },
+          end(trailers) {
+            waits = false
+            sink.end(trailers)
+          },
+          fail: (error) => sink.fail(error),
+        })
+      },
+      resume() {
+        waits = true
+        source.resume()
+      },
+      cancel: () => source.cancel(),
+    },
+    waitsForClient: () => waits,
+  }
+}
+
 /** The body as it is, and a copy of it for `onCopy` once it has ended, if it has at most `maxBytes`. */
 export function copied(source: BodySource, maxBytes: number, onCopy: (copy: Uint8Array) => void): BodySource {
   return {

@@ -191,6 +191,40 @@ describe('a choice of backends', () => {
     expect(sent[4]?.origin).toBe('http://a.test:1')
   })
 
+  it.each([
+    ['blames no backend while it waits for a body', 'slow client', 'a'],
+    ['blames a backend that does not take the body', 'full', 'b'],
+    ['blames a backend that has the body and says nothing', 'ended', 'b'],
+    ['blames a backend that never came to the body', 'not started', 'b'],
+  ])('%s', async (_, state, next) => {
+    const policies = { health: { eviction: {} } }
+    const entries = [
+      { host: 'a.test:1', policies },
+      { host: 'b.test:1', policies },
+    ]
+    const { sent, run } = backend(entries, {
+      random: () => 0,
+      send: async ({ body }) => {
+        if (state !== 'not started' && typeof body === 'object' && isSource(body)) {
+          body.start({ write: () => state !== 'full', end() {}, fail() {} })
+        }
+        throw new GatewayError('upstream_timeout', 'late')
+      },
+    })
+    const slow: BodySource = {
+      start(sink) {
+        sink.write(Buffer.from('a'))
+        if (state === 'ended') sink.end()
+      },
+      resume() {},
+      cancel() {},
+    }
+    const ask = async () => run({ ...exchangeFor({ method: 'POST' }), body: slow })
+    await expect(ask()).rejects.toThrow('late')
+    await expect(ask()).rejects.toThrow('late')
+    expect(sent[1]?.origin).toBe(`http://${next}.test:1`)
+  })
+
   it('does not blame a backend for what a client did', async () => {
     const policies = { health: { eviction: {} } }
     const { sent, ask } = backend(
