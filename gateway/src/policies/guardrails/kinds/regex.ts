@@ -43,33 +43,36 @@ export function checkRegex(config: RegexConfig, report: Report): void {
   }
 }
 
-type Mask = (text: string) => string
+/** A rule, compiled: whether something is found in a text, and the text without it. */
+type Rule = { finds(text: string): boolean; mask(text: string): string }
 
 /** Compiles the patterns; `rejection` is the answer to what is rejected. */
 export function compileRegex({ action = 'mask', rules }: RegexConfig, rejection: Rejection): CompiledKind {
-  const masks = rules.map(compileRule)
-  const masked: Mask = (text) => masks.reduce((rest, mask) => mask(rest), text)
+  const compiled = rules.map(compileRule)
+  const reason = 'a pattern was found'
   return {
     audit: action === 'audit',
     failOpen: false,
     check({ texts }) {
-      const contents = texts.map(({ content }) => masked(content))
-      if (contents.every((content, index) => content === texts[index]?.content)) return { kind: 'allow' }
-      const reason = 'a pattern was found'
-      return action === 'reject'
-        ? { kind: 'reject', rejection, reason }
-        : { kind: 'modify', contents, reason }
+      const isFound = texts.some(({ content }) => compiled.some(({ finds }) => finds(content)))
+      if (!isFound) return { kind: 'allow' }
+      if (action !== 'mask') return { kind: 'reject', rejection, reason }
+      const contents = texts.map(({ content }) => compiled.reduce((rest, { mask }) => mask(rest), content))
+      return { kind: 'modify', contents, reason }
     },
   }
 }
 
-function compileRule({ pattern, builtin }: RuleConfig): Mask {
-  if (builtin !== undefined) return maskOf(builtins[builtin])
+function compileRule({ pattern, builtin }: RuleConfig): Rule {
+  if (builtin !== undefined) return ruleOf(builtins[builtin])
   const compiled = compilePattern(pattern)
   if (!compiled.ok) throw new Error(compiled.message)
-  return (text) => (compiled.test(text) ? compiled.replaceAll(text, '<masked>') : text)
+  return { finds: compiled.test, mask: (text) => compiled.replaceAll(text, '<masked>') }
 }
 
-function maskOf({ label, find, isOne }: Builtin): Mask {
-  return (text) => text.replace(find, (match) => (isOne === undefined || isOne(match) ? label : match))
+function ruleOf({ label, find, isOne = () => true }: Builtin): Rule {
+  return {
+    finds: (text) => [...text.matchAll(find)].some(([match]) => isOne(match)),
+    mask: (text) => text.replace(find, (match) => (isOne(match) ? label : match)),
+  }
 }
