@@ -248,10 +248,12 @@ describe.each(modes)('in %s mode', (_, start) => {
 it('says of each part of the configuration where it is from', async () => {
   const replica = await modes[0][1]()
   await replica.call('PUT', '/llm.model', { resources: [{ value: { name: 'm', provider: 'echo' } }] })
+  await replica.call('PUT', '/traffic.gateway', { resources: [{ value: { name: 'g', port: 8080 } }] })
   const { body } = await replica.send('GET', '/api/config/effective', Buffer.alloc(0))
   expect((body as { sources: unknown }).sources).toEqual([
     { path: 'llm.models[0]', source: 'file' },
     { path: 'llm.models[1]', source: 'database' },
     { path: 'llm.policies', source: 'file' },
+    { path: 'gateways.g', source: 'database' },
   ])
 })

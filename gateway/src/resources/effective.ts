@@ -1,6 +1,7 @@
 import { configSchema } from '../config/schema.ts'
 import type { ConfigTree } from '../config/validate.ts'
 import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
+import { isTree } from './overlay.ts'
 import type { Resources } from './resources.ts'
 
 /** Where an item of the effective configuration is from: the path of what the database adds, beside what is from the file. */
@@ -29,27 +30,24 @@ function masked(value: unknown, shapes: readonly Shape[]): unknown {
 
 /** Parts are the same objects as in the file exactly where they are from there. */
 function sourcesOf(config: ConfigTree, file: ConfigTree): Sources {
-  const sources: { path: string; source: 'file' | 'database' }[] = []
-  const visit = (here: unknown, own: unknown, path: string): void => {
-    if (here === own || own === undefined) {
-      sources.push({ path, source: here === own ? 'file' : 'database' })
-      return
-    }
+  const sources: Sources[number][] = []
+  const visit = (here: unknown, own: unknown, path: readonly string[]): void => {
+    const source = here === own ? 'file' : 'database'
     if (Array.isArray(here)) {
       const items = new Set<unknown>(Array.isArray(own) ? own : [])
       here.forEach((item, index) => {
-        sources.push({ path: `${path}[${index}]`, source: items.has(item) ? 'file' : 'database' })
+        sources.push({ path: `${path.join('.')}[${index}]`, source: items.has(item) ? 'file' : 'database' })
       })
-      return
-    }
-    if (typeof here !== 'object' || here === null) return
-    for (const [key, entry] of Object.entries(here)) {
-      visit(entry, ownMember(own, key), path === '' ? key : `${path}.${key}`)
-    }
+    } else if (isTree(here) && (path.length < deepestSection || (own !== undefined && here !== own))) {
+      for (const [key, entry] of Object.entries(here)) visit(entry, ownMember(own, key), [...path, key])
+    } else sources.push({ path: path.join('.'), source })
   }
-  visit(config, file, '')
+  visit(config, file, [])
   return sources
 }
+
+/** Down to here, parts are told apart wherever they are from: `llm.models`, `gateways.default`. */
+const deepestSection = 2
 
 function ownMember(holder: unknown, key: string): unknown {
   if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, key)) return undefined

@@ -118,6 +118,9 @@ export function createHybridResources(options: HybridOptions): Resources {
           isBehind = false
           await host.exclusive(readAndRun)
         }
+      } catch (error) {
+        log.error({ err: asError(error) }, 'changes of config resources cannot be applied')
+        retryLater()
       } finally {
         catching = undefined
       }
@@ -152,10 +155,12 @@ export function createHybridResources(options: HybridOptions): Resources {
   /** What the database says cannot run. It is tried again when the database or the file changes. */
   function refuse(error: unknown): void {
     const reasons = reasonsOf(error)
+    const isKnown = blockedBy === reasons.join('\n')
     blockedBy = reasons.join('\n')
     host.report(blockedBy)
+    // Without anything that runs, what only looks like a lasting reason, such as a port in use, is worth another try.
     if (running === undefined) retryLater()
-    for (const reason of reasons) {
+    for (const reason of isKnown ? [] : reasons) {
       log.error({ reason }, 'config resources rejected, the previous configuration keeps running')
     }
   }

@@ -64,8 +64,11 @@ function isTarget(shapes: readonly Shape[]): boolean {
 
 const tlsFiles = new Set(['cert', 'key', 'root'])
 
-/** Every secret, key set, document and catalog in a file is `{file}`; certificates stand in `tls` and `backendTLS`. */
-function isFilePath(steps: readonly string[]): boolean {
+/**
+ * Whether a string at these steps of a value names a file: every secret, key set, document and catalog in a file is `{file}`,
+ * and certificates stand in `tls` and `backendTLS`.
+ */
+export function isFilePath(steps: readonly string[]): boolean {
   const last = steps.at(-1)
   if (last === undefined) return false
   if (last === 'file') return true
@@ -94,13 +97,17 @@ export function leadsToMetadata(text: string): boolean {
   return isIP(host) !== 0 && isMetadataAddress(host)
 }
 
+const schemeForm = /^(?:(?:https?|wss?|ftp):[\\/]*|[a-z][a-z0-9+.-]*:\/\/)/i
+
 /** The host as the rules of URLs write it, so that decimal, octal and mapped forms of an address are seen for what they are. */
 function hostOf(text: string): string | undefined {
-  if (text.length > 2_000 || /\s/.test(text)) return undefined
-  const address = text.replace(/%[^\]:/]*/, '')
-  const authority = isIP(address) === 6 ? `[${address}]` : text.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')
-  const host = URL.parse(`http://${authority}`)
-    ?.hostname.replace(/^\[|\]$/g, '')
-    .replace(/\.$/, '')
-  return host === '' ? undefined : host
+  // Whoever reads an address as a URL leaves these out as well.
+  const [authority = ''] = text
+    .replace(/[\t\r\n]/g, '')
+    .replace(schemeForm, '')
+    .split(/[/\\?#]/, 1)
+  const bare = authority.slice(authority.lastIndexOf('@') + 1).replace(/%[^\]]*\]/, ']')
+  const withoutZone = bare.replace(/%.*$/, '')
+  const host = URL.parse(`http://${isIP(withoutZone) === 6 ? `[${withoutZone}]` : bare}`)?.hostname
+  return host === '' ? undefined : host?.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }
