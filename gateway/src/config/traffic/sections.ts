@@ -55,7 +55,9 @@ function writtenPath(path: Path, own: OwnCounts, paths: Paths): Path {
   }
   if ((section === 'routes' || section === 'tcpRoutes') && typeof key === 'number') {
     const place = paths[section][key - own[section]]
-    return place === undefined ? path : [...place, ...rest]
+    if (place === undefined) return path
+    // Where a route attaches to is its place, and not written.
+    return rest[0] === 'gateways' ? place : [...place, ...rest]
   }
   return path
 }
