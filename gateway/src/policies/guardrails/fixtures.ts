@@ -50,7 +50,7 @@ export function fixtureGuards(
 }
 
 /** What a model says: an object, or the events of a stream. */
-export type FixtureAnswer = string | readonly string[] | BodySource
+export type FixtureAnswer = string | readonly (string | Uint8Array)[] | BodySource
 
 export type FixtureCall = {
   api?: LlmApi

@@ -12,7 +12,7 @@ const windowCharacters = 1024
 const maxIdleBytes = 4 * 1024
 const maxWindowBytes = 32 * 1024
 /** While a check is under way, so much more is taken from the upstream. */
-const maxWaitingBytes = 256 * 1024
+const maxWaitingBytes = 64 * 1024
 
 /**
  * Checks a stream in windows and passes each on when it is checked. The end of a window is held and checked once more
