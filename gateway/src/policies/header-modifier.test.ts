@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Headers } from '../net/headers.ts'
 import { fixtureExchange, throughPolicies } from '../pipeline/fixtures.ts'
+import type { HeaderModifierConfig } from '../pipeline/header-modifier.ts'
 import {
   checkHeaderModifier,
   compileRequestHeaderModifier,
   compileResponseHeaderModifier,
-  type HeaderModifierConfig,
 } from './header-modifier.ts'
 
 /** The headers that are forwarded for a request with `headers`. */
@@ -102,7 +102,9 @@ describe('checking', () => {
     expect(mistakes({ set: { Host: 'x' } })).toEqual([
       'set.Host: the host is not changed as a header: use urlRewrite.authority',
     ])
-    expect(mistakes({ set: { host: 'x' } }, 'response')).toEqual([])
+    expect(mistakes({ set: { host: 'x' } }, 'response')).toEqual([
+      'set.host: host is made anew for each message',
+    ])
   })
 
   it('refuses a name that would change the object instead of a header', () => {
