@@ -2,29 +2,8 @@ import { checkBackendHost, checkBackendPolicies, checkBackendTls } from '../../p
 import { backendPolicyFields, findBackend, type NamedBackend } from '../../pipeline/destinations/config.ts'
 import { missingBackend } from '../../pipeline/destinations/destination.ts'
 import { hostnameMistake } from '../../pipeline/routing/hostnames.ts'
-import {
-  anyOfShapes,
-  exactlyOne,
-  hostPort,
-  type Infer,
-  integer,
-  list,
-  name,
-  object,
-  optional,
-  type Schema,
-} from '../../schema/dsl.ts'
-
-const gateways: Schema<string | string[]> = anyOfShapes(
-  [
-    name({ doc: 'A gateway, or `<gateway>/<listener>`.' }),
-    list(name({ doc: 'A gateway, or `<gateway>/<listener>`.' }), { doc: 'Several.' }, { min: 1 }),
-  ],
-  {
-    doc: 'Gateways to attach to, as `<gateway>` or `<gateway>/<listener>`, of protocol `TCP` or `TLS`.',
-    default: 'default',
-  },
-)
+import { exactlyOne, hostPort, type Infer, integer, list, name, object, optional } from '../../schema/dsl.ts'
+import { gatewayReferences } from '../../schema/gateway-references.ts'
 
 const { backendTLS, tcp, health } = backendPolicyFields
 
@@ -51,7 +30,7 @@ export const tcpRouteSchema = object(
     name: optional(
       name({ doc: 'Name in logs and metrics, and identity in the config API.', default: 'its number' }),
     ),
-    gateways: optional(gateways),
+    gateways: optional(gatewayReferences),
     hostnames: optional(
       list(name({ doc: 'Exact, or `*.example.com` for any name below it.', example: 'db.example.com' }), {
         doc: 'Server names (SNI) of TLS connections that the route is for, whether TLS ends here or passes through.',
