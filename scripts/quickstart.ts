@@ -58,9 +58,9 @@ function banner(): string {
   const mcpEndpoint = `http://${config.bindAddress}:${mcp.port}/mcp`
   const [model] = llm.models
   const [entry] = llm.policies.apiKey.keys
-  const ask = (options: string, fields: object) => {
+  const ask = (options: string, fields: object, key = entry?.key) => {
     const body = { model: model?.name, ...fields, messages: [{ role: 'user', content: 'Hello, Tollgate' }] }
-    const headers = `-H 'authorization: Bearer ${entry?.key}' -H 'content-type: application/json'`
+    const headers = `-H 'authorization: Bearer ${key}' -H 'content-type: application/json'`
     return `curl ${options} ${endpoint}/chat/completions ${headers} -d '${JSON.stringify(body)}'`
   }
   const send = (options: string, message: object) => {
@@ -73,6 +73,10 @@ function banner(): string {
     params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
   }
   const call = { method: 'tools/call', params: { name: 'add', arguments: { a: 2, b: 3 } } }
+  const keys = `http://${admin}/api/config/resources/llm.apiKey`
+  const newKey = 'tg-my-own-key'
+  const record = { resources: [{ value: { key: newKey, metadata: { name: 'me' } } }] }
+  const create = `curl -s -X PUT ${keys} -H 'content-type: application/json' -d '${JSON.stringify(record)}'`
   return `
 Tollgate is running.
 
@@ -93,6 +97,14 @@ Begin an MCP session, and call a tool in it:
   session=$(${send('-sD - -o /dev/null', initialize)} | tr -d '\\r' | sed -n 's/^mcp-session-id: //p')
 
   ${send('-H "mcp-session-id: $session"', call)}
+
+Create a key of your own, use it, and delete it:
+
+  id=$(${create} | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')
+
+  ${ask('-i', {}, newKey)}
+
+  curl -X DELETE ${keys}/$id
 
 The configuration is ${file}; changes to it apply at once. Stop with Ctrl+C.
 One line for each request follows.

@@ -25,7 +25,8 @@ async function start(
     .replace('127.0.0.1:15020', `127.0.0.1:${statsPort}\n  adminAddr: 127.0.0.1:${adminPort}`)
     .replace('127.0.0.1:15021', `127.0.0.1:${readinessPort}`)
   writeFileSync(file, text)
-  const child = spawn(program, [...args, file], { cwd: root })
+  const env = { ...process.env, TOLLGATE_DATA: folder }
+  const child = spawn(program, [...args, file], { cwd: root, env })
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
@@ -39,14 +40,14 @@ async function start(
     await within('exit of npm start', exit)
     rmSync(folder, { recursive: true })
   })
-  return { file, child, exit, output: () => output }
+  return { file, env, child, exit, output: () => output }
 }
 
 it('prints addresses and curl lines that work when pasted', async () => {
   const { output, child, exit } = await start()
   await until('the banner', () => output().includes('Tollgate is running'))
-  const [plain = '', stream = '', begin = '', call = '', ...others] =
-    output().match(/^ *(session=\$\()?curl .*$/gm) ?? []
+  const [plain = '', stream = '', begin = '', call = '', create = '', use = '', remove = '', ...others] =
+    output().match(/^ *(\w+=\$\()?curl .*$/gm) ?? []
   expect(others).toEqual([])
 
   const answer = spawnSync('bash', ['-c', plain], { encoding: 'utf8' }).stdout
@@ -60,6 +61,12 @@ it('prints addresses and curl lines that work when pasted', async () => {
 
   const called = spawnSync('bash', ['-c', `${begin}\n${call}`], { encoding: 'utf8' }).stdout
   expect(called).toContain('"structuredContent":{"sum":5}')
+
+  const withKey = spawnSync('bash', ['-c', `${create}\n${use}\n${remove}\n${use}`], {
+    encoding: 'utf8',
+  }).stdout
+  expect(withKey).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*"Configuration resource deleted successfully"/)
+  expect(withKey).toMatch(/successfully"\}HTTP\/1\.1 401 Unauthorized\r\n[\s\S]*invalid credentials/)
 
   const [, metrics = ''] = /Metrics +(\S+)/.exec(output()) ?? []
   expect(await (await fetch(metrics)).text()).toContain('tollgate_requests_total{')
@@ -86,6 +93,7 @@ it("shows the gateway's own error when a port is taken", async () => {
   await until('the banner', () => first.output().includes('Tollgate is running'))
   const { status, stderr, stdout } = spawnSync(process.execPath, ['scripts/run.mjs', 'start', first.file], {
     cwd: root,
+    env: first.env,
     encoding: 'utf8',
   })
   expect(status).toBe(1)
