@@ -3,13 +3,22 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
 import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
+import { renderKindsReference } from '../gateway/src/resources/kinds-reference.ts'
+import { openApiDocument } from '../gateway/src/resources/openapi.ts'
 
 // Writes what the documentation says about the schemas. With --check it writes nothing, and exits with 1 where the files
 // are not what the schemas say.
 
+const { version }: { version: string } = JSON.parse(
+  readFileSync(new URL('../gateway/package.json', import.meta.url), 'utf8'),
+)
+
 const generated: Record<string, () => string> = {
   'docs/reference/config.md': () => renderConfigReference(configSchema),
   'docs/reference/config.schema.json': () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
+  'docs/reference/resources.md': () => renderKindsReference(renderConfigReference(configSchema)),
+  'docs/reference/openapi.json': () =>
+    `${JSON.stringify(openApiDocument(configJsonSchema(), version), null, 1)}\n`,
 }
 
 const checkOnly = process.argv.includes('--check')
