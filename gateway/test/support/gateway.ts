@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { endAfter, type Lifetime } from './cleanup.ts'
 import { freePorts } from './free-port.ts'
@@ -48,6 +48,7 @@ export type GatewayConfig = {
   config?: Record<string, unknown>
   llm?: Record<string, unknown>
   mcp?: Record<string, unknown>
+  ui?: Record<string, unknown>
   frontendPolicies?: Record<string, unknown>
   gateways?: Record<string, unknown>
   routes?: readonly Record<string, unknown>[]
@@ -65,15 +66,22 @@ export type GatewayOptions = {
   nodeFlags?: readonly string[]
   /** The exit is part of the test: an early or unclean one is no failure. */
   mayCrash?: boolean
+  /** One that has ended: its file, as it is now, and its ports are taken over, and the given configuration is not written. */
+  again?: Gateway
+  /** What is waited for; `admin` where something will be missing for readiness. */
+  awaits?: 'readiness' | 'admin'
 }
 
 const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /** Starts the gateway and waits until it is ready; it ends with the test at the latest. */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
-  const file = join(folder, 'config.yaml')
-  const [port = 0, adminPort = 0, statsPort = 0, readinessPort = 0, freeMcpPort = 0] = await freePorts(5)
+  const { again, awaits = 'readiness' } = options
+  const file = again?.file ?? join(mkdtempSync(join(tmpdir(), 'tollgate-test-')), 'config.yaml')
+  const folder = dirname(file)
+  const [port = 0, adminPort = 0, statsPort = 0, readinessPort = 0, freeMcpPort = 0] = again
+    ? [again.port, again.adminPort, again.statsPort, again.readinessPort, again.mcpPort]
+    : await freePorts(5)
   const mcpPort = options.mcpPort ?? freeMcpPort
   const addresses = {
     bindAddress: '127.0.0.1',
@@ -92,7 +100,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       undefined,
       1,
     )
-  writeFileSync(file, textOf(config))
+  if (!again) writeFileSync(file, textOf(config))
 
   const process = launch(['-f', file], { ...options, cwd: folder })
   const { child, exited } = process
@@ -154,7 +162,9 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     'the gateway is ready',
     async () => {
       if (child.exitCode !== null) throw new Error(crash(await exited, process))
-      const ready = await fetch(`http://127.0.0.1:${readinessPort}/healthz/ready`).catch(() => undefined)
+      const asked =
+        awaits === 'readiness' ? `${readinessPort}/healthz/ready` : `${adminPort}/api/config/status`
+      const ready = await fetch(`http://127.0.0.1:${asked}`).catch(() => undefined)
       return ready?.status === 200
     },
     20_000,
