@@ -21,6 +21,7 @@ import { systemClock } from './lib/clock.ts'
 import { parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
 import { createChildProcesses } from './net/child-process.ts'
+import { createGrpcClient } from './net/grpc-client.ts'
 import { createHttpClient } from './net/http-client.ts'
 import { defaultServerLimits, type IncomingRequest } from './net/http-server.ts'
 import type { Reply } from './net/send.ts'
@@ -77,6 +78,7 @@ export async function validateConfigFile(file: string, env: Environment): Promis
     clock: systemClock,
     random: Math.random,
     send: () => Promise.reject(new Error('no network while validating')),
+    grpc: createGrpcClient(),
     log: { debug() {}, info() {}, warn() {}, error() {} },
     metrics: createMetrics(),
     spawn: () => {
@@ -107,6 +109,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     firstByteTimeoutMs,
     idleTimeoutMs,
   })
+  const grpc = createGrpcClient()
   const children = createChildProcesses({
     // The key that seals session ids is nobody else's.
     environment: { ...env, SESSION_KEY: undefined },
@@ -127,6 +130,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     clock,
     random: Math.random,
     send: client.send,
+    grpc,
     log,
     metrics,
     spawn: children.spawn,
@@ -282,6 +286,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     usedFiles.close()
     listeners.close()
     for (const server of fixed) server.close()
+    grpc.close()
     await Promise.all([children.close(), client.close(), resources.close()])
   }
 
@@ -325,7 +330,8 @@ export async function startApp(options: AppOptions): Promise<App> {
         parseDuration(settings.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
       const deadline = Promise.withResolvers<void>()
       const timer = setTimeout(deadline.resolve, Math.min(deadlineMs, longestTimerMs))
-      await Promise.race([listeners.drain(), deadline.promise])
+      // What the last requests used is reported after them.
+      await Promise.race([listeners.drain().then(grpc.drain), deadline.promise])
       clearTimeout(timer)
       await closeAll()
       await log.flush()

@@ -22,6 +22,8 @@ const layers = [
 /** The one file, or the one folder (with a slash at its end), that may import an external package. */
 const owners: Record<string, string> = {
   '@bufbuild/cel': 'cel/',
+  '@bufbuild/protobuf': 'policies/rate-limit/global/wire.ts',
+  '@grpc/grpc-js': 'net/grpc-client.ts',
   jose: 'pipeline/jwt/',
   pg: 'resources/stores/postgres-client.ts',
   pino: 'pipeline/log.ts',

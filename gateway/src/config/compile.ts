@@ -50,13 +50,15 @@ type Surroundings = {
 /** Compiles a validated Config. Throws with the path of a file the Config names and that cannot be read. */
 export async function compileConfig(
   config: Config,
-  context: CompileContext,
+  given: CompileContext,
   facts: ProcessFacts,
 ): Promise<Snapshot> {
+  const sections = trafficSections(config, given.memo)
+  const context: CompileContext = { ...given, backends: sections.backends }
   const surroundings: Surroundings = {
     config,
     context,
-    sections: trafficSections(config, context.memo),
+    sections,
     maxBufferSize: config.frontendPolicies?.http?.maxBufferSize ?? defaultMaxBufferBytes,
     webhooks: facts.webhooks ?? webhookLimits({}),
     isLoopback: isLoopbackHost(config.config?.bindAddress ?? defaultBindAddress),

@@ -203,6 +203,11 @@ const knownKeys: Record<string, Record<string, Standing>> = {
   ui: { gateways: 'planned', policies: 'planned' },
   'ui.policies': policies,
   frontendPolicies: { accessLog: 'planned', http: 'planned', tracing: 'planned' },
+  ...Object.fromEntries(
+    ['gateways.*', 'gateways.*.listeners[]', 'routes[].policies', 'llm.policies', 'mcp.policies']
+      .flatMap((place) => [`${place}.remoteRateLimit`, `${place}.rateLimit.global`])
+      .map((place) => [place, { policies: 'unsupported', service: 'unsupported' }] as const),
+  ),
 }
 
 const insteadOf: Record<string, string> = {

@@ -14,7 +14,7 @@ import { isLoopbackHost, parseHostPort } from '../lib/host-port.ts'
 import { findBackend } from '../pipeline/destinations/config.ts'
 import { missingBackend } from '../pipeline/destinations/destination.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
-import { checkRoutePolicies } from '../policies/index/check.ts'
+import { checkPolicyBackends, checkRoutePolicies } from '../policies/index/check.ts'
 import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/index/schema.ts'
 import {
   duration,
@@ -31,6 +31,7 @@ import {
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Path } from '../schema/path.ts'
 import type { Report } from './load.ts'
+import { policyLevels } from './policy-levels.ts'
 import { portsOf } from './ports.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
 import { bindsSchema } from './traffic/binds.ts'
@@ -189,6 +190,11 @@ export function checkConfig(config: Config, report: Report): void {
       )
     }
   })
+  for (const { policies, path } of policyLevels(config, sections)) {
+    checkPolicyBackends(policies, sections.backends, (at, message) =>
+      report(sections.written([...path, ...at]), message),
+    )
+  }
   checkStorage(config.config ?? {}, under('config'))
   if (config.config?.modelCatalog)
     checkModelCatalog(config.config.modelCatalog, under('config', 'modelCatalog'))

@@ -1,6 +1,8 @@
 import type { Clock } from '../lib/clock.ts'
 import type { SpawnProcess } from '../net/child-process.ts'
+import type { GrpcClient } from '../net/grpc-client.ts'
 import type { Send } from '../net/send.ts'
+import type { NamedBackend } from './destinations/config.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -10,6 +12,10 @@ export type CompileContext = {
   /** A number in [0, 1). */
   readonly random: () => number
   readonly send: Send
+  /** Calls of services that speak gRPC. */
+  readonly grpc: GrpcClient
+  /** The `backends` of the Config that is compiled. */
+  readonly backends?: readonly NamedBackend[]
   /** Starts the programs of stdio targets. */
   readonly spawn: SpawnProcess
   /** The plain value of YAML text, for documents the Config leads to; throws an error that says what is wrong with it. */

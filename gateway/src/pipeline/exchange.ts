@@ -83,6 +83,8 @@ export type LimitStanding = {
   readonly limit: number
   readonly remaining: number
   readonly resetSeconds: number
+  /** Contents of the headers where they are not just these numbers: limit, remaining, reset. */
+  readonly shownAs?: readonly [limit: string, remaining: string, reset: string] | undefined
 }
 
 /** What a request holds of the limits of one place. */
@@ -99,6 +101,8 @@ export type LimitTally = {
   requests: LimitStanding | undefined
   tokens: LimitStanding | undefined
   refused: LimitStanding | undefined
+  /** What services that count for several gateways want the reply to carry. */
+  headers?: Headers | undefined
   /** The reply has its headers. */
   shown: boolean
   readonly claims: LimitClaim[]

@@ -37,6 +37,7 @@ export function fixtureContext(): FixtureContext {
     clock: fixtureClock(),
     random: () => 0.5,
     send: unused,
+    grpc: { method: unused, holdOpen: silent, drain: unused, close: silent },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     metrics: {
       route: unused,
@@ -45,6 +46,11 @@ export function fixtureContext(): FixtureContext {
       limit: (name) => ({
         allowed: () => decide(`${name} allowed`),
         refused: () => decide(`${name} refused`),
+      }),
+      globalLimit: (name) => ({
+        checked: (outcome) => decide(`${name} ${outcome}`),
+        reported: (outcome) => decide(`${name} report ${outcome}`),
+        pending: silent,
       }),
       rule: (name) => ({ refused: () => decide(`${name} refused`) }),
       guard: (name) => ({ checked: (phase, outcome) => decide(`${name} ${phase} ${outcome}`) }),

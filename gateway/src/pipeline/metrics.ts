@@ -22,6 +22,15 @@ export type LlmMeter = {
 /** Instruments of one limit. */
 export type LimitMeter = { allowed(): void; refused(): void }
 
+/** Instruments of limits that a service counts. */
+export type GlobalLimitMeter = {
+  checked(outcome: 'allowed' | 'refused' | 'failed_open' | 'failed_closed'): void
+  /** What became of a report of tokens. */
+  reported(outcome: 'sent' | 'failed' | 'dropped'): void
+  /** A report more, or less, that is not yet told. */
+  pending(change: 1 | -1): void
+}
+
 /** Instrument of one authorization rule. */
 export type RuleMeter = { refused(): void }
 
@@ -48,6 +57,7 @@ export type Metrics = {
   tcp(route: string): TcpMeter
   llm(model: string, provider: string): LlmMeter
   limit(name: string): LimitMeter
+  globalLimit(name: string): GlobalLimitMeter
   rule(name: string): RuleMeter
   guard(name: string): GuardMeter
   /** Whether what runs is what the configuration source says. */
@@ -146,6 +156,25 @@ export function createMetrics(): Metrics {
     'limit',
     'decision',
   ])
+  const globalChecks = counterFamily(
+    registry,
+    'tollgate_global_limit_checks_total',
+    'Questions to rate limit services, by what they came to.',
+    ['limit', 'outcome'],
+  )
+  const globalReports = counterFamily(
+    registry,
+    'tollgate_global_limit_reports_total',
+    'Reports of tokens to rate limit services, by what became of them.',
+    ['limit', 'outcome'],
+  )
+  const globalReportsPending = counterFamily(
+    registry,
+    'tollgate_global_limit_reports_pending',
+    'Reports of tokens on their way to rate limit services.',
+    ['limit'],
+    'gauge',
+  )
   const rules = counterFamily(
     registry,
     'tollgate_authorization_refusals_total',
@@ -277,6 +306,20 @@ export function createMetrics(): Metrics {
         },
         refused() {
           refused.value += 1
+        },
+      }
+    },
+    globalLimit(name) {
+      const pending = globalReportsPending.slot(name)
+      return {
+        checked(outcome) {
+          globalChecks.slot(name, outcome).value += 1
+        },
+        reported(outcome) {
+          globalReports.slot(name, outcome).value += 1
+        },
+        pending(change) {
+          pending.value += change
         },
       }
     },

@@ -17,6 +17,7 @@ type StepName =
   | 'apiKey'
   | 'authorization'
   | 'requestLimits'
+  | 'globalRequestLimits'
   | 'responseHeaderModifier'
   | 'requestRedirect'
   | 'directResponse'
@@ -25,6 +26,7 @@ type StepName =
   | 'llmRequest'
   | 'llmAuthorization'
   | 'tokenLimits'
+  | 'globalTokenLimits'
   | 'guardrails'
 
 /**
@@ -47,6 +49,10 @@ export const order: readonly Step[] = [
   },
   { step: 'requestLimits', because: 'a body is expensive to read, so requests are counted before it is' },
   {
+    step: 'globalRequestLimits',
+    because: 'a call over the network is made for what is not refused anyway',
+  },
+  {
     step: 'responseHeaderModifier',
     because:
       'changes what the route answers, redirects included; what refusals, limits and CORS say is not for a route to change',
@@ -61,6 +67,7 @@ export const order: readonly Step[] = [
     step: 'tokenLimits',
     because: 'the last check that costs nothing: a request over budget reaches no provider, and no webhook',
   },
+  { step: 'globalTokenLimits', because: 'as requests: the limits that cost no call come first' },
   {
     step: 'guardrails',
     because: 'what they ask costs time and money; on the way back nothing changes what they have checked',

@@ -1,3 +1,4 @@
+import type { NamedBackend } from '../../pipeline/destinations/config.ts'
 import { checkApiKey } from '../api-key/api-key.ts'
 import { checkAuthorization } from '../authorization.ts'
 import { checkCors } from '../cors.ts'
@@ -6,6 +7,12 @@ import { checkHeaderModifier } from '../header-modifier.ts'
 import { checkJwtAuth } from '../jwt-auth.ts'
 import { checkMcpAuthentication } from '../mcp-authentication/check-config.ts'
 import { checkMcpAuthorization } from '../mcp-authorization.ts'
+import {
+  checkGlobalBackend,
+  checkGlobalRateLimit,
+  countsTokens as countsTokensGlobally,
+  type GlobalRateLimitConfig,
+} from '../rate-limit/global/config.ts'
 import { checkLocalRateLimit, countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
 import { checkRequestRedirect } from '../url/redirect.ts'
 import { checkUrlRewrite } from '../url/rewrite.ts'
@@ -32,7 +39,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
       report([...prefix, ...path], message)
   const checkLimits = (limits: LocalRateLimitConfig, reportLimit: Report) => {
     checkLocalRateLimit(limits, roots, reportLimit)
-    checkCounted(limits, kind, reportLimit)
+    checkCounted(limits.map(countsTokens), kind, reportLimit)
   }
 
   if (config.cors) checkCors(config.cors, under('cors'))
@@ -46,8 +53,34 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   if (config.localRateLimit && config.rateLimit?.local) {
     report(['rateLimit', 'local'], 'is the same as localRateLimit: keep one of them')
   }
+  const checkGlobal = (limits: GlobalRateLimitConfig, reportLimit: Report) => {
+    checkGlobalRateLimit(limits, roots, reportLimit)
+    const counted = limits.descriptors.map(countsTokensGlobally)
+    checkCounted(counted, kind, (path, message) => reportLimit(['descriptors', ...path], message))
+  }
+  if (config.remoteRateLimit) checkGlobal(config.remoteRateLimit, under('remoteRateLimit'))
+  if (config.rateLimit?.global) checkGlobal(config.rateLimit.global, under('rateLimit', 'global'))
+  if (config.remoteRateLimit && config.rateLimit?.global) {
+    report(['rateLimit', 'global'], 'is the same as remoteRateLimit: keep one of them')
+  }
   checkTraffic(config, under)
   checkPlace(config, kind, report)
+}
+
+/** Reports references of policies to backends that are none, or lead to no host. */
+export function checkPolicyBackends(
+  { remoteRateLimit, rateLimit }: PoliciesConfig,
+  backends: readonly NamedBackend[],
+  report: Report,
+) {
+  if (remoteRateLimit)
+    checkGlobalBackend(remoteRateLimit, backends, (path, message) =>
+      report(['remoteRateLimit', ...path], message),
+    )
+  if (rateLimit?.global)
+    checkGlobalBackend(rateLimit.global, backends, (path, message) =>
+      report(['rateLimit', 'global', ...path], message),
+    )
 }
 
 /** Policies that change what is forwarded and answered. */
@@ -74,10 +107,10 @@ export function replacesPrefix({ requestRedirect, urlRewrite }: PoliciesConfig):
 }
 
 /** Of a gateway's requests those to LLMs have tokens, and its limits on them count those. */
-function checkCounted(limits: LocalRateLimitConfig, kind: TrafficKind | 'gateway', report: Report) {
+function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway', report: Report) {
   if (kind === 'llm' || kind === 'gateway') return
-  limits.forEach((limit, index) => {
-    if (!countsTokens(limit)) return
+  tokens.forEach((counted, index) => {
+    if (!counted) return
     const what = kind === 'mcp' ? 'MCP requests' : 'plain HTTP requests'
     report([index], `${what} have no tokens: limit requests instead`)
   })

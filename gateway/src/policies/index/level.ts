@@ -10,6 +10,7 @@ import { compileRequestHeaderModifier, compileResponseHeaderModifier } from '../
 import { compileJwtAuth, issuersOf } from '../jwt-auth.ts'
 import { compileMcpAuthentication } from '../mcp-authentication/mcp-authentication.ts'
 import { compileMcpAuthorization, type McpAuthorization } from '../mcp-authorization.ts'
+import { compileGlobalRateLimit } from '../rate-limit/global/global.ts'
 import { compileLocalRateLimit } from '../rate-limit/local.ts'
 import { countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
 import { compileRequestRedirect } from '../url/redirect.ts'
@@ -33,6 +34,7 @@ export type LevelSteps = {
   readonly apiKey: AuthenticationCheck | undefined
   readonly authorization: Policy | undefined
   readonly requestLimits: Policy | undefined
+  readonly globalRequestLimits: Policy | undefined
   readonly responseHeaderModifier: Policy | undefined
   readonly requestRedirect: Policy | undefined
   readonly directResponse: Policy | undefined
@@ -40,14 +42,15 @@ export type LevelSteps = {
   readonly urlRewrite: Policy | undefined
   readonly llmAuthorization: Policy | undefined
   readonly tokenLimits: Policy | undefined
+  readonly globalTokenLimits: Policy | undefined
   readonly mcpAuthorization: McpAuthorization | undefined
 }
 
 /** Compiles a level once, however many routes it is part of, and for as long as its configuration stays the same. */
 export function compileLevel(level: PolicyLevel, context: CompileContext, kind: TrafficKind): LevelSteps {
   const compile = () => compileSteps(level, context, kind)
-  // A file may have changed though the configuration has not.
-  if (readsFiles(level.policies)) return compile()
+  // A file or a backend may have changed though the policies have not.
+  if (readsFiles(level.policies) || namesBackend(level.policies)) return compile()
   return context.memo(level.policies, `policies of ${level.place} for ${kind}`, compile)
 }
 
@@ -56,6 +59,10 @@ function readsFiles({ jwtAuth, mcpAuthentication }: PoliciesConfig): boolean {
   if (mcpAuthentication === undefined) return false
   const { jwks, clientSecret } = mcpAuthentication
   return keysAreInFile(jwks) || typeof clientSecret === 'object'
+}
+
+function namesBackend({ remoteRateLimit, rateLimit }: PoliciesConfig): boolean {
+  return (remoteRateLimit ?? rateLimit?.global)?.backend !== undefined
 }
 
 function compileSteps(
@@ -71,6 +78,8 @@ function compileSteps(
     policies.authorization &&
     compileAuthorization(policies.authorization, context, { roots: rootsOf(kind), place })
   const limits = compileLocalRateLimit(limitsOf(policies, kind), context, { place })
+  const remote = policies.remoteRateLimit ?? policies.rateLimit?.global
+  const globalLimits = remote && compileGlobalRateLimit(remote, context, { place, hasTokens: kind === 'llm' })
   return {
     documents: ofMcp?.documents,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
@@ -79,6 +88,7 @@ function compileSteps(
     apiKey: apiKey && compileApiKey(apiKey, context, place),
     authorization: authorization?.beforeBody,
     requestLimits: limits.beforeBody,
+    globalRequestLimits: globalLimits?.beforeBody,
     responseHeaderModifier: responseHeaderModifier && compileResponseHeaderModifier(responseHeaderModifier),
     requestRedirect: requestRedirect && compileRequestRedirect(requestRedirect),
     directResponse: directResponse && compileDirectResponse(directResponse),
@@ -86,6 +96,7 @@ function compileSteps(
     urlRewrite: urlRewrite && compileUrlRewrite(urlRewrite),
     llmAuthorization: authorization?.afterBody,
     tokenLimits: limits.afterBody,
+    globalTokenLimits: globalLimits?.afterBody,
     mcpAuthorization:
       mcpAuthorization && compileMcpAuthorization(mcpAuthorization, context, labelOfItemRules(place)),
   }

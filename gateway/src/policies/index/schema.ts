@@ -8,6 +8,7 @@ import { requestHeaderModifierSchema, responseHeaderModifierSchema } from '../he
 import { jwtAuthSchema } from '../jwt-auth.ts'
 import { mcpAuthenticationSchema } from '../mcp-authentication/config.ts'
 import { mcpAuthorizationSchema } from '../mcp-authorization.ts'
+import { globalRateLimitSchema } from '../rate-limit/global/config.ts'
 import { localRateLimitSchema } from '../rate-limit/local-config.ts'
 import { requestRedirectSchema } from '../url/redirect.ts'
 import { urlRewriteSchema } from '../url/rewrite.ts'
@@ -21,10 +22,14 @@ export const gatewayPolicyFields = {
   localRateLimit: optional(localRateLimitSchema),
   rateLimit: optional(
     object(
-      { local: optional(localRateLimitSchema) },
-      { doc: 'Another spelling: `rateLimit.local` is `localRateLimit`.', advanced: true },
+      { local: optional(localRateLimitSchema), global: optional(globalRateLimitSchema) },
+      {
+        doc: 'Another spelling: `rateLimit.local` is `localRateLimit`, `rateLimit.global` is `remoteRateLimit`.',
+        advanced: true,
+      },
     ),
   ),
+  remoteRateLimit: optional(globalRateLimitSchema),
 }
 
 /** Policies of an MCP endpoint. */

@@ -2,22 +2,38 @@ import type { Headers } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
 import type { LimitStanding, LimitTally } from '../../pipeline/exchange.ts'
 
+/** What every refusal by a limit says. */
+export const limitExceeded = 'rate limit exceeded'
+
 /** The answer to a request over a limit: plain text whatever the client API, as the specification's "Errors" says. */
 export function rateLimitReply(refused: LimitStanding): Reply {
   return {
     status: 429,
     headers: { 'content-type': 'text/plain', 'retry-after': String(refused.resetSeconds) },
-    body: Buffer.from('rate limit exceeded'),
+    body: Buffer.from(limitExceeded),
   }
 }
 
 /** Sets `x-ratelimit-*` from the limit closest to refusing. An upstream's own are about another limit and give way. */
 export function setLimitHeaders(headers: Headers, tally: LimitTally) {
   const standing = tally.refused ?? closestOf(tally.requests, tally.tokens)
-  if (standing === undefined) return
-  headers['x-ratelimit-limit'] = String(standing.limit)
-  headers['x-ratelimit-remaining'] = String(standing.remaining)
-  headers['x-ratelimit-reset'] = String(standing.resetSeconds)
+  if (standing !== undefined && !saysOtherwise(tally)) writeStanding(headers, standing)
+}
+
+/** A service whose own headers cannot be compared with ours is taken at its word, unless it is ours that refuses. */
+function saysOtherwise({ headers, refused }: LimitTally): boolean {
+  if (headers === undefined || refused !== undefined) return false
+  return limitHeaders.some((name) => headers[name] !== undefined)
+}
+
+/** The three headers that say where a request stands. */
+export const limitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
+
+export function writeStanding(headers: Headers, standing: LimitStanding) {
+  const { limit, remaining, resetSeconds, shownAs } = standing
+  headers['x-ratelimit-limit'] = shownAs?.[0] ?? String(limit)
+  headers['x-ratelimit-remaining'] = shownAs?.[1] ?? String(remaining)
+  headers['x-ratelimit-reset'] = shownAs?.[2] ?? String(resetSeconds)
 }
 
 /** Requests and tokens do not compare by number, so the smaller share that is left decides. */

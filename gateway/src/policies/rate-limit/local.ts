@@ -4,9 +4,10 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, LimitClaim, LimitStanding, LimitTally } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { type Bucket, giveBackTo, secondsToRefill, takeFrom } from './bucket.ts'
-import { rateLimitReply, setLimitHeaders } from './headers.ts'
+import { rateLimitReply } from './headers.ts'
 import { compileLimits, type Limit, type LimitOptions, wholeMs } from './limit.ts'
 import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
+import { chargeTokens, giveBackClaims, showStanding, spendsTokens, tallyOf } from './tally.ts'
 
 /** The limits of one place as up to two steps of a route. */
 export type LocalRateLimit = {
@@ -131,8 +132,7 @@ function refuse(exchange: Exchange, tally: LimitTally, step: Refused): Reply {
     const standing = closer(undefined, limit, { bucket, nowMs })
     if (standing.resetSeconds > longest.resetSeconds) longest = standing
   }
-  for (const claim of tally.claims) claim.giveBack()
-  tally.claims.length = 0
+  giveBackClaims(tally)
   tally.refused = longest
   exchange.refusedBy = `rate-limit: ${label}`
   return rateLimitReply(longest)
@@ -160,40 +160,4 @@ function claimOn(
       })
     },
   }
-}
-
-/** Specification, rate limit rule 4: usage is counted once the answer has ended, however it ended. */
-function chargeTokens(exchange: Exchange) {
-  const { limits: tally, facts } = exchange
-  if (tally === undefined || facts.usage === undefined) return
-  // Reported by an upstream, hence not trusted to be a count.
-  const amount = Math.ceil(facts.usage.totalTokens)
-  if (!(amount > 0)) return
-  for (const claim of tally.claims) claim.charge(amount)
-  tally.claims.length = 0
-}
-
-function showStanding(exchange: Exchange, reply: Reply): Reply {
-  const { limits: tally } = exchange
-  if (tally === undefined || tally.shown) return reply
-  tally.shown = true
-  setLimitHeaders(reply.headers, tally)
-  return reply
-}
-
-function tallyOf(exchange: Exchange): LimitTally {
-  exchange.limits ??= {
-    requests: undefined,
-    tokens: undefined,
-    refused: undefined,
-    shown: false,
-    claims: [],
-  }
-  return exchange.limits
-}
-
-/** Token limits hold back what may cost tokens; lists of models and other reads do not. */
-function spendsTokens(exchange: Exchange): boolean {
-  const { method } = exchange.facts.request
-  return method !== 'GET' && method !== 'HEAD'
 }

@@ -1,0 +1,147 @@
+import type { PeerCertificate } from 'node:tls'
+import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js'
+import { formatHostPort } from '../lib/host-port.ts'
+import { checkCertificateNames } from './certificate-names.ts'
+import type { UpstreamTls } from './send.ts'
+
+/** A gRPC server. Targets that are equal share a connection. */
+export type GrpcTarget = {
+  readonly host: string
+  readonly port: number
+  readonly tls: UpstreamTls | undefined
+  /** Stands for all of `tls`. */
+  readonly tlsKey: string
+}
+
+export type GrpcCallOptions = {
+  readonly deadlineMs: number
+}
+
+/** Asks for one message with one message, both encoded. Rejects with a `GrpcError`. */
+export type GrpcCall = (message: Uint8Array, options: GrpcCallOptions) => Promise<Uint8Array>
+
+/** Why a call has no answer. */
+export class GrpcError extends Error {
+  /** Status by its number, as gRPC defines it: 4 deadline exceeded, 14 unavailable. */
+  readonly status: number
+
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'GrpcError'
+    this.status = status
+  }
+}
+
+export type GrpcClient = {
+  /** Calls of a method, by its path (`/package.Service/Method`). Connects with the first call. */
+  method(target: GrpcTarget, path: string): GrpcCall
+  /** Lets `drain` wait for work that is yet to make its calls. */
+  holdOpen(work: Promise<unknown>): void
+  /** Resolves when nothing holds it open. */
+  drain(): Promise<void>
+  /** Ends every connection, and the calls on it. */
+  close(): void
+}
+
+const channelOptions = {
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+  // A connection that died without a word is found out while it is quiet, too.
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  // Connections to targets that are configured no more end by themselves.
+  'grpc.client_idle_timeout_ms': 300_000,
+  'grpc.max_receive_message_length': 64 * 1024,
+  'grpc.service_config_disable_resolution': 1,
+  'grpc.enable_retries': 0,
+  'grpc.enable_channelz': 0,
+  'grpc.enable_http_proxy': 0,
+} as const
+
+/** Owner of `@grpc/grpc-js`: one connection for each target, kept across reloads, with bounded back-off when it breaks. */
+export function createGrpcClient(): GrpcClient {
+  const clients = new Map<string, Client>()
+  const held = new Set<Promise<unknown>>()
+
+  function clientOf(target: GrpcTarget): Client {
+    const key = `${target.host} ${target.port} ${target.tlsKey}`
+    const known = clients.get(key)
+    if (known !== undefined) return known
+    const created = connect(target)
+    clients.set(key, created)
+    return created
+  }
+
+  return {
+    method(target, path) {
+      let client: Client | undefined
+      return (message, { deadlineMs }) => {
+        client ??= clientOf(target)
+        return call(client, { path, message, deadlineMs })
+      }
+    },
+    holdOpen(work) {
+      held.add(work)
+      const release = () => held.delete(work)
+      work.then(release, release)
+    },
+    async drain() {
+      while (held.size > 0) await Promise.allSettled(held)
+    },
+    close() {
+      for (const client of clients.values()) client.close()
+      clients.clear()
+    },
+  }
+}
+
+type Call = { path: string; message: Uint8Array; deadlineMs: number }
+
+function call(client: Client, { path, message, deadlineMs }: Call): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      path,
+      asBuffer,
+      unchanged,
+      message,
+      new Metadata(),
+      { deadline: Date.now() + deadlineMs },
+      (error: ServiceError | null, answer: Uint8Array | undefined) => {
+        if (error === null && answer !== undefined) resolve(answer)
+        else reject(new GrpcError(error?.code ?? 13, error?.details ?? 'no answer', { cause: error }))
+      },
+    )
+  })
+}
+
+function asBuffer(message: Uint8Array): Buffer {
+  return Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+}
+
+function unchanged(message: Buffer): Uint8Array {
+  return message
+}
+
+function connect({ host, port, tls }: GrpcTarget): Client {
+  const name = tls?.serverName
+  return new Client(formatHostPort({ host, port }), credentialsOf(tls), {
+    ...channelOptions,
+    ...(name === undefined ? {} : { 'grpc.ssl_target_name_override': name, 'grpc.default_authority': name }),
+  })
+}
+
+function credentialsOf(tls: UpstreamTls | undefined): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure()
+  const { ca, cert, key, insecure, names } = tls
+  const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text))
+  return credentials.createSsl(bytes(ca), bytes(key), bytes(cert), {
+    ...(insecure === 'any' ? { rejectUnauthorized: false } : {}),
+    ...(insecure === 'any-name' ? { checkServerIdentity: () => undefined } : {}),
+    ...(insecure === undefined && names !== undefined
+      ? {
+          checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+            checkCertificateNames(names, certificate),
+        }
+      : {}),
+  })
+}

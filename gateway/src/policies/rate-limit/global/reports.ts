@@ -1,0 +1,108 @@
+import { type GrpcCall, type GrpcClient, GrpcError } from '../../../net/grpc-client.ts'
+import type { Log } from '../../../pipeline/log.ts'
+import type { GlobalLimitMeter } from '../../../pipeline/metrics.ts'
+import { decodeAnswer } from './wire.ts'
+
+/** Counts of tokens on their way to the service. Nobody waits for them. */
+export type ReportQueue = {
+  push(call: GrpcCall, message: Uint8Array): void
+  readonly pending: number
+}
+
+export type ReportQueueOptions = {
+  label: string
+  meter: GlobalLimitMeter
+  client: Pick<GrpcClient, 'holdOpen'>
+  log: Log
+  /** Most reports that are held. */
+  maxWaiting?: number | undefined
+}
+
+const maxInFlight = 16
+const defaultMaxWaiting = 10_000
+const reportDeadlineMs = 5_000
+/** A service that restarts is back within a few seconds; one that is away for longer loses what it did not hear. */
+const retryDelaysMs = [100, 300, 1_000, 3_000]
+/** INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED: asking again changes nothing. */
+const finalStatuses: ReadonlySet<number> = new Set([3, 5, 7, 12, 16])
+
+type Report = { call: GrpcCall; message: Uint8Array }
+
+/**
+ * Sends reports in order of their coming, a few at a time. What fails is sent again: a report may count twice when only
+ * its answer was lost, but silently not counting would make the limit one in name only.
+ */
+export function createReportQueue(options: ReportQueueOptions): ReportQueue {
+  const { label, meter, client, log, maxWaiting = defaultMaxWaiting } = options
+  let waiting: Report[] = []
+  let first = 0
+  let inFlight = 0
+  let allSent: PromiseWithResolvers<void> | undefined
+  /** Losses are told once until a report arrives again: the metric has their number. */
+  let losing = false
+
+  function lost(outcome: 'failed' | 'dropped', reason: string): void {
+    meter.reported(outcome)
+    if (!losing) log.warn({ limit: label, reason }, 'reports of tokens to the rate limit service are lost')
+    losing = true
+  }
+
+  function start(): void {
+    while (inFlight < maxInFlight) {
+      const report = waiting[first]
+      if (report === undefined) break
+      first += 1
+      inFlight += 1
+      void deliver(report).then(ended)
+    }
+    if (first < waiting.length && first < 1_000) return
+    waiting = waiting.slice(first)
+    first = 0
+  }
+
+  function ended(): void {
+    inFlight -= 1
+    meter.pending(-1)
+    start()
+    if (inFlight > 0) return
+    allSent?.resolve()
+    allSent = undefined
+  }
+
+  async function deliver({ call, message }: Report): Promise<void> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        decodeAnswer(await call(message, { deadlineMs: reportDeadlineMs }))
+        meter.reported('sent')
+        losing = false
+        return
+      } catch (error) {
+        const delayMs = mayPass(error) ? retryDelaysMs[attempt] : undefined
+        if (delayMs === undefined)
+          return lost('failed', error instanceof Error ? error.message : String(error))
+        await new Promise((resolve) => setTimeout(resolve, delayMs))
+      }
+    }
+  }
+
+  return {
+    push(call, message) {
+      if (waiting.length - first >= maxWaiting) return lost('dropped', `${maxWaiting} reports wait already`)
+      meter.pending(1)
+      waiting.push({ call, message })
+      if (allSent === undefined) {
+        allSent = Promise.withResolvers()
+        client.holdOpen(allSent.promise)
+      }
+      start()
+    },
+    get pending() {
+      return waiting.length - first + inFlight
+    },
+  }
+}
+
+/** What the service did not understand, or answered with what is no answer, it may well have counted. */
+function mayPass(error: unknown): boolean {
+  return error instanceof GrpcError && !finalStatuses.has(error.status)
+}

@@ -1,0 +1,72 @@
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { GlobalLimitMeter } from '../../../pipeline/metrics.ts'
+import type { GlobalRateLimitConfig } from './config.ts'
+import { createReportQueue, type ReportQueue } from './reports.ts'
+
+/** What is known of one place's limits at a service. Survives reloads. */
+export type GlobalLimitState = {
+  readonly meter: GlobalLimitMeter
+  readonly reports: ReportQueue
+  readonly counts: GlobalLimitCounts
+  /** Notes that the service did not answer. */
+  failing(error: unknown): void
+}
+
+/** Numbers since the start. */
+export type GlobalLimitCounts = {
+  readonly checks: { allowed: number; refused: number; failed_open: number; failed_closed: number }
+  readonly reports: { sent: number; failed: number; dropped: number }
+  lastFailure: { readonly at: string; readonly reason: string } | undefined
+}
+
+/** Names the limits of a place in metrics, logs and the admin API. */
+export function labelOf({ name, domain }: GlobalRateLimitConfig, place: string): string {
+  return `${place}: ${name ?? `global ${domain}`}`
+}
+
+/** Between two log lines about a service that does not answer. */
+const quietMs = 10_000
+
+export function globalLimitState(
+  config: GlobalRateLimitConfig,
+  place: string,
+  context: CompileContext,
+): GlobalLimitState {
+  const { clock, log, grpc } = context
+  const label = labelOf(config, place)
+  return context.keep(`rate-limit/global/${label}`, () => {
+    const counts: GlobalLimitCounts = {
+      checks: { allowed: 0, refused: 0, failed_open: 0, failed_closed: 0 },
+      reports: { sent: 0, failed: 0, dropped: 0 },
+      lastFailure: undefined,
+    }
+    const meter = countingMeter(counts, context.metrics.globalLimit(label))
+    let toldAt = Number.NEGATIVE_INFINITY
+    return {
+      meter,
+      counts,
+      reports: createReportQueue({ label, meter, client: grpc, log }),
+      failing(error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        counts.lastFailure = { at: new Date(clock.now()).toISOString(), reason }
+        if (clock.monotonic() - toldAt < quietMs) return
+        toldAt = clock.monotonic()
+        log.warn({ limit: label, reason }, 'the rate limit service does not answer')
+      },
+    }
+  })
+}
+
+function countingMeter(counts: GlobalLimitCounts, meter: GlobalLimitMeter): GlobalLimitMeter {
+  return {
+    checked(outcome) {
+      counts.checks[outcome] += 1
+      meter.checked(outcome)
+    },
+    reported(outcome) {
+      counts.reports[outcome] += 1
+      meter.reported(outcome)
+    },
+    pending: meter.pending,
+  }
+}

@@ -1,0 +1,23 @@
+import { parseHostPort } from '../../../lib/host-port.ts'
+import type { GrpcTarget } from '../../../net/grpc-client.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import { findBackend } from '../../../pipeline/destinations/config.ts'
+import { compileBackendTls } from '../../../pipeline/destinations/connection.ts'
+import { missingBackend } from '../../../pipeline/destinations/destination.ts'
+import type { GlobalRateLimitConfig } from './config.ts'
+
+/** Where the service is. Throws when a file that its TLS names cannot be read. */
+export function limiterTarget(config: GlobalRateLimitConfig, context: CompileContext): GrpcTarget {
+  const { backend: reference } = config
+  if (reference === undefined) return targetAt(config.host, undefined)
+  const backend = findBackend(reference, context.backends ?? [])
+  if (backend?.host === undefined) throw new Error(missingBackend(reference, backend))
+  const tls = backend.policies?.backendTLS
+  return targetAt(backend.host, tls && compileBackendTls(tls, context))
+}
+
+function targetAt(host: string, tls: { settings: GrpcTarget['tls']; key: string } | undefined): GrpcTarget {
+  const address = parseHostPort(host)
+  if (address === undefined) throw new Error(`"${host}" is not host:port`)
+  return { ...address, tls: tls?.settings, tlsKey: tls?.key ?? '' }
+}

@@ -1,0 +1,126 @@
+import { type Headers, isHopByHop } from '../../../net/headers.ts'
+import type { Reply } from '../../../net/send.ts'
+import type { LimitStanding } from '../../../pipeline/exchange.ts'
+import { limitExceeded, limitHeaders, writeStanding } from '../headers.ts'
+import type { Answer, DescriptorStatus, HeaderField, LimitUnit } from './wire.ts'
+
+/** What an answer of the service means for a request. */
+export type Verdict = {
+  /** The reply in place of the backend's; undefined where the request may go on. */
+  readonly refusal: Reply | undefined
+  /** Undefined where the service tells nothing that can be compared with other limits. */
+  readonly standing: LimitStanding | undefined
+  /** For the reply to a request that goes on, without what `standing` says. */
+  readonly replyHeaders: Headers
+  /** For what is forwarded. */
+  readonly requestHeaders: Headers
+}
+
+/** Anything but a clear yes is a no: a service that does not know must not let through. */
+export function verdictOf(answer: Answer): Verdict {
+  const sent = fieldsOf(answer.responseHeaders, ofMessages)
+  const standing = hasLimitHeaders(sent) ? standingOfHeaders(sent) : standingOfStatuses(answer)
+  if (answer.code !== 'ok') {
+    const refusal = refusalOf(answer, sent, standing)
+    return { refusal, standing, replyHeaders: {}, requestHeaders: {} }
+  }
+  const replyHeaders = fieldsOf(answer.responseHeaders, ofContents)
+  if (standing !== undefined) for (const name of limitHeaders) delete replyHeaders[name]
+  return {
+    refusal: undefined,
+    standing,
+    replyHeaders,
+    requestHeaders: fieldsOf(answer.requestHeaders, ofContents),
+  }
+}
+
+function refusalOf(answer: Answer, sent: Headers, standing: LimitStanding | undefined): Reply {
+  const headers: Headers = { 'content-type': 'text/plain', ...sent }
+  if (standing !== undefined) {
+    writeStanding(headers, standing)
+    headers['retry-after'] ??= String(standing.resetSeconds)
+  }
+  return { status: 429, headers, body: Buffer.from(answer.body ?? Buffer.from(limitExceeded)) }
+}
+
+function hasLimitHeaders(headers: Headers): boolean {
+  return limitHeaders.some((name) => headers[name] !== undefined)
+}
+
+/** `10, 10;w=60` begins with the limit that counts; the text is shown as it is. */
+function standingOfHeaders(headers: Headers): LimitStanding | undefined {
+  const [limitText, remainingText, resetText] = limitHeaders.map((name) => headers[name])
+  if (typeof limitText !== 'string' || typeof remainingText !== 'string' || typeof resetText !== 'string') {
+    return undefined
+  }
+  const [limit, remaining, resetSeconds] = [limitText, remainingText, resetText].map((text) =>
+    Number(/^\d{1,15}/.exec(text)?.[0]),
+  )
+  if (limit === undefined || remaining === undefined || resetSeconds === undefined) return undefined
+  if (!Number.isFinite(limit + remaining + resetSeconds)) return undefined
+  return { limit, remaining, resetSeconds, shownAs: [limitText, remainingText, resetText] }
+}
+
+const unitSeconds: Record<LimitUnit, number> = {
+  unknown: 1,
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+  week: 604_800,
+  month: 2_592_000,
+  year: 31_536_000,
+}
+
+/** The status closest to refusing; of those that refuse, the one that does so longest. */
+function standingOfStatuses({ code, statuses }: Answer): LimitStanding | undefined {
+  let chosen: LimitStanding | undefined
+  const refusing = code !== 'ok' && statuses.some((status) => status.code === 'overLimit' && status.limit)
+  for (const status of statuses) {
+    if (refusing && status.code !== 'overLimit') continue
+    const standing = standingOfStatus(status)
+    if (standing === undefined) continue
+    const closer =
+      chosen === undefined ||
+      (refusing ? standing.resetSeconds > chosen.resetSeconds : standing.remaining < chosen.remaining)
+    if (closer) chosen = standing
+  }
+  return chosen
+}
+
+function standingOfStatus({ limit, remaining, resetSeconds }: DescriptorStatus): LimitStanding | undefined {
+  if (limit === undefined) return undefined
+  return {
+    limit: limit.requestsPerUnit,
+    remaining,
+    resetSeconds: Math.max(1, resetSeconds ?? unitSeconds[limit.unit]),
+  }
+}
+
+/** How a message is framed is not for the service to say. */
+const ofMessages: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-encoding',
+  'host',
+  'expect',
+  'trailer',
+])
+/** Nor what the contents of another's message are. */
+const ofContents: ReadonlySet<string> = new Set([...ofMessages, 'content-type', 'content-range'])
+
+const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+function fieldsOf(fields: readonly HeaderField[], without: ReadonlySet<string>): Headers {
+  const headers: Headers = {}
+  for (const { name, value } of fields) {
+    const lowerName = name.toLowerCase()
+    if (!fieldName.test(lowerName) || !fieldValue.test(value)) continue
+    if (isHopByHop(lowerName) || without.has(lowerName) || lowerName === '__proto__') continue
+    const known = headers[lowerName]
+    if (known === undefined) headers[lowerName] = value.trim()
+    else if (lowerName === 'set-cookie') headers[lowerName] = [known, value.trim()].flat()
+    else headers[lowerName] = `${known}, ${value.trim()}`
+  }
+  return headers
+}
