@@ -67,8 +67,6 @@ const providerSettings = object(
   { doc: 'A provider, and what it is asked for.' },
 )
 
-export type ProviderSettings = Infer<typeof providerSettings>
-
 const providerChoice = exactlyOne(
   Object.fromEntries(providerNames.map((kind) => [kind, providerSettings])),
   {},

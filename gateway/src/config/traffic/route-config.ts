@@ -109,6 +109,5 @@ export const routesSchema = list(routeSchema, { doc: 'Where HTTP requests on gat
 
 export type RouteConfig = Infer<typeof routeSchema>
 export type RouteMatchConfig = Infer<typeof match>
-export type RoutePoliciesConfig = Infer<typeof policies>
 export type RouteBackendConfig = NonNullable<RouteConfig['backends']>[number]
 export type NamedBackendConfig = Infer<typeof backendsSchema>[number]

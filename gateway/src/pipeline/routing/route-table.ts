@@ -37,7 +37,7 @@ export type RouteTableBuilder<T> = {
 }
 
 /** Most matches by regular expression on one hostname: they are asked one after the other. */
-export const maxRegexMatches = 100
+const maxRegexMatches = 100
 
 const allRequests: RouteMatch = {
   path: { kind: 'prefix', value: '/' },
