@@ -16,6 +16,9 @@ export type DispatchLimits = {
 /** A timer set for longer would fire at once. */
 const longestTimerMs = 2 ** 31 - 1
 
+/** How often one call may meet connections whose server wants no more calls on them. */
+const maxTurnedAway = 5
+
 /** RFC 9110 section 9.2.2: asking twice means no more than asking once. */
 const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 
@@ -34,6 +37,7 @@ export function dispatch(
     let unheard: Reply | undefined
     let done = false
     let repeated = false
+    let turnedAway = 0
     let connectsBefore = upstream.connects
 
     // The library's limit counts from the moment the request is on a connection; a limit that was asked for counts all.
@@ -152,15 +156,31 @@ export function dispatch(
         if (done) return
         if (isLateClose() && isReset(error)) {
           repeated = true
-          controller = undefined
-          connectsBefore = upstream.connects
-          upstream.pool.dispatch(options, handler)
+          ask()
+          return
+        }
+        // Whatever was asked, the server has not looked at it (RFC 9113 section 6.8). The library repeats it once, and a
+        // busy server may have said so on the next connection too.
+        if (
+          reply === undefined &&
+          stream === undefined &&
+          isTurnedAway(error) &&
+          turnedAway < maxTurnedAway
+        ) {
+          turnedAway += 1
+          ask()
           return
         }
         settle(upstreamError(error, controller !== undefined))
       },
     }
     upstream.pool.dispatch(options, handler)
+
+    function ask() {
+      controller = undefined
+      connectsBefore = upstream.connects
+      upstream.pool.dispatch(options, handler)
+    }
   })
 }
 
@@ -190,6 +210,11 @@ function upstreamError(cause: unknown, connected: boolean): GatewayError {
 function isReset(error: unknown): boolean {
   const code = errorCode(error)
   return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE'
+}
+
+/** The library has no code for it. */
+function isTurnedAway(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('HTTP/2: "GOAWAY"')
 }
 
 function errorCode(cause: unknown): unknown {
