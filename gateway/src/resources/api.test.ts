@@ -92,6 +92,12 @@ describe.each(modes)('in %s mode', (_, start) => {
     ['an item without a value', '{"resources":[{}]}', 422, 'value'],
     ['an item that is no object', '{"resources":[1]}', 422, 'objects'],
     ['an id', '{"resources":[{"id":"x","value":{"key":"k"}}]}', 400, 'id'],
+    [
+      'another kind',
+      '{"resources":[{"kind":"llm.model","value":{"key":"k"}}]}',
+      400,
+      'kind must be llm.apiKey',
+    ],
     ['an unknown member', '{"resources":[{"values":{}, "value":{"key":"k"}}]}', 400, 'values'],
     ['one bad record among good ones', '{"resources":[{"value":{"key":"k"}},{"value":3}]}', 400, 'objects'],
   ])('a body with %s is refused', async (_what, body, status, message) => {

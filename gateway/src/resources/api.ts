@@ -127,7 +127,7 @@ async function readChange(
   if (path.kind === 'item' && request.method === 'DELETE') return { op: 'remove', kind, id: path.id }
   const body = await readBody(request)
   if ('status' in body) return body
-  const values = path.kind === 'item' ? itemValue(body.value, kind) : collectionValues(body.value)
+  const values = path.kind === 'item' ? itemValue(body.value, kind) : collectionValues(body.value, kind)
   if ('status' in values) return values
   const address = path.kind === 'item' ? nameOfAddress(kind, path.id) : undefined
   for (const value of values) {
@@ -196,14 +196,17 @@ function itemValue(body: JsonObject, kind: Kind): JsonValue[] | Refusal {
   if (value === undefined) return refusal(422, 'value is required')
   const stray = Object.keys(body).find((key) => key !== 'value' && !envelopeMembers.has(key))
   if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside value`)
-  const sentKind = body['kind']
-  if (sentKind !== undefined && sentKind !== kind.name)
-    return refusal(400, `kind must be ${kind.name}, as in the address`)
-  return [value]
+  return wrongKind(body, kind) ?? [value]
+}
+
+function wrongKind({ kind: sent }: JsonObject, kind: Kind): Refusal | undefined {
+  return sent === undefined || sent === kind.name
+    ? undefined
+    : refusal(400, `kind must be ${kind.name}, as in the address`)
 }
 
 /** Specification, "Rules" 1: ids are not sent on create. */
-function collectionValues(body: JsonObject): JsonValue[] | Refusal {
+function collectionValues(body: JsonObject, kind: Kind): JsonValue[] | Refusal {
   const { resources, ...rest } = body
   const [stray] = Object.keys(rest)
   if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside resources`)
@@ -215,8 +218,10 @@ function collectionValues(body: JsonObject): JsonValue[] | Refusal {
     const { value, ...others } = item
     if (Object.hasOwn(others, 'id'))
       return refusal(400, 'resources must not include an id: it is made on create')
-    const [extra] = Object.keys(others)
+    const extra = Object.keys(others).find((key) => !envelopeMembers.has(key))
     if (extra !== undefined) return refusal(400, `unknown member ${extra.slice(0, 100)} beside value`)
+    const wrong = wrongKind(item, kind)
+    if (wrong !== undefined) return wrong
     if (value === undefined) return refusal(422, 'every item of resources needs a value')
     values.push(value)
   }

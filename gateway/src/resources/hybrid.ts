@@ -385,18 +385,24 @@ function audit(
   }
 }
 
+/** With another encryption key every record is a problem: the first ones say what there is to know. */
+const mostNoted = 20
+
 function noteShadowed(now: ReadonlySet<string>, before: ReadonlySet<string> | undefined, log: Log): void {
-  for (const record of now) {
-    if (before?.has(record) === true) continue
+  const fresh = [...now].filter((record) => before?.has(record) !== true)
+  for (const record of fresh.slice(0, mostNoted)) {
     log.warn({ record }, 'a record of the database does not count, because the file says the same thing')
   }
+  if (fresh.length > mostNoted) log.warn({ records: fresh.length }, 'and so it is with more records')
 }
 
 function noteProblems({ problems }: Known, before: Known | undefined, log: Log): void {
-  for (const [key, { kind, id, reason }] of problems) {
-    if (before?.problems.has(key) === true) continue
+  if (problems === before?.problems) return
+  const fresh = [...problems].filter(([key]) => before?.problems.has(key) !== true)
+  for (const [, { kind, id, reason }] of fresh.slice(0, mostNoted)) {
     log.error({ kind: kind.slice(0, 100), id, reason }, 'a record of the database cannot be used')
   }
+  if (fresh.length > mostNoted) log.error({ records: fresh.length }, 'and so it is with more records')
 }
 
 function reasonsOf(error: unknown): readonly string[] {

@@ -107,25 +107,35 @@ export function learn(
   expand: Expand,
   own: ReadonlySet<string> = nobody,
 ): Known {
-  for (const stored of delta.changed) if (own.has(stored.id)) stamp(known, stored)
+  // With their own times, records may have another place among those that others have made.
+  const isReordered =
+    own.size > 0 && delta.changed.filter((stored) => own.has(stored.id) && stamp(known, stored)).length > 0
   const learning = delta.complete ? startOver(known, delta) : known
   let named: Map<string, NamedRecord> | undefined
   const changeNamed = () => {
     named ??= new Map(learning.named)
     return named
   }
-  const problems = new Map(learning.problems)
+  let problems: Map<string, Problem> | undefined
+  const changeProblems = () => {
+    problems ??= new Map(learning.problems)
+    return problems
+  }
+  const solve = (kind: string, id: string) => {
+    const key = problemKey(kind, id)
+    if ((problems ?? learning.problems).has(key)) changeProblems().delete(key)
+  }
   const keyChanges: KeyChange[] = []
 
   const forget = (kind: string, id: string) => {
-    problems.delete(problemKey(kind, id))
+    solve(kind, id)
     if (findKind(kind)?.placement.kind === 'keys') keyChanges.push({ id, record: undefined })
     else if ((named ?? learning.named).get(id)?.kind.name === kind) changeNamed().delete(id)
   }
   const trouble = (kind: string, id: string, reason: string) => {
     forget(kind, id)
     const blocking = findKind(kind) !== undefined && findKind(kind)?.placement.kind !== 'keys'
-    problems.set(problemKey(kind, id), { kind, id, reason, blocking })
+    changeProblems().set(problemKey(kind, id), { kind, id, reason, blocking })
   }
 
   for (const { kind, id } of delta.removed) forget(kind, id)
@@ -138,7 +148,7 @@ export function learn(
     }
     if (isSame(known, kind, stored)) continue
     const record = readStored(kind, stored, expand)
-    problems.delete(problemKey(stored.kind, stored.id))
+    solve(stored.kind, stored.id)
     if (typeof record === 'string') trouble(stored.kind, stored.id, record)
     else if ('digest' in record) keyChanges.push({ id: record.id, record })
     else changeNamed().set(record.id, record)
@@ -146,8 +156,11 @@ export function learn(
   return {
     ...withKeys(learning, keyChanges),
     generation: delta.generation,
-    ...(named === undefined ? {} : { named, ordered: [...named.values()].sort(byAge) }),
-    problems,
+    ...(named === undefined ? {} : { named }),
+    ...(named === undefined && !isReordered
+      ? {}
+      : { ordered: [...(named ?? learning.named).values()].sort(byAge) }),
+    ...(problems === undefined ? {} : { problems }),
   }
 }
 
@@ -159,11 +172,13 @@ function recordOf(known: Known, { placement, name }: Kind, id: string): NamedRec
   return record?.kind.name === name ? record : undefined
 }
 
-/** A record that this process has just stored, and nobody else holds yet, gets its times. */
-function stamp(known: Known, { kind: name, id, revision, createdAt, updatedAt }: StoredResource): void {
+/** A record that this process has just stored, and nobody else holds yet, gets its times. True where it has a name. */
+function stamp(known: Known, { kind: name, id, revision, createdAt, updatedAt }: StoredResource): boolean {
   const kind = findKind(name)
   const record = kind && recordOf(known, kind, id)
-  if (record !== undefined) Object.assign(record, { revision, createdAt, updatedAt })
+  if (record === undefined) return false
+  Object.assign(record, { revision, createdAt, updatedAt })
+  return 'name' in record
 }
 
 function readStored(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | KeyRecord | string {
