@@ -17,6 +17,7 @@ import { watchUsedFiles } from './config/used-files.ts'
 import { watchFile } from './config/watch.ts'
 import { writeFileAtomically } from './config/write-file.ts'
 import { parseYaml } from './config/yaml-text.ts'
+import { createBreathe } from './lib/breathe.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
@@ -163,7 +164,11 @@ export async function startApp(options: AppOptions): Promise<App> {
     const request = { text, file, env }
     return configOf(isSmall(text) ? loadConfig(request) : await options.apart('load', request))
   }
-  const source = createFileSource({ first: await readText(text), read: readText })
+  const source = createFileSource({
+    first: await readText(text),
+    read: readText,
+    breathe: createBreathe(clock),
+  })
   const settings = source.current.config ?? {}
   let stopping = false
   /** Why the file as it is now does not run, which a renewed certificate does not change. */

@@ -7,6 +7,8 @@ import { answerTask, createApart } from './config/apart.ts'
 import { createDefaultFile, defaultFilePath } from './config/default-file.ts'
 import { ConfigRejected } from './config/running.ts'
 import { configJsonSchema } from './config/schema.ts'
+import { createBreathe } from './lib/breathe.ts'
+import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/keep-tick-shape.ts'
 import { createLog, type LogSink } from './pipeline/log.ts'
 
@@ -119,7 +121,7 @@ async function run(named: string | undefined): Promise<void> {
       env: process.env,
       version: version(),
       log,
-      apart: createApart(new URL(import.meta.url)),
+      apart: createApart(new URL(import.meta.url), createBreathe(systemClock)),
     })
     process.on('exit', app.killChildren)
     stopOnSignal(app, log)

@@ -1,4 +1,6 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
+import type { Breathe } from '../lib/breathe.ts'
+import { fromPieces, toPieces } from '../lib/pieces.ts'
 import { releaseMemory } from '../lib/release-memory.ts'
 
 /** Work that would keep traffic waiting, by name: plain data in, plain data out. */
@@ -8,9 +10,9 @@ type Job = { task: string; request: unknown }
 
 /**
  * Does a task on a thread of its own: reading 100,000 keys from YAML takes seconds. The garbage, some 12 kB a key, goes away
- * with the thread. `entry` is a module that calls `answerTask`.
+ * with the thread. `entry` is a module that calls `answerTask`; its answer is read in turns with traffic.
  */
-export function createApart<T extends Tasks>(entry: URL) {
+export function createApart<T extends Tasks>(entry: URL, breathe: Breathe) {
   return <Name extends keyof T & string>(
     task: Name,
     request: Parameters<T[Name]>[0],
@@ -18,9 +20,11 @@ export function createApart<T extends Tasks>(entry: URL) {
     new Promise((resolve, reject) => {
       const job: Job = { task, request }
       const worker = new Worker(entry, { workerData: job, execArgv: [], env: {} })
-      worker.once('message', resolve)
+      worker.once('message', (pieces: readonly Uint8Array[]) => {
+        resolve(fromPieces(pieces, breathe) as Promise<ReturnType<T[Name]>>)
+      })
       worker.once('error', (cause) => reject(new Error(`the task ${task} failed on its thread`, { cause })))
-      // After a message the promise is settled, and this changes nothing.
+      // After a message the promise is bound to it, and this changes nothing.
       worker.once('exit', (code) => reject(new Error(`the thread of ${task} ended with code ${code}`)))
     })
 }
@@ -29,6 +33,10 @@ export function createApart<T extends Tasks>(entry: URL) {
 export function answerTask(port: MessagePort, job: Job, tasks: Tasks): void {
   const task = Object.hasOwn(tasks, job.task) ? tasks[job.task] : undefined
   if (task === undefined) throw new Error(`there is no task ${job.task}`)
-  port.postMessage(task(job.request as never))
+  const pieces = toPieces(task(job.request as never))
+  port.postMessage(
+    pieces,
+    pieces.map(({ buffer }) => buffer),
+  )
   releaseMemory()
 }

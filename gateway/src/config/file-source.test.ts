@@ -14,7 +14,11 @@ const texts: Record<string, Config> = {
 
 function source() {
   const first = texts['first'] ?? {}
-  return createFileSource({ first, read: async (text) => structuredClone(texts[text] ?? {}) })
+  return createFileSource({
+    first,
+    read: async (text) => structuredClone(texts[text] ?? {}),
+    breathe: () => undefined,
+  })
 }
 
 it('is the same object where a text says the same', async () => {

@@ -1,12 +1,14 @@
+import type { Breathe } from '../lib/breathe.ts'
 import { ConfigRejected } from './running.ts'
 import type { Config } from './schema.ts'
-import { share } from './structural-share.ts'
+import { shareInTurns } from './structural-share.ts'
 
 export type FileSourceOptions = {
   /** What the file said at the start. Its `config.*` holds until the process ends. */
   first: Config
   /** Reads a text as the file's. Throws `ConfigRejected`. */
   read(text: string): Promise<Config>
+  breathe: Breathe
 }
 
 /** The configuration of the file: what it says now, with `config.*` as it was at the start. */
@@ -18,7 +20,7 @@ export type FileSource = {
   accept(config: Config): boolean
 }
 
-export function createFileSource({ first, read }: FileSourceOptions): FileSource {
+export function createFileSource({ first, read, breathe }: FileSourceOptions): FileSource {
   const started = first.config
   let current = { said: first, config: first }
   let loaded = current
@@ -36,7 +38,7 @@ export function createFileSource({ first, read }: FileSourceOptions): FileSource
       return current.config
     },
     async load(text) {
-      const said = share(current.said, await read(text))
+      const said = await shareInTurns(current.said, await read(text), breathe)
       loaded = said === current.said ? current : { said, config: withStarted(said) }
       return loaded.config
     },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { share } from './structural-share.ts'
+import { share, shareInTurns } from './structural-share.ts'
 
 const anyJson = fc.jsonValue({ maxDepth: 5 })
 const names = fc.constantFrom('a', 'b', 'c', 'd', 'e')
@@ -119,4 +119,29 @@ it.each([
   expect(performance.now() - start).toBeLessThan(5_000)
   expect(result[0]).toBe(previous[1])
   expect(result.at(-1)).toBe(previous.at(-1))
+})
+
+it('comes to the same in turns', async () => {
+  const list = fc.array(fc.oneof(anyJson, entry))
+  await fc.assert(
+    fc.asyncProperty(list, list, async (previous, next) => {
+      const whole = share(previous, next)
+      const sliced = await shareInTurns(previous, next, () => Promise.resolve())
+      expect(sliced).toStrictEqual(whole)
+      expect(sliced.map((item) => previous.indexOf(item))).toEqual(
+        whole.map((item) => previous.indexOf(item)),
+      )
+    }),
+  )
+})
+
+it('lets others have a turn between the items of a long list', async () => {
+  const routes = Array.from({ length: 1_000 }, (_, index) => ({ name: `route-${index}`, path: index }))
+  let turns = 0
+  const breathe = () => {
+    turns += 1
+    return undefined
+  }
+  await shareInTurns({ routes }, { routes: structuredClone(routes) }, breathe)
+  expect(turns).toBeGreaterThanOrEqual(1_000)
 })

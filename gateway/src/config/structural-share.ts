@@ -1,86 +1,151 @@
+import { type Breathe, runSteps } from '../lib/breathe.ts'
+
 /**
  * The value `next` with every part that equals its counterpart in `previous` replaced by that very object, and `previous`
  * itself where all is equal: compiled results are remembered by object, so unchanged parts keep theirs. List items have
  * their counterpart by `name`, `id` or `key`, else by equal content, else by place. Changes neither argument.
  */
 export function share<T>(previous: unknown, next: T): T {
-  return shared(previous, next) as T
+  const steps = shared(previous, next)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value as T
+  }
+}
+
+/** As `share`, a few milliseconds at a time: comparing 10,000 routes takes longer than traffic should wait. */
+export async function shareInTurns<T>(previous: unknown, next: T, breathe: Breathe): Promise<T> {
+  return (await runSteps(shared(previous, next), breathe)) as T
 }
 
 type JsonObject = Record<string, unknown>
 
-function shared(previous: unknown, next: unknown): unknown {
+/** Stops after each step of work that may be long as a whole. */
+type Steps<T> = Generator<void, T>
+
+function* shared(previous: unknown, next: unknown): Steps<unknown> {
   if (Object.is(previous, next)) return previous
-  if (Array.isArray(next)) return Array.isArray(previous) ? sharedList(previous, next) : next
-  if (isObject(next)) return isObject(previous) ? sharedObject(previous, next) : next
+  if (Array.isArray(next)) return Array.isArray(previous) ? yield* sharedList(previous, next) : next
+  if (isObject(next)) return isObject(previous) ? yield* sharedObject(previous, next) : next
   return next
 }
 
-function sharedObject(previous: JsonObject, next: JsonObject): JsonObject {
+function* sharedObject(previous: JsonObject, next: JsonObject): Steps<JsonObject> {
   const keys = Object.keys(next)
   let same = keys.length === Object.keys(previous).length
   const result: JsonObject = {}
   for (const key of keys) {
     const known = Object.hasOwn(previous, key)
-    const value = known ? shared(previous[key], next[key]) : next[key]
-    same &&= known && Object.is(value, previous[key])
+    const before = known ? previous[key] : undefined
+    const after = next[key]
+    const value = known && isContainer(after) ? yield* shared(before, after) : after
+    same &&= known && Object.is(value, before)
     set(result, key, value)
   }
   return same ? previous : result
 }
 
-function sharedList(previous: readonly unknown[], next: readonly unknown[]): readonly unknown[] {
-  const property = identifyingProperty(previous, next)
-  const before = property === undefined ? byContent(previous, next) : byIdentity(previous, next, property)
-  const result = next.map((item, index) => shared(before[index], item))
-  const same =
-    result.length === previous.length && result.every((item, index) => Object.is(item, previous[index]))
-  return same ? previous : result
+function* sharedList(previous: readonly unknown[], next: readonly unknown[]): Steps<readonly unknown[]> {
+  // Most items of most lists are what and where they were, which is cheaper to see than where they have gone.
+  const result: unknown[] = []
+  const moved: number[] = []
+  for (const [index, item] of next.entries()) {
+    const before = previous[index]
+    const unmoved = index < previous.length && isEqual(before, item)
+    if (!unmoved) moved.push(index)
+    result.push(unmoved ? before : item)
+    yield
+  }
+  if (moved.length === 0 && previous.length === next.length) return previous
+  const counterparts = (yield* byIdentity(previous, next, moved)) ?? (yield* byContent(previous, next, moved))
+  for (const [place, index] of moved.entries()) {
+    result[index] = yield* shared(counterparts[place], next[index])
+    yield
+  }
+  return result
 }
 
-/** For each item of `next` the one of `previous` that it continues. Looked up in maps, so that long lists stay cheap. */
-function byIdentity(previous: readonly unknown[], next: readonly unknown[], property: string): unknown[] {
-  const items = new Map(previous.map((item) => [identity(item, property), item]))
-  return next.map((item) => items.get(identity(item, property)))
+/**
+ * For each moved item of `next` the one of `previous` that it continues. Looked up in maps, so that long lists stay cheap.
+ * Undefined where items have no property that tells them apart.
+ */
+function* byIdentity(
+  previous: readonly unknown[],
+  next: readonly unknown[],
+  moved: readonly number[],
+): Steps<unknown[] | undefined> {
+  for (const property of ['name', 'id', 'key', 'keyHash']) {
+    const before = yield* itemsByIdentity(previous, property)
+    const after = before && (yield* itemsByIdentity(next, property))
+    if (before && after) return moved.map((index) => before.get(identity(next[index], property) ?? ''))
+  }
+  return undefined
+}
+
+/** Undefined unless every item has the property, with a different text each. */
+function* itemsByIdentity(
+  items: readonly unknown[],
+  property: string,
+): Steps<ReadonlyMap<string, unknown> | undefined> {
+  const found = new Map<string, unknown>()
+  for (const item of items) {
+    const value = identity(item, property)
+    if (value === undefined || found.has(value)) return undefined
+    found.set(value, item)
+    yield
+  }
+  return found
 }
 
 /** As `byIdentity`. Each item is continued by one at most, because equal items are still two. */
-function byContent(previous: readonly unknown[], next: readonly unknown[]): unknown[] {
-  const previousContents = previous.map(contentOf)
-  const contents = next.map(contentOf)
-  const moved = new Map<string, number[]>()
-  for (const [index, content] of previousContents.entries()) {
-    if (content === contents[index]) continue
-    const places = moved.get(content)
-    if (places === undefined) moved.set(content, [index])
-    else places.push(index)
+function* byContent(
+  previous: readonly unknown[],
+  next: readonly unknown[],
+  moved: readonly number[],
+): Steps<unknown[]> {
+  // Those that did not move are continued where they are.
+  const hasMoved = new Set(moved)
+  const left = new Set(previous.keys().filter((index) => index >= next.length || hasMoved.has(index)))
+  const places = new Map<string, number[]>()
+  for (const index of left) {
+    const content = contentOf(previous[index])
+    const known = places.get(content)
+    if (known === undefined) places.set(content, [index])
+    else known.push(index)
+    yield
   }
-  const left = new Set(previous.keys())
-  const places = contents.map((content, index) => {
-    const place = content === previousContents[index] ? index : moved.get(content)?.pop()
+  const found: (number | undefined)[] = []
+  for (const index of moved) {
+    const place = places.get(contentOf(next[index]))?.pop()
     if (place !== undefined) left.delete(place)
-    return place
-  })
+    found.push(place)
+    yield
+  }
   // What is neither where it was nor elsewhere was edited in its place.
-  return places.map((place, index) => previous[place ?? (left.has(index) ? index : -1)])
-}
-
-/** The first of these properties that every item of both lists has, with a different text each. */
-function identifyingProperty(previous: readonly unknown[], next: readonly unknown[]): string | undefined {
-  return ['name', 'id', 'key', 'keyHash'].find(
-    (property) => isUnique(previous, property) && isUnique(next, property),
-  )
-}
-
-function isUnique(items: readonly unknown[], property: string): boolean {
-  const seen = new Set(items.map((item) => identity(item, property)))
-  return seen.size === items.length && !seen.has(undefined)
+  return moved.map((index, order) => previous[found[order] ?? (left.has(index) ? index : -1)])
 }
 
 function identity(item: unknown, property: string): string | undefined {
   if (!isObject(item)) return undefined
   const value = Object.hasOwn(item, property) ? item[property] : undefined
   return typeof value === 'string' ? value : undefined
+}
+
+/** Equal content, whatever the order of keys. */
+function isEqual(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true
+  if (Array.isArray(one)) {
+    return (
+      Array.isArray(other) &&
+      one.length === other.length &&
+      one.every((item, index) => isEqual(item, other[index]))
+    )
+  }
+  if (!isObject(one) || !isObject(other)) return false
+  const keys = Object.keys(one)
+  if (keys.length !== Object.keys(other).length) return false
+  for (const key of keys) if (!Object.hasOwn(other, key) || !isEqual(one[key], other[key])) return false
+  return true
 }
 
 /** A text that is the same for equal content, whatever the order of keys, and for nothing else. */
@@ -95,6 +160,10 @@ function marked(part: unknown): unknown {
   if (!isObject(part)) return part
   const keys = Object.keys(part).sort()
   return ['{}', ...keys.flatMap((key) => [key, part[key]])]
+}
+
+function isContainer(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
 }
 
 function isObject(value: unknown): value is JsonObject {

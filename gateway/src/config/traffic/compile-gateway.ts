@@ -1,3 +1,4 @@
+import type { Breathe } from '../../lib/breathe.ts'
 import type { ServerTls } from '../../net/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
@@ -26,9 +27,6 @@ export type HttpGateway = {
   /** In the order that breaks ties, by the place of their listener. */
   attached: ReadonlyMap<string, readonly Attached[]>
 }
-
-/** Lets traffic go on while much is compiled. Called often; waits seldom. */
-export type Breathe = () => Promise<void> | undefined
 
 /** What the listeners of one port serve over HTTP. */
 export async function compileHttpGateway(
@@ -96,12 +94,14 @@ function matcher(
     compiled.map((target) => ({ hostname: target.plan.hostname, target })),
   )
   if (tls === undefined) return (request) => listenerOf(request.host)?.find(request)
+  const isOneOfSeveral = compiled.length > 1
   const misdirected = { target: misdirectedRoute(context), prefix: '/' }
   return (request: RequestFacts, serverName: string | undefined) => {
     const listener = listenerOf(request.host)
     if (listener === undefined) return undefined
     // A connection opened for one host must not reach another that demands more of it, as a certificate (RFC 9110 15.5.20).
-    if (makesDemands(listener) && listenerOf(serverName ?? '') !== listener) return misdirected
+    if (isOneOfSeveral && makesDemands(listener) && listenerOf(serverName ?? '') !== listener)
+      return misdirected
     return listener.find(request)
   }
 }

@@ -1,5 +1,5 @@
 import { documentPaths } from '../../backends/mcp/paths.ts'
-import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { type Breathe, createBreathe } from '../../lib/breathe.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
 import type { HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
 import type { PolicyLevel } from '../../policies/index/level.ts'
@@ -11,7 +11,7 @@ import {
   type References,
   referencesOf,
 } from './attachments.ts'
-import { type Attached, type Breathe, compileHttpGateway } from './compile-gateway.ts'
+import { type Attached, compileHttpGateway } from './compile-gateway.ts'
 import { compileRoute, type RouteSurroundings } from './compile-route.ts'
 import { compileTcpGateway } from './compile-tcp-gateway.ts'
 import type { RouteConfig } from './route-config.ts'
@@ -46,7 +46,7 @@ export type TrafficOptions = RouteSurroundings & {
 /** Compiles the listeners of all gateways. */
 export async function compileTraffic(options: TrafficOptions): Promise<Traffic> {
   const { sections, context, address, clients } = options
-  const breathe = breathing(context)
+  const breathe = createBreathe(context.clock)
   const { attached, stops } = await attachHttp(options, breathe)
   const attachedTcp = attachTcp(sections)
   const compiled: Listener[] = []
@@ -129,20 +129,4 @@ function matchesOf(route: RouteConfig, { backends }: TrafficSections): RouteMatc
 
 function prefixMatch(value: string): RouteMatch {
   return { path: { kind: 'prefix', value }, method: undefined, headers: [], query: [] }
-}
-
-/** Compiling 10,000 routes must not hold up traffic: it takes turns with it. */
-const turnMs = 4
-
-function breathing({ clock }: CompileContext): Breathe {
-  let startedAt = clock.monotonic()
-  return () => {
-    if (clock.monotonic() - startedAt < turnMs) return undefined
-    return new Promise((resolve) => {
-      setImmediate(() => {
-        startedAt = clock.monotonic()
-        resolve()
-      })
-    })
-  }
 }
