@@ -41,6 +41,8 @@ export type Translated = {
   readonly tcpRoutes: readonly object[]
   /** Where a gateway, route or TCP route was written, for messages. */
   readonly paths: { gateways: Record<string, Path>; routes: Path[]; tcpRoutes: Path[] }
+  /** Where a port is bound that was bound before. */
+  readonly repeated: readonly Path[]
 }
 
 /** Translates `binds`: each port becomes the gateway `bind-<port>`, whose listeners keep their names. */
@@ -49,8 +51,10 @@ export function translateBinds(binds: BindsConfig) {
   const routes: Infer<typeof routeSchema>[] = []
   const tcpRoutes: Infer<typeof tcpRouteSchema>[] = []
   const paths: Translated['paths'] = { gateways: {}, routes: [], tcpRoutes: [] }
+  const repeated: Path[] = []
   binds.forEach((bind, index) => {
     const gateway = `bind-${bind.port}`
+    if (Object.hasOwn(gateways, gateway)) repeated.push(['binds', index, 'port'])
     gateways[gateway] = gatewayOf(bind)
     paths.gateways[gateway] = ['binds', index]
     bind.listeners.forEach((listener, number) => {
@@ -67,7 +71,7 @@ export function translateBinds(binds: BindsConfig) {
       })
     })
   })
-  return { gateways, routes, tcpRoutes, paths }
+  return { gateways, routes, tcpRoutes, paths, repeated }
 }
 
 function gatewayOf({ port, listeners }: BindsConfig[number]) {

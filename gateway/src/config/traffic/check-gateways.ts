@@ -1,4 +1,4 @@
-import { hostnameMistake } from '../../pipeline/routing/hostnames.ts'
+import { hostnameMistake, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
 import { checkGatewayPolicies } from '../../policies/index/check.ts'
 import type { Path } from '../../schema/path.ts'
 import { carriesHttp, type Gateways, type ListenerPlan, listenersOf } from './attachments.ts'
@@ -55,7 +55,7 @@ function checkTogether(listeners: readonly ListenerPlan[], report: Report): void
 }
 
 function hostKey({ hostname }: ListenerPlan): string {
-  return hostname?.toLowerCase() ?? '*'
+  return normaliseHostname(hostname)
 }
 
 function checkListener(listener: ListenerPlan, report: Report): void {

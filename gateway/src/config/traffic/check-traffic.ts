@@ -29,6 +29,7 @@ export function checkTraffic(sections: TrafficSections, reportWritten: Report): 
     (...prefix: Path): Report =>
     (path, message) =>
       report([...prefix, ...path], message)
+  for (const { path, message } of sections.clashes) reportWritten(path, message)
   checkGateways(sections.gateways, report)
   checkNamedBackends(sections.backends, under('backends'))
   sections.backends.forEach(({ mcp, ai }, index) => {

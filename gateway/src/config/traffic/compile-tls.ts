@@ -21,10 +21,9 @@ export function compileServerTls(
   if (only === undefined) return undefined
   const identityOfHost = compileListenerTable(identities)
   // A client that asks for no name gets what is for all; where there is one certificate it can only mean that.
-  const unnamed =
-    identities.find(({ hostname }) => hostname === undefined) ?? (identities.length === 1 ? only : undefined)
+  const unnamed = identityOfHost('') ?? (identities.length === 1 ? only.target : undefined)
   return {
-    identityFor: (serverName) => (serverName === undefined ? unnamed?.target : identityOfHost(serverName)),
+    identityFor: (serverName) => (serverName === undefined ? unnamed : identityOfHost(serverName)),
     alpn,
   }
 }

@@ -1,6 +1,6 @@
 import type { TcpRouteConfig } from '../../backends/tcp/config.ts'
 import type { Path } from '../../schema/path.ts'
-import { type BindsConfig, translateBinds } from './binds.ts'
+import { type BindsConfig, type Translated, translateBinds } from './binds.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
 
@@ -10,6 +10,8 @@ export type TrafficSections = {
   readonly routes: readonly RouteConfig[]
   readonly tcpRoutes: readonly TcpRouteConfig[]
   readonly backends: readonly NamedBackendConfig[]
+  /** What stands twice and of which only one would count. */
+  readonly clashes: readonly { path: Path; message: string }[]
   /** Where a path in this form was written. */
   written(path: Path): Path
 }
@@ -28,16 +30,33 @@ type Remember = <T>(node: object, purpose: string, create: () => T) => T
 /** `remember` keeps what a node was translated to, so that it keeps its identity across reloads. */
 export function trafficSections(config: WrittenSections, remember: Remember = forget): TrafficSections {
   const { gateways = {}, routes = [], tcpRoutes = [], backends = [], binds } = config
-  if (binds === undefined) return { gateways, routes, tcpRoutes, backends, written: (path) => path }
+  if (binds === undefined)
+    return { gateways, routes, tcpRoutes, backends, clashes: [], written: (path) => path }
   const translated = remember(binds, 'binds', () => translateBinds(binds))
   return {
     gateways: { ...gateways, ...translated.gateways },
     routes: [...routes, ...translated.routes],
     tcpRoutes: [...tcpRoutes, ...translated.tcpRoutes],
     backends,
+    clashes: clashesOf(translated, gateways),
     written: (path) =>
       writtenPath(path, { binds, routes: routes.length, tcpRoutes: tcpRoutes.length }, translated.paths),
   }
+}
+
+/** Of two gateways with a name, one and its policies would vanish without a word. */
+function clashesOf({ gateways, paths, repeated }: Translated, own: object): TrafficSections['clashes'] {
+  const taken = Object.keys(gateways).filter((name) => Object.hasOwn(own, name))
+  return [
+    ...repeated.map((path) => ({
+      path,
+      message: 'another entry of binds has this port: put its listeners there',
+    })),
+    ...taken.map((name) => ({
+      path: paths.gateways[name] ?? ['binds'],
+      message: `is the gateway ${name}, and another gateway is named so: rename that one`,
+    })),
+  ]
 }
 
 function forget<T>(_node: object, _purpose: string, create: () => T): T {

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { checkTraffic } from './check-traffic.ts'
+import { trafficSections, type WrittenSections } from './sections.ts'
+
+function mistakes(sections: WrittenSections): string[] {
+  const found: string[] = []
+  checkTraffic(trafficSections(sections), (path, message) => found.push(`${path.join('.')}: ${message}`))
+  return found
+}
+
+describe('checking traffic', () => {
+  it('finds binds of which one would take the place of another, and its policies with it', () => {
+    const listeners = [{ name: 'a' }]
+    expect(
+      mistakes({
+        binds: [
+          { port: 80, listeners },
+          { port: 81, listeners },
+        ],
+      }),
+    ).toEqual([])
+    expect(
+      mistakes({
+        binds: [
+          { port: 80, listeners },
+          { port: 80, listeners },
+        ],
+      }),
+    ).toEqual(['binds.1.port: another entry of binds has this port: put its listeners there'])
+    expect(mistakes({ gateways: { 'bind-80': { port: 81 } }, binds: [{ port: 80, listeners }] })).toEqual([
+      'binds.0: is the gateway bind-80, and another gateway is named so: rename that one',
+    ])
+  })
+
+  it.each([
+    ['a.test', 'A.test.'],
+    ['*', undefined],
+  ])('finds listeners for the same hosts however they are spelt: %s, %s', (one, other) => {
+    const listeners = [
+      { name: 'a', hostname: one },
+      { name: 'b', hostname: other },
+    ]
+    const [mistake, ...others] = mistakes({ gateways: { g: { port: 80, listeners } } })
+    expect(mistake).toMatch(/^gateways\.g\.listeners\.1: another listener of this gateway is /)
+    expect(others).toEqual([])
+  })
+})
