@@ -130,7 +130,7 @@ async function checkRequest(
   const outcome = await check(texts?.map(contentOf))
   if (outcome.kind === 'rejected') return refusal(exchange, outcome)
   if (outcome.kind === 'changed' && texts !== undefined) {
-    const splices = splicesFor(texts, outcome.contents, reader.dropsEmptied)
+    const splices = splicesFor(texts, outcome.contents, reader)
     if (splices.length > 0) message.replaceRequest(spliceJson(request.text, splices))
   }
   return undefined
@@ -145,7 +145,7 @@ async function checkWhole(reply: Reply, exchange: Exchange, check: RunCheck): Pr
   const outcome = await check(texts?.map(contentOf))
   if (outcome.kind === 'rejected') return refusal(exchange, outcome)
   if (outcome.kind === 'changed' && texts !== undefined) {
-    const splices = splicesFor(texts, outcome.contents, false)
+    const splices = splicesFor(texts, outcome.contents, { ...reader, dropsEmptied: false })
     if (splices.length > 0) return { ...reply, body: Buffer.from(spliceJson(answer.json.text, splices)) }
   }
   return reply

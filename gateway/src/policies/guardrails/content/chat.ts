@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../lib/json.ts'
 import type { JsonPath } from '../../../lib/json-splice.ts'
 import {
   type ContentReader,
+  echoAt,
   type GuardedText,
   numberOf,
   objectsIn,
@@ -14,6 +15,7 @@ import {
 export const chatContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
+  noEcho: 'null',
   request: ({ messages }) =>
     objectsIn(messages).map(([index, { role, content }]) => ({
       role: stringOf(role),
@@ -23,17 +25,21 @@ export const chatContent: ContentReader = {
   reply: ({ choices }) =>
     objectsIn(choices).map(([index, choice]): GuardedText => {
       const message = objectOf(choice, 'message')
+      const parts = textParts(message['content'], ['choices', index, 'message', 'content'])
       return {
         role: stringOf(message['role']),
         separator: ' ',
-        parts: textParts(message['content'], ['choices', index, 'message', 'content']),
+        parts: parts.map((part, position) =>
+          position === 0 ? { ...part, echo: echoAt(choice, ['choices', index]) } : part,
+        ),
       }
     }),
   event({ choices }, found) {
     for (const [position, choice] of objectsIn(choices)) {
       const element = numberOf(choice['index'], position)
       const at = { element, part: 0 }
-      found({ ...at, text: '', path: [], repeats: false })
+      const echo = echoAt(choice, ['choices', position])
+      found({ ...at, text: '', path: [], repeats: false, echo })
       reportTexts(objectOf(choice, 'delta'), ['choices', position, 'delta', 'content'], {
         ...at,
         found,

@@ -1,31 +1,37 @@
 import type { JsonValue } from '../../../lib/json.ts'
 import { CheckFailure } from '../guard.ts'
-import { type ContentReader, type GuardedText, numberOf, objectsIn } from './content.ts'
+import { type ContentReader, echoAt, type GuardedText, numberOf, objectsIn, textParts } from './content.ts'
 
 /** Legacy completions. https://platform.openai.com/docs/api-reference/completions */
 export const completionsContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
+  noEcho: 'null',
   request: ({ prompt, suffix }) => [
     ...promptTexts(prompt),
     ...(typeof suffix === 'string' ? [ofUser(suffix, ['suffix'])] : []),
   ],
   reply: ({ choices }) =>
     objectsIn(choices).map(
-      ([index, { text }]): GuardedText => ({
+      ([index, choice]): GuardedText => ({
         role: 'assistant',
         separator: '',
-        parts: typeof text === 'string' ? [{ text, path: ['choices', index, 'text'] }] : [],
+        parts: textParts(choice['text'], ['choices', index, 'text']).map((part) => ({
+          ...part,
+          echo: echoAt(choice, ['choices', index]),
+        })),
       }),
     ),
   event({ choices }, found) {
-    for (const [position, { index, text }] of objectsIn(choices)) {
+    for (const [position, choice] of objectsIn(choices)) {
+      const { index, text } = choice
       found({
         element: numberOf(index, position),
         part: 0,
         text: typeof text === 'string' ? text : '',
         path: ['choices', position, 'text'],
         repeats: false,
+        echo: echoAt(choice, ['choices', position]),
       })
     }
   },

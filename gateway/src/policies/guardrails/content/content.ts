@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
 import type { JsonPath, JsonSplice } from '../../../lib/json-splice.ts'
 import { CheckFailure } from '../guard.ts'
 import { writeBack } from './text-change.ts'
@@ -11,7 +11,12 @@ export type GuardedText = {
   readonly parts: readonly TextPart[]
 }
 
-export type TextPart = { readonly text: string; readonly path: JsonPath }
+export type TextPart = {
+  readonly text: string
+  readonly path: JsonPath
+  /** Where the text is said once more token by token, which has to go when the text changes. */
+  readonly echo?: JsonPath | undefined
+}
 
 /** Text in one event of a stream. */
 export type StreamPiece = {
@@ -23,6 +28,8 @@ export type StreamPiece = {
   readonly path: JsonPath
   /** The text of the part as a whole, said once more: no addition to it. */
   readonly repeats: boolean
+  /** As of `TextPart`. */
+  readonly echo?: JsonPath | undefined
 }
 
 /** What one client API has for texts: requests, answers and events of streams. Throws `CheckFailure` on what has none to show. */
@@ -33,6 +40,8 @@ export type ContentReader = {
   event(event: JsonObject, found: (piece: StreamPiece) => void): void
   /** Between the parts of an element in a stream. */
   readonly separator: string
+  /** JSON text that stands for no echo. */
+  readonly noEcho: string
   /** A part of a request without any text is refused by providers, so it is taken out. */
   readonly dropsEmptied: boolean
 }
@@ -53,10 +62,18 @@ export function textParts(content: JsonValue | undefined, path: JsonPath): TextP
     if (typeof part === 'string') parts.push({ text: part, path: [...path, index] })
     else if (typeof part === 'object' && part !== null && !Array.isArray(part)) {
       const { text } = part
-      if (typeof text === 'string') parts.push({ text, path: [...path, index, 'text'] })
+      const echo = echoAt(part, [...path, index])
+      if (typeof text === 'string') parts.push({ text, path: [...path, index, 'text'], echo })
     }
   }
   return parts
+}
+
+/** The place of log probabilities, which name every token of a text, if there are some. */
+export function echoAt(value: JsonObject, path: JsonPath): JsonPath | undefined {
+  const { logprobs } = value
+  const isThere = Array.isArray(logprobs) ? logprobs.length > 0 : isJsonObject(logprobs)
+  return isThere ? [...path, 'logprobs'] : undefined
 }
 
 /** The items of a list that are objects, with their indexes. */
@@ -82,7 +99,7 @@ export function numberOf(value: JsonValue | undefined, position: number): number
 export function splicesFor(
   texts: readonly GuardedText[],
   contents: readonly string[],
-  dropsEmptied: boolean,
+  { dropsEmptied, noEcho }: Pick<ContentReader, 'dropsEmptied' | 'noEcho'>,
 ): JsonSplice[] {
   const splices: JsonSplice[] = []
   for (const [index, text] of texts.entries()) {
@@ -97,6 +114,7 @@ export function splicesFor(
     if (written === undefined) throw new CheckFailure('text where there is none')
     const keepsSome = written.some((part) => part !== '')
     for (const [position, part] of parts.entries()) {
+      if (part.echo !== undefined) splices.push({ kind: 'set', path: part.echo, json: noEcho })
       const now = written[position] ?? ''
       if (now === part.text) continue
       const isDropped = now === '' && dropsEmptied && keepsSome && part.path.at(-1) === 'text'

@@ -13,6 +13,7 @@ import {
 export const messagesContent: ContentReader = {
   separator: '',
   dropsEmptied: true,
+  noEcho: 'null',
   request({ system, messages }) {
     const instructions: GuardedText = {
       role: 'system',

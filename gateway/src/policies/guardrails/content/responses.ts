@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json
 import type { JsonPath } from '../../../lib/json-splice.ts'
 import {
   type ContentReader,
+  echoAt,
   type GuardedText,
   numberOf,
   objectsIn,
@@ -17,6 +18,7 @@ const rolesOfInput: ReadonlySet<string> = new Set(['user', 'assistant', 'system'
 export const responsesContent: ContentReader = {
   separator: '\n',
   dropsEmptied: false,
+  noEcho: '[]',
   request({ instructions, input }) {
     const system: GuardedText = {
       role: 'system',
@@ -31,18 +33,21 @@ export const responsesContent: ContentReader = {
   event(event, found) {
     const { output_index: index, content_index: part, item, response } = event
     const at = { element: numberOf(index, 0), part: numberOf(part, 0) }
+    const echo = echoAt(event, [])
     switch (event['type']) {
       case 'response.output_text.delta':
-        found({ ...at, text: stringOf(event['delta']), path: ['delta'], repeats: false })
+        found({ ...at, text: stringOf(event['delta']), path: ['delta'], repeats: false, echo })
         return
       case 'response.output_text.done':
-        found({ ...at, text: stringOf(event['text']), path: ['text'], repeats: true })
+        found({ ...at, text: stringOf(event['text']), path: ['text'], repeats: true, echo })
         return
     }
     if (isJsonObject(event['part'])) {
       const { text } = event['part']
-      if (typeof text === 'string' && isText(event['part']))
-        found({ ...at, text, path: ['part', 'text'], repeats: true })
+      if (typeof text === 'string' && isText(event['part'])) {
+        const echoInPart = echoAt(event['part'], ['part'])
+        found({ ...at, text, path: ['part', 'text'], repeats: true, echo: echoInPart })
+      }
     }
     if (isJsonObject(item)) reportItem(item, at.element, { path: ['item'], found })
     if (isJsonObject(response)) {
@@ -82,8 +87,8 @@ type Where = { path: JsonPath; found(piece: StreamPiece): void }
 function reportItem(item: JsonObject, element: number, { path, found }: Where): void {
   if (!isMessage(item)) return
   found({ element, part: 0, text: '', path: [], repeats: false })
-  for (const { text, path: at } of ofItem(item, path).parts) {
+  for (const { text, path: at, echo } of ofItem(item, path).parts) {
     const part = at.at(-2)
-    found({ element, part: typeof part === 'number' ? part : 0, text, path: at, repeats: true })
+    found({ element, part: typeof part === 'number' ? part : 0, text, path: at, repeats: true, echo })
   }
 }

@@ -4,7 +4,7 @@ import type { ContentReader } from '../content/content.ts'
 import { createRewriter, writeBack } from '../content/text-change.ts'
 import { CheckFailure } from '../guard.ts'
 import type { Content } from '../run.ts'
-import { readEvent, setText } from './read-event.ts'
+import { readEvent, setJson, setText } from './read-event.ts'
 
 /** The texts of a whole stream, put together from its events. */
 export type CollectedTexts = {
@@ -59,11 +59,13 @@ export function collectTexts(reader: ContentReader): CollectedTexts {
     rewriteTo(contents) {
       const pieces = new Map<Part, (piece: string) => string>()
       const wholes = new Map<Part, string>()
+      const changed = new Set<number>()
       const ordered = inOrder()
       for (const [index, element] of ordered.entries()) {
         const parts = partsOf(element)
         const texts = parts.map(({ text }) => text)
         const content = contents[index] ?? texts.join(reader.separator)
+        if (content !== texts.join(reader.separator)) changed.add(element.number)
         const written = writeBack(texts, reader.separator, content)
         if (written === undefined) throw new CheckFailure('text where there is none')
         for (const [position, part] of parts.entries()) {
@@ -77,7 +79,8 @@ export function collectTexts(reader: ContentReader): CollectedTexts {
       )
       return (event) => {
         const splices: JsonSplice[] = []
-        readEvent(event, reader, ({ element, part: number, text, path, repeats }) => {
+        readEvent(event, reader, ({ element, part: number, text, path, repeats, echo }) => {
+          if (echo !== undefined && changed.has(element)) splices.push(setJson(echo, reader.noEcho))
           if (text === '') return
           const part = partOf(element, number)
           const after = repeats

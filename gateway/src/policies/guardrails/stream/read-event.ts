@@ -31,6 +31,10 @@ export function isEnd({ data, event }: SseEvent, api: LlmApi): boolean {
     : event !== undefined && ends.has(event)
 }
 
+export function setJson(path: JsonPath, json: string): JsonSplice {
+  return { kind: 'set', path, json }
+}
+
 export function setText(path: JsonPath, text: string): JsonSplice {
   return { kind: 'set', path, json: JSON.stringify(text) }
 }

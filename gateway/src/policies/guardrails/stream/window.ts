@@ -2,7 +2,7 @@ import { type JsonSplice, spliceJson } from '../../../lib/json-splice.ts'
 import type { SseEvent } from '../../../net/sse.ts'
 import type { StreamPiece } from '../content/content.ts'
 import { writeBack } from '../content/text-change.ts'
-import { setText } from './read-event.ts'
+import { setJson, setText } from './read-event.ts'
 
 /** Text that is held although it was checked, in case something begins in it that goes on behind it. */
 const overlapCharacters = 256
@@ -17,14 +17,18 @@ type Segment = {
   readonly kind: 'text'
   readonly part: Part
   readonly path: StreamPiece['path']
+  readonly echo: StreamPiece['echo']
   readonly original: string
   text: string
+  /** Its part changes somewhere in the window. */
+  isOfChanged: boolean
 }
 
 type Repeat = {
   readonly kind: 'repeat'
   readonly part: Part
   readonly path: StreamPiece['path']
+  readonly echo: StreamPiece['echo']
   readonly text: string
 }
 
@@ -55,7 +59,8 @@ export type Window = {
   release(which: 'all' | 'checked'): SseEvent[]
 }
 
-export function createWindow(): Window {
+/** `noEcho` is JSON text that stands for no log probabilities. */
+export function createWindow(noEcho: string): Window {
   const known = new Map<string, Part>()
   let events: HeldEvent[] = []
   let heldBytes = 0
@@ -108,9 +113,9 @@ export function createWindow(): Window {
     get hasText() {
       return events.some(({ pieces }) => pieces.length > 0)
     },
-    add({ element, part: number, text, path, repeats }) {
+    add({ element, part: number, text, path, echo, repeats }) {
       const part = partOf(element, number)
-      if (repeats && text === part.said) return { kind: 'repeat', part, path, text }
+      if (repeats && text === part.said) return { kind: 'repeat', part, path, echo, text }
       if (repeats) {
         // No text that the stream said before: one of its own.
         others += 1
@@ -121,10 +126,10 @@ export function createWindow(): Window {
           released: 0,
           sent: undefined,
         }
-        return { kind: 'text', part: other, path, original: text, text }
+        return { kind: 'text', part: other, path, echo, original: text, text, isOfChanged: false }
       }
       part.said += text
-      return { kind: 'text', part, path, original: text, text }
+      return { kind: 'text', part, path, echo, original: text, text, isOfChanged: false }
     },
     hold(added) {
       for (const event of added) {
@@ -151,7 +156,7 @@ export function createWindow(): Window {
       const leaving = events.slice(0, count)
       events = events.slice(count)
       for (const { bytes } of leaving) heldBytes -= bytes
-      return leaving.map(leave)
+      return leaving.map((event) => leave(event, noEcho))
     },
   }
 }
@@ -162,18 +167,24 @@ function windowPart(segments: readonly Segment[]): WindowPart {
     text: pieces.join(''),
     become(text) {
       const written = writeBack(pieces, '', text) ?? pieces
-      for (const [index, segment] of segments.entries()) segment.text = written[index] ?? ''
+      const changes = written.some((piece, index) => piece !== pieces[index])
+      for (const [index, segment] of segments.entries()) {
+        segment.text = written[index] ?? ''
+        segment.isOfChanged ||= changes
+      }
     },
   }
 }
 
 /** The event as it is sent, with what became of its texts. */
-function leave({ event, pieces }: HeldEvent): SseEvent {
+function leave({ event, pieces }: HeldEvent, noEcho: string): SseEvent {
   const splices: JsonSplice[] = []
   for (const piece of pieces) {
     const { part, path } = piece
     if (piece.kind === 'repeat') {
-      if (part.sent !== undefined && part.sent !== piece.text) splices.push(setText(path, part.sent))
+      if (part.sent === undefined || part.sent === piece.text) continue
+      splices.push(setText(path, part.sent))
+      if (piece.echo !== undefined) splices.push(setJson(piece.echo, noEcho))
       continue
     }
     const { original, text } = piece
@@ -181,6 +192,7 @@ function leave({ event, pieces }: HeldEvent): SseEvent {
     else if (text !== original) part.sent = part.said.slice(0, part.released) + text
     part.released += original.length
     if (text !== original) splices.push(setText(path, text))
+    if (piece.isOfChanged && piece.echo !== undefined) splices.push(setJson(piece.echo, noEcho))
   }
   return splices.length === 0 ? event : { ...event, data: spliceJson(event.data, splices) }
 }

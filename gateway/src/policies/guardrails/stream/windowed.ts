@@ -26,7 +26,7 @@ export function checkInWindows({
   delivery,
   onRejected,
 }: HeldStream): void {
-  const window = createWindow()
+  const window = createWindow(reader.noEcho)
   let waiting: HeldEvent[] = []
   let waitingBytes = 0
   let newCharacters = 0
@@ -47,7 +47,7 @@ export function checkInWindows({
     if (isReadable) {
       try {
         readEvent(event, reader, (piece: StreamPiece) => {
-          if (piece.text === '') return
+          if (piece.text === '' && piece.echo === undefined) return
           const segment = window.add(piece)
           if (segment.kind === 'text') newCharacters += piece.text.length
           held.pieces.push(segment)
@@ -113,7 +113,7 @@ export function checkInWindows({
     return texts.map(({ parts }) => ({
       role: 'assistant',
       content: parts.map(({ text }) => text).join(reader.separator),
-      fixed: false,
+      fixed: parts.every(({ text }) => text === ''),
     }))
   }
 
