@@ -104,10 +104,17 @@ async function callInTurn(
 ): Promise<Verdict> {
   const turn = caller.slots.take(cancellation)
   if (turn !== undefined) await turn
+  let isTaken = true
+  const give = () => {
+    if (isTaken) caller.slots.give()
+    isTaken = false
+  }
+  // At once, whenever the call itself may hear of it.
+  cancellation.onCancel(give)
   try {
     return await call(caller, question, cancellation)
   } finally {
-    caller.slots.give()
+    give()
   }
 }
 
