@@ -512,6 +512,27 @@ describe('several replicas', () => {
     expect(other.running().llm?.models.map(({ name }) => name)).toEqual(['from-file', 'm'])
   })
 
+  it.each([
+    ['is refused', '/llm.apiKey/00000000-0000-4000-8000-000000000000'],
+    ['is only tried', '/llm.model/m?dryRun=true'],
+  ])('take in what others have stored also with a write that %s', async (_title, path) => {
+    const clock = createSteppingClock()
+    const database = createMemoryDatabase(clock)
+    const [one, other] = [
+      await startHybrid(database.open(), clock),
+      await startHybrid(database.open(), clock),
+    ]
+    first(await create(one, 'llm.model', { name: 'm', provider: 'echo' }))
+    const { id } = first(await create(one, 'llm.apiKey', { key: 'k' }))
+    await until(() => other.running().llm?.policies?.apiKey?.keys.length === 1)
+    // The store tells of a change once: to a watcher, or to who writes.
+    database.isSilent = true
+    expect((await one.call('DELETE', `/llm.apiKey/${id}`)).status).toBe(200)
+    const { status } = await other.call('DELETE', path)
+    expect(status).toBe(path.endsWith('dryRun=true') ? 200 : 404)
+    expect(other.running().llm?.policies?.apiKey?.keys).toEqual([])
+  })
+
   it('keep what they have when somebody stores what cannot run, and go on when it is put right', async () => {
     const replica = await start()
     const { database } = replica

@@ -51,6 +51,7 @@ export function createHybridResources(options: HybridOptions): Resources {
   let running: Overlaid | undefined
   /** What was last found to be valid as a whole; keys are checked one by one. */
   let valid: (Pick<Ready, 'file'> & { named: Known['named'] }) | undefined
+  const sound = new WeakSet<object>()
   let database: 'pending' | 'connected' | 'lost' = 'pending'
   let lastError: string | undefined
   /** Why what the database says does not run. */
@@ -66,7 +67,7 @@ export function createHybridResources(options: HybridOptions): Resources {
     const overlaid = overlay(next, records, running?.config)
     if (overlaid.refusals.length > 0) throw new ConfigRejected(overlaid.refusals)
     const isChecked = records.ordered.length === 0 || (valid?.file === next && valid.named === records.named)
-    const issues = isChecked ? [] : validateConfig(overlaid.keyless)
+    const issues = isChecked ? [] : validateConfig(overlaid.keyless, sound)
     if (issues.length > 0) throw new ConfigRejected(issues)
     const prepared = await host.prepare(checkedConfig(overlaid.config))
     return { overlaid, file: next, known: records, prepared }
@@ -138,13 +139,18 @@ export function createHybridResources(options: HybridOptions): Resources {
       return
     }
     connected()
+    await takeIn(delta, file)
+  }
+
+  /** Runs what others have stored. */
+  async function takeIn(delta: StoreDelta, over: Config): Promise<void> {
     const isNews = known === undefined || !isEmpty(delta)
     const before = known
     known = learn(known ?? nothingKnown, delta, expand)
     noteProblems(known, before, log)
     if (!isNews && running !== undefined) return
     try {
-      run(await ready(file, known))
+      run(await ready(over, known))
       if (before !== undefined)
         log.info({ generation: known.generation }, 'changes of config resources applied')
     } catch (error) {
@@ -222,7 +228,12 @@ export function createHybridResources(options: HybridOptions): Resources {
     }
     connected()
     const { decided, outcome } = step
-    if (decided === undefined) return outcome ?? refusal(500, 'nothing was decided')
+    if (decided === undefined) {
+      // The store takes what it has told for known and does not announce it again: a key that was deleted elsewhere
+      // would go on working here.
+      await takeIn(delta, from.file)
+      return outcome ?? refusal(500, 'nothing was decided')
+    }
     const { planned, ready: state } = decided
     known = learn(state.known, delta, expand, new Set(planned.stored.map(({ id }) => id)))
     run({ ...state, known })
