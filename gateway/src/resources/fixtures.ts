@@ -143,7 +143,7 @@ export type FixtureHost = {
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
-export function createFixtureHost(): FixtureHost {
+function createFixtureHost(): FixtureHost {
   let last: Promise<unknown> = Promise.resolve()
   const host: FixtureHost = {
     committed: [],
