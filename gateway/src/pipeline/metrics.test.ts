@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it, vi } from 'vitest'
 import { createMetrics } from './metrics.ts'
 
 const usage = {
@@ -86,6 +88,39 @@ describe('createMetrics', () => {
     metrics.route('llm').done(200, 1, 1)
     expect(await linesOf(metrics, 'tollgate_requests_total')).toEqual([
       'tollgate_requests_total{route="llm",status="200"} 2',
+    ])
+  })
+
+  it('tells nothing of routes before their first request', async () => {
+    const metrics = createMetrics()
+    const meter = metrics.route('idle')
+    expect((await metrics.render()).text).not.toContain('idle')
+    meter.done(204, 1, undefined)
+    expect((await metrics.render()).text).toContain('tollgate_requests_total{route="idle",status="204"} 1')
+  })
+
+  it('forgets the series of routes that are gone, and keeps those of routes that came again', async () => {
+    const metrics = createMetrics()
+    const use = (name: string) => {
+      const route = metrics.route(name)
+      const tcp = metrics.tcp(`${name}-tcp`)
+      route.done(200, 1, 1)
+      tcp.opened()
+      tcp.closed('complete')
+      return { route, tcp }
+    }
+    const kept = use('kept')
+    use('gone')
+    setFlagsFromString('--expose-gc')
+    const collect: unknown = runInNewContext('gc')
+    await vi.waitFor(async () => {
+      if (typeof collect === 'function') collect()
+      expect((await metrics.render()).text).not.toContain('gone')
+    })
+    expect(metrics.route('kept')).toBe(kept.route)
+    expect(metrics.tcp('kept-tcp')).toBe(kept.tcp)
+    expect(await linesOf(metrics, 'tollgate_requests_total')).toEqual([
+      'tollgate_requests_total{route="kept",status="200"} 1',
     ])
   })
 

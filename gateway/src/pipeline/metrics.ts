@@ -73,7 +73,7 @@ type CounterSlot = { value: number }
 /** The sum is kept exactly; `value` is what is shown of it. */
 type CostSlot = CounterSlot & { picodollars: bigint }
 type HistogramSlot = { counts: number[]; sum: number }
-type Family<Slot> = { slot(...labels: Labels): Slot }
+type Family<Slot> = { slot(...labels: Labels): Slot; drop(...labels: Labels): void }
 
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 /** Bucket boundaries recommended for `gen_ai.client.token.usage` by the OpenTelemetry GenAI conventions. */
@@ -221,12 +221,12 @@ export function createMetrics(): Metrics {
     'gauge',
   ).slot()
 
-  return {
-    route(name) {
-      const byStatus = new Map<number, CounterSlot>()
-      const duration = durations.slot(name)
-      const firstByte = firstBytes.slot(name)
-      return {
+  const routes = createMeters<RouteMeter>((name) => {
+    const byStatus = new Map<number, CounterSlot>()
+    let duration: HistogramSlot | undefined
+    let firstByte: HistogramSlot | undefined
+    return {
+      meter: {
         done(status, durationMs, firstByteMs) {
           let counter = byStatus.get(status)
           if (!counter) {
@@ -234,21 +234,34 @@ export function createMetrics(): Metrics {
             byStatus.set(status, counter)
           }
           counter.value += 1
+          // Not before the first request: of 10,000 routes few may be asked for, and all would be told with every scrape.
+          duration ??= durations.slot(name)
           observe(duration, durationBuckets, durationMs / 1000)
-          if (firstByteMs !== undefined) observe(firstByte, durationBuckets, firstByteMs / 1000)
+          if (firstByteMs === undefined) return
+          firstByte ??= firstBytes.slot(name)
+          observe(firstByte, durationBuckets, firstByteMs / 1000)
         },
-      }
-    },
-    tcp(route) {
-      const open = tcpOpen.slot(route)
-      const received = tcpBytes.slot(route, 'received')
-      const sent = tcpBytes.slot(route, 'sent')
-      return {
+      },
+      drop() {
+        for (const status of byStatus.keys()) requests.drop(name, statusLabel(status))
+        durations.drop(name)
+        firstBytes.drop(name)
+      },
+    }
+  })
+  const tcpRoutes = createMeters<TcpMeter>((route) => {
+    const open = tcpOpen.slot(route)
+    const received = tcpBytes.slot(route, 'received')
+    const sent = tcpBytes.slot(route, 'sent')
+    const outcomes = new Set<TcpOutcome>()
+    return {
+      meter: {
         opened() {
           open.value += 1
         },
         closed(outcome) {
           open.value -= 1
+          outcomes.add(outcome)
           tcpClosed.slot(route, outcome).value += 1
         },
         received(bytes) {
@@ -257,8 +270,19 @@ export function createMetrics(): Metrics {
         sent(bytes) {
           sent.value += bytes
         },
-      }
-    },
+      },
+      drop() {
+        tcpOpen.drop(route)
+        tcpBytes.drop(route, 'received')
+        tcpBytes.drop(route, 'sent')
+        for (const outcome of outcomes) tcpClosed.drop(route, outcome)
+      },
+    }
+  })
+
+  return {
+    route: routes,
+    tcp: tcpRoutes,
     llm(model, provider) {
       const duration = operations.slot(model, provider)
       const firstToken = firstTokens.slot(model, provider)
@@ -369,6 +393,30 @@ function observe(slot: HistogramSlot, boundaries: readonly number[], value: numb
   slot.sum += value
 }
 
+/**
+ * One meter for each name, for as long as a snapshot or a request holds it. Its series go with it: else a scrape would
+ * tell of every route there ever was. `drop` must not hold the meter.
+ */
+function createMeters<Meter extends object>(
+  create: (name: string) => { meter: Meter; drop(): void },
+): (name: string) => Meter {
+  const meters = new Map<string, WeakRef<Meter>>()
+  const dropped = new FinalizationRegistry<{ name: string; drop(): void }>(({ name, drop }) => {
+    // Unless the name has come back in the meantime.
+    if (meters.get(name)?.deref() !== undefined) return
+    meters.delete(name)
+    drop()
+  })
+  return (name) => {
+    const known = meters.get(name)?.deref()
+    if (known !== undefined) return known
+    const { meter, drop } = create(name)
+    meters.set(name, new WeakRef(meter))
+    dropped.register(meter, { name, drop })
+    return meter
+  }
+}
+
 function createSlots<Slot>(create: () => Slot) {
   const slots = new Map<string, { labels: Labels; slot: Slot }>()
   return {
@@ -380,6 +428,9 @@ function createSlots<Slot>(create: () => Slot) {
       const created = { labels, slot: create() }
       slots.set(key, created)
       return created.slot
+    },
+    drop(labels: Labels): void {
+      slots.delete(labels.join('\u0000'))
     },
   }
 }
@@ -441,7 +492,7 @@ function valueFamily<Slot extends CounterSlot>(
   register(registry, name, help, type, () =>
     [...slots.all()].map(({ labels, slot }) => ({ labels: named(labelNames, labels), value: slot.value })),
   )
-  return { slot: (...labels) => slots.find(labels) }
+  return { slot: (...labels) => slots.find(labels), drop: (...labels) => slots.drop(labels) }
 }
 
 function histogramFamily(
@@ -460,7 +511,7 @@ function histogramFamily(
       histogramSamples(name, named(labelNames, labels), slot, boundaries),
     ),
   )
-  return { slot: (...labels) => slots.find(labels) }
+  return { slot: (...labels) => slots.find(labels), drop: (...labels) => slots.drop(labels) }
 }
 
 function histogramSamples(
