@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { guardrailsAt, guardWorkloads } from './guards.ts'
 import { httpPath, httpSections, httpWorkloads } from './http-workloads.ts'
 import { probeFlags, type SessionMemory, sessionMemory } from './mcp-sessions.ts'
 import { createIssuer } from './mcp-tokens.ts'
@@ -23,8 +24,8 @@ const { values: options } = parseArgs({
     profile: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     /**
-     * One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, reload, tcp;
-     * or those that begin like this: mcp, http.
+     * One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, guard,
+     * guard-stream, reload, tcp; or those that begin like this: mcp, http, guard.
      */
     only: { type: 'string' },
     rounds: { type: 'string' },
@@ -54,15 +55,13 @@ type Stage = {
 
 async function main(): Promise<void> {
   const load = startLoad()
-  const [llm, mcp, http] = [await llmStage(), await mcpStage(), await httpStage()]
+  const stages = [await llmStage(), await mcpStage(), await httpStage(), await guardStage()] as const
+  const [llm, mcp] = stages
   const result: Result = { workloads: [] }
   if (options.profile) {
-    result.profile = await profile(
-      load,
-      [llm, mcp, http].find((stage) => stage.workloads.length > 0) ?? neverEmpty(),
-    )
+    result.profile = await profile(load, stages.find((stage) => stage.workloads.length > 0) ?? neverEmpty())
   } else {
-    for (const stage of [llm, mcp, http]) result.workloads.push(...(await compare(load, stage)))
+    for (const stage of stages) result.workloads.push(...(await compare(load, stage)))
     if (isChosen('open-streams')) result.openStreams = await openStreams(load, llm)
     if (isChosen('mcp-sessions')) result.mcpSessions = await mcpSessions(mcp)
     if (isChosen('reload')) result.reload = await reload(load)
@@ -103,6 +102,32 @@ async function mcpStage(): Promise<Stage> {
     },
     startGateway: (nodeFlags = options['node-flag']) =>
       startTollgate({ upstreamPort, mcp, nodeFlags, entry: options.entry }),
+  }
+}
+
+/** Guards of requests and answers that ask a webhook which answers at once. */
+async function guardStage(): Promise<Stage> {
+  const { port: upstreamPort } = await startScript('./mock-upstream.ts', (port) => [String(port)])
+  const { port: webhookPort } = await startScript('./guard-webhook.ts', (port) => [String(port)])
+  const start = async (name: string, guardrails: object | undefined, nodeFlags: readonly string[]) => {
+    const tollgate = await startTollgate({
+      upstreamPort,
+      nodeFlags,
+      entry: options.entry,
+      ...(guardrails && { guardrails }),
+    })
+    return { ...tollgate, name }
+  }
+  const flags = options['node-flag']
+  return {
+    workloads: guardWorkloads.filter(({ name }) => isChosen(name)),
+    startRelay: (nodeFlags) =>
+      startScript('./relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
+    startGateway: (nodeFlags = flags) => start('tollgate', guardrailsAt(webhookPort, 'buffered'), nodeFlags),
+    startOthers: async () => [
+      await start('no guards', undefined, flags),
+      await start('windowed', guardrailsAt(webhookPort, 'windowed'), flags),
+    ],
   }
 }
 

@@ -29,6 +29,8 @@ export type Tollgate = Subject & {
 
 export type TollgateOptions = {
   upstreamPort: number
+  /** `llm.guardrails`, where guards are measured. */
+  guardrails?: object
   /** The `mcp` section, where it is measured instead of the `llm` section. */
   mcp?: object
   /** The sections that serve the port, where others are measured than those. */
@@ -61,10 +63,10 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     statsAddr: `127.0.0.1:${stats}`,
     readinessAddr: `127.0.0.1:${readiness}`,
   }
-  const { mcp, upstreamPort } = options
+  const { mcp, upstreamPort, guardrails } = options
   const textWith = (sections: object) => JSON.stringify({ config: addresses, ...sections }, undefined, 1)
   const llmSection = (extraKeys: readonly string[]) => ({
-    llm: { port, ...llmConfig(upstreamPort, extraKeys) },
+    llm: { port, ...llmConfig(upstreamPort, extraKeys), ...(guardrails && { guardrails }) },
   })
   const sections = options.sections?.(port) ?? (mcp ? { mcp: { port, ...mcp } } : llmSection([]))
   writeFileSync(file, textWith(sections))

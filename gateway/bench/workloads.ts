@@ -7,7 +7,16 @@ export const chunksPerStream = 200
 export const heldModel = 'bench-held'
 
 export type Workload = {
-  name: 'completion' | 'prompt' | 'stream' | 'mcp-json' | 'mcp-sse' | 'http-get' | 'http-post'
+  name:
+    | 'completion'
+    | 'prompt'
+    | 'stream'
+    | 'mcp-json'
+    | 'mcp-sse'
+    | 'http-get'
+    | 'http-post'
+    | 'guard'
+    | 'guard-stream'
   title: string
   body: Buffer
   /** What the last bytes of a complete answer contain. */
