@@ -325,6 +325,24 @@ describe('a request', () => {
     for (const answer of answers) expect(answer).toMatchObject({ status: 200, headers: { 'x-got': '1' } })
   })
 
+  it('is asked again where HTTP/2 upstreams turn it away unread, whatever its method', async () => {
+    let sessions = 0
+    const turning = createHttp2Server((_, response) => response.end('served'))
+    turning.on('session', (session) => {
+      sessions += 1
+      // The last stream it looked at is none (RFC 9113 section 6.8).
+      if (sessions < 5) session.goaway(0, 0)
+    })
+    turning.on('stream', (stream) => stream.on('error', () => {}))
+    const host = `127.0.0.1:${await listening(turning)}`
+    endAfter('test', () => {
+      turning.close()
+    })
+    const other = await routing([{ backends: [{ host, policies: { http: { version: 'HTTP/2' } } }] }])
+    expect(await call(other.port, '/', { method: 'POST', body: 'order' })).toMatchObject({ text: 'served' })
+    expect(sessions).toBe(5)
+  })
+
   it('of a client that resets its stream ends at the upstream', async () => {
     const left = Promise.withResolvers<void>()
     const arrived = Promise.withResolvers<void>()
