@@ -13,3 +13,9 @@ it.each(['memory', 'reloads', 'disconnects'])(
   },
   90_000,
 )
+
+it('the campaign kills passes in its short form', async () => {
+  const program = fileURLToPath(new URL('./kills.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [program, '--short'])
+  expect(stdout).toMatch(/sqlite: 10 kills during \d+ writes/)
+}, 90_000)
