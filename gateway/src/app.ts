@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type AnswerApi, createAdmin, createUi } from './admin/admin.ts'
+import { withLimits } from './admin/limits.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
 import type { createApart } from './config/apart.ts'
 import { compileConfig, type ProcessFacts } from './config/compile.ts'
@@ -8,6 +9,7 @@ import { readConfigFile, rereadConfigFile } from './config/config-file.ts'
 import type { Environment } from './config/environment.ts'
 import { createFileSource } from './config/file-source.ts'
 import { formatChecks } from './config/formats.ts'
+import { readLimitsOf } from './config/limits.ts'
 import { createLiveListeners } from './config/listeners.ts'
 import { formatIssue, loadConfigText } from './config/load.ts'
 import { createCompileMemory } from './config/memory.ts'
@@ -119,7 +121,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     terminateGraceMs: childTerminateGraceMs,
   })
   /** Asked only once everything below is there. */
-  const api: AnswerApi = (request) => configApi(request)
+  const api: AnswerApi = withLimits(
+    async () => (running.config ? readLimitsOf(running.config, context) : { local: [], global: [] }),
+    (request) => configApi(request),
+  )
   const facts: ProcessFacts = {
     version,
     sessionKey: env['SESSION_KEY'],

@@ -22,7 +22,7 @@ const layers = [
 /** The one file, or the one folder (with a slash at its end), that may import an external package. */
 const owners: Record<string, string> = {
   '@bufbuild/cel': 'cel/',
-  '@bufbuild/protobuf': 'policies/rate-limit/global/wire.ts',
+  '@bufbuild/protobuf': 'policies/rate-limit/global/',
   '@grpc/grpc-js': 'net/grpc-client.ts',
   jose: 'pipeline/jwt/',
   pg: 'resources/stores/postgres-client.ts',

@@ -47,6 +47,8 @@ export type RunningConfigOptions = {
 /** The one place where a Config becomes what runs, whoever changed it. */
 export type RunningConfig = {
   readonly status: ConfigStatus
+  /** What runs; undefined before the first. */
+  readonly config: Config | undefined
   /** Compiles and opens new ports. Throws `ConfigRejected`, or the error of a port; nothing has changed then. */
   prepare(config: Config): Promise<PreparedConfig>
   /** Notes that the sources say something that cannot run; undefined that they agree again. */
@@ -59,6 +61,7 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
   const { context, memory, facts, listeners } = options
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   let last: Promise<unknown> = Promise.resolve()
+  let running: Config | undefined
   /** Files of what runs. */
   let watched: ReadonlySet<string> = new Set()
 
@@ -70,6 +73,9 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
 
   return {
     status,
+    get config() {
+      return running
+    },
     report,
     async prepare(config) {
       memory.begin(watched)
@@ -79,6 +85,7 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
       return {
         commit() {
           prepared.commit()
+          running = config
           status.revision += 1
           status.appliedAt = new Date(context.clock.now()).toISOString()
           watched = new Set(files.keys())

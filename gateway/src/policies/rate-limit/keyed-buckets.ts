@@ -8,6 +8,8 @@ export type KeyedBuckets = {
   /** The bucket that counts now what `bucket`, found earlier, counted then. */
   current(bucket: Bucket, rate: Rate, nowMs: number): Bucket
   readonly size: number
+  /** Every bucket, a part at a time; the value is undefined where many share one. Changes nothing. */
+  parts(): Iterable<Iterable<{ value: string | undefined; bucket: Bucket }>>
 }
 
 /** Buckets looked at for every new value. More than one, so that idle buckets go faster than new ones come. */
@@ -76,6 +78,13 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
     },
     get size() {
       return size
+    },
+    *parts() {
+      const shared = [withoutValue, overflow].filter((bucket) => bucket !== undefined)
+      yield shared.map((bucket) => ({ value: undefined, bucket }))
+      for (const shard of shards) {
+        yield shard.values().map((bucket) => ({ value: bucket.key, bucket }))
+      }
     },
   }
 }

@@ -6,7 +6,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { LimitMeter } from '../../pipeline/metrics.ts'
 import { type Bucket, createBucket, type Rate, refillBucket } from './bucket.ts'
-import { createKeyedBuckets } from './keyed-buckets.ts'
+import { createKeyedBuckets, type KeyedBuckets } from './keyed-buckets.ts'
 import { bodyRoots, describeRule, keyRoots, type LimitRule } from './local-config.ts'
 
 /** One limit, with its count. */
@@ -20,6 +20,10 @@ export type Limit = {
   bucketOf(exchange: Exchange, nowMs: number): Bucket
   /** The bucket to count in later what belongs to a bucket found before. */
   current(bucket: Bucket, nowMs: number): Bucket
+  /** The expression whose values are counted apart; undefined where all count together. */
+  readonly key: CelProgram | undefined
+  /** Every bucket there is, a part at a time. */
+  parts(): ReturnType<KeyedBuckets['parts']>
 }
 
 export type LimitOptions = {
@@ -74,10 +78,11 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
   const { counts, rate } = rule
   const meter = context.metrics.limit(label)
   if (program === undefined) {
-    const bucket = context.keep(stateName, () => createBucket(wholeMs(context.clock)))
+    // Held as it is kept, because it is forgotten once nobody holds it.
+    const kept = keptBucket(stateName, rate, context)
     const refilled = (nowMs: number) => {
-      refillBucket(bucket, rate, nowMs)
-      return bucket
+      refillBucket(kept.bucket, rate, nowMs)
+      return kept.bucket
     }
     return {
       label,
@@ -87,6 +92,8 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
       needsBody: false,
       bucketOf: (_, nowMs) => refilled(nowMs),
       current: (_, nowMs) => refilled(nowMs),
+      key: undefined,
+      parts: () => [[{ value: undefined, bucket: kept.bucket }]],
     }
   }
   const buckets = context.keep(stateName, () => createKeyedBuckets(options.maxKeys ?? 1_000_000))
@@ -98,7 +105,20 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
     needsBody: [...bodyRoots].some((root) => program.roots.has(root)),
     bucketOf: (exchange, nowMs) => buckets.find(keyOf(program, exchange), rate, nowMs),
     current: (bucket, nowMs) => buckets.current(bucket, rate, nowMs),
+    key: program,
+    parts: buckets.parts,
   }
+}
+
+/** The bucket of a place. Time that passed before its numbers changed counts by what they were. */
+function keptBucket(stateName: string, rate: Rate, context: CompileContext): { readonly bucket: Bucket } {
+  const nowMs = wholeMs(context.clock)
+  const kept = context.keep(stateName, () => ({ bucket: createBucket(nowMs), rate }))
+  if (kept.rate !== rate) {
+    refillBucket(kept.bucket, kept.rate, nowMs)
+    kept.rate = rate
+  }
+  return kept
 }
 
 /**

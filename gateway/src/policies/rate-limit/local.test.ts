@@ -317,6 +317,12 @@ describe('several places', () => {
 })
 
 /** A limit as one would write it on paper: a level, and a refill whenever its time has come. */
+type WrittenLimit = {
+  counts: 'requests' | 'tokens'
+  base: number
+  burst: number
+  unit: 'Seconds' | 'Minutes' | 'Hours'
+}
 type PaperLimit = { level: number; capacity: number; base: number; intervalMs: number; nextRefillAt: number }
 
 const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 }
@@ -329,6 +335,12 @@ const limitArbitrary = fc.record({
 const stepArbitrary = fc.oneof(
   fc.record({ kind: fc.constant('call' as const), tokens: fc.nat(4) }),
   fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 200_000 }) }),
+  fc.record({
+    kind: fc.constant('reload' as const),
+    which: fc.nat(3),
+    base: fc.integer({ min: 1, max: 4 }),
+    burst: fc.nat(3),
+  }),
 )
 
 describe('any sequence of requests', () => {
@@ -339,13 +351,8 @@ describe('any sequence of requests', () => {
         fc.array(stepArbitrary, { maxLength: 60 }),
         (limits, steps) => {
           const context = fixtureContext()
-          const policies = policiesOf(
-            limits.map(({ counts, base, burst, unit }, index) => {
-              const rest = { unit, burst, name: `limit ${index}` }
-              return counts === 'requests' ? { requests: base, ...rest } : { tokens: base, ...rest }
-            }),
-            context,
-          )
+          let policies = policiesOf(written(limits), context)
+          let current = limits
           const paper = limits.map(({ base, burst, unit }) => ({
             level: base + burst,
             capacity: base + burst,
@@ -355,7 +362,19 @@ describe('any sequence of requests', () => {
           }))
           for (const step of steps) {
             if (step.kind === 'wait') context.clock.advance(step.ms)
-            else checkCall(step.tokens)
+            else if (step.kind === 'call') checkCall(step.tokens)
+            else reload(step)
+          }
+
+          /** What is used stays used, and a bucket in turned-round order is still the same bucket. */
+          function reload({ which, base, burst }: { which: number; base: number; burst: number }) {
+            current = current.map((limit, index) => (index === which ? { ...limit, base, burst } : limit))
+            policies = policiesOf(written(current).reverse(), context)
+            const limit = paper[which]
+            if (limit === undefined) return
+            refillOnPaper(limit, context)
+            const used = Math.min(limit.capacity - limit.level, base + burst)
+            Object.assign(limit, { base, capacity: base + burst, level: base + burst - used })
           }
 
           function checkCall(tokens: number) {
@@ -382,16 +401,10 @@ describe('any sequence of requests', () => {
         fc.array(stepArbitrary, { maxLength: 40 }),
         (limits, steps) => {
           const context = fixtureContext()
-          const policies = policiesOf(
-            limits.map(({ counts, base, burst, unit }, index) => {
-              const rest = { unit, burst, name: `limit ${index}` }
-              return counts === 'requests' ? { requests: base, ...rest } : { tokens: base, ...rest }
-            }),
-            context,
-          )
+          const policies = policiesOf(written(limits), context)
           for (const step of steps) {
             if (step.kind === 'wait') context.clock.advance(step.ms + 0.25)
-            else spend(policies, step.tokens)
+            else if (step.kind === 'call') spend(policies, step.tokens)
           }
           const refused = exhaust(policies)
           context.clock.advance(Number(refused.headers['x-ratelimit-reset']) * 1000)
@@ -402,6 +415,13 @@ describe('any sequence of requests', () => {
     )
   })
 })
+
+function written(limits: readonly WrittenLimit[]): LocalRateLimitConfig {
+  return limits.map(({ counts, base, burst, unit }, index) => {
+    const rest = { unit, burst, name: `limit ${index}` }
+    return counts === 'requests' ? { requests: base, ...rest } : { tokens: base, ...rest }
+  })
+}
 
 function refillOnPaper(limit: PaperLimit, { clock }: FixtureContext) {
   while (clock.monotonic() >= limit.nextRefillAt) {

@@ -1,0 +1,25 @@
+import { isSource } from '../net/body.ts'
+import type { Reply } from '../net/send.ts'
+import type { LimitReadings } from '../policies/rate-limit/readings.ts'
+import type { AnswerApi } from './admin.ts'
+
+const path = '/api/limits'
+
+/** Answers `/api/limits`, which tells why a 429 came, and leaves all else to `next`. */
+export function withLimits(read: () => Promise<LimitReadings>, next: AnswerApi): AnswerApi {
+  return async (request) => {
+    const { method, target, body } = request
+    if (target !== path && !target.startsWith(`${path}?`)) return next(request)
+    if (isSource(body)) body.cancel()
+    if (method === 'GET' || method === 'HEAD') return json(200, await read())
+    return json(405, `${path} is only read`, { allow: 'GET, HEAD' })
+  }
+}
+
+function json(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
+    body: Buffer.from(JSON.stringify(value)),
+  }
+}

@@ -1,0 +1,222 @@
+import { BinaryWriter } from '@bufbuild/protobuf/wire'
+import { describe, expect, it } from 'vitest'
+import type { GrpcCall } from '../../../net/grpc-client.ts'
+import type { Reply } from '../../../net/send.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import { fixtureContext, fixtureExchange, fixtureUsage, textOf } from '../../../pipeline/fixtures.ts'
+import type { Policy } from '../../../pipeline/policy.ts'
+import { compileLocalRateLimit } from '../local.ts'
+import type { GlobalRateLimitConfig } from './config.ts'
+import { compileGlobalRateLimit } from './global.ts'
+import { encodeRequest } from './wire.ts'
+
+const ok = new BinaryWriter().uint32(8).int32(1).finish()
+const over = new BinaryWriter().uint32(8).int32(2).finish()
+
+type Answers = (message: Uint8Array) => Uint8Array | Promise<Uint8Array>
+
+function service(answers: Answers = () => ok) {
+  const asked: string[] = []
+  const call: GrpcCall = async (message) => {
+    asked.push(Buffer.from(message).toString('hex'))
+    return answers(message)
+  }
+  const context = {
+    ...fixtureContext(),
+    grpc: { method: () => call, holdOpen() {}, drain: async () => {}, close() {} },
+  }
+  return { asked, context }
+}
+
+type Descriptors = GlobalRateLimitConfig['descriptors']
+
+function config(descriptors: Descriptors, more: { failureMode?: 'failOpen' } = {}): GlobalRateLimitConfig {
+  return { host: 'limiter:8081', domain: 'd', descriptors, ...more }
+}
+
+const byUser = { entries: [{ key: 'user', value: 'apiKey.user' }] }
+
+/** What the request for a user looks like. */
+function question(user: string, hits: number, total = hits): string {
+  const descriptor = { entries: [['user', user]], limit: undefined } as const
+  return Buffer.from(encodeRequest('d', [{ descriptor, hits }], total)).toString('hex')
+}
+
+function policiesOf(
+  context: ReturnType<typeof service>['context'],
+  global: GlobalRateLimitConfig,
+  hasTokens = true,
+): Policy[] {
+  const { beforeBody, afterBody } = compileGlobalRateLimit(global, context, { place: 'llm', hasTokens })
+  return [beforeBody, afterBody].filter((policy) => policy !== undefined)
+}
+
+async function send(policies: readonly Policy[], exchange: Exchange): Promise<Reply> {
+  let reply: Reply | undefined
+  const entered: Policy[] = []
+  for (const policy of policies) {
+    entered.push(policy)
+    reply = await policy.onRequest?.(exchange)
+    if (reply) break
+  }
+  reply ??= { status: 200, headers: {}, body: undefined }
+  for (const policy of entered.toReversed()) reply = (await policy.onReply?.(exchange, reply)) ?? reply
+  for (const policy of entered) policy.onEnd?.(exchange)
+  return reply
+}
+
+function from(user: string | undefined, more: Parameters<typeof fixtureExchange>[1] = {}, method = 'POST') {
+  return fixtureExchange({ method }, { apiKey: user === undefined ? undefined : { user }, ...more })
+}
+
+describe('requests', () => {
+  it('are asked for once, and count one', async () => {
+    const { asked, context } = service()
+    expect((await send(policiesOf(context, config([byUser])), from('ada'))).status).toBe(200)
+    expect(asked).toEqual([question('ada', 1)])
+    expect(context.decisions.get('llm: global d allowed')).toBe(1)
+  })
+
+  it('that count for nothing are not asked for', async () => {
+    const { asked, context } = service(() => over)
+    const policies = policiesOf(context, config([byUser]))
+    expect((await send(policies, from(undefined))).status).toBe(200)
+    expect((await send(policies, from(''))).status).toBe(200)
+    expect(asked).toEqual([])
+  })
+
+  it('cost what the expression says, and one where it says nothing', async () => {
+    const { asked, context } = service()
+    const policies = policiesOf(context, config([{ ...byUser, cost: 'apiKey.cost' }]))
+    await send(policies, from('ada', { apiKey: { user: 'ada', cost: 7 } }))
+    await send(policies, from('ada', { apiKey: { user: 'ada', cost: -7 } }))
+    await send(policies, from('ada', { apiKey: { user: 'ada', cost: 'much' } }))
+    await send(policies, from('ada'))
+    expect(asked).toEqual([question('ada', 7), ...Array(3).fill(question('ada', 1))])
+  })
+
+  it('carry a limit of their own where the expression says one', async () => {
+    const { asked, context } = service()
+    const limitOverride = '{"unit": "minute", "requestsPerUnit": apiKey.limit}'
+    const policies = policiesOf(context, config([{ ...byUser, limitOverride }]))
+    await send(policies, from('ada', { apiKey: { user: 'ada', limit: 5 } }))
+    await send(policies, from('ada', { apiKey: { user: 'ada', limit: 'none' } }))
+    const limit = { requestsPerUnit: 5, unit: 'minute' } as const
+    const hit = { descriptor: { entries: [['user', 'ada']], limit }, hits: 1 } as const
+    expect(asked).toEqual([Buffer.from(encodeRequest('d', [hit], 1)).toString('hex'), question('ada', 1)])
+  })
+
+  it('send long values as their hash', async () => {
+    const { asked, context } = service()
+    await send(policiesOf(context, config([byUser])), from('a'.repeat(100_000)))
+    expect(Buffer.from(asked[0] ?? '', 'hex').toString()).toMatch(/sha256:[0-9a-f]{64}/)
+    expect(asked[0]?.length).toBeLessThan(300)
+  })
+
+  it('give back what local limits counted when the service refuses, or fails', async () => {
+    let answers: Answers = () => over
+    const { context } = service((message) => answers(message))
+    const local = compileLocalRateLimit([{ requests: 1, unit: 'Hours' }], context, { place: 'llm' })
+    const policies = [local.beforeBody, ...policiesOf(context, config([byUser]))].filter(
+      (policy) => policy !== undefined,
+    )
+    expect((await send(policies, from('ada'))).status).toBe(429)
+    answers = () => Promise.reject(new Error('gone'))
+    const failed = await send(policies, from('ada'))
+    expect([failed.status, textOf(failed), failed.headers]).toEqual([
+      500,
+      'rate limit failed',
+      { 'content-type': 'text/plain' },
+    ])
+    answers = () => ok
+    expect((await send(policies, from('ada'))).status).toBe(200)
+    expect((await send(policies, from('ada'))).status).toBe(429)
+  })
+})
+
+describe('tokens', () => {
+  const tokens = [{ ...byUser, type: 'tokens' as const }]
+
+  it('are asked for with 0 and reported with what was used', async () => {
+    const { asked, context } = service()
+    await send(policiesOf(context, config(tokens)), from('ada', { usage: fixtureUsage(42) }))
+    expect(asked).toEqual([question('ada', 0), question('ada', 42)])
+  })
+
+  it('are not reported where none were used, nor for requests the service refused', async () => {
+    const { asked, context } = service()
+    await send(policiesOf(context, config(tokens)), from('ada'))
+    expect(asked).toEqual([question('ada', 0)])
+    const refusing = service(() => over)
+    const refused = await send(
+      policiesOf(refusing.context, config(tokens)),
+      from('ada', { usage: fixtureUsage(42) }),
+    )
+    expect([refused.status, refusing.asked.length]).toEqual([429, 1])
+  })
+
+  it('are reported though the question failed, where failures let through', async () => {
+    let calls = 0
+    const { asked, context } = service(() => {
+      calls += 1
+      if (calls === 1) throw new Error('gone')
+      return ok
+    })
+    const policies = policiesOf(context, config(tokens, { failureMode: 'failOpen' }))
+    expect((await send(policies, from('ada', { usage: fixtureUsage(9) }))).status).toBe(200)
+    expect(asked).toEqual([question('ada', 0), question('ada', 9)])
+  })
+
+  it('cost what the expression makes of the counts, and all of them where it fails', async () => {
+    const { asked, context } = service()
+    const cost = 'llm.inputTokens * 2'
+    const policies = policiesOf(context, config([{ ...byUser, type: 'tokens', cost }]))
+    await send(policies, from('ada', { usage: fixtureUsage(21) }))
+    expect(asked[1]).toBe(question('ada', 42))
+    const failing = policiesOf(context, config([{ ...byUser, type: 'tokens', cost: 'llm.nothing' }]))
+    await send(failing, from('ada', { usage: fixtureUsage(21) }))
+    expect(asked[3]).toBe(question('ada', 21))
+  })
+
+  it('mean nothing for reads, and where there are none', async () => {
+    const { asked, context } = service(() => over)
+    expect((await send(policiesOf(context, config(tokens)), from('ada', {}, 'GET'))).status).toBe(200)
+    expect(policiesOf(context, config(tokens), false)).toEqual([])
+    expect(asked).toEqual([])
+  })
+})
+
+describe('headers', () => {
+  const status = (remaining: number) =>
+    new BinaryWriter()
+      .uint32(8)
+      .int32(1)
+      .uint32(18)
+      .fork()
+      .uint32(8)
+      .int32(1)
+      .uint32(18)
+      .fork()
+      .uint32(8)
+      .uint32(100)
+      .uint32(16)
+      .int32(3)
+      .join()
+      .uint32(24)
+      .uint32(remaining)
+      .join()
+      .finish()
+
+  it.each([
+    [3, ['100', '3', '3600']],
+    [50, ['10', '9', '60']],
+  ])('show the closest limit, wherever it is counted (%i left at the service)', async (left, expected) => {
+    const { context } = service(() => status(left))
+    const local = compileLocalRateLimit([{ requests: 10, unit: 'Minutes' }], context, { place: 'llm' })
+    const policies = [local.beforeBody, ...policiesOf(context, config([byUser]))].filter(
+      (policy) => policy !== undefined,
+    )
+    const { headers } = await send(policies, from('ada'))
+    expect(['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}`])).toEqual(expected)
+  })
+})

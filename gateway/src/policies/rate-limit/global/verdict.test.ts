@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest'
+import { textOf } from '../../../pipeline/fixtures.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
+import type { Answer, DescriptorStatus, HeaderField } from './wire.ts'
+
+function judge(answer: Partial<Answer>): Verdict {
+  return verdictOf({
+    code: 'ok',
+    statuses: [],
+    responseHeaders: [],
+    requestHeaders: [],
+    body: undefined,
+    ...answer,
+  })
+}
+
+function status(remaining: number, more: Partial<DescriptorStatus> = {}): DescriptorStatus {
+  const limit = { requestsPerUnit: 10, unit: 'minute' } as const
+  return { code: 'ok', limit, remaining, resetSeconds: 30, ...more }
+}
+
+function fields(headers: Record<string, string>): HeaderField[] {
+  return Object.entries(headers).map(([name, value]) => ({ name, value }))
+}
+
+describe('a yes', () => {
+  it('stands where its closest status stands', () => {
+    const { refusal, standing } = judge({ statuses: [status(7), status(3, { resetSeconds: 5 }), status(4)] })
+    expect(refusal).toBeUndefined()
+    expect(standing).toEqual({ limit: 10, remaining: 3, resetSeconds: 5 })
+  })
+
+  it('stands nowhere without limits', () => {
+    expect(judge({ statuses: [status(0, { limit: undefined })] }).standing).toBeUndefined()
+  })
+
+  it('shows headers of the service as they are, in any case, rather than what its statuses say', () => {
+    const sent = {
+      'X-RateLimit-Limit': '10, 10;w=60',
+      'X-RATELIMIT-REMAINING': '3',
+      'x-ratelimit-reset': '9',
+    }
+    const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(1)] })
+    expect(standing).toEqual({
+      limit: 10,
+      remaining: 3,
+      resetSeconds: 9,
+      shownAs: ['10, 10;w=60', '3', '9'],
+    })
+    expect(replyHeaders).toEqual({})
+  })
+
+  it('passes headers on that cannot be compared', () => {
+    const sent = { 'x-ratelimit-limit': 'many', 'x-ratelimit-remaining': 'some', 'x-ratelimit-reset': 'soon' }
+    const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(1)] })
+    expect(standing).toBeUndefined()
+    expect(replyHeaders).toEqual(sent)
+  })
+
+  it('passes on what neither frames a message nor breaks it', () => {
+    const sent = [
+      ...fields({
+        'X-Fine': ' yes ',
+        connection: 'close',
+        'Transfer-Encoding': 'chunked',
+        'content-length': '1',
+        'content-type': 'text/html',
+        host: 'evil',
+        'a b': 'x',
+        '': 'x',
+        'x-split': 'a\r\nb: c',
+        'x-null': '\0',
+        'x-wide': '\u{1f600}',
+        ':path': '/',
+      }),
+      { name: '__proto__', value: 'x' },
+      { name: 'set-cookie', value: 'a=1' },
+      { name: 'Set-Cookie', value: 'b=2' },
+      { name: 'x-list', value: '1' },
+      { name: 'x-list', value: '2' },
+    ]
+    const kept = { 'x-fine': 'yes', 'set-cookie': ['a=1', 'b=2'], 'x-list': '1, 2' }
+    expect(judge({ responseHeaders: sent }).replyHeaders).toEqual(kept)
+    expect(judge({ requestHeaders: sent }).requestHeaders).toEqual(kept)
+  })
+})
+
+describe('anything else', () => {
+  it.each(['overLimit', 'unknown'] as const)('as %s refuses, in the words of every limit', (code) => {
+    const { refusal } = judge({ code })
+    expect(refusal).toMatchObject({ status: 429, headers: { 'content-type': 'text/plain' } })
+    expect(refusal && textOf(refusal)).toBe('rate limit exceeded')
+  })
+
+  it('says what the service says', () => {
+    const { refusal } = judge({
+      code: 'overLimit',
+      body: Buffer.from('<p>no'),
+      responseHeaders: fields({ 'Content-Type': 'text/html', 'Retry-After': '77' }),
+      statuses: [status(0, { code: 'overLimit' })],
+    })
+    expect(refusal && textOf(refusal)).toBe('<p>no')
+    expect(refusal?.headers).toEqual({
+      'content-type': 'text/html',
+      'retry-after': '77',
+      'x-ratelimit-limit': '10',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '30',
+    })
+  })
+
+  it('names the limit that refuses longest, and that time to wait', () => {
+    const { refusal } = judge({
+      code: 'overLimit',
+      statuses: [
+        status(0, { resetSeconds: 500 }),
+        status(0, { code: 'overLimit', resetSeconds: 20 }),
+        status(0, { code: 'overLimit', resetSeconds: 40 }),
+        status(0, { code: 'overLimit', limit: undefined, resetSeconds: 60 }),
+      ],
+    })
+    expect(refusal?.headers['x-ratelimit-reset']).toBe('40')
+    expect(refusal?.headers['retry-after']).toBe('40')
+  })
+
+  it('never names no time at all', () => {
+    const statuses = [status(0, { code: 'overLimit', resetSeconds: 0 })]
+    expect(judge({ code: 'overLimit', statuses }).refusal?.headers['retry-after']).toBe('1')
+  })
+})
