@@ -12,8 +12,8 @@ export type LlmAnswer = { readonly kind: 'whole'; readonly json: JsonText } | { 
  */
 export type LlmMessage = {
   readonly api: LlmApi
-  /** The body as it will be sent on; until a provider is asked. */
-  readonly request: JsonText | undefined
+  /** The body as it will be sent on; undefined once a provider is asked. */
+  request(): JsonText | undefined
   /** Sends another body on: JSON text of an object. */
   replaceRequest(text: string): void
   /** `guardrails` of the models that may be asked, as configured; once one has answered, of that one. */
@@ -21,5 +21,5 @@ export type LlmMessage = {
   /** Said by whoever wants `answer` to hold what an answer says. */
   readsAnswer: boolean
   /** Undefined before, and where the provider answered with an error. */
-  readonly answer: LlmAnswer | undefined
+  answer: LlmAnswer | undefined
 }

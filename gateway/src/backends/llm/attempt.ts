@@ -82,7 +82,7 @@ function credentialFor(exchange: Exchange, { credential, passesCredential }: Tar
 /** What an attempt that failed has reported does not count. */
 function forget({ facts }: Exchange, call: Call): void {
   call.answered = false
-  call.answer = undefined
+  if (call.message) call.message.answer = undefined
   call.usage = undefined
   facts.usage = undefined
   if (facts.llm) facts.llm.responseModel = undefined

@@ -1,6 +1,6 @@
 import type { JsonText } from '../../lib/json-text.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
-import type { LlmAnswer } from '../../pipeline/llm-message.ts'
+import type { LlmMessage } from '../../pipeline/llm-message.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { Candidate } from './models.ts'
 
@@ -25,9 +25,8 @@ export type Call = {
   usage: Usage | undefined
   usageFinal: boolean
   served: Candidate | undefined
-  /** Somebody reads what the answer says before the client does. */
-  readsAnswer: boolean
-  answer: LlmAnswer | undefined
+  /** The call as policies see it. */
+  message: LlmMessage | undefined
   /** `Clock.monotonic()` at the first byte of an answer's content. */
   firstByteAt: number | undefined
 }
@@ -48,8 +47,7 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
     usage: undefined,
     usageFinal: false,
     served: undefined,
-    readsAnswer: false,
-    answer: undefined,
+    message: undefined,
     firstByteAt: undefined,
   }
 }

@@ -22,9 +22,7 @@ export function messageOf(call: Call): LlmMessage | undefined {
   if (api === undefined) return undefined
   return {
     api,
-    get request() {
-      return call.json
-    },
+    request: () => call.json,
     replaceRequest(text) {
       const json = readJsonObject(text)
       if (json.kind !== 'object') throw new Error('a request was replaced by what is no JSON object')
@@ -37,14 +35,7 @@ export function messageOf(call: Call): LlmMessage | undefined {
       for (const { target } of asked) if (target.guardrails !== undefined) found.add(target.guardrails)
       return [...found]
     },
-    get readsAnswer() {
-      return call.readsAnswer
-    },
-    set readsAnswer(reads) {
-      call.readsAnswer = reads
-    },
-    get answer() {
-      return call.answer
-    },
+    readsAnswer: false,
+    answer: undefined,
   }
 }

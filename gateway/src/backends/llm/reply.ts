@@ -46,7 +46,8 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
 async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Reply): Promise<Reply> {
   const { call, translation, exchange } = answering
   const bytes = await readDecoded(answering, reply)
-  const read = translation === undefined && call.readsAnswer ? readJsonObject(bytes.toString()) : undefined
+  const read =
+    translation === undefined && call.message?.readsAnswer ? readJsonObject(bytes.toString()) : undefined
   // A translated tool call carries its input along: long numbers in it must survive.
   const message = read
     ? objectIn(read)
@@ -62,12 +63,14 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   takeModel(exchange, modelIn(upstreamEndpoint, message))
   call.usageFinal = usage !== undefined
   call.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
-  if (read?.kind === 'object') call.answer = { kind: 'whole', json: read }
+  if (call.message && read?.kind === 'object') call.message.answer = { kind: 'whole', json: read }
   if (!translation) return { status: reply.status, headers, body: bytes }
   headers['content-type'] = 'application/json'
   const translated = translation.reply(message, translationContext(answering))
   const text = JSON.stringify(translated)
-  if (call.readsAnswer) call.answer = { kind: 'whole', json: { kind: 'object', text, value: translated } }
+  if (call.message?.readsAnswer) {
+    call.message.answer = { kind: 'whole', json: { kind: 'object', text, value: translated } }
+  }
   return { status: reply.status, headers, body: Buffer.from(text) }
 }
 
@@ -112,7 +115,7 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
       candidate.target.meter.upstreamError(error instanceof GatewayError ? error.code : 'internal')
     },
   })
-  call.answer = { kind: 'stream' }
+  if (call.message) call.message.answer = { kind: 'stream' }
   return { status: reply.status, headers, body: relayed }
 }
 

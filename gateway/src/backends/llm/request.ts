@@ -134,7 +134,8 @@ function take(
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
   const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
   exchange.backendState = call
-  exchange.llmMessage = messageOf(call)
+  call.message = messageOf(call)
+  exchange.llmMessage = call.message
   return undefined
 }
 

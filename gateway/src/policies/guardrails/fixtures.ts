@@ -6,7 +6,7 @@ import type { OutgoingRequest, Reply } from '../../net/send.ts'
 import { replyToError } from '../../pipeline/errors.ts'
 import type { Exchange, Facts } from '../../pipeline/exchange.ts'
 import { type FixtureContext, fixtureContext, fixtureExchange } from '../../pipeline/fixtures.ts'
-import type { LlmAnswer, LlmApi, LlmMessage } from '../../pipeline/llm-message.ts'
+import type { LlmApi, LlmMessage } from '../../pipeline/llm-message.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import type { GuardrailsConfig } from './config.ts'
 import { compileGuardrails, type GuardrailsOptions } from './guardrails.ts'
@@ -99,25 +99,22 @@ export async function open({ policy }: FixtureGuards, call: FixtureCall = {}) {
   return { reply, exchange, asked }
 }
 
-type State = { request: string; answer: LlmAnswer | undefined }
+type State = { request: string; message: LlmMessage | undefined }
 
 function exchangeFor({ api = 'chat', request = chatRequest, facts = {}, ...call }: FixtureCall) {
   const text = typeof request === 'string' ? request : JSON.stringify(request)
-  const state: State = { request: text, answer: undefined }
+  const state: State = { request: text, message: undefined }
   const message: LlmMessage = {
     api,
-    get request() {
-      return objectOf(state.request)
-    },
+    request: () => objectOf(state.request),
     replaceRequest(replaced) {
       state.request = objectOf(replaced).text
     },
     guardrailsOfModels: () => call.guardrailsOfModels ?? [],
     readsAnswer: false,
-    get answer() {
-      return state.answer
-    },
+    answer: undefined,
   }
+  state.message = message
   const exchange: Exchange = {
     ...fixtureExchange({}, { llmRequest: objectOf(text).value, ...facts }),
     cancellation: call.cancellation ?? createCancellation(),
@@ -129,14 +126,14 @@ function exchangeFor({ api = 'chat', request = chatRequest, facts = {}, ...call 
 
 function answerOf({ answer = chatAnswer('Hello'), replyHeaders = {} }: FixtureCall, state: State): Reply {
   if (typeof answer === 'string') {
-    state.answer = { kind: 'whole', json: objectOf(answer) }
+    if (state.message) state.message.answer = { kind: 'whole', json: objectOf(answer) }
     return {
       status: 200,
       headers: { 'content-type': 'application/json', ...replyHeaders },
       body: Buffer.from(answer),
     }
   }
-  state.answer = { kind: 'stream' }
+  if (state.message) state.message.answer = { kind: 'stream' }
   const body = 'start' in answer ? answer : chunkSource(answer)
   return { status: 200, headers: { 'content-type': 'text/event-stream', ...replyHeaders }, body }
 }

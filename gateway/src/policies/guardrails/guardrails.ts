@@ -123,7 +123,8 @@ async function checkRequest(
   exchange: Exchange,
   check: RunCheck,
 ): Promise<Reply | undefined> {
-  const { request, api } = message
+  const { api } = message
+  const request = message.request()
   if (request === undefined) throw new Error('the request was not read')
   const reader = contentReaders[api]
   const texts = readTexts(() => reader.request(request.value))

@@ -148,7 +148,6 @@ describe('a call to a webhook', () => {
     expect(guards.calls[0]).toMatchObject({
       origin: 'https://guard.test:443',
       headers: { authorization: 'Bearer secret', 'x-from': 'gateway' },
-      firstByteTimeoutMs: 500,
     })
     expect(guards.calls[0]?.connection?.tls).toBeDefined()
   })
@@ -198,6 +197,23 @@ describe('connections to webhooks', () => {
     await vi.advanceTimersByTimeAsync(5_000)
     expect((await second).status).toBe(503)
     expect(guards.calls).toHaveLength(2)
+  })
+
+  it('are given up after the time limit of a named backend', async () => {
+    const backends = [
+      { name: 'guard', host: 'guard.test:80', policies: { http: { requestTimeout: '500ms' } } },
+    ]
+    const config = { request: [{ webhook: { target: { backend: '/guard' } } }] }
+    const guards = fixtureGuards(config, () => new Promise(() => {}), { backends })
+    let status = 0
+    void pass(guards).then((outcome) => {
+      status = outcome.status
+    })
+    await vi.advanceTimersByTimeAsync(499)
+    expect(status).toBe(0)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(status).toBe(503)
+    expect(guards.calls[0]?.cancellation?.cancelled).toBe(true)
   })
 
   it('are unlimited where told so', async () => {

@@ -1,6 +1,6 @@
 import { type CancellationSource, createCancellation } from '../../../../lib/cancellation.ts'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
-import { readAll } from '../../../../net/body.ts'
+import { isSource, readAll } from '../../../../net/body.ts'
 import { firstHeader } from '../../../../net/headers.ts'
 import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/send.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
@@ -75,47 +75,54 @@ function connectionOf({ connection }: Destination, limits: WebhookLimits): Upstr
   return { ...connection, key, keepAliveMs, ...(maxConnections === 0 ? {} : { maxConnections }) }
 }
 
-/** One call, under one time limit for the wait for a connection, the connection, the head and the body of the answer. */
+/**
+ * One call, under one time limit for the wait for a connection, the connection, the head and the body of the answer. The
+ * call itself has no limits of its own: it is cancelled.
+ */
 function ask(caller: Caller, question: Question): Promise<Verdict> {
-  const { timeoutMs } = caller
+  const { slots } = caller
   const cancellation = createCancellation()
-  question.exchange.cancellation.onCancel(cancellation.cancel)
   return new Promise((resolve, reject) => {
+    let state: 'waiting' | 'calling' | 'settled' = 'waiting'
     const timer = setTimeout(() => {
       // Settled before the call is cancelled, because that makes it fail with another error.
-      reject(new CheckFailure('webhook timed out'))
+      refuse(new CheckFailure('webhook timed out'))
       cancellation.cancel()
-    }, timeoutMs)
-    // A client that leaves while the call waits for its turn ends the wait, too.
-    cancellation.onCancel(() => {
-      clearTimeout(timer)
-      reject(new CheckFailure('the client closed the connection'))
+    }, caller.timeoutMs)
+    question.exchange.cancellation.onCancel(() => {
+      refuse(new CheckFailure('the client closed the connection'))
+      cancellation.cancel()
     })
-    callInTurn(caller, question, cancellation)
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer))
-  })
-}
 
-async function callInTurn(
-  caller: Caller,
-  question: Question,
-  cancellation: CancellationSource,
-): Promise<Verdict> {
-  const turn = caller.slots.take(cancellation)
-  if (turn !== undefined) await turn
-  let isTaken = true
-  const give = () => {
-    if (isTaken) caller.slots.give()
-    isTaken = false
-  }
-  // At once, whenever the call itself may hear of it.
-  cancellation.onCancel(give)
-  try {
-    return await call(caller, question, cancellation)
-  } finally {
-    give()
-  }
+    function settle(): boolean {
+      const before = state
+      state = 'settled'
+      if (before === 'settled') return false
+      clearTimeout(timer)
+      if (before === 'calling') slots.give()
+      return true
+    }
+
+    function refuse(error: unknown): void {
+      if (settle()) reject(error)
+    }
+
+    function enter(): void {
+      // Who gave up while waiting needs no turn.
+      if (state === 'settled') {
+        slots.give()
+        return
+      }
+      state = 'calling'
+      call(caller, question, cancellation).then((verdict) => {
+        if (settle()) resolve(verdict)
+      }, refuse)
+    }
+
+    const turn = slots.take(cancellation)
+    if (turn === undefined) enter()
+    else void turn.then(enter)
+  })
 }
 
 async function call(caller: Caller, question: Question, cancellation: CancellationSource): Promise<Verdict> {
@@ -130,7 +137,7 @@ async function call(caller: Caller, question: Question, cancellation: Cancellati
 }
 
 function requestTo(
-  { destination, connection, timeoutMs, headOf }: Caller,
+  { destination, connection, headOf }: Caller,
   question: Question,
   { body, cancellation }: { body: Buffer; cancellation: CancellationSource },
 ): OutgoingRequest {
@@ -145,8 +152,6 @@ function requestTo(
     headers,
     body,
     cancellation,
-    firstByteTimeoutMs: timeoutMs,
-    idleTimeoutMs: timeoutMs,
     connection,
     acceptsWhole: true,
     repeatable: true,
@@ -155,19 +160,22 @@ function requestTo(
 
 /** The exact body of the protocol: role and content, both texts, and nothing else. */
 function bodyOf(phase: Phase, texts: readonly Shown[]): string {
-  const messages = texts.map(({ role, content }) => ({ role, content }))
-  if (phase === 'request') return JSON.stringify({ body: { messages } })
-  return JSON.stringify({ body: { choices: messages.map((message) => ({ message })) } })
+  let list = ''
+  for (const { role, content } of texts) {
+    const message = `{"role":${JSON.stringify(role)},"content":${JSON.stringify(content)}}`
+    list += `${list === '' ? '' : ','}${phase === 'request' ? message : `{"message":${message}}`}`
+  }
+  return `{"body":{"${phase === 'request' ? 'messages' : 'choices'}":[${list}]}}`
 }
 
 /** New content may be as large as what was sent. */
-function readReply({ headers, body }: Reply, sentBytes: number): Promise<Buffer> {
+function readReply({ headers, body }: Reply, sentBytes: number): Buffer | Promise<Buffer> {
   const encoding = firstHeader(headers, 'content-encoding')
-  const bytes = readAll(body, Math.max(maxAnswerBytes, 2 * sentBytes), 'upstream_too_large')
-  if (encoding === undefined || encoding === 'identity') return bytes
-  return bytes.then(() => {
+  if (encoding !== undefined && encoding !== 'identity') {
+    if (isSource(body)) body.cancel()
     throw new CheckFailure('webhook answered in an encoding it was not asked for')
-  })
+  }
+  return readAll(body, Math.max(maxAnswerBytes, 2 * sentBytes), 'upstream_too_large')
 }
 
 function failureOf({ code }: GatewayError): string {
