@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
 // The short form of each campaign; `npm run soak` runs the long one. A campaign that fails exits with 1.
-it.each(['memory', 'reloads', 'disconnects'])(
+it.each(['memory', 'reloads', 'disconnects', 'traffic'])(
   'the campaign %s passes in its short form',
   async (name) => {
     const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
