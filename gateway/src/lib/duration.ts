@@ -1,3 +1,6 @@
+/** A timer set for longer would fire at once. */
+export const longestTimerMs = 2 ** 31 - 1
+
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 type Unit = keyof typeof unitMs
 const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y

@@ -6,6 +6,7 @@ import {
   type PeerCertificate,
   type SecureContext,
 } from 'node:tls'
+import { longestTimerMs } from '../lib/duration.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
 import { checkCertificateNames } from './certificate-names.ts'
 import type { UpstreamTls } from './send.ts'
@@ -52,7 +53,7 @@ export function dial(target: DialTarget, done: (result: Socket | GatewayError) =
   let settled = false
   const timer = setTimeout(
     () => settle(refused(new Error(`no connection within ${timeoutMs} ms`))),
-    timeoutMs,
+    Math.min(timeoutMs, longestTimerMs),
   )
 
   socket.once(tls === undefined ? 'connect' : 'secureConnect', () => settle(socket))

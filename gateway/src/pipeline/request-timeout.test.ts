@@ -55,6 +55,13 @@ describe('withRequestTimeout', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('lets work take days where it may', async () => {
+    const { backend } = slow(5_000)
+    const outcome = outcomeOf(withRequestTimeout(backend, 30 * 86_400_000, clock)(arrived().exchange))
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(await outcome).toBe(200)
+  })
+
   it('ends the wait at the limit and cancels the work', async () => {
     const { backend, state } = slow(1_000)
     const { exchange, client } = arrived()

@@ -1,5 +1,6 @@
 import { createCancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
+import { longestTimerMs } from '../lib/duration.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
 import { discard, type Reply } from '../net/send.ts'
 import type { Backend } from './policy.ts'
@@ -24,12 +25,15 @@ export function withRequestTimeout(backend: Backend, limitMs: number, clock: Clo
 function limited(answer: Promise<Reply>, leftMs: number, cancel: () => void): Promise<Reply> {
   return new Promise((resolve, reject) => {
     let late = false
-    const timer = setTimeout(() => {
-      late = true
-      // Settled before the work is cancelled, because that makes it fail with another error.
-      reject(timedOut())
-      cancel()
-    }, leftMs)
+    const timer = setTimeout(
+      () => {
+        late = true
+        // Settled before the work is cancelled, because that makes it fail with another error.
+        reject(timedOut())
+        cancel()
+      },
+      Math.min(leftMs, longestTimerMs),
+    )
     answer.then(
       (reply) => {
         clearTimeout(timer)

@@ -296,6 +296,21 @@ describe('time limits', () => {
     expect(await limitOf('0s', '0s', '0s')).toBeUndefined()
   })
 
+  it.each([
+    ['once', {}],
+    ['again', { retry: { attempts: 1 } }],
+  ])('hold for a body that is read before it is sent, %s', async (_, policies) => {
+    const { run, sent, context } = backend([{ host: 'a.test:1' }], {
+      policies: { timeout: { requestTimeout: '20ms' }, ...policies },
+    })
+    context.clock.advance(-context.clock.monotonic())
+    let cancelled = 0
+    const body: BodySource = { start() {}, resume() {}, cancel: () => void cancelled++ }
+    const exchange = exchangeFor({ method: 'POST', headers: { 'content-length': '3' } })
+    await expect(run({ ...exchange, body })).rejects.toMatchObject({ code: 'upstream_timeout' })
+    expect([cancelled, sent.length]).toEqual([1, 0])
+  })
+
   it('that have passed before the backend is asked end the request', () => {
     const { run, context, sent } = backend([{ host: 'a.test:1' }], {
       policies: { timeout: { requestTimeout: '1s' } },

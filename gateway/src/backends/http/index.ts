@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { parseDuration } from '../../lib/duration.ts'
+import { longestTimerMs, parseDuration } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { type Body, isSource } from '../../net/body.ts'
 import type { Reply, Send } from '../../net/send.ts'
@@ -158,7 +158,7 @@ function forwardOnce(exchange: Exchange, forwarder: Forwarder): Reply | Promise<
   const { destination } = entry
   const gathered = gather(exchange)
   if (!(gathered instanceof Promise)) return send(gathered)
-  return gathered.then(send)
+  return inTime(gathered, exchange, forwarder).then(send)
 
   function send(held: Body) {
     const body = mirrored(exchange, held, forwarder)
@@ -176,6 +176,27 @@ function gather({ body, facts }: Exchange): Body | Promise<Body> {
   if (!isSource(body)) return body
   const length = announcedLength(facts.request.headers)
   return length === undefined || length > maxGatheredBytes ? body : holdBody(body, maxGatheredBytes)
+}
+
+function held(exchange: Exchange, forwarder: Forwarder): Body | Promise<Body> {
+  const body = holdBody(exchange.body, maxHeldBytes)
+  return body instanceof Promise ? inTime(body, exchange, forwarder) : body
+}
+
+/** What is waited for of a slow client's body is waited for within the time limit of the request. */
+function inTime(gathered: Promise<Body>, exchange: Exchange, forwarder: Forwarder): Promise<Body> {
+  const left = timeLeft(exchange, forwarder)
+  if (left === undefined) return gathered
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => {
+        reject(new GatewayError('upstream_timeout', 'the body of the request took too long to arrive'))
+        if (isSource(exchange.body)) exchange.body.cancel()
+      },
+      Math.min(left, longestTimerMs),
+    )
+    gathered.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 }
 
 /** The least of the limits that hold for one attempt. Throws when no time is left. */
@@ -205,7 +226,7 @@ async function forwardAgain(exchange: Exchange, forwarder: Forwarder, rule: Retr
   const first = choose()
   if (first === undefined) return refuseAll(exchange)
   if (first.kind === 'other') return first.answer(exchange)
-  const body = mirrored(exchange, await holdBody(exchange.body, maxHeldBytes), forwarder)
+  const body = mirrored(exchange, await held(exchange, forwarder), forwarder)
   const tried = new Set<DestinationEntry>()
   for (let retries = 0; ; retries += 1) {
     const entry = (retries === 0 ? undefined : chooseAgain(tried)) ?? first

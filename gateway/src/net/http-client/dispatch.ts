@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { longestTimerMs } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { type BodySource, isSource } from '../body.ts'
 import type { Headers } from '../headers.ts'
@@ -12,9 +13,6 @@ export type DispatchLimits = {
   readonly firstByteTimeoutMs: number
   readonly idleTimeoutMs: number
 }
-
-/** A timer set for longer would fire at once. */
-const longestTimerMs = 2 ** 31 - 1
 
 /** How often one call may meet connections whose server wants no more calls on them. */
 const maxTurnedAway = 5
