@@ -180,6 +180,29 @@ describe('an mcp backend', () => {
   })
 })
 
+describe('one address for everything', () => {
+  it('gives routes what they match, and llm and mcp what is theirs, behind the policies of the gateway', async () => {
+    const { port } = await routing(
+      [{ name: 'app', ...at('/app'), policies: { directResponse: { status: 200, body: 'app' } } }],
+      {
+        gateway: { apiKey: { keys: [{ key: 'tg-all-1' }] } },
+        // Without ports of their own they attach to the gateway named default.
+        llm: { port: undefined, models: [{ name: 'echo', provider: 'echo' }] },
+        mcp: { port: undefined, targets: [programTarget('one')] },
+      },
+    )
+    const headers = { authorization: 'Bearer tg-all-1' }
+    expect((await call(port, '/app')).status).toBe(401)
+    expect((await ask(port, '/v1/chat/completions', { ...hello, model: 'echo' })).status).toBe(401)
+    expect((await call(port, '/app', { headers })).text).toBe('app')
+    const chat = await ask(port, '/v1/chat/completions', { ...hello, model: 'echo' }, headers)
+    expect(JSON.parse(chat.text)).toMatchObject({ object: 'chat.completion' })
+    const client = await connectClient('SDK 1', `http://127.0.0.1:${port}/mcp`, { headers })
+    expect(await client.call('whoami')).toContain('one')
+    expect((await call(port, '/nothing', { headers })).status).toBe(404)
+  })
+})
+
 describe('a backend with TLS', () => {
   let authority: Authority
   let host = ''

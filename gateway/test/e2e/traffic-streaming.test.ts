@@ -52,6 +52,10 @@ beforeAll(async () => {
         matches: [{ path: { pathPrefix: '/h2' } }],
         backends: [{ host: `127.0.0.1:${http2Port}`, policies: { http: { version: 'HTTP/2' } } }],
       },
+      {
+        matches: [{ path: { pathPrefix: '/closed' } }],
+        policies: { directResponse: { status: 403, body: 'closed' } },
+      },
       { backends: [{ host: `127.0.0.1:${upstreamPort}` }] },
     ],
     {},
@@ -293,6 +297,41 @@ describe('a request', () => {
     expect(received.match(/100 Continue/g)).toHaveLength(1)
   })
 
+  it('that is answered without its body being read is answered all the same, in either version', async () => {
+    const body = 'x'.repeat(2_000_000)
+    expect(await call(port, '/closed', { method: 'POST', body })).toMatchObject({
+      status: 403,
+      text: 'closed',
+    })
+    expect((await http2Client(port).ask('/closed', { method: 'POST', body })).status).toBe(403)
+    const waiting = await rawExchange(
+      port,
+      'PUT /closed HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n',
+    )
+    expect(waiting).toMatch(/^HTTP\/1\.1 403/)
+    // As servers should: what is still on its way is thrown away (RFC 9112 section 9.6).
+    behave = (incoming, response) => {
+      response.writeHead(413).end('too much for me')
+      incoming.resume()
+    }
+    expect(await call(port, '/', { method: 'POST', body })).toMatchObject({
+      status: 413,
+      text: 'too much for me',
+    })
+  })
+
+  it('of a slow client waits for it, and for no other', async () => {
+    behave = (body, response) => body.pipe(response)
+    const slow = await rawConnect(port)
+    slow.send('POST / HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-length: 20\r\n\r\n')
+    for (let count = 0; count < 20; count++) {
+      slow.send('s')
+      expect((await call(port, '/', { method: 'POST', body: 'quick' })).text).toBe('quick')
+    }
+    const [, answer = ''] = (await slow.closed()).split('\r\n\r\n')
+    expect(answer.match(/s/g)).toHaveLength(20)
+  })
+
   it('keeps its trailers to itself, and its body whole', async () => {
     behave = async (body, response) => {
       let size = 0
@@ -323,6 +362,51 @@ describe('a request', () => {
       Array.from({ length: 20 }, () => ask('/h2', { method: 'POST', body: 'x' })),
     )
     for (const answer of answers) expect(answer).toMatchObject({ status: 200, headers: { 'x-got': '1' } })
+  })
+
+  it('goes on in both directions at once between HTTP/2 clients and upstreams, as gRPC does', async () => {
+    const calls = createHttp2Server()
+    calls.on('stream', (stream, headers) => {
+      stream.on('error', () => {})
+      if (headers[':path'] === '/refused') {
+        stream.respond({ ':status': 200, 'grpc-status': '7', 'grpc-message': 'no' }, { endStream: true })
+        return
+      }
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+      stream.on('data', (chunk) => stream.write(`<${chunk}>`))
+      stream.on('end', () => stream.end())
+    })
+    const host = `127.0.0.1:${await listening(calls)}`
+    endAfter('test', () => {
+      calls.close()
+    })
+    const other = await routing([{ backends: [{ host, policies: { http: { version: 'HTTP/2' } } }] }])
+    const session = connectHttp2(`http://127.0.0.1:${other.port}`)
+    endAfter('test', () => session.destroy())
+    const fields = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }
+    const stream = session.request({ ...fields, ':path': '/chat' })
+    let received = ''
+    let trailers: Record<string, unknown> = {}
+    stream.on('data', (chunk) => {
+      received += chunk
+    })
+    stream.on('trailers', (sent) => {
+      trailers = sent
+    })
+    for (const message of ['one', 'two', 'three']) {
+      stream.write(message)
+      await until('the answer to the message', () => received.endsWith(`<${message}>`))
+    }
+    stream.end()
+    await within('the end', once(stream, 'close'))
+    expect(trailers).toMatchObject({ 'grpc-status': '0' })
+    const refused = await http2Client(other.port).ask('/refused', {
+      method: 'POST',
+      headers: fields,
+      body: 'x',
+    })
+    expect(refused).toMatchObject({ text: '', headers: { 'grpc-status': '7', 'grpc-message': 'no' } })
   })
 
   it('is asked again where HTTP/2 upstreams turn it away unread, whatever its method', async () => {
