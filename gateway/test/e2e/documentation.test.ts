@@ -1,0 +1,53 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { startGateway } from '../support/gateway.ts'
+
+// The command lines of the documentation, as a reader pastes them: one after another, in one shell.
+
+function linesOf(page: string, after = ''): string {
+  const text = readFileSync(fileURLToPath(new URL(`../../../docs/${page}`, import.meta.url)), 'utf8')
+  const part = text.slice(text.indexOf(after))
+  return [...part.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines = '']) => lines).join('')
+}
+
+/** A gateway with what the quickstart has: echo, an MCP server, strict keys, and SQLite beside its file. */
+function startHybrid() {
+  return startGateway({
+    config: { storage: { mode: 'hybrid' }, database: { url: 'sqlite://data/tollgate.db' } },
+    llm: { models: [{ name: 'echo', provider: 'echo' }], policies: { apiKey: { keys: [] } } },
+    mcp: { targets: [{ name: 'example', stdio: { cmd: 'node', args: ['server.mjs'] } }] },
+  })
+}
+
+/** Runs the lines; the statuses of all calls in order. */
+function statusesOf(lines: string, adminPort: number): number[] {
+  const script = lines
+    .replaceAll('127.0.0.1:15000', `127.0.0.1:${adminPort}`)
+    .replaceAll(/^curl (?:-[is] )?/gm, "curl -s -o /dev/null -w '%{http_code}\\n' ")
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8', timeout: 20_000 })
+  expect(stderr).toBe('')
+  return stdout.trim().split('\n').map(Number)
+}
+
+it('creates, lists, updates, tries and deletes as the page of the config API says', async () => {
+  const { adminPort } = await startHybrid()
+  const statuses = statusesOf(linesOf('config-api.md'), adminPort)
+  // The one that is tried has a mistake in it.
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 422, 200, 200, 200, 200])
+})
+
+it('creates and rotates keys as the page of virtual keys says', async () => {
+  const { adminPort, url } = await startHybrid()
+  const keys = `http://127.0.0.1:${adminPort}/api/config/resources/llm.apiKey`
+  const oldId = `id=$(curl -sS ${keys} | sed "s/.*$key[^}]*\\"id\\":\\"\\([^\\"]*\\).*/\\1/")`
+  const lines = linesOf('virtual-keys.md', '## Keys while it runs').replace('id=...', oldId)
+  // The hash of a key that is there, and, last, an update of the key that has just been deleted.
+  expect(statusesOf(lines, adminPort)).toEqual([200, 409, 200, 200, 200, 404])
+
+  const listed = await (await fetch(keys)).text()
+  const [, key = ''] = /"key":"(tg-[0-9a-f]{48})"/.exec(listed) ?? []
+  const models = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  expect(models.status).toBe(200)
+})
