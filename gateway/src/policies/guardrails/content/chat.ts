@@ -1,12 +1,10 @@
-import type { JsonObject } from '../../../lib/json.ts'
-import type { JsonPath } from '../../../lib/json-splice.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
 import {
   type ContentReader,
   echoAt,
   type GuardedText,
   numberOf,
   objectsIn,
-  type StreamPiece,
   stringOf,
   textParts,
 } from './content.ts'
@@ -37,28 +35,26 @@ export const chatContent: ContentReader = {
   event({ choices }, found) {
     for (const [position, choice] of objectsIn(choices)) {
       const element = numberOf(choice['index'], position)
-      const at = { element, part: 0 }
+      const { delta, message } = choice
       const echo = echoAt(choice, ['choices', position])
-      found({ ...at, text: '', path: [], repeats: false, echo })
-      reportTexts(objectOf(choice, 'delta'), ['choices', position, 'delta', 'content'], {
-        ...at,
-        found,
-        repeats: false,
-      })
+      const content = isJsonObject(delta) ? delta['content'] : undefined
+      const path = ['choices', position, 'delta', 'content']
+      if (typeof content === 'string') {
+        found({ element, part: 0, text: content, path, repeats: false, echo })
+      } else {
+        found({ element, part: 0, text: '', path: [], repeats: false, echo })
+        for (const { text, path: at } of textParts(content, path)) {
+          found({ element, part: 0, text, path: at, repeats: false })
+        }
+      }
+      if (message === undefined) continue
       // Some servers end with the whole message.
-      reportTexts(objectOf(choice, 'message'), ['choices', position, 'message', 'content'], {
-        ...at,
-        found,
-        repeats: true,
-      })
+      const whole = isJsonObject(message) ? message['content'] : undefined
+      for (const { text, path: at } of textParts(whole, ['choices', position, 'message', 'content'])) {
+        found({ element, part: 0, text, path: at, repeats: true })
+      }
     }
   },
-}
-
-type Reported = Pick<StreamPiece, 'element' | 'part' | 'repeats'> & { found(piece: StreamPiece): void }
-
-function reportTexts({ content }: JsonObject, path: JsonPath, { found, ...at }: Reported): void {
-  for (const part of textParts(content, path)) found({ ...at, ...part })
 }
 
 function objectOf(value: JsonObject, name: string): JsonObject {

@@ -274,6 +274,18 @@ describe('a buffered stream', () => {
     )
   })
 
+  it('is checked in every place that has text, also beside other text', async () => {
+    const answer = [
+      'data: {"choices":[{"delta":{"content":"a"},"message":{"content":"mask"}}]}\n\n',
+      'data: {"choices":[{"delta":{"content":[{"type":"text","text":"b mask"},"c mask"]}}]}\n\n',
+      'data: [DONE]\n\n',
+    ]
+    for (const streaming of modes) {
+      const { text } = await pass(guarded(streaming), { answer })
+      expect(text).toBe(answer.join('').replaceAll('mask', '****'))
+    }
+  })
+
   it('is shown block by block, those without text as nothing', async () => {
     const guards = guarded('buffered')
     const event = (type: string, fields: object) =>
