@@ -277,7 +277,7 @@ describe('a buffered stream', () => {
   it('is checked in every place that has text, also beside other text', async () => {
     const answer = [
       'data: {"choices":[{"delta":{"content":"a"},"message":{"content":"mask"}}]}\n\n',
-      'data: {"choices":[{"delta":{"content":[{"type":"text","text":"b mask"},"c mask"]}}]}\n\n',
+      'data: {"choices":[{"delta":{"content":[{"type":"text","text":"b mask"}," c mask"]}}]}\n\n',
       'data: [DONE]\n\n',
     ]
     for (const streaming of modes) {
