@@ -52,6 +52,10 @@ export function createConfigApi(options: ApiOptions): (request: ApiRequest) => P
       if (error instanceof GatewayError && error.code === 'request_too_large') {
         return refuse(refusal(413, `the body is larger than ${maxBodyBytes} bytes`), request)
       }
+      // The client is gone, or stopped in the middle: nothing that anybody here could put right.
+      if (error instanceof GatewayError && error.code === 'request_aborted') {
+        return refuse(refusal(400, 'the body is not complete'), request)
+      }
       options.log.error({ err: error }, 'a request to the config resource API failed')
       return refuse(refusal(500, 'internal error'), request)
     } finally {
