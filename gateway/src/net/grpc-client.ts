@@ -46,8 +46,8 @@ export type GrpcClient = {
 const channelOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 2_000,
-  // A connection that died without a word is found out while it is quiet, too.
-  'grpc.keepalive_time_ms': 30_000,
+  // A connection may die without a word while calls wait on it.
+  'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
   // Connections to targets that are configured no more end by themselves.
   'grpc.client_idle_timeout_ms': 300_000,

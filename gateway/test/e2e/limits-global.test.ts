@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { createAuthority } from '../support/certificates.ts'
 import { startGateway } from '../support/gateway.ts'
 import { aliceRecord, chat, llmConfig } from '../support/llm-config.ts'
 import { mockOpenAi } from '../support/mock-openai.ts'
 import { startRateLimitService, startSilentServer } from '../support/rate-limit-service.ts'
-import { routing } from '../support/traffic.ts'
+import { certificateFiles, routing } from '../support/traffic.ts'
 import { until } from '../support/wait.ts'
 
 const perKey = { entries: [{ key: 'user', value: 'apiKey.user' }] }
@@ -218,6 +220,63 @@ describe('a service in trouble', () => {
   })
 })
 
+describe('the connection to the service', () => {
+  it('is the same after a reload that changes other things', async () => {
+    const service = await startRateLimitService()
+    const config = limited(globally(service, [perKey]))
+    const gateway = await startGateway(config)
+    await chat(gateway)
+    await gateway.reload(limited(globally(service, [perKey], { timeout: '2s', failureMode: 'failOpen' })))
+    await Promise.all(Array.from({ length: 20 }, () => chat(gateway)))
+    expect([service.seen.length, service.connections]).toEqual([21, 1])
+  })
+
+  it('is made over TLS where the named backend says so, to who bears the name', async () => {
+    const authority = createAuthority()
+    const files = certificateFiles(authority)
+    const service = await startRateLimitService({ tls: authority.issue('limiter.test') })
+    const backend = (hostname: string) => ({
+      name: 'limiter',
+      host: service.host,
+      policies: { backendTLS: { root: files.cert, hostname } },
+    })
+    const config = (hostname: string) => ({
+      ...limited({ backend: '/limiter', domain: 'test', descriptors: [perKey] }),
+      backends: [backend(hostname)],
+    })
+    const gateway = await startGateway(config('limiter.test'))
+    expect((await chat(gateway)).status).toBe(200)
+    await gateway.reload(config('another.test'))
+    expect((await chat(gateway)).status).toBe(500)
+    await gateway.reload(config('limiter.test'))
+    expect((await chat(gateway)).status).toBe(200)
+    expect(service.seen).toHaveLength(2)
+  })
+
+  it('leads to a backend that there is', async () => {
+    const config = (more: object) => ({ ...limited({ domain: 'd', descriptors: [perKey], ...more }) })
+    const gateway = await startGateway(config({ host: '127.0.0.1:9' }))
+    for (const [more, message] of [
+      [{ backend: 'nobody' }, 'no backend is named "nobody"'],
+      [{ service: { name: 'limiter', port: 8081 } }, "agentgateway's service is not supported"],
+      [{ host: '127.0.0.1:9', timeout: '0s' }, 'must be longer than zero'],
+    ] as const) {
+      gateway.write(
+        JSON.stringify({ ...JSON.parse(readFileSync(gateway.file, 'utf8')), ...filled(config(more)) }),
+      )
+      const { lastError } = await until('the file is refused', async () => {
+        const status = await gateway.status()
+        return status.lastError?.includes(message) && status
+      })
+      expect(lastError).toContain('remoteRateLimit')
+    }
+
+    function filled({ llm }: { llm?: object }) {
+      return { llm: { port: gateway.port, ...llm } }
+    }
+  })
+})
+
 describe('global token limits', () => {
   it('report what streams, errors and clients that left have used, and nothing else', async () => {
     const openai = await mockOpenAi()
@@ -242,6 +301,37 @@ describe('global token limits', () => {
     const reported = service.seen.filter(isReport).map(({ hitsAddend = 0 }) => hitsAddend)
     expect(reported.toSorted()).toEqual(used.filter((tokens) => tokens > 0).toSorted())
     expect(lines.filter((line) => line['tokensEstimated'] === true)).toHaveLength(2)
+  })
+
+  it('are reported to the last one over many calls at once', async () => {
+    const openai = await mockOpenAi()
+    openai.behaviour.pauseMs = 2
+    const service = await startRateLimitService({ limits: { 'user=alice': 1_000_000 } })
+    const gateway = await startGateway(limited(globally(service, [tokensPerKey]), openai))
+    const calls = 60
+    await Promise.all(
+      Array.from({ length: calls }, async (_, index) => {
+        const leaving = new AbortController()
+        const model = index % 5 === 0 ? 'no-such-model' : 'gpt-test'
+        const body = {
+          model,
+          stream: index % 2 === 0,
+          messages: [{ role: 'user', content: 'x'.repeat(index) }],
+        }
+        const init = index % 3 === 0 ? { signal: leaving.signal } : {}
+        if (index % 3 === 0) setTimeout(() => leaving.abort(), 5 + index)
+        await chat(gateway, body, init)
+          .then((response) => response.text())
+          .catch(() => 'left')
+      }),
+    )
+    // Those who left early may not have come through at all, so what is there is counted when it is over.
+    await gateway.stop()
+    const used = gateway.requests().map((line) => Number(line['totalTokens'] ?? 0))
+    const total = used.reduce((sum, tokens) => sum + tokens, 0)
+    expect(total).toBeGreaterThan(0)
+    expect(service.counts.get('user=alice')).toBe(total)
+    expect(service.seen.filter(isReport)).toHaveLength(used.filter((tokens) => tokens > 0).length)
   })
 
   it('refuse once the service has heard that they are used up', async () => {

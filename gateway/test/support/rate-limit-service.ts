@@ -1,4 +1,9 @@
-import { createServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
+import {
+  createSecureServer,
+  createServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
 import { createServer as createTcpServer } from 'node:net'
 import {
   createFileRegistry,
@@ -12,6 +17,7 @@ import {
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
+import type { Certificate } from './certificates.ts'
 import { endAfter, type Lifetime } from './cleanup.ts'
 
 /*
@@ -47,6 +53,8 @@ export type RateLimitService = {
   /** Added to every answer. */
   extra: JsonObject
   readonly seen: SeenCall[]
+  /** Connections it has been asked through. */
+  connections: number
   /** What was counted, by `key=value/key=value`. */
   readonly counts: Map<string, number>
   /** Stops listening and ends every connection. */
@@ -187,7 +195,12 @@ const responseSchema = known(registry.getMessage(`${packageName}.RateLimitRespon
 
 /** Starts the service on a free port. */
 export async function startRateLimitService(
-  options: { mode?: ServiceMode; limits?: Record<string, number>; lifetime?: Lifetime } = {},
+  options: {
+    mode?: ServiceMode
+    limits?: Record<string, number>
+    tls?: Certificate
+    lifetime?: Lifetime
+  } = {},
 ): Promise<RateLimitService> {
   const state: RateLimitService = {
     port: 0,
@@ -196,6 +209,7 @@ export async function startRateLimitService(
     limits: options.limits ?? {},
     extra: {},
     seen: [],
+    connections: 0,
     counts: new Map(),
     stop,
     start,
@@ -209,10 +223,11 @@ export async function startRateLimitService(
         router.rpc(method, (request) => answer(request, state))
       },
     })
-    const created = createServer((request, response) =>
-      state.mode === 'garbage' ? answerGarbage(request, response) : handler(request, response),
-    )
+    const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) =>
+      state.mode === 'garbage' ? answerGarbage(request, response) : handler(request, response)
+    const created = options.tls ? createSecureServer(options.tls, onRequest) : createServer(onRequest)
     created.on('session', (session) => {
+      state.connections += 1
       sessions.add(session)
       session.on('close', () => sessions.delete(session))
     })

@@ -1,5 +1,6 @@
 import type { AuthenticationCheck } from '../../pipeline/authentication.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { findBackend, type NamedBackend } from '../../pipeline/destinations/config.ts'
 import { keysAreInFile } from '../../pipeline/jwt/verifier.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { compileApiKey } from '../api-key/api-key.ts'
@@ -46,12 +47,32 @@ export type LevelSteps = {
   readonly mcpAuthorization: McpAuthorization | undefined
 }
 
-/** Compiles a level once, however many routes it is part of, and for as long as its configuration stays the same. */
+/** Compiles a level once, however many routes it is part of, and for as long as what it is made of stays the same. */
 export function compileLevel(level: PolicyLevel, context: CompileContext, kind: TrafficKind): LevelSteps {
   const compile = () => compileSteps(level, context, kind)
-  // A file or a backend may have changed though the policies have not.
-  if (readsFiles(level.policies) || namesBackend(level.policies)) return compile()
-  return context.memo(level.policies, `policies of ${level.place} for ${kind}`, compile)
+  // A file may have changed though the configuration has not.
+  if (readsFiles(level.policies)) return compile()
+  const purpose = `policies of ${level.place} for ${kind}`
+  const limiter = limiterBackend(level.policies, context)
+  if (limiter === undefined) return context.memo(level.policies, purpose, compile)
+  if (limiter.policies?.backendTLS !== undefined) return compile()
+  const byLimiter = context.memo(
+    level.policies,
+    `${purpose} by backend`,
+    () => new WeakMap<NamedBackend, LevelSteps>(),
+  )
+  const steps = byLimiter.get(limiter) ?? compile()
+  byLimiter.set(limiter, steps)
+  return steps
+}
+
+/** The backend that counts the limits of a level, where it is one that others may change. */
+function limiterBackend(
+  { remoteRateLimit, rateLimit }: PoliciesConfig,
+  { backends = [] }: CompileContext,
+): NamedBackend | undefined {
+  const reference = (remoteRateLimit ?? rateLimit?.global)?.backend
+  return reference === undefined ? undefined : findBackend(reference, backends)
 }
 
 function readsFiles({ jwtAuth, mcpAuthentication }: PoliciesConfig): boolean {
@@ -59,10 +80,6 @@ function readsFiles({ jwtAuth, mcpAuthentication }: PoliciesConfig): boolean {
   if (mcpAuthentication === undefined) return false
   const { jwks, clientSecret } = mcpAuthentication
   return keysAreInFile(jwks) || typeof clientSecret === 'object'
-}
-
-function namesBackend({ remoteRateLimit, rateLimit }: PoliciesConfig): boolean {
-  return (remoteRateLimit ?? rateLimit?.global)?.backend !== undefined
 }
 
 function compileSteps(
