@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
-import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
+import { connect as connectHttp2 } from 'node:http2'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
 import type { Gateway } from '../support/gateway.ts'
@@ -30,28 +30,12 @@ beforeAll(async () => {
     behave(request, response)
   })
   const upstreamPort = await listening(upstream)
-  const http2 = createHttp2Server((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      response.writeHead(200, { 'x-version': request.httpVersion, 'x-got': Buffer.concat(chunks).length })
-      response.addTrailers({ 'x-sum': 'two' })
-      response.write('over HTTP/2 ')
-      setTimeout(() => response.end('in parts'), 50)
-    })
-  })
-  const http2Port = await listening(http2)
   endAfter('file', () => {
     upstream.closeAllConnections()
     upstream.close()
-    http2.close()
   })
   const running = await routing(
     [
-      {
-        matches: [{ path: { pathPrefix: '/h2' } }],
-        backends: [{ host: `127.0.0.1:${http2Port}`, policies: { http: { version: 'HTTP/2' } } }],
-      },
       {
         matches: [{ path: { pathPrefix: '/closed' } }],
         policies: { directResponse: { status: 403, body: 'closed' } },
@@ -343,88 +327,6 @@ describe('a request', () => {
       'POST / HTTP/1.1\r\nhost: h\r\nconnection: close\r\ntransfer-encoding: chunked\r\ntrailer: x-t\r\n\r\n4\r\nbody\r\n0\r\nx-t: 1\r\n\r\n',
     )
     expect(answer).toMatch(/4$|\r\n4\r\n0/)
-  })
-
-  it('reaches HTTP/2 upstreams and comes back, from clients of either version', async () => {
-    const first = await call(port, '/h2', {
-      method: 'POST',
-      body: 'x'.repeat(50_000),
-      headers: { te: 'trailers' },
-    })
-    expect(first).toMatchObject({
-      status: 200,
-      text: 'over HTTP/2 in parts',
-      headers: { 'x-version': '2.0', 'x-got': '50000' },
-      trailers: { 'x-sum': 'two' },
-    })
-    const { ask } = http2Client(port)
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => ask('/h2', { method: 'POST', body: 'x' })),
-    )
-    for (const answer of answers) expect(answer).toMatchObject({ status: 200, headers: { 'x-got': '1' } })
-  })
-
-  it('goes on in both directions at once between HTTP/2 clients and upstreams, as gRPC does', async () => {
-    const calls = createHttp2Server()
-    calls.on('stream', (stream, headers) => {
-      stream.on('error', () => {})
-      if (headers[':path'] === '/refused') {
-        stream.respond({ ':status': 200, 'grpc-status': '7', 'grpc-message': 'no' }, { endStream: true })
-        return
-      }
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
-      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
-      stream.on('data', (chunk) => stream.write(`<${chunk}>`))
-      stream.on('end', () => stream.end())
-    })
-    const host = `127.0.0.1:${await listening(calls)}`
-    endAfter('test', () => {
-      calls.close()
-    })
-    const other = await routing([{ backends: [{ host, policies: { http: { version: 'HTTP/2' } } }] }])
-    const session = connectHttp2(`http://127.0.0.1:${other.port}`)
-    endAfter('test', () => session.destroy())
-    const fields = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' }
-    const stream = session.request({ ...fields, ':path': '/chat' })
-    let received = ''
-    let trailers: Record<string, unknown> = {}
-    stream.on('data', (chunk) => {
-      received += chunk
-    })
-    stream.on('trailers', (sent) => {
-      trailers = sent
-    })
-    for (const message of ['one', 'two', 'three']) {
-      stream.write(message)
-      await until('the answer to the message', () => received.endsWith(`<${message}>`))
-    }
-    stream.end()
-    await within('the end', once(stream, 'close'))
-    expect(trailers).toMatchObject({ 'grpc-status': '0' })
-    const refused = await http2Client(other.port).ask('/refused', {
-      method: 'POST',
-      headers: fields,
-      body: 'x',
-    })
-    expect(refused).toMatchObject({ text: '', headers: { 'grpc-status': '7', 'grpc-message': 'no' } })
-  })
-
-  it('is asked again where HTTP/2 upstreams turn it away unread, whatever its method', async () => {
-    let sessions = 0
-    const turning = createHttp2Server((_, response) => response.end('served'))
-    turning.on('session', (session) => {
-      sessions += 1
-      // The last stream it looked at is none (RFC 9113 section 6.8).
-      if (sessions < 5) session.goaway(0, 0)
-    })
-    turning.on('stream', (stream) => stream.on('error', () => {}))
-    const host = `127.0.0.1:${await listening(turning)}`
-    endAfter('test', () => {
-      turning.close()
-    })
-    const other = await routing([{ backends: [{ host, policies: { http: { version: 'HTTP/2' } } }] }])
-    expect(await call(other.port, '/', { method: 'POST', body: 'order' })).toMatchObject({ text: 'served' })
-    expect(sessions).toBe(5)
   })
 
   it('of a client that resets its stream ends at the upstream', async () => {
