@@ -254,6 +254,23 @@ describe('an answer', () => {
     expect((await ask('/304')).status).toBe(304)
   })
 
+  it('has a head of up to 64 KiB, and is 502 beyond that', async () => {
+    behave = ({ url = '' }, response) => {
+      const cookies = Array.from(
+        { length: Number(url.slice(1)) },
+        (_, index) => `c${index}=${'x'.repeat(1000)}`,
+      )
+      response.writeHead(200, { 'set-cookie': cookies }).end('cookies')
+    }
+    const raw = (path: string) =>
+      rawExchange(port, `GET ${path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n`)
+    const large = await raw('/60')
+    expect(large).toMatch(/^HTTP\/1\.1 200 [\s\S]*cookies$/)
+    expect(large.match(/set-cookie: c/gi)).toHaveLength(60)
+    expect(await raw('/70')).toMatch(/^HTTP\/1\.1 502 [\s\S]*too large$/)
+    expect((await call(port, '/1')).text).toBe('cookies')
+  })
+
   it('of HTTP/1.0 clients is no chunked one', async () => {
     behave = (_, response) => {
       response.write('in ')

@@ -32,6 +32,9 @@ export type Pools = {
   close(): Promise<void>
 }
 
+/** Size of an answer's head, which holds more than a request's: a whole shop in cookies, policies for pages. */
+const maxHeaderBytes = 64 * 1024
+
 /** Settings of calls that say nothing about their connection. */
 const plain: UpstreamConnection = { key: '' }
 
@@ -125,6 +128,7 @@ function createUpstream(origin: string, connection: UpstreamConnection, limits: 
     ...priorKnowledge,
     ...(http2 ? {} : { pipelining: 1 }),
     ...(maxConnections === undefined ? {} : { connections: maxConnections }),
+    maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs ?? limits.keepAliveMs,
     connect: secure
       ? (options, callback) => connect({ ...options, servername: serverName }, callback)
