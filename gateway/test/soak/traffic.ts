@@ -27,7 +27,7 @@ import { freePort, residentMebibytes, stop, stopAll, track } from '../../bench/p
 
 const short = process.argv.includes('--short')
 const minutes = Number(process.argv.at(-1)) || 10
-const durationMs = short ? 10_000 : minutes * 60_000
+const durationMs = short ? 6_000 : minutes * 60_000
 const appliedWithinMs = 15_000
 /** A short run is still warming up, so it only sees gross leaks. */
 const allowedGrowth = short ? 2.5 : 1.3
