@@ -13,7 +13,7 @@ import { readLimitsOf } from './config/limits.ts'
 import { createLiveListeners } from './config/listeners.ts'
 import { formatIssue, loadConfigText } from './config/load.ts'
 import { createCompileMemory } from './config/memory.ts'
-import { ConfigRejected, createRunningConfig } from './config/running.ts'
+import { ConfigRejected, type ConfigSource, createRunningConfig } from './config/running.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { watchUsedFiles } from './config/used-files.ts'
 import { watchFile } from './config/watch.ts'
@@ -176,8 +176,6 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
   const settings = source.current.config ?? {}
   let stopping = false
-  /** Why the file as it is now does not run, which a renewed certificate does not change. */
-  let refusedFile: string | undefined
   const fixed: ListeningServer[] = []
 
   const usedFiles = watchUsedFiles({
@@ -197,7 +195,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
 
   const resources = await openResources(settings, {
-    host: running,
+    host: { ...running, report: (lastError) => running.report('resources', lastError) },
     file: {
       read: () => rereadConfigFile(file),
       async edit(plain) {
@@ -228,13 +226,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     memory.forgetFile(path)
     try {
       await resources.reapply()
-      if (refusedFile !== undefined) running.report(refusedFile)
       log.info(
         { revision: running.status.revision, file: path },
         'configuration compiled again for a changed file',
       )
     } catch (error) {
-      reject(error)
+      reject('namedFiles', error)
     }
   }
 
@@ -243,27 +240,25 @@ export async function startApp(options: AppOptions): Promise<App> {
     if (stopping) return
     try {
       const next = await source.load(await rereadConfigFile(file))
-      refusedFile = undefined
       if (next === source.current) {
+        running.report('file', undefined)
         if (!running.status.synchronized) await resources.reapply()
         return
       }
       await resources.useFile(next)
+      running.report('file', undefined)
       if (source.accept(next)) log.warn({}, 'a change of config.* takes effect after a restart')
       log.info({ revision: running.status.revision }, 'configuration reloaded')
     } catch (error) {
-      refusedFile = reject(error)
+      reject('file', error)
     }
   }
 
-  /** Says it everywhere; returns what was said. */
-  function reject(error: unknown): string {
+  function reject(from: ConfigSource, error: unknown): void {
     const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
-    const message = reasons.join('\n')
-    running.report(message)
+    running.report(from, reasons.join('\n'))
     for (const reason of reasons)
       log.error({ reason }, 'configuration rejected, the previous one keeps running')
-    return message
   }
 
   function pending(): string[] {
@@ -321,7 +316,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     text,
     onChange: () => void running.exclusive(reload),
     onError: (error) => {
-      running.report(messageOf(error))
+      running.report('file', messageOf(error))
       log.error(
         { reason: messageOf(error) },
         'the configuration file cannot be read, the previous one keeps running',

@@ -26,6 +26,12 @@ export type ConfigStatus = {
   lastError: string | undefined
 }
 
+/**
+ * Where a configuration comes from: the file, the other files it names, and config resources. What runs is made of all of them,
+ * so a commit settles what the latter two had said; the file alone may still say something else.
+ */
+export type ConfigSource = 'file' | 'namedFiles' | 'resources'
+
 /** A configuration that compiles and whose ports are open. Ended by one of the two. */
 export type PreparedConfig = {
   /** Makes it what runs. */
@@ -51,8 +57,8 @@ export type RunningConfig = {
   readonly config: Config | undefined
   /** Compiles and opens new ports. Throws `ConfigRejected`, or the error of a port; nothing has changed then. */
   prepare(config: Config): Promise<PreparedConfig>
-  /** Notes that the sources say something that cannot run; undefined that they agree again. */
-  report(lastError: string | undefined): void
+  /** Notes that a source says something that cannot run; undefined that it agrees with what runs. */
+  report(source: ConfigSource, lastError: string | undefined): void
   /** Runs changes one after another, in the order they came. */
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
@@ -60,14 +66,17 @@ export type RunningConfig = {
 export function createRunningConfig(options: RunningConfigOptions): RunningConfig {
   const { context, memory, facts, listeners } = options
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
+  const errors = new Map<ConfigSource, string>()
   let last: Promise<unknown> = Promise.resolve()
   let running: Config | undefined
   /** Files of what runs. */
   let watched: ReadonlySet<string> = new Set()
 
-  function report(lastError: string | undefined): void {
-    status.synchronized = lastError === undefined
-    status.lastError = lastError
+  function report(source: ConfigSource, lastError: string | undefined): void {
+    if (lastError === undefined) errors.delete(source)
+    else errors.set(source, lastError)
+    status.synchronized = errors.size === 0
+    status.lastError = errors.size === 0 ? undefined : [...errors.values()].join('\n')
     options.onStatus(status)
   }
 
@@ -90,7 +99,8 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
           status.appliedAt = new Date(context.clock.now()).toISOString()
           watched = new Set(files.keys())
           options.onFilesUsed(files)
-          report(undefined)
+          report('namedFiles', undefined)
+          report('resources', undefined)
         },
         abort: prepared.abort,
       }
