@@ -97,4 +97,18 @@ describe('createLiveListeners', () => {
     await apply(live, next)
     expect(live.find('h:1')).toBe(next.listeners.get('h:1'))
   })
+
+  it('opens nothing any more once it drains, whatever changes', async () => {
+    const servers = fakeServers()
+    const live = createLiveListeners(servers.openListener)
+    await apply(live, snapshotOf(1))
+    const early = await live.prepare(snapshotOf(1, 2))
+    await live.drain()
+    early.commit()
+    expect([...servers.open]).toEqual([])
+    const next = snapshotOf(1, 3)
+    await apply(live, next)
+    expect([...servers.open]).toEqual([])
+    expect(live.find('h:1')).toBe(next.listeners.get('h:1'))
+  })
 })

@@ -23,7 +23,7 @@ export type LiveListeners = {
   prepare(next: Snapshot): Promise<PreparedListeners>
   /** What it listens on now, as `host:port`. */
   addresses(): string[]
-  /** Stops accepting everywhere; resolves when the last exchange is over. */
+  /** Stops accepting everywhere, for good; resolves when the last exchange is over. Snapshots may still change meanwhile. */
   drain(): Promise<void>
   /** Ends every connection at once. */
   close(): void
@@ -33,12 +33,14 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
   let snapshot: Snapshot = { listeners: new Map(), stops: new Map() }
   const servers = new Map<string, ListeningServer>()
   const draining = new Set<ListeningServer>()
+  /** From then on no address is opened: a change that comes while the last requests finish must not invite new ones. */
+  let isEnding = false
 
   async function openNew(next: Snapshot): Promise<Map<string, ListeningServer>> {
     const opened = new Map<string, ListeningServer>()
     try {
       for (const [key, listener] of next.listeners) {
-        if (!servers.has(key)) opened.set(key, await open(listener))
+        if (!servers.has(key) && !isEnding) opened.set(key, await open(listener))
       }
     } catch (error) {
       for (const server of opened.values()) server.close()
@@ -51,7 +53,11 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     const previous = snapshot
     snapshot = next
     for (const [place, stop] of previous.stops) if (!next.stops.has(place)) void stop()
-    for (const [key, server] of opened) servers.set(key, server)
+    for (const [key, server] of opened) {
+      // It was prepared before the end began.
+      if (isEnding) server.close()
+      else servers.set(key, server)
+    }
     for (const [key, server] of servers) {
       if (next.listeners.has(key)) continue
       servers.delete(key)
@@ -78,12 +84,14 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     },
     addresses: () => [...servers.keys()],
     async drain() {
+      isEnding = true
       const open = [...servers.values()]
       servers.clear()
       const stopped = [...snapshot.stops.values()].map((stop) => stop())
       await Promise.all([...open.map(drainServer), ...stopped])
     },
     close() {
+      isEnding = true
       for (const server of [...servers.values(), ...draining]) server.close()
       servers.clear()
     },
