@@ -130,6 +130,8 @@ function createUpstream(origin: string, connection: UpstreamConnection, limits: 
     ...(maxConnections === undefined ? {} : { connections: maxConnections }),
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs ?? limits.keepAliveMs,
+    // Servers may ask for less in their answers, not for more than was asked for here.
+    ...(keepAliveMs === undefined ? {} : { keepAliveMaxTimeout: keepAliveMs }),
     connect: secure
       ? (options, callback) => connect({ ...options, servername: serverName }, callback)
       : connect,
