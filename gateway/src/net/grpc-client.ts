@@ -1,5 +1,5 @@
 import type { PeerCertificate } from 'node:tls'
-import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js'
+import type { ChannelCredentials, Client, ServiceError } from '@grpc/grpc-js'
 import { formatHostPort } from '../lib/host-port.ts'
 import { checkCertificateNames } from './certificate-names.ts'
 import type { UpstreamTls } from './send.ts'
@@ -58,26 +58,37 @@ const channelOptions = {
   'grpc.enable_http_proxy': 0,
 } as const
 
-/** Owner of `@grpc/grpc-js`: one connection for each target, kept across reloads, with bounded back-off when it breaks. */
+type Library = typeof import('@grpc/grpc-js')
+
+/**
+ * Owner of `@grpc/grpc-js`: one connection for each target, kept across reloads, with bounded back-off when it breaks.
+ * The library is loaded once it is needed: it takes 20 MB, and most configurations call no such service.
+ */
 export function createGrpcClient(): GrpcClient {
   const clients = new Map<string, Client>()
   const held = new Set<Promise<unknown>>()
+  let loading: Promise<Library> | undefined
 
-  function clientOf(target: GrpcTarget): Client {
+  function clientOf(target: GrpcTarget, library: Library): Client {
     const key = `${target.host} ${target.port} ${target.tlsKey}`
     const known = clients.get(key)
     if (known !== undefined) return known
-    const created = connect(target)
+    const created = connect(target, library)
     clients.set(key, created)
     return created
   }
 
   return {
     method(target, path) {
-      let client: Client | undefined
-      return (message, { deadlineMs }) => {
-        client ??= clientOf(target)
-        return call(client, { path, message, deadlineMs })
+      loading ??= import('@grpc/grpc-js')
+      const loaded = loading
+      let send: GrpcCall | undefined
+      return async (message, options) => {
+        if (send === undefined) {
+          const library = await loaded
+          send = callsOf(clientOf(target, library), path, library)
+        }
+        return send(message, options)
       }
     },
     holdOpen(work) {
@@ -95,23 +106,22 @@ export function createGrpcClient(): GrpcClient {
   }
 }
 
-type Call = { path: string; message: Uint8Array; deadlineMs: number }
-
-function call(client: Client, { path, message, deadlineMs }: Call): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(
-      path,
-      asBuffer,
-      unchanged,
-      message,
-      new Metadata(),
-      { deadline: Date.now() + deadlineMs },
-      (error: ServiceError | null, answer: Uint8Array | undefined) => {
-        if (error === null && answer !== undefined) resolve(answer)
-        else reject(new GrpcError(error?.code ?? 13, error?.details ?? 'no answer', { cause: error }))
-      },
-    )
-  })
+function callsOf(client: Client, path: string, { Metadata }: Library): GrpcCall {
+  return (message, { deadlineMs }) =>
+    new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        path,
+        asBuffer,
+        unchanged,
+        message,
+        new Metadata(),
+        { deadline: Date.now() + deadlineMs },
+        (error: ServiceError | null, answer: Uint8Array | undefined) => {
+          if (error === null && answer !== undefined) resolve(answer)
+          else reject(new GrpcError(error?.code ?? 13, error?.details ?? 'no answer', { cause: error }))
+        },
+      )
+    })
 }
 
 function asBuffer(message: Uint8Array): Buffer {
@@ -122,15 +132,18 @@ function unchanged(message: Buffer): Uint8Array {
   return message
 }
 
-function connect({ host, port, tls }: GrpcTarget): Client {
+function connect({ host, port, tls }: GrpcTarget, { Client, credentials }: Library): Client {
   const name = tls?.serverName
-  return new Client(formatHostPort({ host, port }), credentialsOf(tls), {
+  return new Client(formatHostPort({ host, port }), credentialsOf(tls, credentials), {
     ...channelOptions,
     ...(name === undefined ? {} : { 'grpc.ssl_target_name_override': name, 'grpc.default_authority': name }),
   })
 }
 
-function credentialsOf(tls: UpstreamTls | undefined): ChannelCredentials {
+function credentialsOf(
+  tls: UpstreamTls | undefined,
+  credentials: Library['credentials'],
+): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure()
   const { ca, cert, key, insecure, names } = tls
   const bytes = (text: string | undefined) => (text === undefined ? null : Buffer.from(text))
