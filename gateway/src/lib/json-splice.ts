@@ -29,6 +29,11 @@ export function spliceJson(text: string, splices: readonly JsonSplice[]): string
   return result + text.slice(copied)
 }
 
+/** Where the value at a path stands in the text; undefined where there is none. */
+export function locateJson(text: string, path: JsonPath): { start: number; end: number } | undefined {
+  return findEdits(text, plan([{ kind: 'set', path, json: '' }]))[0]
+}
+
 function plan(splices: readonly JsonSplice[]): Wanted {
   const root: Wanted = { splice: undefined, inside: new Map() }
   for (const splice of splices) {

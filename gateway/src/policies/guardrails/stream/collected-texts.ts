@@ -4,7 +4,7 @@ import type { ContentReader } from '../content/content.ts'
 import { createRewriter, writeBack } from '../content/text-change.ts'
 import { CheckFailure } from '../guard.ts'
 import type { Content } from '../run.ts'
-import { readEvent, setJson, setText } from './read-event.ts'
+import { createEventReader, setJson, setText } from './read-event.ts'
 
 /** The texts of a whole stream, put together from its events. */
 export type CollectedTexts = {
@@ -20,6 +20,7 @@ type Part = { text: string }
 type Element = { readonly number: number; readonly parts: Map<number, Part> }
 
 export function collectTexts(reader: ContentReader): CollectedTexts {
+  const read = createEventReader(reader)
   const elements = new Map<number, Element>()
   /** Whole texts that are none of those the events added up to: they are shown as texts of their own. */
   const others = new Set<string>()
@@ -38,7 +39,7 @@ export function collectTexts(reader: ContentReader): CollectedTexts {
 
   return {
     add(event) {
-      readEvent(event, reader, (piece) => {
+      read(event, (piece) => {
         const part = partOf(piece.element, piece.part)
         if (!piece.repeats) part.text += piece.text
         else if (piece.text !== '' && piece.text !== part.text) others.add(piece.text)
@@ -77,9 +78,10 @@ export function collectTexts(reader: ContentReader): CollectedTexts {
       const othersAfter = new Map(
         [...others].map((text, index) => [text, contents[ordered.length + index] ?? text]),
       )
+      const readAgain = createEventReader(reader)
       return (event) => {
         const splices: JsonSplice[] = []
-        readEvent(event, reader, ({ element, part: number, text, path, repeats, echo }) => {
+        readAgain(event, ({ element, part: number, text, path, repeats, echo }) => {
           if (echo !== undefined && changed.has(element)) splices.push(setJson(echo, reader.noEcho))
           if (text === '') return
           const part = partOf(element, number)

@@ -1,20 +1,67 @@
-import type { JsonPath, JsonSplice } from '../../../lib/json-splice.ts'
+import { type JsonPath, type JsonSplice, locateJson } from '../../../lib/json-splice.ts'
 import { readJsonObject } from '../../../lib/json-text.ts'
 import type { SseEvent } from '../../../net/sse.ts'
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
 import type { ContentReader, StreamPiece } from '../content/content.ts'
 import { CheckFailure } from '../guard.ts'
 
-/** The texts of an event. Throws `CheckFailure` on one that could be read in two ways, or not at all. */
-export function readEvent(
-  { data }: SseEvent,
-  reader: ContentReader,
-  found: (piece: StreamPiece) => void,
-): void {
-  if (data.trim() === '[DONE]') return
-  const json = readJsonObject(data)
-  if (json.kind !== 'object') throw new CheckFailure('an event that cannot be read')
-  reader.event(json.value, found)
+/** Reports the texts of an event. Throws `CheckFailure` on one that could be read in two ways, or not at all. */
+export type EventReader = (event: SseEvent, found: (piece: StreamPiece) => void) => void
+
+/** An event that differs from others only in one text: what stands in front of that text and behind it. */
+type Template = { readonly before: string; readonly behind: string; readonly piece: StreamPiece }
+
+/** So many events unlike the one before: their likeness is not looked for any more. */
+const maxMisses = 16
+
+/**
+ * A reader of the events of one stream. Most events of a stream are the one before with another text in it; those are read
+ * without being parsed, as long as the text needs no escapes.
+ */
+export function createEventReader(reader: ContentReader): EventReader {
+  let template: Template | undefined
+  let misses = 0
+
+  return (event, found) => {
+    const { data } = event
+    const text = template && textIn(data, template)
+    if (template && text !== undefined) {
+      misses = 0
+      found({ ...template.piece, text })
+      return
+    }
+    if (data === '[DONE]' || data.trim() === '[DONE]') return
+    const json = readJsonObject(data)
+    if (json.kind !== 'object') throw new CheckFailure('an event that cannot be read')
+    let only: StreamPiece | undefined
+    let count = 0
+    reader.event(json.value, (piece) => {
+      only = piece
+      count += 1
+      found(piece)
+    })
+    if (misses > maxMisses) return
+    misses += 1
+    template = only !== undefined && count === 1 ? templateOf(data, only) : undefined
+  }
+}
+
+function templateOf(data: string, piece: StreamPiece): Template | undefined {
+  if (piece.text === '' || piece.repeats || piece.echo !== undefined) return undefined
+  const place = locateJson(data, piece.path)
+  if (place === undefined) return undefined
+  return { before: data.slice(0, place.start + 1), behind: data.slice(place.end - 1), piece }
+}
+
+/** The text, where the event is the template but for that; undefined also where it would have to be unescaped. */
+function textIn(data: string, { before, behind }: Template): string | undefined {
+  const end = data.length - behind.length
+  if (end < before.length || !data.startsWith(before) || !data.endsWith(behind)) return undefined
+  for (let index = before.length; index < end; index += 1) {
+    const code = data.charCodeAt(index)
+    if (code < 0x20 || code === 0x22 || code === 0x5c) return undefined
+  }
+  return data.slice(before.length, end)
 }
 
 const ends: ReadonlySet<string> = new Set([

@@ -1,9 +1,8 @@
 import { createSseParser, formatSseEvent, type SseEvent } from '../../../net/sse.ts'
-import type { StreamPiece } from '../content/content.ts'
 import { writeBack } from '../content/text-change.ts'
 import type { Content } from '../run.ts'
 import type { HeldStream } from './guarded-stream.ts'
-import { readEvent } from './read-event.ts'
+import { createEventReader } from './read-event.ts'
 import { createWindow, type HeldEvent, type WindowText } from './window.ts'
 
 /** New text that is checked together. */
@@ -27,6 +26,7 @@ export function checkInWindows({
   onRejected,
 }: HeldStream): void {
   const window = createWindow(reader.noEcho)
+  const read = createEventReader(reader)
   let waiting: HeldEvent[] = []
   let waitingBytes = 0
   let newCharacters = 0
@@ -46,7 +46,7 @@ export function checkInWindows({
     const held: HeldEvent = { event, pieces: [], bytes: event.data.length + 32 }
     if (isReadable) {
       try {
-        readEvent(event, reader, (piece: StreamPiece) => {
+        read(event, (piece) => {
           if (piece.text === '' && piece.echo === undefined) return
           const segment = window.add(piece)
           if (segment.kind === 'text') newCharacters += piece.text.length
