@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { Lifetime } from '../support/cleanup.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { postgresMissing, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import {
   envelopesIn,
   keyedEcho,
@@ -185,6 +186,40 @@ describe.skipIf(postgresMissing !== undefined)('when Postgres stops', () => {
     expect(asked).toBeGreaterThan(50)
     expect(failed).toEqual([])
   })
+})
+
+describe.skipIf(postgresMissing !== undefined)('between gateways and Postgres', () => {
+  it('may be what drops notifications, breaks connections, and hangs', async () => {
+    const proxy = await startPostgresProxy(postgres.port)
+    const url = await postgres.createDatabase()
+    const [one, other] = await Promise.all([start(url), start(proxy.through(url))])
+    await one.api.create('llm.apiKey', { key: 'tg-always' })
+    await timeUntil([other], 'tg-always', 200)
+    const traffic = constantTraffic([other], 'tg-always')
+
+    proxy.dropNotifications = true
+    const { id } = await one.api.create('llm.apiKey', { key: 'tg-unheard' })
+    await timeUntil([other], 'tg-unheard', 200)
+    await one.api.remove('llm.apiKey', id)
+    // Asked for once a second where nothing is heard.
+    expect(await timeUntil([other], 'tg-unheard', 401)).toBeLessThan(2 * propagationLimitMs)
+
+    proxy.cut()
+    await one.api.create('llm.apiKey', { key: 'tg-after-the-cut' })
+    await timeUntil([other], 'tg-after-the-cut', 200)
+
+    proxy.hangs = true
+    const startedAt = performance.now()
+    const hung = await other.api.ask('PUT', '/llm.apiKey', { resources: [{ value: { key: 'tg-hung' } }] })
+    expect(hung.status).toBe(503)
+    expect(performance.now() - startedAt).toBeLessThan(18_000)
+    expect(await statusWith(other.gateway, 'tg-after-the-cut')).toBe(200)
+    proxy.hangs = false
+    proxy.cut()
+    await one.api.create('llm.apiKey', { key: 'tg-again' })
+    await timeUntil([other], 'tg-again', 200)
+    expect((await traffic.stop()).failed).toEqual([])
+  }, 60_000)
 })
 
 describe.each(databases)('the file over $database', ({ missing, url }) => {
