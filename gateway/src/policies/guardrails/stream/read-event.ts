@@ -56,7 +56,9 @@ function templateOf(data: string, piece: StreamPiece): Template | undefined {
 /** The text, where the event is the template but for that; undefined also where it would have to be unescaped. */
 function textIn(data: string, { before, behind }: Template): string | undefined {
   const end = data.length - behind.length
-  if (end < before.length || !data.startsWith(before) || !data.endsWith(behind)) return undefined
+  if (end < before.length) return undefined
+  // Compared as wholes, which is several times faster than `startsWith` and `endsWith` are.
+  if (data.slice(0, before.length) !== before || data.slice(end) !== behind) return undefined
   for (let index = before.length; index < end; index += 1) {
     const code = data.charCodeAt(index)
     if (code < 0x20 || code === 0x22 || code === 0x5c) return undefined

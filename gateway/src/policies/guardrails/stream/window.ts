@@ -66,11 +66,15 @@ export function createWindow(noEcho: string): Window {
   let heldBytes = 0
   let others = 0
 
+  /** Most events go on with the part of the one before. */
+  let latest: Part | undefined
+
   function partOf(element: number, number: number): Part {
+    if (latest?.element === element && latest.number === number) return latest
     const key = `${element} ${number}`
-    const part = known.get(key) ?? { element, number, said: '', released: 0, sent: undefined }
-    known.set(key, part)
-    return part
+    latest = known.get(key) ?? { element, number, said: '', released: 0, sent: undefined }
+    known.set(key, latest)
+    return latest
   }
 
   function segmentsByPart(): Map<Part, Segment[]> {
