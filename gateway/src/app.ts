@@ -37,6 +37,7 @@ import { createPipeline } from './pipeline/run.ts'
 import type { Listener } from './pipeline/snapshot.ts'
 import { webhookLimits } from './policies/guardrails/kinds/webhook/limits.ts'
 import { createConfigApi } from './resources/api.ts'
+import { createExpand } from './resources/expand.ts'
 import { editFile } from './resources/file-edit.ts'
 import { openResources } from './resources/open.ts'
 
@@ -71,6 +72,7 @@ const defaultAdminAddress = '127.0.0.1:15000'
 const defaultStatsAddress = '[::]:15020'
 const defaultReadinessAddress = '[::]:15021'
 const defaultTerminationDeadline = '25s'
+const restartNeeded = 'a change of config.* takes effect after a restart'
 /** A timer set for longer would fire at once. */
 const longestTimerMs = 2 ** 31 - 1
 
@@ -204,7 +206,9 @@ export async function startApp(options: AppOptions): Promise<App> {
       },
       load: source.load,
       write: (next, expected) => writeFileAtomically(file, next, { expected }),
-      written: (_text, config) => void source.accept(config),
+      written(_text, config) {
+        if (source.accept(config)) log.warn({}, restartNeeded)
+      },
     },
     environment: env,
     randomUuid: randomUUID,
@@ -214,10 +218,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   const configApi = createConfigApi({
     resources,
     allowances: settings.storage ?? {},
+    expand: createExpand(settings.storage?.allowedEnv ?? [], env),
     status: () => running.status,
     schema: configJsonSchema(),
     version,
     log,
+    breathe: createBreathe(clock),
   })
 
   /** The same configuration, with what the file of this path holds now. */
@@ -247,7 +253,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       }
       await resources.useFile(next)
       running.report('file', undefined)
-      if (source.accept(next)) log.warn({}, 'a change of config.* takes effect after a restart')
+      if (source.accept(next)) log.warn({}, restartNeeded)
       log.info({ revision: running.status.revision }, 'configuration reloaded')
     } catch (error) {
       reject('file', error)
@@ -330,13 +336,14 @@ export async function startApp(options: AppOptions): Promise<App> {
       stopping = true
       watcher.close()
       usedFiles.close()
-      await running.exclusive(async () => {})
       const deadlineMs =
         parseDuration(settings.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
       const deadline = Promise.withResolvers<void>()
       const timer = setTimeout(deadline.resolve, Math.min(deadlineMs, longestTimerMs))
+      // Changes that were asked for are answered, but a database that hangs keeps nobody from ending.
+      const changes = running.exclusive(async () => {})
       // What the last requests used is reported after them.
-      await Promise.race([listeners.drain().then(grpc.drain), deadline.promise])
+      await Promise.race([Promise.all([listeners.drain().then(grpc.drain), changes]), deadline.promise])
       clearTimeout(timer)
       await closeAll()
       await log.flush()

@@ -195,6 +195,18 @@ describe.each(modes)('in %s mode', (_, start) => {
     expect((await allowed.call('PUT', '/mcp.target', stdio)).status).toBe(200)
   })
 
+  it('looks at values as they are once references in them are replaced', async () => {
+    const replica = await start({ allowedEnv: ['HOST', 'UNSET'], env: { HOST: '169.254' } })
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: references as users write them
+    for (const host of ['${UNSET:-169.254.169.254}:80', '$HOST.169.254:80', '${HOST}.1.1']) {
+      const answer = await replica.call('PUT', '/mcp.target', {
+        resources: [{ value: { name: 't', mcp: { host } } }],
+      })
+      expect(answer.status, host).toBe(403)
+      expect(answer.body).toContain('config.storage.allowMetadataAddresses: true')
+    }
+  })
+
   it('takes texts that only look like something else', async () => {
     const replica = await start({ allowances: {} })
     const value = { key: 'k', metadata: { file: '/etc/passwd', stdio: true, at: 'http://169.254.169.254/' } }

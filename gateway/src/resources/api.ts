@@ -1,6 +1,8 @@
 import type { ConfigStatus } from '../config/running.ts'
+import type { Breathe } from '../lib/breathe.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
+import { jsonInTurns } from '../lib/json-in-turns.ts'
 import { readJsonObject } from '../lib/json-text.ts'
 import { type Body, isSource, readAll } from '../net/body.ts'
 import { firstHeader, type Headers } from '../net/headers.ts'
@@ -11,6 +13,7 @@ import { type Change, type ChangeOutcome, type Refusal, readDraft, refusal } fro
 import { effectiveConfig } from './effective.ts'
 import { nameOfAddress } from './hybrid-plan.ts'
 import { findKind, type Kind } from './kinds.ts'
+import type { Expand } from './known.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Requester, Resources } from './resources.ts'
 import { type Allowances, forbidden } from './restrictions.ts'
@@ -30,11 +33,15 @@ export type ApiRequest = {
 export type ApiOptions = {
   readonly resources: Resources
   readonly allowances: Allowances
+  /** References that values may hold, replaced. */
+  readonly expand: Expand
   readonly status: () => ConfigStatus
   /** JSON Schema of the configuration file. */
   readonly schema: object
   readonly version: string
   readonly log: Log
+  /** Between parts of long answers. */
+  readonly breathe: Breathe
 }
 
 /** Largest request body, in bytes. */
@@ -73,11 +80,9 @@ async function answer(request: ApiRequest, options: ApiOptions): Promise<Reply> 
     case 'malformed':
       return refuse(refusal(400, path.message), request)
     case 'document':
-      return readOnly(request) ?? json(200, documents[path.name](options))
-    case 'all': {
-      const wrong = readOnly(request)
-      return wrong ?? listed(options.resources.list(undefined), request)
-    }
+      return readOnly(request) ?? (await long(documents[path.name](options), options))
+    case 'all':
+      return readOnly(request) ?? (await listed(undefined, request, options))
     case 'collection':
     case 'item':
       return await answerKind(path, request, options)
@@ -108,7 +113,7 @@ async function answerKind(path: KindPath, request: ApiRequest, options: ApiOptio
   const isItem = path.kind === 'item'
   const allowed = isItem ? 'GET, HEAD, PUT, DELETE' : 'GET, HEAD, PUT'
   if (method === 'GET' || method === 'HEAD') {
-    return isItem ? found(resources.find(kind, path.id), request) : listed(resources.list(kind), request)
+    return isItem ? found(resources.find(kind, path.id), request) : await listed(kind, request, options)
   }
   if (method !== 'PUT' && !(isItem && method === 'DELETE')) return notAllowed(method, allowed, request)
   const change = await readChange(path, kind, request, options)
@@ -126,7 +131,7 @@ async function readChange(
   path: KindPath,
   kind: Kind,
   request: ApiRequest,
-  { allowances }: ApiOptions,
+  { allowances, expand }: ApiOptions,
 ): Promise<Change | Refusal> {
   if (path.kind === 'item' && request.method === 'DELETE') return { op: 'remove', kind, id: path.id }
   const body = await readBody(request)
@@ -141,7 +146,8 @@ async function readChange(
       if (path.kind === 'item' && address === undefined && kind.placement.kind === 'policies') continue
       return draft
     }
-    const reason = forbidden(kind, draft.name, draft.value, allowances)
+    // As it will be read: a reference may have any default.
+    const reason = forbidden(kind, draft.name, expand(draft.value).value, allowances)
     if (reason !== undefined) return refusal(403, reason)
   }
   const [value] = values
@@ -242,8 +248,9 @@ function notAllowed(method: string, allowed: string, request: ApiRequest): Reply
   return { ...reply, headers: { ...reply.headers, allow: allowed } }
 }
 
-function listed(resources: ReturnType<Resources['list']>, request: ApiRequest): Reply {
-  return 'status' in resources ? refuse(resources, request) : json(200, { resources })
+async function listed(kind: Kind | undefined, request: ApiRequest, options: ApiOptions): Promise<Reply> {
+  const resources = options.resources.list(kind)
+  return 'status' in resources ? refuse(resources, request) : await long({ resources }, options)
 }
 
 function found(envelope: ReturnType<Resources['find']>, request: ApiRequest): Reply {
@@ -299,14 +306,16 @@ const titles: Readonly<Record<number, string>> = {
 }
 
 function json(status: number, value: unknown, headers: Headers = {}): Reply {
-  return {
-    status,
-    headers: {
-      'content-type': 'application/json',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      ...headers,
-    },
-    body: Buffer.from(JSON.stringify(value)),
-  }
+  return { status, headers: { ...jsonHeaders, ...headers }, body: Buffer.from(JSON.stringify(value)) }
+}
+
+/** An answer that may have 100,000 records in it. */
+async function long(value: unknown, { breathe }: ApiOptions): Promise<Reply> {
+  return { status: 200, headers: jsonHeaders, body: await jsonInTurns(value, breathe) }
+}
+
+const jsonHeaders: Headers = {
+  'content-type': 'application/json',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
 }

@@ -4,46 +4,76 @@ import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.t
 import { isTree } from './overlay.ts'
 import type { Resources } from './resources.ts'
 
-/** Where an item of the effective configuration is from: the path of what the database adds, beside what is from the file. */
-export type Sources = readonly { readonly path: string; readonly source: 'file' | 'database' }[]
+/** Where a part of the effective configuration, known by its path, is from. */
+export type Source = { readonly path: string; readonly source: 'file' | 'database' }
 
-/** What runs: file and database together, without secrets; and where each part of it is from. */
-export function effectiveConfig(resources: Resources): { config: unknown; sources: Sources } {
+/**
+ * What runs: file and database together, without secrets; and where each part of it is from. The items of lists are looked at
+ * as they are read.
+ */
+export function effectiveConfig(resources: Resources): { config: unknown; sources: Iterable<Source> } {
   const { config, file } = resources.effective()
-  return { config: masked(config, openChoice(describe(configSchema))), sources: sourcesOf(config, file) }
+  return {
+    config: masked(config, openChoice(describe(configSchema)), { name: '', isInList: false }),
+    sources: sourcesOf(config, file),
+  }
 }
 
 const mask = '***'
 
+/** What members of maps and of free JSON are called that hold credentials: headers that a route sets, fields for a provider. */
+const credentialName =
+  /(?:^|[-_])(?:authorization|cookie|credentials?|password|secret|token|api[-_]?key)$|^(?:accessToken|clientSecret)$/i
+const credentialsInUrl = /^([a-z][a-z0-9+.-]*:\/\/)[^/?#@\s]*@/i
+
+type Place = {
+  /** Of the member that the value is, or that its list is. */
+  readonly name: string
+  readonly isInList: boolean
+}
+
 /** The value with every secret replaced; lists and maps marked as secret as a whole. */
-function masked(value: unknown, shapes: readonly Shape[]): unknown {
+function masked(value: unknown, shapes: readonly Shape[], { name, isInList }: Place): unknown {
   if (value === undefined || value === null) return value
   if (shapes.some(({ meta }) => meta.secret === true)) return mask
+  if (typeof value === 'string') {
+    return credentialName.test(name) ? mask : value.replace(credentialsInUrl, `$1${mask}@`)
+  }
   if (typeof value !== 'object') return value
-  // Free JSON may hold what people put there; its shape says nothing about secrets.
-  if (shapes.length > 0 && shapes.every(({ kind }) => kind === 'any')) return value
-  if (Array.isArray(value)) return value.map((item) => masked(item, shapesUnder(shapes, 0)))
+  if (Array.isArray(value)) {
+    const items = lazily(value, (item: unknown) =>
+      masked(item, shapesUnder(shapes, 0), { name, isInList: true }),
+    )
+    return isInList ? [...items] : items
+  }
   return Object.fromEntries(
-    Object.entries(value).map(([key, entry]) => [key, masked(entry, shapesUnder(shapes, key))]),
+    Object.entries(value).map(([key, entry]) => [
+      key,
+      masked(entry, shapesUnder(shapes, key), { name: key, isInList }),
+    ]),
   )
 }
 
+/** A list that is made while it is read, such as that of 100,000 keys. */
+function* lazily<T, R>(items: Iterable<T>, change: (item: T) => R): Generator<R> {
+  for (const item of items) yield change(item)
+}
+
 /** Parts are the same objects as in the file exactly where they are from there. */
-function sourcesOf(config: ConfigTree, file: ConfigTree): Sources {
-  const sources: Sources[number][] = []
-  const visit = (here: unknown, own: unknown, path: readonly string[]): void => {
+function* sourcesOf(config: ConfigTree, file: ConfigTree): Generator<Source> {
+  const visit = function* (here: unknown, own: unknown, path: readonly string[]): Generator<Source> {
     const source = here === own ? 'file' : 'database'
     if (Array.isArray(here)) {
       const items = new Set<unknown>(Array.isArray(own) ? own : [])
-      here.forEach((item, index) => {
-        sources.push({ path: `${path.join('.')}[${index}]`, source: items.has(item) ? 'file' : 'database' })
-      })
+      for (const [index, item] of here.entries()) {
+        yield { path: `${path.join('.')}[${index}]`, source: items.has(item) ? 'file' : 'database' }
+      }
     } else if (isTree(here) && (path.length < deepestSection || (own !== undefined && here !== own))) {
-      for (const [key, entry] of Object.entries(here)) visit(entry, ownMember(own, key), [...path, key])
-    } else sources.push({ path: path.join('.'), source })
+      for (const [key, entry] of Object.entries(here))
+        yield* visit(entry, ownMember(own, key), [...path, key])
+    } else yield { path: path.join('.'), source }
   }
-  visit(config, file, [])
-  return sources
+  yield* visit(config, file, [])
 }
 
 /** Down to here, parts are told apart wherever they are from: `llm.models`, `gateways.default`. */

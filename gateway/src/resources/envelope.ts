@@ -34,16 +34,34 @@ export function withId(id: string, value: JsonObject): JsonObject {
   return { ...value, metadata: { ...(isJsonObject(metadata) ? metadata : {}), id } }
 }
 
-/** All records, or those of one kind, in the order of kinds and then of ids. */
-export function envelopesOf(known: Known, shadowed: ReadonlySet<string>, only: Kind | undefined): Envelope[] {
-  const wanted = only === undefined ? kinds : [only]
-  return wanted.flatMap((kind) => {
-    const envelopes =
-      kind.placement.kind === 'keys'
-        ? known.keys.map((key) => keyEnvelope(kind, key, shadowed))
-        : known.ordered.flatMap((record) => (record.kind === kind ? [namedEnvelope(record, shadowed)] : []))
-    return envelopes.sort((one, other) => (one.id < other.id ? -1 : 1))
-  })
+/** All records, or those of one kind, in the order of kinds and then of ids. Made one by one, as they are asked for. */
+export function* envelopesOf(
+  known: Known,
+  shadowed: ReadonlySet<string>,
+  only: Kind | undefined,
+): Generator<Envelope> {
+  for (const kind of only === undefined ? kinds : [only]) {
+    if (kind.placement.kind === 'keys') {
+      for (const key of byId(known.keys)) yield keyEnvelope(kind, key, shadowed)
+    } else {
+      const records = known.ordered.filter((record) => record.kind === kind)
+      for (const record of byId(records)) yield namedEnvelope(record, shadowed)
+    }
+  }
+}
+
+/** In the order of ids, of which only as many are sorted at a time as have the same first byte. */
+function* byId<T extends { readonly id: string }>(records: readonly T[]): Generator<T> {
+  const groups = new Map<string, T[]>()
+  for (const record of records) {
+    const first = record.id.slice(0, 2)
+    const group = groups.get(first)
+    if (group) group.push(record)
+    else groups.set(first, [record])
+  }
+  for (const first of [...groups.keys()].sort()) {
+    yield* (groups.get(first) ?? []).sort((one, other) => (one.id < other.id ? -1 : 1))
+  }
 }
 
 function shadowMark(kind: string, id: string, shadowed: ReadonlySet<string>): { shadowed?: true } {

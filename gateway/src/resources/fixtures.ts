@@ -296,6 +296,8 @@ function replica(
   const api = createConfigApi({
     resources,
     allowances: options.allowances ?? {},
+    expand: createExpand(options.allowedEnv ?? [], options.env ?? {}),
+    breathe: () => undefined,
     status: () => ({
       synchronized: host.reported === undefined,
       revision: 1,

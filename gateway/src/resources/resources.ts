@@ -45,7 +45,8 @@ export type Resources = {
   reapply(): Promise<void>
   /** Why the configuration is not complete yet, so that no traffic may be served. */
   pending(): string | undefined
-  list(kind: Kind | undefined): readonly Envelope[] | Refusal
+  /** The records as they are now, made while they are read. */
+  list(kind: Kind | undefined): Iterable<Envelope> | Refusal
   find(kind: Kind, id: string): Envelope | Refusal
   change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome>
   /** What runs, or would if it could; and where its records are from. */

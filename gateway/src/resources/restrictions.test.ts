@@ -21,6 +21,8 @@ describe('an address', () => {
     'fe80::1%eth0',
     '[fd00:ec2::254]:80',
     '64:ff9b::169.254.169.254',
+    '64:ff9b:1::169.254.169.254',
+    '[2002:a9fe:a9fe::1]:80',
     'metadata.google.internal',
     'http://Metadata.Google.Internal.:80/x',
     ' http://169.254.169.254 ',

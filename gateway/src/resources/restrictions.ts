@@ -23,13 +23,15 @@ export function forbidden(
 ): string | undefined {
   // Keys lead nowhere, and there are many.
   if (kind.placement.kind === 'keys') return undefined
+  // The name of a policy says what its members are.
+  const place = kind.placement.kind === 'policies' ? [name] : []
   let reason: string | undefined
   const visit = (here: JsonValue | undefined, shapes: readonly Shape[], steps: readonly string[]): void => {
     if (reason !== undefined || here === undefined || here === null) return
     // Free JSON is not configuration: bodies, documents, facts about keys.
     if (shapes.length > 0 && shapes.every((shape) => shape.kind === 'any')) return
     if (typeof here === 'string') {
-      if (allowFilePaths !== true && isFilePath(steps)) {
+      if (allowFilePaths !== true && isFilePath([...place, ...steps])) {
         reason = hint('files of this machine', 'allowFilePaths', steps)
       } else if (allowMetadataAddresses !== true && leadsToMetadata(here)) {
         reason = hint('link-local or metadata addresses', 'allowMetadataAddresses', steps)
@@ -85,6 +87,8 @@ const isMetadataAddress = compileCidrs(
     'fd00:ec2::254',
     'fd20:ce::254',
     '64:ff9b::a9fe:0/112',
+    '64:ff9b:1::a9fe:0/112',
+    '2002:a9fe::/32',
     '::a9fe:0/112',
   ].flatMap((text) => parseCidr(text) ?? []),
 )
