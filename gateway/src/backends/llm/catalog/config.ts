@@ -17,8 +17,10 @@ const rates = object(
   {
     input: rate('Tokens of the prompt.'),
     output: rate('Tokens of the answer.'),
-    cacheRead: rate('Tokens of the prompt that the provider had cached.'),
-    cacheWrite: rate('Tokens of the prompt that the provider put into its cache.'),
+    cacheRead: rate('Tokens of the prompt that the provider had cached; as input where it is left out.'),
+    cacheWrite: rate(
+      'Tokens of the prompt that the provider put into its cache; as input where it is left out.',
+    ),
     reasoning: rate('Tokens the model thought with; as output where it is left out.'),
     inputAudio: rate('Audio tokens of the prompt; as input where it is left out.'),
     outputAudio: rate('Audio tokens of the answer; as output where it is left out.'),
@@ -47,7 +49,9 @@ const model = object(
           contextWindow: optional(integer({ doc: 'Longest prompt, in tokens.' }, { min: 1 })),
           maxOutputTokens: optional(integer({ doc: 'Longest answer, in tokens.' }, { min: 1 })),
         },
-        { doc: 'Limits of the model.' },
+        {
+          doc: 'Limits of the model, for people and tools that read the catalog: nothing holds requests to them.',
+        },
       ),
     ),
     tags: optional(list(name({ doc: 'A tag.' }), { doc: 'Words of your own about the model.' })),
