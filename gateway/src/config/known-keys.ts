@@ -52,6 +52,22 @@ const aiPolicy: Record<string, Standing> = {
   transformations: 'unsupported',
 }
 
+/** Guards of requests and answers at `place`. */
+function guardsAt(place: string): Record<string, Record<string, Standing>> {
+  const guard: Record<string, Standing> = {
+    azureContentSafety: 'unsupported',
+    bedrockGuardrails: 'unsupported',
+    googleModelArmor: 'unsupported',
+    openAIModeration: 'unsupported',
+    scope: 'unsupported',
+  }
+  const entries = [`${place}.request[]`, `${place}.response[]`].map((entry) => ({
+    [entry]: guard,
+    [`${entry}.webhook.target`]: { service: 'unsupported' as const },
+  }))
+  return Object.assign({}, ...entries)
+}
+
 /** `provider` of an LLM backend. */
 const aiProviders: Record<string, Standing> = {
   azure: 'planned',
@@ -148,6 +164,11 @@ const knownKeys: Record<string, Record<string, Standing>> = {
     virtualModels: 'planned',
   },
   'llm.policies': policies,
+  ...guardsAt('llm.guardrails'),
+  ...guardsAt('llm.policies.guardrails'),
+  ...guardsAt('llm.models[].guardrails'),
+  ...guardsAt('routes[].policies.ai.promptGuard'),
+  ...guardsAt('routes[].backends[].policies.ai.promptGuard'),
   'llm.models[]': {
     auth: 'unsupported',
     authorization: 'unsupported',
