@@ -53,7 +53,6 @@ const channelOptions = {
   'grpc.client_idle_timeout_ms': 300_000,
   'grpc.max_receive_message_length': 64 * 1024,
   'grpc.service_config_disable_resolution': 1,
-  'grpc.enable_retries': 0,
   'grpc.enable_channelz': 0,
   'grpc.enable_http_proxy': 0,
 } as const
@@ -86,7 +85,7 @@ export function createGrpcClient(): GrpcClient {
       return async (message, options) => {
         if (send === undefined) {
           const library = await loaded
-          send = callsOf(clientOf(target, library), path, library)
+          send = withMoreTries(callsOf(clientOf(target, library), path, library))
         }
         return send(message, options)
       }
@@ -122,6 +121,32 @@ function callsOf(client: Client, path: string, { Metadata }: Library): GrpcCall 
         },
       )
     })
+}
+
+const maxTries = 5
+const betweenTriesMs = 10
+
+/**
+ * A server that closes a connection refuses the streams that it has not looked at (RFC 9113 section 8.7), and they may be
+ * asked again without counting twice. The library gives up on those that a closing connection had already taken.
+ */
+function withMoreTries(send: GrpcCall): GrpcCall {
+  return async (message, { deadlineMs }) => {
+    const endsAt = performance.now() + deadlineMs
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await send(message, { deadlineMs: Math.max(1, endsAt - performance.now()) })
+      } catch (error) {
+        const isLast = tries === maxTries || performance.now() + betweenTriesMs >= endsAt
+        if (isLast || !wasNotLookedAt(error)) throw error
+      }
+      await new Promise((resolve) => setTimeout(resolve, betweenTriesMs))
+    }
+  }
+}
+
+function wasNotLookedAt(error: unknown): boolean {
+  return error instanceof GrpcError && /REFUSED_STREAM|Stream refused/.test(error.message)
 }
 
 function asBuffer(message: Uint8Array): Buffer {

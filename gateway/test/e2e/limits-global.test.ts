@@ -231,6 +231,21 @@ describe('the connection to the service', () => {
     expect([service.seen.length, service.connections]).toEqual([21, 1])
   })
 
+  it('may be closed by the service in order without a request that fails', async () => {
+    const service = await startRateLimitService()
+    const gateway = await startGateway(limited(globally(service, [perKey], { timeout: '5s' })))
+    const statuses: number[] = []
+    const client = async () => {
+      for (let index = 0; index < 20; index++) statuses.push((await chat(gateway)).status)
+    }
+    const clients = Promise.all(Array.from({ length: 10 }, client))
+    const closing = setInterval(service.retire, 40)
+    await clients
+    clearInterval(closing)
+    expect(service.connections).toBeGreaterThan(2)
+    expect(statuses.filter((status) => status !== 200)).toEqual([])
+  })
+
   it('is made over TLS where the named backend says so, to who bears the name', async () => {
     const authority = createAuthority()
     const files = certificateFiles(authority)

@@ -57,6 +57,8 @@ export type RateLimitService = {
   connections: number
   /** What was counted, by `key=value/key=value`. */
   readonly counts: Map<string, number>
+  /** Closes every connection in order, once what it was asked on it is answered. */
+  retire(): void
   /** Stops listening and ends every connection. */
   stop(): Promise<void>
   /** Listens again on the same port. */
@@ -211,10 +213,13 @@ export async function startRateLimitService(
     seen: [],
     connections: 0,
     counts: new Map(),
+    retire() {
+      for (const session of sessions) session.close()
+    },
     stop,
     start,
   }
-  const sessions = new Set<{ destroy(): void }>()
+  const sessions = new Set<{ destroy(): void; close(): void }>()
   let server = listenable()
 
   function listenable() {

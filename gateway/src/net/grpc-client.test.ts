@@ -1,0 +1,104 @@
+import { createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createGrpcClient, GrpcError } from './grpc-client.ts'
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+/** Says back what it is told. */
+async function echoServer(status = 0): Promise<{ server: Http2Server; port: number; connections(): number }> {
+  let connections = 0
+  const server = createServer()
+  server.on('session', (session) => {
+    connections += 1
+    ends.push(() => session.destroy())
+  })
+  server.on('stream', (stream: ServerHttp2Stream) => {
+    const parts: Buffer[] = []
+    stream.on('data', (part: Buffer) => parts.push(part))
+    stream.on('end', () => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': String(status) }))
+      stream.end(status === 0 ? Buffer.concat(parts) : undefined)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  ends.push(() => server.close())
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return { server, port: address.port, connections: () => connections }
+}
+
+function client() {
+  const created = createGrpcClient()
+  ends.push(created.close)
+  return created
+}
+
+const at = (port: number) => ({ host: '127.0.0.1', port, tls: undefined, tlsKey: '' })
+const statusOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'answered',
+    (error: unknown) => (error instanceof GrpcError ? error.status : error),
+  )
+
+describe('calls', () => {
+  it('answer what the server answers, all through one connection', async () => {
+    const { port, connections } = await echoServer()
+    const grpc = client()
+    const calls = [grpc.method(at(port), '/a.B/C'), grpc.method(at(port), '/a.B/D')]
+    const answers = await Promise.all(
+      calls.map((call, index) => call(Uint8Array.of(index, 7), { deadlineMs: 5_000 })),
+    )
+    expect(answers.map((answer) => [...answer])).toEqual([
+      [0, 7],
+      [1, 7],
+    ])
+    expect(connections()).toBe(1)
+  })
+
+  it('fail with the status of the server', async () => {
+    const { port } = await echoServer(8)
+    expect(await statusOf(client().method(at(port), '/a.B/C')(new Uint8Array(), { deadlineMs: 5_000 }))).toBe(
+      8,
+    )
+  })
+
+  it('fail at once where nobody listens', async () => {
+    const { server, port } = await echoServer()
+    server.close()
+    const startedAt = performance.now()
+    const call = client().method(at(port), '/a.B/C')
+    expect(await statusOf(call(new Uint8Array(), { deadlineMs: 60_000 }))).toBe(14)
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
+  })
+
+  it('fail at their deadline', async () => {
+    const { server, port } = await echoServer()
+    server.removeAllListeners('stream')
+    const call = client().method(at(port), '/a.B/C')
+    expect(await statusOf(call(new Uint8Array(), { deadlineMs: 100 }))).toBe(4)
+  })
+})
+
+describe('draining', () => {
+  it('waits for what holds it open, also what comes meanwhile, failed or not', async () => {
+    const grpc = client()
+    const first = Promise.withResolvers<void>()
+    const second = Promise.withResolvers<void>()
+    grpc.holdOpen(first.promise)
+    let drained = false
+    const done = grpc.drain().then(() => {
+      drained = true
+    })
+    grpc.holdOpen(second.promise)
+    first.reject(new Error('lost'))
+    await new Promise(setImmediate)
+    expect(drained).toBe(false)
+    second.resolve()
+    await done
+    expect(drained).toBe(true)
+  })
+})
