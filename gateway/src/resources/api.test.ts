@@ -195,6 +195,16 @@ describe.each(modes)('in %s mode', (_, start) => {
     expect((await allowed.call('PUT', '/mcp.target', stdio)).status).toBe(200)
   })
 
+  it('lets only so many changes wait, and reads meanwhile', async () => {
+    const replica = await start()
+    const key = (number: number) => replica.call('DELETE', `/llm.apiKey/${number}`)
+    const answers = await Promise.all(Array.from({ length: 1_010 }, (_, number) => key(number)))
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 503)).toHaveLength(10)
+    expect(statuses.filter((status) => status === 404)).toHaveLength(1_000)
+    expect((await key(1)).status).toBe(404)
+  })
+
   it('looks at values as they are once references in them are replaced', async () => {
     const replica = await start({ allowedEnv: ['HOST', 'UNSET'], env: { HOST: '169.254' } })
     // biome-ignore lint/suspicious/noTemplateCurlyInString: references as users write them

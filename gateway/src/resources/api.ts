@@ -46,14 +46,22 @@ export type ApiOptions = {
 
 /** Largest request body, in bytes. */
 const maxBodyBytes = 2 * 1024 * 1024
+/** Changes are made one after another; with a database that hangs, each takes ten seconds. */
+const maxWaitingChanges = 1_000
 
 /**
  * The config resource API (specification, "Config resource API"; decisions 6). Answers everything under `/api/config`. Whoever
  * calls this has made sure that the client may: there is no authentication here.
  */
 export function createConfigApi(options: ApiOptions): (request: ApiRequest) => Promise<Reply> {
+  let waiting = 0
   return async (request) => {
+    const mayChange = request.method === 'PUT' || request.method === 'DELETE'
+    if (mayChange) waiting += 1
     try {
+      if (mayChange && waiting > maxWaitingChanges) {
+        return refuse(refusal(503, 'too many changes are waiting; try again later'), request)
+      }
       return await answer(request, options)
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'request_too_large') {
@@ -66,6 +74,7 @@ export function createConfigApi(options: ApiOptions): (request: ApiRequest) => P
       options.log.error({ err: error }, 'a request to the config resource API failed')
       return refuse(refusal(500, 'internal error'), request)
     } finally {
+      if (mayChange) waiting -= 1
       // An unread body would hold the connection.
       if (isSource(request.body)) request.body.cancel()
     }

@@ -11,6 +11,7 @@ import {
   startHybrid,
 } from './fixtures.ts'
 import { namedId } from './identity.ts'
+import { StoreUnavailable } from './store.ts'
 
 const uuid = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
@@ -563,6 +564,10 @@ describe('several replicas', () => {
     const replica = await startHybrid(database.open(), clock)
     expect(replica.resources.pending()).toBe('config resources')
     expect(replica.host.reported).toContain('llm.policy/')
+    // A certificate is renewed meanwhile.
+    await expect(replica.resources.reapply()).rejects.toThrow('llm.policy/')
+    expect(replica.resources.pending()).toBe('config resources')
+    expect(replica.host.reported).toContain('llm.policy/')
     expect((await replica.call('DELETE', '/llm.policy/authorization')).status).toBe(200)
     expect(replica.resources.pending()).toBeUndefined()
   })
@@ -611,6 +616,31 @@ describe('a database that is away', () => {
     expect((await create(replica, 'llm.apiKey', { key: 'x' })).status).toBe(503)
     expect(host.aborted).toHaveLength(1)
     expect(database.rows()).toEqual([])
+  })
+})
+
+describe('a change that takes longer to check than the store waits', () => {
+  it('is given up, and never runs', async () => {
+    const clock = createSteppingClock()
+    const database = createMemoryDatabase(clock)
+    const store = database.open()
+    let planned: Promise<unknown> | undefined
+    const replica = await startHybrid(
+      {
+        ...store,
+        async write(known, plan) {
+          planned = plan(await store.read(known))
+          throw new StoreUnavailable('the change took longer than 60 s to check', undefined)
+        },
+      },
+      clock,
+    )
+    const before = replica.running()
+    expect((await create(replica, 'llm.apiKey', { key: 'k' })).status).toBe(503)
+    await planned
+    expect(replica.host.aborted).toHaveLength(1)
+    expect(replica.running()).toBe(before)
+    await replica.resources.close()
   })
 })
 

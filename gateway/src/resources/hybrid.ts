@@ -211,7 +211,7 @@ export function createHybridResources(options: HybridOptions): Resources {
     requester: Requester,
     from: { known: Known; file: Config },
   ): Promise<ChangeOutcome> {
-    const step: Step = { outcome: undefined, decided: undefined }
+    const step: Step = { outcome: undefined, decided: undefined, isOver: false }
     let delta: StoreDelta
     try {
       delta = await store.write(from.known.generation, async (since) => {
@@ -219,6 +219,7 @@ export function createHybridResources(options: HybridOptions): Resources {
         return step.decided?.planned.changes
       })
     } catch (error) {
+      step.isOver = true
       step.decided?.ready.prepared.abort()
       if (!(error instanceof StoreUnavailable)) throw error
       lost(error)
@@ -256,7 +257,7 @@ export function createHybridResources(options: HybridOptions): Resources {
     const next = learn(current, provisional(planned, current, clock), expand)
     try {
       const state = await ready(over, next)
-      if (!request.dryRun && planned.changes.length > 0) {
+      if (!step.isOver && !request.dryRun && planned.changes.length > 0) {
         step.decided = { planned, ready: state }
         return
       }
@@ -271,7 +272,8 @@ export function createHybridResources(options: HybridOptions): Resources {
     useFile,
     async reapply() {
       if (file === undefined) return
-      if (known === undefined || running === undefined) await runFileAlone(file)
+      // Where the records do not run beside the file, the file alone would look as if all were well.
+      if (known === undefined) await runFileAlone(file)
       else run(await ready(file, known))
     },
     pending() {
@@ -317,6 +319,8 @@ export function createHybridResources(options: HybridOptions): Resources {
 type Step = {
   outcome: ChangeOutcome | undefined
   decided: { readonly planned: Planned; readonly ready: Ready } | undefined
+  /** The store has given up waiting: what is ready now never runs. */
+  isOver: boolean
 }
 
 const notReadYet = 'the database of config resources has not been read yet'
