@@ -1,7 +1,7 @@
 import type { ConfigTree } from '../config/validate.ts'
+import { lookUp } from '../lib/bucket-map.ts'
 import type { JsonValue } from '../lib/json.ts'
 import { recordDigest } from '../policies/api-key/record.ts'
-import { lookUp } from './bucket-map.ts'
 import {
   type Change,
   type ChangeRequest,

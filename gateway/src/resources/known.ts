@@ -1,4 +1,5 @@
 import type { ConfigTree } from '../config/validate.ts'
+import { type BucketMap, bucketMap, changedMap, lookUp } from '../lib/bucket-map.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
 import {
   type ApiKeyRecord,
@@ -8,7 +9,6 @@ import {
 } from '../policies/api-key/record.ts'
 import { check } from '../schema/check.ts'
 import { list } from '../schema/dsl.ts'
-import { type BucketMap, bucketMap, changedMap, lookUp } from './bucket-map.ts'
 import { namedId } from './identity.ts'
 import { findKind, isKeyPolicy, isSingleton, type Kind, singletonName } from './kinds.ts'
 import type { StoreDelta, StoredResource } from './store.ts'

@@ -1,6 +1,6 @@
 import type { ConfigTree } from '../config/validate.ts'
+import { lookUp } from '../lib/bucket-map.ts'
 import { type ApiKeyRecord, recordDigest } from '../policies/api-key/record.ts'
-import { lookUp } from './bucket-map.ts'
 import { findKind, freshSection, type Kind } from './kinds.ts'
 import { type Known, type NamedRecord, nameIn } from './known.ts'
 

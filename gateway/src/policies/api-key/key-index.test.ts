@@ -73,4 +73,37 @@ describe('createKeyIndex', () => {
       expect(find(digestOf(`key-${number}`)) !== undefined).toBe(left.has(`key-${number}`))
     }
   })
+
+  it('keeps all entries but those of many changes far apart', () => {
+    const context = fixtureContext()
+    const records = Array.from({ length: 10_000 }, (_, number) => record(`key-${number}`))
+    const before = createKeyIndex(records, context, 'llm')
+    const changed = records.flatMap((one, number) => {
+      if (number % 500 === 1) return []
+      if (number % 500 === 2) return [record(one.key ?? '', 'again'), record(`key-new-${number}`)]
+      return number > 3_100 && number < 3_150 ? [] : [one]
+    })
+    const after = createKeyIndex(changed, context, 'llm')
+    const kept = changed.filter(({ key = '' }) => after.find(digestOf(key)) === before.find(digestOf(key)))
+    expect(kept).toHaveLength(changed.length - 40)
+    for (const { key = '', metadata } of changed) {
+      expect(after.find(digestOf(key))?.facts['name']).toBe(metadata?.['name'])
+    }
+    expect(after.find(digestOf('key-1'))).toBeUndefined()
+    expect(after.find(digestOf('key-3101'))).toBeUndefined()
+  })
+
+  it('is built from one that never ran as well as from any other', () => {
+    const context = fixtureContext()
+    const [one, two] = [record('one'), record('two')]
+    const running = createKeyIndex([one], context, 'llm')
+    createKeyIndex([two], context, 'llm')
+    const next = createKeyIndex([one, record('three')], context, 'llm')
+    expect(['one', 'two', 'three'].map((key) => next.find(digestOf(key)) !== undefined)).toEqual([
+      true,
+      false,
+      true,
+    ])
+    expect(['one', 'two'].map((key) => running.find(digestOf(key)) !== undefined)).toEqual([true, false])
+  })
 })
