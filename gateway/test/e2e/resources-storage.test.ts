@@ -157,9 +157,9 @@ describe('a SQLite database', () => {
 })
 
 describe.each([
-  { storage: 'a file', url: undefined, status: 500 },
-  { storage: 'SQLite', url: sqliteUrl, status: 422 },
-])('in $storage', ({ url, status }) => {
+  { storage: 'a file', url: undefined, status: 500, maxFileBlocks: 128 },
+  { storage: 'SQLite', url: sqliteUrl, status: 422, maxFileBlocks: 512 },
+])('in $storage', ({ url, status, maxFileBlocks }) => {
   it('a gateway on a port that is taken is refused, and neither stored nor half opened', async () => {
     const server = createServer()
     const port = await listening(server)
@@ -174,6 +174,28 @@ describe.each([
     await api.create('llm.apiKey', { key: secret })
     expect(await statusWith(gateway, secret)).toBe(200)
     expect(await gateway.status()).toMatchObject({ synchronized: true })
+  })
+
+  it('a disk that is full refuses what is new, keeps what was answered, and serves', async () => {
+    const gateway = await startGateway(stored(keyedEcho, url?.()), { maxFileBlocks })
+    const api = resourceApi(gateway)
+    const answered: string[] = []
+    const refused = await until('a write is refused', async () => {
+      const key = `tg-${answered.length}`
+      const value = { key, metadata: { padding: 'x'.repeat(10_000) } }
+      const answer = await api.ask('PUT', '/llm.apiKey', { resources: [{ value }] })
+      if (answer.status !== 200) return answer
+      answered.push(key)
+      return undefined
+    })
+    expect([500, 503]).toContain(refused.status)
+    expect(answered.length).toBeGreaterThan(2)
+    expect(await statusWith(gateway, `tg-${answered.length}`)).toBe(401)
+    for (const key of answered) expect(await statusWith(gateway, key)).toBe(200)
+    await gateway.stop()
+    const again = await startGateway({}, { again: gateway })
+    for (const key of answered) expect(await statusWith(again, key)).toBe(200)
+    await resourceApi(again).create('llm.apiKey', { key: 'tg-with-room' })
   })
 
   it('nobody brings programs, files or addresses of metadata services, unless the file allows it', async () => {

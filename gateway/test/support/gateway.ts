@@ -64,6 +64,8 @@ export type GatewayOptions = {
   mcpPort?: number
   /** Flags of the runtime. */
   nodeFlags?: readonly string[]
+  /** Largest file that the process may write, in units of 512 bytes or, in some shells, of 1024. */
+  maxFileBlocks?: number
   /** The exit is part of the test: an early or unclean one is no failure. */
   mayCrash?: boolean
   /** One that has ended: its file, as it is now, and its ports are taken over, and the given configuration is not written. */
@@ -191,10 +193,17 @@ type Launched = { child: ChildProcess; exited: Promise<Exit>; stdout(): string; 
 
 function launch(
   args: readonly string[],
-  options: { env?: Record<string, string>; nodeFlags?: readonly string[]; cwd?: string },
+  options: Pick<GatewayOptions, 'env' | 'nodeFlags' | 'maxFileBlocks'> & { cwd?: string },
 ): Launched {
   const { PATH, HOME, TMPDIR } = process.env
-  const child = spawn(process.execPath, [...(options.nodeFlags ?? []), entry, ...args], {
+  const command = [process.execPath, ...(options.nodeFlags ?? []), entry, ...args]
+  // Where the signal is ignored, a write that is too large fails as one to a full disk does.
+  const limit =
+    options.maxFileBlocks === undefined
+      ? []
+      : ['/bin/sh', '-c', `trap "" XFSZ; ulimit -f ${options.maxFileBlocks}; exec "$@"`, 'sh']
+  const [program = '', ...rest] = [...limit, ...command]
+  const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: options.cwd,
     env: { PATH, HOME, TMPDIR, ...options.env },
