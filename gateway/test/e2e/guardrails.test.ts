@@ -117,6 +117,50 @@ describe.each(cases)('guards and the $client SDK, stream: $stream', ({ client, s
   })
 })
 
+describe('guards of calls that are translated', () => {
+  it.each([false, true])('see and change them in the API of the client, stream: %s', async (stream) => {
+    const response = await chat(gateway, {
+      model: 'claude-test',
+      stream,
+      messages: [{ role: 'user', content: 'my mask' }],
+    })
+    const text = await response.text()
+    expect(response.status).toBe(200)
+    expect(text).toContain('****')
+    expect(text).not.toContain('mask')
+    expect(anthropic.seen[0]?.text).toContain('my ****')
+    expect(webhook.seen[1]?.text).toContain('"choices":[{"message":{"role":"assistant","content":"I say mask')
+  })
+})
+
+describe('a stream that is rejected after its first byte', () => {
+  it('is an error to the SDKs, and never looks complete', async () => {
+    const windowed = await startGateway(config({ streaming: 'windowed' }))
+    openai.behaviour.content = 'word '.repeat(1_000).trim()
+    anthropic.behaviour.content = openai.behaviour.content
+    openai.behaviour.pauseMs = 1
+    anthropic.behaviour.pauseMs = 1
+    const reject = () => webhook.next(acts({}), acts({}), acts({ body: 'enough of this', status_code: 403 }))
+    const messages = [{ role: 'user' as const, content: 'hello' }]
+    let text = ''
+    const viaOpenAi = async () => {
+      const client = new OpenAI({ apiKey: aliceKey, baseURL: `${windowed.url}/v1`, maxRetries: 0 })
+      const stream = await client.chat.completions.create({ model: 'gpt-test', messages, stream: true })
+      for await (const { choices } of stream) text += choices[0]?.delta.content ?? ''
+    }
+    reject()
+    await expect(viaOpenAi()).rejects.toThrow('enough of this')
+    expect(text.length).toBeGreaterThan(500)
+    const client = new Anthropic({ apiKey: aliceKey, baseURL: windowed.url, maxRetries: 0 })
+    reject()
+    await expect(
+      client.messages.stream({ model: 'claude-test', max_tokens: 9, messages }).finalMessage(),
+    ).rejects.toThrow('enough of this')
+    openai.behaviour.pauseMs = 0
+    anthropic.behaviour.pauseMs = 0
+  })
+})
+
 describe('guards', () => {
   it('say in plain text that a check failed', async () => {
     webhook.next(acts('pass'))
