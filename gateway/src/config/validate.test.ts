@@ -55,4 +55,15 @@ describe('a configuration that is no text', () => {
     expect(validateConfig({ ...wrong, routes: [first, route('===')] }, sound)).toHaveLength(1)
     expect(validateConfig({ ...wrong, routes: [first] }, sound)).toEqual([])
   })
+
+  it('names places as they are in the whole, whatever has been looked at before', () => {
+    const sound = new WeakSet<object>()
+    const { routes, gateways } = tree('request.path == "/"', 'request.path == "/a"', 'request.path == "/b"')
+    expect(validateConfig({ gateways, routes }, sound)).toEqual([])
+    const [issue] = validateConfig({ gateways, routes: [...routes, { name: 'x', nonsense: 1 }] }, sound)
+    expect(issue).toContain('routes[3]')
+    const twice = { gateways, routes: [...routes, { ...routes[1] }] }
+    expect(validateConfig(twice, sound)).toEqual(validateConfig(twice))
+    expect(validateConfig({ gateways: {}, routes }, sound)).toHaveLength(3)
+  })
 })
