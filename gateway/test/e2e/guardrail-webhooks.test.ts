@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
@@ -245,6 +248,20 @@ describe('guards', () => {
     const { disabled = 0, windowed = 0, buffered = 0 } = firstByte
     expect(disabled).toBeLessThan(windowed)
     expect(windowed).toBeLessThan(buffered)
+  })
+})
+
+describe('the quickstart', () => {
+  it('has a guard that one line turns on', async () => {
+    const example = fileURLToPath(new URL('../../../examples/quickstart.yaml', import.meta.url))
+    const quickstart = readFileSync(example, 'utf8')
+    const [, line = ''] = /^ {2}# (guardrails: .*)$/m.exec(quickstart) ?? []
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-quickstart-'))
+    endAfter('test', () => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'quickstart.yaml')
+    writeFileSync(file, quickstart.replace(`# ${line}`, line))
+    expect(line).toContain('builtin: email')
+    expect((await runTollgate(['--validate-only', '-f', file])).stderr).toBe('')
   })
 })
 
