@@ -1,4 +1,8 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+
+// Half of the work of starting a process is reading and compiling its source, and hundreds of them are started.
+const env = { NODE_COMPILE_CACHE: fileURLToPath(new URL('.cache/compile', import.meta.url)) }
 
 // Two projects: functions tested beside their source, and the real process over real sockets. `vitest run --project unit`
 // is the quick loop; `npm test` runs both.
@@ -15,13 +19,17 @@ export default defineConfig({
             'gateway/bench/**/*.test.ts',
             'scripts/*.test.ts',
           ],
+          env,
           testTimeout: 10_000,
+          // On two processors the default is one worker, and projects of one worker go last.
+          maxWorkers: '100%',
         },
       },
       {
         test: {
           name: 'e2e',
           include: ['gateway/test/{e2e,conformance,soak}/**/*.test.ts'],
+          env,
           testTimeout: 30_000,
           hookTimeout: 60_000,
           // Each file starts processes of its own: more at once than processors only makes waits longer. And the unit tests

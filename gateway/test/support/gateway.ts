@@ -195,7 +195,10 @@ function launch(
   args: readonly string[],
   options: Pick<GatewayOptions, 'env' | 'nodeFlags' | 'maxFileBlocks'> & { cwd?: string },
 ): Launched {
-  const { PATH, HOME, TMPDIR } = process.env
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
+  // What the runtime has compiled once is not compiled again by each of hundreds of processes.
+  const compiled =
+    NODE_COMPILE_CACHE === undefined || options.maxFileBlocks !== undefined ? {} : { NODE_COMPILE_CACHE }
   const command = [process.execPath, ...(options.nodeFlags ?? []), entry, ...args]
   // Where the signal is ignored, a write that is too large fails as one to a full disk does.
   const limit =
@@ -206,7 +209,7 @@ function launch(
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: options.cwd,
-    env: { PATH, HOME, TMPDIR, ...options.env },
+    env: { PATH, HOME, TMPDIR, ...compiled, ...options.env },
   })
   const output = { stdout: '', stderr: '' }
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
