@@ -157,7 +157,7 @@ describe('a SQLite database', () => {
 })
 
 describe.each([
-  { storage: 'a file', url: undefined, status: 500, maxFileBlocks: 128 },
+  { storage: 'a file', url: undefined, status: 500, maxFileBlocks: 64 },
   { storage: 'SQLite', url: sqliteUrl, status: 422, maxFileBlocks: 512 },
 ])('in $storage', ({ url, status, maxFileBlocks }) => {
   it('a gateway on a port that is taken is refused, and neither stored nor half opened', async () => {
@@ -182,7 +182,7 @@ describe.each([
     const answered: string[] = []
     const refused = await until('a write is refused', async () => {
       const key = `tg-${answered.length}`
-      const value = { key, metadata: { padding: 'x'.repeat(10_000) } }
+      const value = { key, metadata: { padding: 'x'.repeat(5_000) } }
       const answer = await api.ask('PUT', '/llm.apiKey', { resources: [{ value }] })
       if (answer.status !== 200) return answer
       answered.push(key)
