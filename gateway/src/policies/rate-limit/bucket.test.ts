@@ -8,6 +8,7 @@ import {
   refillBucket,
   secondsToRefill,
   takeFrom,
+  usedAt,
 } from './bucket.ts'
 
 const perMinute: Rate = { capacity: 15, refill: 10, intervalMs: 60_000 }
@@ -28,6 +29,19 @@ describe('bucket', () => {
     expect(bucket.used).toBe(5)
     refillBucket(bucket, perMinute, 120_500)
     expect(bucket.used).toBe(0)
+  })
+
+  it('tells what is used at any time as if it were refilled then', () => {
+    fc.assert(
+      fc.property(fc.nat(20), fc.nat(300_000), fc.integer({ min: 1, max: 20 }), (used, waitMs, capacity) => {
+        const rate = { capacity, refill: Math.min(capacity, 3), intervalMs: 7_000 }
+        const bucket = { ...createBucket(500), used }
+        const told = usedAt(bucket, rate, 500 + waitMs)
+        expect(bucket).toEqual({ ...createBucket(500), used })
+        refillBucket(bucket, rate, 500 + waitMs)
+        expect(told).toBe(bucket.used)
+      }),
+    )
   })
 
   it('adds up the intervals it was not looked at', () => {

@@ -37,6 +37,12 @@ export function refillBucket(bucket: Bucket, rate: Rate, nowMs: number) {
   if (bucket.used > rate.capacity) bucket.used = rate.capacity
 }
 
+/** What is used of the bucket at a time, refills that are due counted in. Changes nothing. */
+export function usedAt(bucket: Bucket, rate: Rate, nowMs: number): number {
+  const intervals = Math.max(0, Math.floor((nowMs - bucket.refilledAt) / rate.intervalMs))
+  return Math.min(rate.capacity, Math.max(0, bucket.used - intervals * rate.refill))
+}
+
 /** Counts `amount`. What goes beyond the capacity is forgiven: the next refill gives its full share. */
 export function takeFrom(bucket: Bucket, rate: Rate, amount: number) {
   bucket.used = Math.min(rate.capacity, bucket.used + amount)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CelProgram } from '../../cel/compile.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { type Bucket, refillBucket, secondsToRefill } from './bucket.ts'
+import { type Bucket, refillBucket, secondsToRefill, usedAt } from './bucket.ts'
 import { type GlobalRateLimitConfig, timeoutOf } from './global/config.ts'
 import { type GlobalLimitCounts, globalLimitState, labelOf } from './global/state.ts'
 import { compileLimits, type Limit, wholeMs } from './limit.ts'
@@ -94,25 +94,40 @@ function readOnly(limit: Limit, clock: Clock): BucketReading {
   return { remaining: limit.rate.capacity, resetSeconds: 0 }
 }
 
+/** Buckets that are read before traffic may have its turn. */
+const readAtOnce = 5_000
+
 async function readKeyed(limit: Limit, key: CelProgram, clock: Clock): Promise<KeyedReading> {
-  const shown = nameOf(key)
-  const reading: KeyedReading = { key: key.source, values: 0, exhausted: 0, fullest: [] }
+  const { rate } = limit
+  const nowMs = wholeMs(clock)
+  const fullest: { value: string | undefined; bucket: Bucket; remaining: number }[] = []
+  let values = 0
+  let exhausted = 0
+  let seen = 0
   for (const part of limit.parts()) {
-    const nowMs = wholeMs(clock)
     for (const { value, bucket } of part) {
-      const state = readBucket(bucket, limit, nowMs)
-      if (value !== undefined) reading.values += 1
-      if (state.remaining === 0) reading.exhausted += 1
-      const least = reading.fullest.at(-1)
-      if (state.remaining === limit.rate.capacity) continue
-      if (reading.fullest.length === fullestShown && least && least.remaining <= state.remaining) continue
-      reading.fullest.push({ value: value === undefined ? '(shared)' : shown(value), ...state })
-      reading.fullest.sort((a, b) => a.remaining - b.remaining)
-      reading.fullest.length = Math.min(reading.fullest.length, fullestShown)
+      const remaining = rate.capacity - usedAt(bucket, rate, nowMs)
+      if (value !== undefined) values += 1
+      if (remaining === 0) exhausted += 1
+      seen += 1
+      if (seen % readAtOnce === 0) await new Promise(setImmediate)
+      const least = fullest.length === fullestShown ? fullest.at(-1)?.remaining : rate.capacity
+      if (least !== undefined && remaining >= least) continue
+      fullest.push({ value, bucket, remaining })
+      fullest.sort((a, b) => a.remaining - b.remaining)
+      fullest.length = Math.min(fullest.length, fullestShown)
     }
-    await new Promise(setImmediate)
   }
-  return reading
+  const shown = nameOf(key)
+  return {
+    key: key.source,
+    values,
+    exhausted,
+    fullest: fullest.map(({ value, bucket }) => ({
+      value: value === undefined ? '(shared)' : shown(value),
+      ...readBucket(bucket, limit, nowMs),
+    })),
+  }
 }
 
 function readBucket(bucket: Bucket, { rate }: Limit, nowMs: number): BucketReading {
