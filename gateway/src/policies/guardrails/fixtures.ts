@@ -145,7 +145,7 @@ function objectOf(text: string) {
 }
 
 /** A body of these chunks. */
-export function chunkSource(chunks: readonly (string | Uint8Array)[]): BodySource {
+function chunkSource(chunks: readonly (string | Uint8Array)[]): BodySource {
   let sink: BodySink | undefined
   let next = 0
   let over = false
@@ -175,7 +175,7 @@ export function chunkSource(chunks: readonly (string | Uint8Array)[]): BodySourc
   }
 }
 
-export const chatRequest = { model: 'm', messages: [{ role: 'user', content: 'Say mask' }] }
+const chatRequest = { model: 'm', messages: [{ role: 'user', content: 'Say mask' }] }
 
 export function chatAnswer(content: string): string {
   return JSON.stringify({

@@ -1,15 +1,17 @@
-import type { JsonValue } from '../../../lib/json.ts'
-import { CheckFailure } from '../guard.ts'
+import { messageTexts } from './chat.ts'
 import { type ContentReader, echoAt, type GuardedText, numberOf, objectsIn, textParts } from './content.ts'
+import { ofUser, promptTexts } from './prompt.ts'
 
 /** Legacy completions. https://platform.openai.com/docs/api-reference/completions */
 export const completionsContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
   noEcho: 'null',
-  request: ({ prompt, suffix }) => [
+  // Some services take messages in place of a `prompt`.
+  request: ({ prompt, suffix, messages }) => [
     ...promptTexts(prompt),
     ...(typeof suffix === 'string' ? [ofUser(suffix, ['suffix'])] : []),
+    ...messageTexts(messages),
   ],
   reply: ({ choices }) =>
     objectsIn(choices).map(
@@ -35,18 +37,4 @@ export const completionsContent: ContentReader = {
       })
     }
   },
-}
-
-function promptTexts(prompt: JsonValue | undefined): GuardedText[] {
-  if (typeof prompt === 'string') return [ofUser(prompt, ['prompt'])]
-  if (!Array.isArray(prompt)) return []
-  return prompt.map((item, index) => {
-    // Numbers of tokens hold text that nobody here can read.
-    if (typeof item !== 'string') throw new CheckFailure('a prompt of token numbers cannot be read')
-    return ofUser(item, ['prompt', index])
-  })
-}
-
-function ofUser(text: string, path: (string | number)[]): GuardedText {
-  return { role: 'user', separator: '', parts: [{ text, path }] }
 }

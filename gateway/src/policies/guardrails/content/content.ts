@@ -53,20 +53,35 @@ export function shownText({ parts, separator }: GuardedText): string {
   return rest.length === 0 ? first.text : parts.map(({ text }) => text).join(separator)
 }
 
-/** The parts of a `content` that is a string, or a list of parts of which some have text. */
+/**
+ * The parts of a `content` that is a string, or a list of parts of which some have text. Throws `CheckFailure` on what is
+ * neither: an upstream might read it all the same.
+ */
 export function textParts(content: JsonValue | undefined, path: JsonPath): TextPart[] {
+  if (content === undefined || content === null) return []
   if (typeof content === 'string') return [{ text: content, path }]
-  if (!Array.isArray(content)) return []
-  const parts: TextPart[] = []
-  for (const [index, part] of content.entries()) {
-    if (typeof part === 'string') parts.push({ text: part, path: [...path, index] })
-    else if (typeof part === 'object' && part !== null && !Array.isArray(part)) {
-      const { text } = part
-      const echo = echoAt(part, [...path, index])
-      if (typeof text === 'string') parts.push({ text, path: [...path, index, 'text'], echo })
-    }
+  if (Array.isArray(content)) return content.flatMap((part, index) => textsOfPart(part, [...path, index]))
+  return textsOfPart(content, path)
+}
+
+/** Texts of one part: its own, or those of what a tool answered or a document says. */
+function textsOfPart(part: JsonValue, path: JsonPath): TextPart[] {
+  if (typeof part === 'string') return [{ text: part, path }]
+  if (!isJsonObject(part)) throw new CheckFailure('content that is no text')
+  const { text, refusal, content, source, type } = part
+  if (typeof text === 'string') return [{ text, path: [...path, 'text'], echo: echoAt(part, path) }]
+  if (text !== undefined && text !== null) throw new CheckFailure('a text that is none')
+  if (typeof refusal === 'string') return [{ text: refusal, path: [...path, 'refusal'] }]
+  const found: TextPart[] = []
+  if (type === 'document' || type === 'search_result') {
+    for (const name of ['title', 'context']) found.push(...textParts(part[name], [...path, name]))
   }
-  return parts
+  if (type === 'document' && isJsonObject(source)) {
+    if (source['type'] === 'text') found.push(...textParts(source['data'], [...path, 'source', 'data']))
+    found.push(...textParts(source['content'], [...path, 'source', 'content']))
+  }
+  if (content !== undefined) found.push(...textParts(content, [...path, 'content']))
+  return found
 }
 
 /** The place of log probabilities, which name every token of a text, if there are some. */
@@ -83,6 +98,14 @@ export function objectsIn(list: JsonValue | undefined): [index: number, item: Js
   for (const [index, item] of list.entries()) {
     if (typeof item === 'object' && item !== null && !Array.isArray(item)) found.push([index, item])
   }
+  return found
+}
+
+/** As `objectsIn`, of a list that is shown to guards as a whole. Throws `CheckFailure` where that cannot be. */
+export function readableObjectsIn(list: JsonValue | undefined): [index: number, item: JsonObject][] {
+  if (list === undefined || list === null) return []
+  const found = objectsIn(list)
+  if (!Array.isArray(list) || found.length < list.length) throw new CheckFailure('a list that cannot be read')
   return found
 }
 

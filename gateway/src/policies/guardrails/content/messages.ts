@@ -4,6 +4,7 @@ import {
   type GuardedText,
   numberOf,
   objectsIn,
+  readableObjectsIn,
   shownText,
   stringOf,
   textParts,
@@ -20,7 +21,7 @@ export const messagesContent: ContentReader = {
       separator: '\n',
       parts: textParts(system, ['system']),
     }
-    const texts = objectsIn(messages).map(
+    const texts = readableObjectsIn(messages).map(
       ([index, { role, content }]): GuardedText => ({
         role: stringOf(role),
         separator: ' ',

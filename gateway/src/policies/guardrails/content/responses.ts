@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
 import type { JsonPath } from '../../../lib/json-splice.ts'
+import { CheckFailure } from '../guard.ts'
 import {
   type ContentReader,
   echoAt,
@@ -12,20 +13,18 @@ import {
   textParts,
 } from './content.ts'
 
-const rolesOfInput: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'developer'])
-
 /** OpenAI's responses. https://platform.openai.com/docs/api-reference/responses */
 export const responsesContent: ContentReader = {
   separator: '\n',
   dropsEmptied: false,
   noEcho: '[]',
-  request({ instructions, input }) {
+  request({ instructions, input, prompt }) {
     const system: GuardedText = {
       role: 'system',
       separator: '\n',
       parts: textParts(instructions, ['instructions']),
     }
-    const texts = inputTexts(input)
+    const texts = [...inputTexts(input), ...variableTexts(prompt)]
     return shownText(system) === '' ? texts : [system, ...texts]
   },
   reply: ({ output }) =>
@@ -41,9 +40,17 @@ export const responsesContent: ContentReader = {
       case 'response.output_text.done':
         found({ ...at, text: stringOf(event['text']), path: ['text'], repeats: true, echo })
         return
+      case 'response.refusal.delta':
+        found({ ...at, text: stringOf(event['delta']), path: ['delta'], repeats: false })
+        return
+      case 'response.refusal.done':
+        found({ ...at, text: stringOf(event['refusal']), path: ['refusal'], repeats: true })
+        return
     }
     if (isJsonObject(event['part'])) {
-      const { text } = event['part']
+      const { text, refusal } = event['part']
+      if (typeof refusal === 'string')
+        found({ ...at, text: refusal, path: ['part', 'refusal'], repeats: true })
       if (typeof text === 'string' && isText(event['part'])) {
         const echoInPart = echoAt(event['part'], ['part'])
         found({ ...at, text, path: ['part', 'text'], repeats: true, echo: echoInPart })
@@ -62,9 +69,34 @@ function inputTexts(input: JsonValue | undefined): GuardedText[] {
   if (typeof input === 'string') {
     return [{ role: 'user', separator: '\n', parts: textParts(input, ['input']) }]
   }
-  return objectsIn(input).flatMap(([index, { role, content }]) => {
-    if (typeof role !== 'string' || !rolesOfInput.has(role)) return []
-    return [{ role, separator: '\n', parts: textParts(content, ['input', index, 'content']) }]
+  if (!Array.isArray(input)) return textsOfItem(input, ['input'])
+  return input.flatMap((item, index) => textsOfItem(item, ['input', index]))
+}
+
+/** What an item of the input says, or what a tool answered. Reasoning and calls of tools are no texts. */
+function textsOfItem(item: JsonValue | undefined, path: JsonPath): GuardedText[] {
+  if (item === undefined || item === null) return []
+  if (typeof item === 'string') return [{ role: 'user', separator: '\n', parts: [{ text: item, path }] }]
+  if (!isJsonObject(item)) throw new CheckFailure('input that cannot be read')
+  const { type, role, content, output } = item
+  if (type === 'reasoning') return []
+  const said = textParts(content, [...path, 'content'])
+  const answered = textParts(output, [...path, 'output'])
+  const texts: GuardedText[] = []
+  if (typeof role === 'string' || said.length > 0) {
+    texts.push({ role: typeof role === 'string' ? role : 'user', separator: '\n', parts: said })
+  }
+  if (answered.length > 0) texts.push({ role: 'tool', separator: '\n', parts: answered })
+  return texts
+}
+
+/** What is put into a prompt that the provider keeps. */
+function variableTexts(prompt: JsonValue | undefined): GuardedText[] {
+  const variables = isJsonObject(prompt) ? prompt['variables'] : undefined
+  if (!isJsonObject(variables)) return []
+  return Object.entries(variables).flatMap(([name, value]) => {
+    const parts = textParts(value, ['prompt', 'variables', name])
+    return parts.length === 0 ? [] : [{ role: 'user', separator: '\n', parts }]
   })
 }
 

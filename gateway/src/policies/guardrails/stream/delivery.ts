@@ -30,7 +30,7 @@ export type DeliveryOptions = {
 }
 
 /** Decisions 8: so long a verdict keeps its status, and connections stay alive without a byte. */
-export const silenceMs = 15_000
+const silenceMs = 15_000
 
 const comment = Buffer.from(':\n\n')
 

@@ -435,3 +435,37 @@ async function settled(promise: Promise<unknown>): Promise<boolean> {
   const open = Symbol('open')
   return (await Promise.race([promise, Promise.resolve(open)])) !== open
 }
+
+describe.each(modes)('a refusal in a stream that is %s', (streaming) => {
+  it('is checked and changed as text is', async () => {
+    const chat = [
+      'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null}}]}\n\n',
+      'data: {"choices":[{"index":0,"delta":{"refusal":"no ma"},"logprobs":{"refusal":[{"token":"mask"}]}}]}\n\n',
+      'data: {"choices":[{"index":0,"delta":{"refusal":"sk"}}]}\n\n',
+      'data: [DONE]\n\n',
+    ]
+    const { text } = await pass(guarded(streaming), { answer: chat })
+    expect(text).toContain('"refusal":"no ****"')
+    expect(text).not.toContain('mask')
+    const at = { output_index: 0, content_index: 0 }
+    const part = { type: 'refusal', refusal: 'no mask' }
+    const item = { type: 'message', role: 'assistant', content: [part] }
+    const events = [
+      { type: 'response.content_part.added', ...at, part: { type: 'refusal', refusal: '' } },
+      { type: 'response.refusal.delta', ...at, delta: 'no ma' },
+      { type: 'response.refusal.delta', ...at, delta: 'sk' },
+      { type: 'response.refusal.done', ...at, refusal: 'no mask' },
+      { type: 'response.content_part.done', ...at, part },
+      { type: 'response.output_item.done', output_index: 0, item },
+      { type: 'response.completed', response: { output: [item] } },
+    ]
+    const answer = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    const guards = guarded(streaming)
+    const responses = await pass(guards, { api: 'responses', answer })
+    expect(responses.text).not.toContain('mask')
+    expect(sentTo(guards.calls[0])).toEqual({
+      body: { choices: [{ message: { role: 'assistant', content: 'no mask' } }] },
+    })
+    expect(guards.calls).toHaveLength(1)
+  })
+})
