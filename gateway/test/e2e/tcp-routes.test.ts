@@ -93,7 +93,7 @@ describe('a TCP route', () => {
       expect(await readToEnd(client)).toBe('through')
     }
     await up.close()
-    await expect(readToEnd(await tcpConnect(port))).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await expect(tcpConnect(port).then(readToEnd)).rejects.toMatchObject({ code: 'ECONNRESET' })
     expect((await connections(gateway, 21)).at(-1)).toMatchObject({
       attempts: 3,
       outcome: 'unavailable',
@@ -263,7 +263,7 @@ describe('TLS', () => {
     const right = await routing([{ backends: [backend('db.internal')] }])
     expect(await greeting(await tcpConnect(right.port))).toBe('secret')
     const wrong = await routing([{ backends: [backend('other.internal')] }])
-    await expect(readToEnd(await tcpConnect(wrong.port))).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await expect(tcpConnect(wrong.port).then(readToEnd)).rejects.toMatchObject({ code: 'ECONNRESET' })
     expect((await connections(wrong.gateway, 1))[0]).toMatchObject({
       outcome: 'unavailable',
       error: { cause: { code: 'ERR_TLS_CERT_ALTNAME_INVALID' } },
@@ -281,7 +281,7 @@ describe('a change of the configuration', () => {
     await gateway.reload(configWith([{ backends: [{ host: second.host }] }]))
     expect(await greeting(await tcpConnect(port))).toBe('second')
     await gateway.reload(configWith([]))
-    await expect(readToEnd(await tcpConnect(port))).rejects.toMatchObject({ code: 'ECONNRESET' })
+    await expect(tcpConnect(port).then(readToEnd)).rejects.toMatchObject({ code: 'ECONNRESET' })
     client.end('after')
     expect(await readToEnd(client)).toBe('after')
   })

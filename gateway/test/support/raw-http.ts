@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { endAfter } from './cleanup.ts'
+import { endAfter, type Lifetime } from './cleanup.ts'
 import { until } from './wait.ts'
 
 /** A bare socket, for requests that no well-behaved client can be made to send. */
@@ -14,9 +14,9 @@ export type RawConnection = {
   closed(limitMs?: number): Promise<string>
 }
 
-export async function rawConnect(port: number): Promise<RawConnection> {
+export async function rawConnect(port: number, lifetime: Lifetime = 'test'): Promise<RawConnection> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-  endAfter('test', () => {
+  endAfter(lifetime, () => {
     socket.destroy()
   })
   let received = ''

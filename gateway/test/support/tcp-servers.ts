@@ -66,7 +66,7 @@ export function echoServer(): Promise<TcpServer> {
   return tcpServer((socket) => socket.pipe(socket))
 }
 
-/** A connection that may stay half-open; it ends with the test. */
+/** A connection that may stay half-open; it ends with the test. Fails where a reset comes before it is seen to be there. */
 export async function tcpConnect(port: number): Promise<Socket> {
   return ready(connect({ host: '127.0.0.1', port, allowHalfOpen: true }), 'connect')
 }

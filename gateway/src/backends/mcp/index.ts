@@ -50,7 +50,8 @@ export type Mcp = {
 const defaultSessionTtlMs = 30 * 60_000
 const maxSessions = 10_000
 const maxRemembered = 100_000
-const sweepEveryMs = 30_000
+const shortestSweepMs = 1_000
+const longestSweepMs = 30_000
 
 /** Compiles the `mcp` section, or the `mcp` backend of a route. Throws on what `checkMcp` reports. */
 export function compileMcp(config: McpBackendConfig, context: CompileContext, options: McpOptions): Mcp {
@@ -155,13 +156,15 @@ function keepSessions(
   if (sessionKey !== undefined && key === undefined) {
     throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
   }
+  const ttlMs = (sessionTtl === undefined ? undefined : parseDuration(sessionTtl)) ?? defaultSessionTtlMs
   return createSessions({
     clock,
     ids: createSessionIds(key ?? randomBytes(32), place),
     sharedKey: key !== undefined,
-    ttlMs: (sessionTtl === undefined ? undefined : parseDuration(sessionTtl)) ?? defaultSessionTtlMs,
+    ttlMs,
     maxSessions,
     maxRemembered,
-    sweepEveryMs,
+    // A time to live that is short is meant: no session outlives it twice over.
+    sweepEveryMs: Math.max(shortestSweepMs, Math.min(longestSweepMs, ttlMs)),
   })
 }
