@@ -177,3 +177,9 @@ it('uses no words of the schema library', () => {
     expect(text).not.toMatch(/invalid input|received|undefined|record|NaN|unrecognized/i)
   }
 })
+
+it('never repeats the credentials in an address', () => {
+  const [mistake] = mistakesOf(url(doc), 'ftp://user:pa55@host/path')
+  expect(mistake).toContain('ftp://***@host/path')
+  expect(mistake).not.toContain('pa55')
+})

@@ -28,7 +28,7 @@ export function describeValue(value: unknown, visible: boolean): string {
   switch (typeof value) {
     case 'string':
       if (value === '') return 'an empty string'
-      return visible ? `the string ${JSON.stringify(shortened(value))}` : 'a string'
+      return visible ? `the string ${JSON.stringify(shortened(withoutCredentials(value)))}` : 'a string'
     case 'number':
       return visible ? `the number ${value}` : 'a number'
     case 'boolean':
@@ -37,6 +37,11 @@ export function describeValue(value: unknown, visible: boolean): string {
       if (value === null) return 'nothing (null)'
       return Array.isArray(value) ? 'a list' : 'an object'
   }
+}
+
+/** An address may hold a password, wherever it was written. */
+function withoutCredentials(text: string): string {
+  return text.replace(/:\/\/[^/?#@]*@/g, '://***@')
 }
 
 function shapeWords(shape: Shape): string {
