@@ -27,20 +27,20 @@ export function createBucket(nowMs: number, key: string = ''): Bucket {
 
 /** Brings the bucket up to date: one refill for every interval that has passed since the last one. */
 export function refillBucket(bucket: Bucket, rate: Rate, nowMs: number) {
+  // A reload may have made the bucket smaller than what is used of it; the next refill gives its full share all the same.
+  if (bucket.used > rate.capacity) bucket.used = rate.capacity
   const elapsedMs = nowMs - bucket.refilledAt
   if (elapsedMs >= rate.intervalMs) {
     const intervals = Math.floor(elapsedMs / rate.intervalMs)
     bucket.refilledAt += intervals * rate.intervalMs
     bucket.used = Math.max(0, bucket.used - intervals * rate.refill)
   }
-  // A reload may have made the bucket smaller than what is used of it.
-  if (bucket.used > rate.capacity) bucket.used = rate.capacity
 }
 
 /** What is used of the bucket at a time, refills that are due counted in. Changes nothing. */
 export function usedAt(bucket: Bucket, rate: Rate, nowMs: number): number {
   const intervals = Math.max(0, Math.floor((nowMs - bucket.refilledAt) / rate.intervalMs))
-  return Math.min(rate.capacity, Math.max(0, bucket.used - intervals * rate.refill))
+  return Math.max(0, Math.min(rate.capacity, bucket.used) - intervals * rate.refill)
 }
 
 /** Counts `amount`. What goes beyond the capacity is forgiven: the next refill gives its full share. */
@@ -62,5 +62,5 @@ export function secondsToRefill(bucket: Bucket, rate: Rate, nowMs: number): numb
 export function isFull(bucket: Bucket, rate: Rate, nowMs: number): boolean {
   if (bucket.used === 0) return true
   const intervals = Math.floor((nowMs - bucket.refilledAt) / rate.intervalMs)
-  return intervals * rate.refill >= bucket.used
+  return intervals * rate.refill >= Math.min(bucket.used, rate.capacity)
 }

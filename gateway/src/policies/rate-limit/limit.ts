@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { LimitMeter } from '../../pipeline/metrics.ts'
-import { type Bucket, createBucket, type Rate, refillBucket } from './bucket.ts'
+import { type Bucket, createBucket, type Rate, refillBucket, takeFrom } from './bucket.ts'
 import { createKeyedBuckets, type KeyedBuckets } from './keyed-buckets.ts'
 import { bodyRoots, describeRule, keyRoots, type LimitRule } from './local-config.ts'
 
@@ -18,8 +18,8 @@ export type Limit = {
   readonly needsBody: boolean
   /** The bucket that counts this request, refilled. */
   bucketOf(exchange: Exchange, nowMs: number): Bucket
-  /** The bucket to count in later what belongs to a bucket found before. */
-  current(bucket: Bucket, nowMs: number): Bucket
+  /** Counts later what belongs to a bucket found before, by the numbers that hold then. */
+  charge(bucket: Bucket, amount: number, nowMs: number): void
   /** The expression whose values are counted apart; undefined where all count together. */
   readonly key: CelProgram | undefined
   /** Every bucket there is, a part at a time. */
@@ -77,47 +77,61 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
   const program = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyRoots)
   const { counts, rate } = rule
   const meter = context.metrics.limit(label)
+  // Held as it is kept, because it is forgotten once nobody holds it.
   if (program === undefined) {
-    // Held as it is kept, because it is forgotten once nobody holds it.
     const kept = keptBucket(stateName, rate, context)
-    const refilled = (nowMs: number) => {
-      refillBucket(kept.bucket, rate, nowMs)
-      return kept.bucket
-    }
     return {
       label,
       counts,
       rate,
       meter,
       needsBody: false,
-      bucketOf: (_, nowMs) => refilled(nowMs),
-      current: (_, nowMs) => refilled(nowMs),
+      bucketOf(_, nowMs) {
+        kept.rate = rate
+        refillBucket(kept.bucket, rate, nowMs)
+        return kept.bucket
+      },
+      charge(_, amount, nowMs) {
+        refillBucket(kept.bucket, kept.rate, nowMs)
+        takeFrom(kept.bucket, kept.rate, amount)
+      },
       key: undefined,
       parts: () => [[{ value: undefined, bucket: kept.bucket }]],
     }
   }
-  const buckets = context.keep(stateName, () => createKeyedBuckets(options.maxKeys ?? 1_000_000))
+  const kept = context.keep(stateName, () => ({
+    buckets: createKeyedBuckets(options.maxKeys ?? 1_000_000),
+    rate,
+  }))
   return {
     label,
     counts,
     rate,
     meter,
     needsBody: [...bodyRoots].some((root) => program.roots.has(root)),
-    bucketOf: (exchange, nowMs) => buckets.find(keyOf(program, exchange), rate, nowMs),
-    current: (bucket, nowMs) => buckets.current(bucket, rate, nowMs),
+    bucketOf(exchange, nowMs) {
+      kept.rate = rate
+      return kept.buckets.find(keyOf(program, exchange), rate, nowMs)
+    },
+    charge(bucket, amount, nowMs) {
+      takeFrom(kept.buckets.current(bucket, kept.rate, nowMs), kept.rate, amount)
+    },
     key: program,
-    parts: buckets.parts,
+    parts: () => kept.buckets.parts(),
   }
 }
 
-/** The bucket of a place. Time that passed before its numbers changed counts by what they were. */
-function keptBucket(stateName: string, rate: Rate, context: CompileContext): { readonly bucket: Bucket } {
+/**
+ * What a place has counted. `rate` is that of the last request that was admitted: a request that began before a reload is
+ * charged by the numbers that hold now, or its old, smaller bucket would cut off what was used of the larger one.
+ */
+type Kept = { readonly bucket: Bucket; rate: Rate }
+
+/** Time that passed before the numbers changed counts by what they were. Compiling alone puts no numbers in force. */
+function keptBucket(stateName: string, rate: Rate, context: CompileContext): Kept {
   const nowMs = wholeMs(context.clock)
   const kept = context.keep(stateName, () => ({ bucket: createBucket(nowMs), rate }))
-  if (kept.rate !== rate) {
-    refillBucket(kept.bucket, kept.rate, nowMs)
-    kept.rate = rate
-  }
+  refillBucket(kept.bucket, kept.rate, nowMs)
   return kept
 }
 

@@ -301,6 +301,45 @@ describe('a reload', () => {
     for (const policy of before) policy.onEnd?.(exchange)
     expect(call(after).status).toBe(429)
   })
+
+  it.each([
+    ['one count', undefined],
+    ['a count for each value', 'apiKey.id'],
+  ])('that makes a limit larger keeps what was used when earlier requests end: %s', (_, key) => {
+    const context = fixtureContext()
+    const entry = (tokens: number): LocalRateLimitConfig => [
+      { tokens, unit: 'Hours', ...(key === undefined ? {} : { key }) },
+    ]
+    const facts = { apiKey: { id: 'a' }, usage: fixtureUsage(10) }
+    const before = policiesOf(entry(20), context)
+    const slow = fixtureExchange({}, { ...facts })
+    for (const policy of before) policy.onRequest?.(slow)
+    const after = policiesOf(entry(1_000), context)
+    call(after, { ...facts, usage: fixtureUsage(900) })
+    for (const policy of before) policy.onEnd?.(slow)
+    expect(standing(call(after, facts))).toBe('200 1000 90 3600 -')
+  })
+
+  it('that makes a limit smaller forgives what goes beyond it with the next refill, seen or not', () => {
+    const context = fixtureContext()
+    const before = policiesOf([{ requests: 3, unit: 'Minutes' }], context)
+    for (let count = 0; count < 3; count++) call(before)
+    const after = policiesOf([{ requests: 1, unit: 'Minutes' }], context)
+    context.clock.advance(60_000)
+    expect(call(after).status).toBe(200)
+  })
+
+  it('that is given up puts no numbers in force', () => {
+    const context = fixtureContext()
+    const entry = (unit: 'Hours' | 'Seconds'): LocalRateLimitConfig => [{ requests: 2, unit, name: 'n' }]
+    const running = policiesOf(entry('Hours'), context)
+    call(running)
+    call(running)
+    policiesOf(entry('Seconds'), context)
+    context.clock.advance(60_000)
+    policiesOf(entry('Hours'), context)
+    expect(call(running).status).toBe(429)
+  })
 })
 
 describe('several places', () => {
@@ -323,7 +362,15 @@ type WrittenLimit = {
   burst: number
   unit: 'Seconds' | 'Minutes' | 'Hours'
 }
-type PaperLimit = { level: number; capacity: number; base: number; intervalMs: number; nextRefillAt: number }
+type PaperNumbers = { base: number; capacity: number }
+type PaperLimit = {
+  used: number
+  inForce: PaperNumbers
+  /** In force from the next request on. */
+  next: PaperNumbers
+  intervalMs: number
+  nextRefillAt: number
+}
 
 const unitMs = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 }
 const limitArbitrary = fc.record({
@@ -354,9 +401,9 @@ describe('any sequence of requests', () => {
           let policies = policiesOf(written(limits), context)
           let current = limits
           const paper = limits.map(({ base, burst, unit }) => ({
-            level: base + burst,
-            capacity: base + burst,
-            base,
+            used: 0,
+            inForce: { base, capacity: base + burst },
+            next: { base, capacity: base + burst },
             intervalMs: unitMs[unit],
             nextRefillAt: context.clock.monotonic() + unitMs[unit],
           }))
@@ -370,22 +417,23 @@ describe('any sequence of requests', () => {
           function reload({ which, base, burst }: { which: number; base: number; burst: number }) {
             current = current.map((limit, index) => (index === which ? { ...limit, base, burst } : limit))
             policies = policiesOf(written(current).reverse(), context)
+            for (const limit of paper) refillOnPaper(limit, context)
             const limit = paper[which]
-            if (limit === undefined) return
-            refillOnPaper(limit, context)
-            const used = Math.min(limit.capacity - limit.level, base + burst)
-            Object.assign(limit, { base, capacity: base + burst, level: base + burst - used })
+            if (limit !== undefined) limit.next = { base, capacity: base + burst }
           }
 
           function checkCall(tokens: number) {
-            for (const limit of paper) refillOnPaper(limit, context)
-            const expected = paper.every((limit) => limit.level > 0) ? 200 : 429
+            for (const limit of paper) {
+              limit.inForce = limit.next
+              refillOnPaper(limit, context)
+            }
+            const expected = paper.every(({ used, inForce }) => used < inForce.capacity) ? 200 : 429
             const reply = spend(policies, tokens)
             expect(reply.status).toBe(expected)
             if (expected === 429) return expect(textOf(reply)).toBe('rate limit exceeded')
             for (const [index, limit] of paper.entries()) {
               const cost = limits[index]?.counts === 'requests' ? 1 : tokens
-              limit.level = Math.max(0, limit.level - cost)
+              limit.used = Math.min(limit.inForce.capacity, limit.used + cost)
             }
           }
         },
@@ -424,8 +472,10 @@ function written(limits: readonly WrittenLimit[]): LocalRateLimitConfig {
 }
 
 function refillOnPaper(limit: PaperLimit, { clock }: FixtureContext) {
+  const { base, capacity } = limit.inForce
+  limit.used = Math.min(limit.used, capacity)
   while (clock.monotonic() >= limit.nextRefillAt) {
-    limit.level = Math.min(limit.capacity, limit.level + limit.base)
+    limit.used = Math.max(0, limit.used - base)
     limit.nextRefillAt += limit.intervalMs
   }
 }

@@ -154,9 +154,9 @@ function claimOn(
     },
     charge(amount) {
       const nowMs = wholeMs(clock)
-      limits.forEach(({ counts, rate, current }, index) => {
+      limits.forEach((limit, index) => {
         const bucket = buckets[index]
-        if (bucket !== undefined && counts === 'tokens') takeFrom(current(bucket, nowMs), rate, amount)
+        if (bucket !== undefined && limit.counts === 'tokens') limit.charge(bucket, amount, nowMs)
       })
     },
   }
