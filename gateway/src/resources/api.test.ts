@@ -252,6 +252,22 @@ describe.each(modes)('in %s mode', (_, start) => {
     })
   })
 
+  it.each([
+    ['GET', '/api/config/status'],
+    ['GET', '/api/config/effective'],
+    ['GET', '/api/config/schema'],
+    ['GET', '/api/config/resources'],
+    ['GET', '/api/config/resources/llm.apiKey'],
+    ['GET', '/api/config/nothing'],
+    ['PUT', '/api/config/resources/llm.apiKey'],
+  ])('answers %s %s with headers of its own, for policies to write into', async (method, target) => {
+    const replica = await start()
+    const first = await replica.send(method, target, Buffer.alloc(0))
+    first.headers['access-control-allow-origin'] = 'https://one.example'
+    const second = await replica.send(method, target, Buffer.alloc(0))
+    expect(second.headers).not.toHaveProperty('access-control-allow-origin')
+  })
+
   it('describes itself', async () => {
     const replica = await start()
     const get = async (path: string) =>

@@ -320,10 +320,11 @@ function json(status: number, value: unknown, headers: Headers = {}): Reply {
 
 /** An answer that may have 100,000 records in it. */
 async function long(value: unknown, { breathe }: ApiOptions): Promise<Reply> {
-  return { status: 200, headers: jsonHeaders, body: await jsonInTurns(value, breathe) }
+  return { status: 200, headers: { ...jsonHeaders }, body: await jsonInTurns(value, breathe) }
 }
 
-const jsonHeaders: Headers = {
+/** To be copied: policies of a gateway write into the headers of a reply. */
+const jsonHeaders: Readonly<Headers> = {
   'content-type': 'application/json',
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
