@@ -9,17 +9,33 @@ const pieceLength = 64 * 1024
 export async function jsonInTurns(value: unknown, breathe: Breathe): Promise<Buffer> {
   const pieces: Buffer[] = []
   let text = ''
+  let size = 0
+  const close = () => {
+    const piece = Buffer.from(text)
+    pieces.push(piece)
+    size += piece.byteLength
+    text = ''
+  }
   for (const part of textsOf(value)) {
     text += part
-    if (text.length >= pieceLength) {
-      pieces.push(Buffer.from(text))
-      text = ''
-    }
+    if (text.length >= pieceLength) close()
     const pause = breathe()
     if (pause) await pause
   }
-  pieces.push(Buffer.from(text))
-  return Buffer.concat(pieces)
+  close()
+  return await joined(pieces, size, breathe)
+}
+
+/** As `Buffer.concat`, which takes 20 ms for 30 MB. */
+async function joined(pieces: readonly Buffer[], size: number, breathe: Breathe): Promise<Buffer> {
+  const whole = Buffer.allocUnsafe(size)
+  let at = 0
+  for (const piece of pieces) {
+    at += piece.copy(whole, at)
+    const pause = breathe()
+    if (pause) await pause
+  }
+  return whole
 }
 
 function* textsOf(value: unknown): Generator<string> {

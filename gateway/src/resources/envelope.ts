@@ -50,17 +50,18 @@ export function* envelopesOf(
   }
 }
 
-/** In the order of ids, of which only as many are sorted at a time as have the same first byte. */
+/** In the order of ids, of which only as many are sorted at a time as begin alike. */
 function* byId<T extends { readonly id: string }>(records: readonly T[]): Generator<T> {
-  const groups = new Map<string, T[]>()
+  const groups = new Map<number, T[]>()
   for (const record of records) {
-    const first = record.id.slice(0, 2)
-    const group = groups.get(first)
+    const { id } = record
+    const start = id.charCodeAt(0) * 65_536 + (id.charCodeAt(1) || 0)
+    const group = groups.get(start)
     if (group) group.push(record)
-    else groups.set(first, [record])
+    else groups.set(start, [record])
   }
-  for (const first of [...groups.keys()].sort()) {
-    yield* (groups.get(first) ?? []).sort((one, other) => (one.id < other.id ? -1 : 1))
+  for (const [, group] of [...groups].sort(([one], [other]) => one - other)) {
+    yield* group.sort((one, other) => (one.id < other.id ? -1 : 1))
   }
 }
 
