@@ -469,3 +469,24 @@ describe.each(modes)('a refusal in a stream that is %s', (streaming) => {
     expect(guards.calls).toHaveLength(1)
   })
 })
+
+describe('a windowed stream of large events', () => {
+  const large = (content: string) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }], obfuscation: 'x'.repeat(5_000) })}\n\n`
+  const done = 'data: [DONE]\n\n'
+
+  it('is changed where text runs across the border of two windows, as one of small events is', async () => {
+    const events = Array.from({ length: 40 }, () => ['m', 'as', 'k '].map(large)).flat()
+    const guards = guarded('windowed')
+    const { text } = await pass(guards, { answer: [...events, done] })
+    expect(conversations.chat.read(text)).toBe('**** '.repeat(40))
+    expect(guards.calls.length).toBeLessThan(30)
+  })
+
+  it('fails its check where they are more than is held', async () => {
+    const guards = fixtureGuards({ response, streaming: 'windowed' }, acts({}), { maxHeldBytes: 50_000 })
+    const { text } = await pass(guards, { answer: [...'a few words of text'].map(large) })
+    expect(text).toContain('prompt guard failed')
+    expect(text).not.toContain('[DONE]')
+  })
+})

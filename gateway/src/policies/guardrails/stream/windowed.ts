@@ -7,8 +7,9 @@ import { createWindow, type HeldEvent, type WindowText } from './window.ts'
 
 /** New text that is checked together. */
 const windowCharacters = 1024
-/** Events without text are not held for long; whatever is held behind unchecked text is checked at the latest then. */
+/** Events without text are not held for long. */
 const maxIdleBytes = 4 * 1024
+/** After so many bytes of events text is checked, however little it is. */
 const maxWindowBytes = 32 * 1024
 /** While a check is under way, so much more is taken from the upstream. */
 const maxWaitingBytes = 64 * 1024
@@ -30,6 +31,8 @@ export function checkInWindows({
   let waiting: HeldEvent[] = []
   let waitingBytes = 0
   let newCharacters = 0
+  /** Of events that came into the window since the last check. The overlap does not count: its events may be large. */
+  let newBytes = 0
   let isChecking = false
   let isComplete = false
   let isOver = false
@@ -63,18 +66,19 @@ export function checkInWindows({
   function proceed(): void {
     if (isOver || isChecking) return
     window.hold(waiting)
+    newBytes += waitingBytes
     waiting = []
     waitingBytes = 0
+    if (window.heldBytes > maxHeldBytes) isReadable = false
     if (!isReadable) {
       void checkNow()
       return
     }
     if (newCharacters > 0) {
-      if (isComplete || newCharacters >= windowCharacters || window.heldBytes > maxWindowBytes)
-        void checkNow()
+      if (isComplete || newCharacters >= windowCharacters || newBytes > maxWindowBytes) void checkNow()
       return
     }
-    if (isComplete || window.heldBytes > maxWindowBytes) release('all')
+    if (isComplete || newBytes > maxWindowBytes) release('all')
     else if (!window.hasText && (delivery.isOpen || window.heldBytes > maxIdleBytes)) release('all')
     if (isComplete) finish()
   }
@@ -82,8 +86,9 @@ export function checkInWindows({
   async function checkNow(): Promise<void> {
     isChecking = true
     newCharacters = 0
+    newBytes = 0
     const wasReadable = isReadable
-    const isLast = isComplete || !wasReadable || window.heldBytes > maxWindowBytes
+    const isLast = isComplete || !wasReadable
     try {
       const texts = window.texts()
       const outcome = await check(wasReadable ? contentsOf(texts) : undefined)
@@ -127,6 +132,7 @@ export function checkInWindows({
   }
 
   function release(which: 'all' | 'checked'): void {
+    if (which === 'all') newBytes = 0
     let text = ''
     for (const event of window.release(which)) text += formatSseEvent(event)
     if (text !== '') isAccepted = delivery.write(Buffer.from(text))
