@@ -37,6 +37,12 @@ describe('a regex guard', () => {
     ['phoneNumber', 'order 1234567 of 2026-11-21, 10.0.0.1, id 555-123-45678', undefined],
     ['creditCard', 'card 4111 1111 1111 1111, 5500-0000-0000-0004.', 'card <CREDIT_CARD>, <CREDIT_CARD>.'],
     ['creditCard', 'not 4111 1111 1111 1112, 0000 0000 0000 0000, 12345678901234567890123', undefined],
+    [
+      'creditCard',
+      '2 of 4111 1111 1111 1111 123, 4111111111111111 12/27, 5 x 5500-0000-0000-0004-abc',
+      '2 of <CREDIT_CARD> 123, <CREDIT_CARD> 12/27, 5 x <CREDIT_CARD>-abc',
+    ],
+    ['creditCard', '12 4111111111111111 7 378282246310005', '12 <CREDIT_CARD> 7 <CREDIT_CARD>'],
     ['ssn', 'ssn 078-05-1120 and 078 05 1120', 'ssn <SSN> and <SSN>'],
     ['ssn', 'not 000-12-3456, 666-12-3456, 912-12-3456, 123-00-1234, 123-12-0000, 123456789', undefined],
     ['caSin', 'sin 130 692 544 is one, 146 454 286 is none', 'sin <CA_SIN> is one, 146 454 286 is none'],

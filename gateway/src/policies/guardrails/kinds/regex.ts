@@ -1,7 +1,7 @@
 import { compilePattern } from '../../../lib/pattern.ts'
 import { enumeration, exactlyOne, type Infer, list, name, object, optional } from '../../../schema/dsl.ts'
 import type { CompiledKind, Rejection } from '../guard.ts'
-import { type Builtin, builtins } from './regex/builtins.ts'
+import { type Builtin, builtins, type Span } from './regex/builtins.ts'
 
 const rule = exactlyOne(
   {
@@ -70,9 +70,30 @@ function compileRule({ pattern, builtin }: RuleConfig): Rule {
   return { finds: compiled.test, mask: (text) => compiled.replaceAll(text, '<masked>') }
 }
 
-function ruleOf({ label, find, isOne = () => true }: Builtin): Rule {
+function ruleOf({ label, find, isOne = () => true, within }: Builtin): Rule {
+  if (within !== undefined) {
+    return {
+      finds: (text) => anyMatch(text, find, (match) => within(match).length > 0),
+      mask: (text) => text.replace(find, (match) => replaced(match, within(match), label)),
+    }
+  }
   return {
-    finds: (text) => [...text.matchAll(find)].some(([match]) => isOne(match)),
+    finds: (text) => anyMatch(text, find, isOne),
     mask: (text) => text.replace(find, (match) => (isOne(match) ? label : match)),
   }
+}
+
+function anyMatch(text: string, find: RegExp, isOne: (match: string) => boolean): boolean {
+  for (const [match] of text.matchAll(find)) if (isOne(match)) return true
+  return false
+}
+
+function replaced(match: string, spans: readonly Span[], label: string): string {
+  let result = ''
+  let copied = 0
+  for (const { start, end } of spans) {
+    result += match.slice(copied, start) + label
+    copied = end
+  }
+  return result + match.slice(copied)
 }

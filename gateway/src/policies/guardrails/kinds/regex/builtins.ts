@@ -6,7 +6,12 @@ export type Builtin = {
   readonly find: RegExp
   /** Whether a match really is one. */
   readonly isOne?: (match: string) => boolean
+  /** Where in a match the ones are, of those that may stand beside other digits. */
+  readonly within?: (match: string) => Span[]
 }
+
+/** Characters `[start, end)` of a match. */
+export type Span = { readonly start: number; readonly end: number }
 
 export type BuiltinName = 'email' | 'phoneNumber' | 'creditCard' | 'ssn' | 'caSin'
 
@@ -34,8 +39,9 @@ export const builtins: Readonly<Record<BuiltinName, Builtin>> = {
   },
   creditCard: {
     label: '<CREDIT_CARD>',
-    find: new RegExp(`${notAfter}\\d(?:[ -]?\\d){12,18}${notBefore}`, 'g'),
-    isOne: (match) => hasCheckDigit(digitsOf(match)),
+    // A date or code may follow a number, or an amount stand in front of it.
+    find: new RegExp(`${notAfter}\\d[\\d -]*(?!\\w|\\.\\d)`, 'g'),
+    within: cardsIn,
   },
   ssn: {
     label: '<SSN>',
@@ -67,4 +73,48 @@ export function hasCheckDigit(digits: string): boolean {
     sum += doubled > 9 ? doubled - 9 : doubled
   }
   return sum % 10 === 0
+}
+
+/** Card numbers among digits that are grouped by single blanks or dashes: each is some groups, 13 to 19 digits together. */
+function cardsIn(run: string): Span[] {
+  const found: Span[] = []
+  let start = 0
+  while (start < run.length) {
+    const startsGroup = isDigit(run, start) && !isDigit(run, start - 1)
+    const end = startsGroup ? endOfCard(run, start) : undefined
+    if (end !== undefined) found.push({ start, end })
+    start = end ?? start + 1
+  }
+  return found
+}
+
+/** Where the longest number ends that starts here. */
+function endOfCard(run: string, start: number): number | undefined {
+  /** Luhn's sums of the digits so far, with every second one doubled from the first on, or from the second on. */
+  let fromFirst = 0
+  let fromSecond = 0
+  let count = 0
+  let isRepeated = true
+  let end: number | undefined
+  for (let index = start; index < run.length && count < 19; index += 1) {
+    if (!isDigit(run, index)) {
+      if (isDigit(run, index + 1)) continue
+      break
+    }
+    const digit = run.charCodeAt(index) - 0x30
+    const doubled = digit > 4 ? digit * 2 - 9 : digit * 2
+    fromFirst += count % 2 === 0 ? doubled : digit
+    fromSecond += count % 2 === 0 ? digit : doubled
+    isRepeated &&= run.charCodeAt(index) === run.charCodeAt(start)
+    count += 1
+    if (count < 13 || isRepeated || isDigit(run, index + 1)) continue
+    const sum = count % 2 === 0 ? fromFirst : fromSecond
+    if (sum % 10 === 0) end = index + 1
+  }
+  return end
+}
+
+function isDigit(text: string, index: number): boolean {
+  const code = text.charCodeAt(index)
+  return code >= 0x30 && code <= 0x39
 }
