@@ -35,6 +35,11 @@ describe('a pattern', () => {
     })
   })
 
+  it('puts nothing where a match has no characters', () => {
+    expect(pattern('\\b').replaceAll('two words', '<masked>')).toBe('two words')
+    expect(pattern('\\b(x|)').replaceAll('x two', '<masked>')).toBe('<masked> two')
+  })
+
   it('refuses patterns that would grow without bounds', () => {
     expect(compilePattern('a'.repeat(5000)).ok).toBe(false)
     expect(compilePattern('((a{100}){100}){100}').ok).toBe(false)

@@ -7,7 +7,7 @@ import { RE2JS } from 're2js'
 export type Pattern = {
   /** Whether any part of the text matches. */
   test(text: string): boolean
-  /** The text with every match replaced by `replacement`, taken literally. */
+  /** The text with every match replaced by `replacement`, taken literally; nothing is put where a match has no characters. */
   replaceAll(text: string, replacement: string): string
 }
 
@@ -25,7 +25,8 @@ export function compilePattern(source: string): CompiledPattern {
     return {
       ok: true,
       test: (text) => compiled.test(text),
-      replaceAll: (text, replacement) => compiled.matcher(text).replaceAll(() => replacement),
+      replaceAll: (text, replacement) =>
+        compiled.matcher(text).replaceAll((match: string) => (match === '' ? '' : replacement)),
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

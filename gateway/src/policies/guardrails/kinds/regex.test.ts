@@ -57,6 +57,13 @@ describe('a regex guard', () => {
     expect(masked(config, 'ACME-12 a@b.co')).toBe('<masked><EMAIL_ADDRESS>')
   })
 
+  it('does not take a place between characters for a find', () => {
+    expect(ask({ action: 'reject', rules: [{ pattern: '\\b' }] }, 'some words')).toEqual({ kind: 'allow' })
+    expect(ask({ action: 'reject', rules: [{ pattern: '\\bx|$' }] }, 'an x')).toMatchObject({
+      kind: 'reject',
+    })
+  })
+
   it('rejects or only notes where told to', () => {
     const rules: RegexConfig['rules'] = [{ builtin: 'email' }]
     expect(ask({ action: 'reject', rules }, 'a@b.co')).toMatchObject({ kind: 'reject', rejection })

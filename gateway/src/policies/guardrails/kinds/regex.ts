@@ -67,7 +67,9 @@ function compileRule({ pattern, builtin }: RuleConfig): Rule {
   if (builtin !== undefined) return ruleOf(builtins[builtin])
   const compiled = compilePattern(pattern)
   if (!compiled.ok) throw new Error(compiled.message)
-  return { finds: compiled.test, mask: (text) => compiled.replaceAll(text, '<masked>') }
+  const mask = (text: string) => compiled.replaceAll(text, '<masked>')
+  // A match without characters, as of `\b`, is no find.
+  return { finds: (text) => compiled.test(text) && mask(text) !== text, mask }
 }
 
 function ruleOf({ label, find, isOne = () => true, within }: Builtin): Rule {
