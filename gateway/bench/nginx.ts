@@ -4,7 +4,8 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort, type Subject, stop, track } from './processes.ts'
+import { freePort } from '../test/support/free-port.ts'
+import { type Subject, stop, track } from './processes.ts'
 
 export type Nginx = Subject & { end(): Promise<void> }
 

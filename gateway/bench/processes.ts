@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/support/free-port.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
 
 export type Subject = { name: string; port: number; child: ChildProcess }
@@ -9,21 +9,6 @@ export type Subject = { name: string; port: number; child: ChildProcess }
 export type LoadGenerator = { do(order: LoadOrder): Promise<LoadReport>; child: ChildProcess }
 
 const children = new Set<ChildProcess>()
-
-/** A port nobody listens on at this moment. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.on('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => {
-        if (address && typeof address === 'object') resolve(address.port)
-        else reject(new Error('no port'))
-      })
-    })
-  })
-}
 
 /** Starts one of the scripts beside this file; resolves once it says that it listens. */
 export async function startScript(

@@ -12,7 +12,8 @@ import { secretPaths } from '../src/resources/secret-paths.ts'
 import type { ResourceStore } from '../src/resources/store.ts'
 import { createPostgresStore } from '../src/resources/stores/postgres-store.ts'
 import { createSqliteStore } from '../src/resources/stores/sqlite-store.ts'
-import { freePort, stopAll, track } from './processes.ts'
+import { freePort } from '../test/support/free-port.ts'
+import { stopAll, track } from './processes.ts'
 
 // What config resources cost: writes with many keys present, traffic meanwhile, propagation, start and memory.
 // node gateway/bench/resources.ts [--keys 10,1000,100000] [--writes 200] [--postgres postgres://…]

@@ -14,7 +14,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort, type Subject, stop, track } from './processes.ts'
+import { freePort } from '../test/support/free-port.ts'
+import { type Subject, stop, track } from './processes.ts'
 
 export type Tollgate = Subject & {
   /** Folder of the run, where profiles are written as well. */

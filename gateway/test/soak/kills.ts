@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort, stop, stopAll, track } from '../../bench/processes.ts'
+import { stop, stopAll, track } from '../../bench/processes.ts'
+import { freePort } from '../support/free-port.ts'
 
 /**
  * The gateway is killed at random moments while keys are made, changed and deleted through its API. Every write that was

@@ -18,7 +18,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { WebSocket, WebSocketServer } from 'ws'
-import { freePort, residentMebibytes, stop, stopAll, track } from '../../bench/processes.ts'
+import { residentMebibytes, stop, stopAll, track } from '../../bench/processes.ts'
+import { freePort } from '../support/free-port.ts'
 
 /**
  * Traffic of all kinds on a route that no change touches, while the file changes at random in everything around it, every

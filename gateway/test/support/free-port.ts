@@ -1,26 +1,36 @@
 import { createServer } from 'node:net'
 
+// Between a look at a port and its use by the process under test, anybody may take it. So these are ports that systems do not
+// give to outgoing connections and to servers without a port of their own, and each worker of the test run has its own.
+const first = 16_384
+const perWorker = 2_048
+const workers = 8
+
+const base = first + (Number(process.env['VITEST_POOL_ID'] ?? 0) % workers) * perWorker
+// Runs in other checkouts on the same machine are at another place most of the time.
+let next = Math.floor(Math.random() * perWorker)
+
 /** A loopback port nobody listens on at this moment. */
 export async function freePort(): Promise<number> {
-  const [port] = await freePorts(1)
-  return port ?? 0
+  for (let tries = 0; tries < perWorker; tries++) {
+    const port = base + next
+    next = (next + 1) % perWorker
+    if (await isFree(port)) return port
+  }
+  throw new Error(`no port is free from ${base} on`)
 }
 
-/** Several different ones: all are held open until the last is known. */
+/** Several different ones. */
 export async function freePorts(count: number): Promise<number[]> {
-  const probes = await Promise.all(Array.from({ length: count }, openProbe))
-  await Promise.all(probes.map(({ close }) => close()))
-  return probes.map(({ port }) => port)
+  const ports: number[] = []
+  while (ports.length < count) ports.push(await freePort())
+  return ports
 }
 
-function openProbe(): Promise<{ port: number; close(): Promise<void> }> {
-  return new Promise((resolve, reject) => {
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      const port = address !== null && typeof address === 'object' ? address.port : 0
-      resolve({ port, close: () => new Promise((closed) => server.close(() => closed())) })
-    })
+    server.on('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 }
