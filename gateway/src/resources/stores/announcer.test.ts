@@ -94,3 +94,33 @@ it('says nothing once it is closed', () => {
   expect(onChange).toHaveBeenCalledOnce()
   expect(onLost).not.toHaveBeenCalled()
 })
+
+it('does not announce a commit of its own, even where its notification comes before its answer', () => {
+  const { announcer, onChange } = start()
+  announcer.known(1)
+  const written = announcer.writing()
+  announcer.at(2)
+  vi.advanceTimersByTime(50)
+  announcer.known(2)
+  written()
+  vi.advanceTimersByTime(5000)
+  expect(onChange).not.toHaveBeenCalled()
+})
+
+it('announces the commit of another soon, however long a write of its own takes', () => {
+  const { announcer, onChange } = start()
+  announcer.known(1)
+  announcer.writing()
+  announcer.at(2)
+  expect(onChange).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(200)
+  expect(onChange).toHaveBeenCalledOnce()
+})
+
+it('announces at once again after a write', () => {
+  const { announcer, onChange } = start()
+  announcer.known(1)
+  announcer.writing()()
+  announcer.at(2)
+  expect(onChange).toHaveBeenCalledOnce()
+})

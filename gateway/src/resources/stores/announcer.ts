@@ -7,12 +7,16 @@ export type Announcer = {
   lost(error: Error): void
   /** This generation has been read, so it needs no announcement. */
   known(generation: number): void
+  /** A write of this process goes on until the result is called; what is seen meanwhile may well be its own commit. */
+  writing(): () => void
   watch(watcher: { onChange(): void; onLost(error: Error): void }): void
   close(): void
 }
 
 /** Changes that come faster are announced together. */
 const restMs = 25
+/** How long the notification of a commit may be ahead of the answer to the one who commits. */
+const ownMs = 200
 /** What has been announced but not read in this time is announced again: the read may have failed. */
 const repeatMs = 1000
 
@@ -23,6 +27,7 @@ export function createAnnouncer(clock: Clock): Announcer {
   let seen: number | undefined
   let announced: { generation: number | undefined; at: number } = { generation: undefined, at: 0 }
   let isLost = false
+  let writes = 0
   let resting: NodeJS.Timeout | undefined
 
   const isDue = (): boolean => {
@@ -31,12 +36,16 @@ export function createAnnouncer(clock: Clock): Announcer {
     return clock.monotonic() - announced.at >= repeatMs
   }
 
-  const announce = () => {
-    announced = { generation: seen, at: clock.monotonic() }
+  const rest = (ms: number) => {
     resting = setTimeout(() => {
       resting = undefined
       if (isDue()) announce()
-    }, restMs)
+    }, ms)
+  }
+
+  const announce = () => {
+    announced = { generation: seen, at: clock.monotonic() }
+    rest(restMs)
     watcher?.onChange()
   }
 
@@ -44,6 +53,7 @@ export function createAnnouncer(clock: Clock): Announcer {
     at(generation) {
       seen = generation
       if (watcher === undefined || resting !== undefined) return
+      if (!isLost && writes > 0 && isDue()) return rest(ownMs)
       if (isLost || isDue()) announce()
       isLost = false
     },
@@ -54,6 +64,12 @@ export function createAnnouncer(clock: Clock): Announcer {
     },
     known(generation) {
       known = generation
+    },
+    writing() {
+      writes += 1
+      return () => {
+        writes -= 1
+      }
     },
     watch(newWatcher) {
       watcher = newWatcher

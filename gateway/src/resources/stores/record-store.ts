@@ -69,17 +69,23 @@ export function createRecordStore(
       return await writers.take(lockWaitMs, lateWriter, async (leftMs) => {
         const epoch = trusted
         const step: { before?: StoreDelta; own?: OwnChanges | undefined } = {}
-        const committed = await driver.write(sinceTrusted(known), leftMs, async (rows) => {
-          step.before = await decodeDelta(coding, rows)
-          const planned = await inTime(plan(step.before))
-          step.own = await encodeChanges(coding, planned ?? [])
-          return step.own?.rows
-        })
-        if (step.before === undefined) throw new StoreUnavailable('the database answered nothing', undefined)
-        trustedOf = epoch
-        const delta = step.own && committed ? withOwn(step.before, step.own, committed) : step.before
-        announcer.known(delta.generation)
-        return delta
+        const written = announcer.writing()
+        try {
+          const committed = await driver.write(sinceTrusted(known), leftMs, async (rows) => {
+            step.before = await decodeDelta(coding, rows)
+            const planned = await inTime(plan(step.before))
+            step.own = await encodeChanges(coding, planned ?? [])
+            return step.own?.rows
+          })
+          if (step.before === undefined)
+            throw new StoreUnavailable('the database answered nothing', undefined)
+          trustedOf = epoch
+          const delta = step.own && committed ? withOwn(step.before, step.own, committed) : step.before
+          announcer.known(delta.generation)
+          return delta
+        } finally {
+          written()
+        }
       })
     },
 
