@@ -138,7 +138,8 @@ describe('texts', () => {
 function validate(file: string) {
   const text = readFileSync(resolve(root, file), 'utf8')
   const needed = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, valueFor(name)])
-  const env = { PATH: process.env['PATH'], ...Object.fromEntries(needed) }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, NODE_COMPILE_CACHE, ...Object.fromEntries(needed) }
   const args = ['gateway/src/main.ts', '--validate-only', '-f', file]
   return spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8' })
 }

@@ -8,7 +8,8 @@ import { workloads } from '../../bench/workloads.ts'
 
 const short = process.argv.includes('--short')
 const rounds = short ? 8 : 400
-const appliedWithinMs = 15_000
+/** Far more than it takes: two processors share it with the load, the upstream and perhaps others. */
+const appliedWithinMs = 30_000
 /** Old configurations are garbage until the collector comes round, so a short run sees more than is kept. */
 const allowedGrowth = short ? 3 : 1.4
 
@@ -23,6 +24,8 @@ async function main(): Promise<void> {
 
   let storming = true
   const served = serveUntil(() => storming)
+  // When the campaign fails first, that this ends too is not what went wrong.
+  served.catch(() => undefined)
   const sizes: number[] = []
   try {
     for (let round = 1; round <= rounds; round++) {
