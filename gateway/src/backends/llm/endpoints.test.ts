@@ -51,6 +51,11 @@ describe('matchEndpoint', () => {
 
 it.each([
   '/v1/chat%2Fcompletions',
+  '/v1/chat%252Fcompletions',
+  '/v1/chat/completions%00',
+  '/v1/chat/completions%00/x',
+  '/v1/chat/completions%3Fx',
+  '/v1/messages%23',
   '/v1/chat%2fcompletions%20',
   '/V1/Chat/Completions',
   '/v1/chat/completions;v=2',

@@ -126,8 +126,11 @@ export function isDisguisedEndpoint(path: string): boolean {
 
 /** A path as a lenient server may read it. */
 function plainSpelling(path: string): string {
-  const segments = decoded(path).toLowerCase().split(/[/\\]/)
-  const plain = segments.map((segment) => segment.replace(/;.*$/s, '').trim())
+  // Some servers decode twice, and take what is behind an encoded mark or a NUL for no part of the path.
+  const [plainPath = ''] = decoded(decoded(path))
+    .toLowerCase()
+    .split(/[?#\0]/)
+  const plain = plainPath.split(/[/\\]/).map((segment) => segment.replace(/;.*$/s, '').trim())
   return `/${plain.filter((segment) => segment !== '' && segment !== '.').join('/')}`
 }
 
