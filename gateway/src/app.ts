@@ -72,6 +72,8 @@ const defaultAdminAddress = '127.0.0.1:15000'
 const defaultStatsAddress = '[::]:15020'
 const defaultReadinessAddress = '[::]:15021'
 const defaultTerminationDeadline = '25s'
+/** For what is told of requests that the deadline cuts off. */
+const cutRequestsMs = 1_000
 const restartNeeded = 'a change of config.* takes effect after a restart'
 /** A timer set for longer would fire at once. */
 const longestTimerMs = 2 ** 31 - 1
@@ -338,16 +340,28 @@ export async function startApp(options: AppOptions): Promise<App> {
       usedFiles.close()
       const deadlineMs =
         parseDuration(settings.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
-      const deadline = Promise.withResolvers<void>()
-      const timer = setTimeout(deadline.resolve, Math.min(deadlineMs, longestTimerMs))
       // Changes that were asked for are answered, but a database that hangs keeps nobody from ending.
       const changes = running.exclusive(async () => {})
       // What the last requests used is reported after them.
-      await Promise.race([Promise.all([listeners.drain().then(grpc.drain), changes]), deadline.promise])
-      clearTimeout(timer)
+      const drained = listeners.drain().then(grpc.drain)
+      await atMost(Promise.all([drained, changes]), Math.min(deadlineMs, longestTimerMs))
+      // Requests that are cut off now have used tokens too, and their log lines are still to be written.
+      listeners.close()
+      await atMost(drained, cutRequestsMs)
       await closeAll()
       await log.flush()
     },
+  }
+}
+
+/** Waits for work, but no longer than so many milliseconds. */
+async function atMost(work: Promise<unknown>, ms: number): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  const timer = setTimeout(over.resolve, ms)
+  try {
+    await Promise.race([work, over.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -21,7 +21,7 @@ export type ListenOptions = {
 export type ListeningServer = {
   /** Port it listens on; the chosen one when 0 was asked for. */
   readonly port: number
-  /** Accepts nothing new and closes idle connections; resolves when the last connection has ended. */
+  /** Accepts nothing new and closes idle connections; resolves when the last connection has ended, and its requests with it. */
   drain(): Promise<void>
   /** Ends every connection at once. */
   close(): void
@@ -109,6 +109,13 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
     })
   }
 
+  /** A server counts a connection as ended before those who serve its requests hear of it. */
+  async function lastConnectionsTold(): Promise<void> {
+    await Promise.all([...connections].map((socket) => new Promise((told) => socket.once('close', told))))
+    // What their end cancels is over a moment later.
+    await new Promise(setImmediate)
+  }
+
   const server = createServer({ noDelay: true, allowHalfOpen: true }, onConnection)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -121,7 +128,7 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
           new Promise((closed) => {
             server.close(() => {
               http1.close()
-              closed()
+              void lastConnectionsTold().then(closed)
             })
             for (const socket of silent) socket.destroy()
             http1.drain()

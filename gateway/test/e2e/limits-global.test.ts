@@ -378,6 +378,22 @@ describe('global token limits', () => {
     await ended
     expect(service.counts.get('user=alice')).toBe(30)
   })
+
+  it('are reported of requests that the end of the gateway cuts off', async () => {
+    const openai = await mockOpenAi()
+    openai.behaviour.pauseMs = 10_000
+    const service = await startRateLimitService({ limits: { 'user=alice': 1_000 } })
+    const gateway = await startGateway({
+      ...limited(globally(service, [tokensPerKey]), openai),
+      config: { connectionTerminationDeadline: '200ms' },
+    })
+    const stream = await chat(gateway, { model: 'gpt-test', stream: true })
+    await stream.body?.getReader().read()
+    await gateway.stop()
+    const used = gateway.requests().map((line) => line['totalTokens'])
+    expect(used).toEqual([expect.any(Number)])
+    expect(service.counts.get('user=alice')).toBe(used[0])
+  })
 })
 
 function isReport({ descriptors }: { descriptors: { hitsAddend?: string }[] }): boolean {
