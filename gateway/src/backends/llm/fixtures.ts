@@ -78,6 +78,8 @@ export type FixtureCall = Partial<Pick<RequestFacts, 'method' | 'path' | 'query'
   cancellation?: CancellationSource
   forwarding?: Exchange['forwarding']
   credential?: string
+  /** Somebody checks the answer. */
+  readsAnswer?: boolean
 }
 
 export type FixtureOutcome = {
@@ -104,6 +106,7 @@ export async function open(
   const { llmRequest, backend } = gateway.llm
   try {
     const refusal = await llmRequest.onRequest?.(exchange)
+    if (request.readsAnswer && exchange.llmMessage) exchange.llmMessage.readsAnswer = true
     return { reply: refusal ?? (await backend(exchange)), exchange }
   } catch (error) {
     return { reply: replyToError(exchange, error), exchange }

@@ -65,6 +65,16 @@ describe('an unstreamed answer', () => {
     expect(outcome.exchange.facts.usage).toMatchObject({ totalTokens: 3, estimated: false })
   })
 
+  it('that is checked is refused where it could be read in two ways', async () => {
+    const checked = { body: chatBody, readsAnswer: true }
+    const twice = jsonReply('{"choices":[],"choices":[{}]}')
+    expect((await answered('openai', twice, checked)).status).toBe(502)
+    const bytes = Buffer.from(JSON.stringify({ choices: [{ message: { content: 'ma\u00ffsk' } }] }), 'latin1')
+    const unreadable = { status: 200, headers: { 'content-type': 'application/json' }, body: bytes }
+    expect((await answered('openai', unreadable, checked)).status).toBe(502)
+    expect((await answered('openai', unreadable, { body: chatBody })).status).toBe(200)
+  })
+
   it('is translated where the client speaks the other chat API', async () => {
     const chat = await answered('anthropic', jsonReply(message), { body: chatBody })
     expect(JSON.parse(chat.text)).toMatchObject({ object: 'chat.completion', usage: { total_tokens: 18 } })

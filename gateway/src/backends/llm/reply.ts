@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import { type JsonText, type JsonTextProblem, readJsonObject } from '../../lib/json-text.ts'
@@ -46,8 +47,7 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
 async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Reply): Promise<Reply> {
   const { call, translation, exchange } = answering
   const bytes = await readDecoded(answering, reply)
-  const read =
-    translation === undefined && call.message?.readsAnswer ? readJsonObject(bytes.toString()) : undefined
+  const read = translation === undefined && call.message?.readsAnswer ? readForCheck(bytes) : undefined
   // A translated tool call carries its input along: long numbers in it must survive.
   const message = read
     ? objectIn(read)
@@ -149,7 +149,11 @@ function streamConversion(translation: Translation, context: TranslationContext)
   }
 }
 
-/** An answer that somebody reads must not be readable in two ways. */
+/** An answer that somebody checks must not be readable in two ways. */
+function readForCheck(bytes: Buffer): JsonText | JsonTextProblem {
+  return isUtf8(bytes) ? readJsonObject(bytes.toString()) : { kind: 'invalid', message: 'not valid UTF-8' }
+}
+
 function objectIn(read: JsonText | JsonTextProblem): JsonObject | undefined {
   return read.kind === 'object' ? read.value : undefined
 }
