@@ -358,6 +358,16 @@ describe('guards', () => {
     expect(guards.calls).toHaveLength(1)
   })
 
+  it('check streamed answers of a place that does not say, whatever others say of theirs', async () => {
+    const ofModel: GuardrailsConfig = { streaming: 'disabled', response: [webhookGuard] }
+    const guards = fixtureGuards({ response: [webhookGuard] }, masking, {
+      ofModels: [{ place: 'model m', config: ofModel }],
+    })
+    const call = { answer: conversations.chat.stream(words), guardrailsOfModels: [ofModel] }
+    expect((await pass(guards, call)).text).not.toContain('mask')
+    expect(guards.calls).toHaveLength(2)
+  })
+
   it('are asked no more when the client has left', async () => {
     const cancellation = createCancellation()
     const guards = fixtureGuards({ request: [webhookGuard, webhookGuard] }, () => new Promise(() => {}))

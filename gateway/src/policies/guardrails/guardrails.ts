@@ -106,13 +106,17 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
   }
 }
 
-/** The strictest of the modes that are said. */
+/** The strictest of the modes that are said. A place that does not say has its guards asked, whatever others say of theirs. */
 function joined(sets: readonly GuardSet[]): Guards {
   const said = sets.flatMap(({ streaming }) => streaming ?? [])
+  const mayBeDisabled = sets.every(
+    ({ streaming, response }) => streaming !== undefined || response.length === 0,
+  )
+  const mode = streamingModes.find((each) => said.includes(each)) ?? 'buffered'
   return {
     request: sets.flatMap(({ request }) => request),
     response: sets.flatMap(({ response }) => response),
-    streaming: streamingModes.find((mode) => said.includes(mode)) ?? 'buffered',
+    streaming: mode === 'disabled' && !mayBeDisabled ? 'buffered' : mode,
   }
 }
 

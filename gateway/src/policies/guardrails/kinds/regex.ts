@@ -67,9 +67,11 @@ function compileRule({ pattern, builtin }: RuleConfig): Rule {
   if (builtin !== undefined) return ruleOf(builtins[builtin])
   const compiled = compilePattern(pattern)
   if (!compiled.ok) throw new Error(compiled.message)
-  const mask = (text: string) => compiled.replaceAll(text, '<masked>')
-  // A match without characters, as of `\b`, is no find.
-  return { finds: (text) => compiled.test(text) && mask(text) !== text, mask }
+  return {
+    // A match without characters, as of `\b`, is no find.
+    finds: (text) => compiled.test(text) && compiled.replaceAll(text, '') !== text,
+    mask: (text) => compiled.replaceAll(text, '<masked>'),
+  }
 }
 
 function ruleOf({ label, find, isOne = () => true, within }: Builtin): Rule {
