@@ -19,7 +19,12 @@ export function withLimits(read: () => Promise<LimitReadings>, next: AnswerApi):
 function json(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
   return {
     status,
-    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...headers,
+    },
     body: Buffer.from(JSON.stringify(value)),
   }
 }

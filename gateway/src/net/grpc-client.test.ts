@@ -8,7 +8,10 @@ afterEach(() => {
 })
 
 /** Says back what it is told. */
-async function echoServer(status = 0): Promise<{ server: Http2Server; port: number; connections(): number }> {
+async function echoServer(
+  status = 0,
+  words = '',
+): Promise<{ server: Http2Server; port: number; connections(): number }> {
   let connections = 0
   const server = createServer()
   server.on('session', (session) => {
@@ -20,7 +23,9 @@ async function echoServer(status = 0): Promise<{ server: Http2Server; port: numb
     stream.on('data', (part: Buffer) => parts.push(part))
     stream.on('end', () => {
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
-      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': String(status) }))
+      stream.on('wantTrailers', () =>
+        stream.sendTrailers({ 'grpc-status': String(status), 'grpc-message': words }),
+      )
       stream.end(status === 0 ? Buffer.concat(parts) : undefined)
     })
   })
@@ -64,6 +69,12 @@ describe('calls', () => {
     expect(await statusOf(client().method(at(port), '/a.B/C')(new Uint8Array(), { deadlineMs: 5_000 }))).toBe(
       8,
     )
+  })
+
+  it('fail with no more of its words than a log should hold', async () => {
+    const { port } = await echoServer(8, 'x'.repeat(5_000))
+    const call = client().method(at(port), '/a.B/C')(new Uint8Array(), { deadlineMs: 5_000 })
+    await expect(call).rejects.toThrow(/^x{300}$/)
   })
 
   it('fail at once where nobody listens', async () => {

@@ -57,6 +57,9 @@ const channelOptions = {
   'grpc.enable_http_proxy': 0,
 } as const
 
+/** The words may be the server's, and end up in logs. */
+const longestReason = 300
+
 type Library = typeof import('@grpc/grpc-js')
 
 /**
@@ -117,7 +120,10 @@ function callsOf(client: Client, path: string, { Metadata }: Library): GrpcCall 
         { deadline: Date.now() + deadlineMs },
         (error: ServiceError | null, answer: Uint8Array | undefined) => {
           if (error === null && answer !== undefined) resolve(answer)
-          else reject(new GrpcError(error?.code ?? 13, error?.details ?? 'no answer', { cause: error }))
+          else {
+            const reason = (error?.details ?? 'no answer').slice(0, longestReason)
+            reject(new GrpcError(error?.code ?? 13, reason, { cause: error }))
+          }
         },
       )
     })

@@ -75,6 +75,13 @@ describe('keyed buckets', () => {
     expect(buckets.find(`${long}1`, rate, 0).key.length).toBeLessThan(64)
   })
 
+  it('do not take a value that looks like a hash for the long value that has it', () => {
+    const buckets = createKeyedBuckets(10)
+    const long = buckets.find('x'.repeat(10_000), rate, 0)
+    takeFrom(long, rate, 1)
+    expect(buckets.find(long.key, rate, 0).used).toBe(0)
+  })
+
   it('find values again that hold any characters', () => {
     const buckets = createKeyedBuckets(10)
     for (const key of ['é', '日本', '\ud800', '\ud800x', '\u0000', 'ÿĀ']) {

@@ -116,9 +116,12 @@ function shardOf(shards: readonly Map<string, Bucket>[], key: string): Map<strin
   return shard
 }
 
-/** Clients choose values, so their length is bounded too. */
+const hashMark = 'sha256:'
+
+/** Clients choose values, so their length is bounded too. One that looks like a hash must not count as what has it. */
 function boundedKey(key: string): string {
-  return key.length <= longestPlainKey ? key : `sha256:${hash('sha256', key, 'base64')}`
+  if (key.length <= longestPlainKey && !key.startsWith(hashMark)) return key
+  return `${hashMark}${hash('sha256', key, 'base64')}`
 }
 
 /** A value cut out of a long text would keep all of that text in memory. */

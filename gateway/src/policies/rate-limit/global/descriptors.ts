@@ -45,15 +45,17 @@ export function compileDescriptor(config: DescriptorConfig): CompiledDescriptor 
   }
 }
 
-/** Longer values are sent as their hash: expressions may name whole bodies. */
+/** Longer values are sent as their hash: expressions may name whole bodies. So is what looks like one, to stay apart. */
 const longestValue = 1024
+const hashMark = 'sha256:'
 
 function textOf(program: CelProgram, facts: Facts): string | undefined {
   const value = evaluate(program, facts)
   if (value === undefined || value === null || typeof value === 'object') return undefined
   const text = String(value)
   if (text === '') return undefined
-  return text.length <= longestValue ? text : `sha256:${hash('sha256', text, 'hex')}`
+  if (text.length <= longestValue && !text.startsWith(hashMark)) return text
+  return `${hashMark}${hash('sha256', text, 'hex')}`
 }
 
 /**
@@ -62,6 +64,8 @@ function textOf(program: CelProgram, facts: Facts): string | undefined {
  */
 function numberOf(program: CelProgram, variables: object): number | undefined {
   const value = evaluate(program, variables)
+  // A whole number too large to be exact comes as a bigint, and is no less of a cost.
+  if (typeof value === 'bigint') return value < 0n ? undefined : maxUint32
   if (typeof value !== 'number' || !(value >= 0)) return undefined
   return Math.min(Math.ceil(value), maxUint32)
 }

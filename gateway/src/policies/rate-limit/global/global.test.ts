@@ -95,6 +95,15 @@ describe('requests', () => {
     expect(asked).toEqual([question('ada', 7), ...Array(3).fill(question('ada', 1))])
   })
 
+  it.each(['9007199254740993', '9007199254740993.0', '1.0 / 0.0'])(
+    'cost the most there is for %s',
+    async (cost) => {
+      const { asked, context } = service()
+      await send(policiesOf(context, config([{ ...byUser, cost }])), from('ada'))
+      expect(asked).toEqual([question('ada', 2 ** 32 - 1)])
+    },
+  )
+
   it('carry a limit of their own where the expression says one', async () => {
     const { asked, context } = service()
     const limitOverride = '{"unit": "minute", "requestsPerUnit": apiKey.limit}'
@@ -111,6 +120,15 @@ describe('requests', () => {
     await send(policiesOf(context, config([byUser])), from('a'.repeat(100_000)))
     expect(Buffer.from(asked[0] ?? '', 'hex').toString()).toMatch(/sha256:[0-9a-f]{64}/)
     expect(asked[0]?.length).toBeLessThan(300)
+  })
+
+  it('do not send a value that looks like a hash as the long value that has it', async () => {
+    const { asked, context } = service()
+    const policies = policiesOf(context, config([byUser]))
+    await send(policies, from('a'.repeat(100_000)))
+    const [hashed = ''] = /sha256:[0-9a-f]{64}/.exec(Buffer.from(asked[0] ?? '', 'hex').toString()) ?? []
+    await send(policies, from(hashed))
+    expect(asked[1]).not.toBe(asked[0])
   })
 
   it('give back what local limits counted when the service refuses, or fails', async () => {

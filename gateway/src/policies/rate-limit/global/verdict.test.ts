@@ -57,6 +57,20 @@ describe('a yes', () => {
     expect(replyHeaders).toEqual(sent)
   })
 
+  it('passes on no more headers than clients and upstreams take', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, index) => [`x-${index}`, 'x'.repeat(50)]),
+    )
+    const { replyHeaders, requestHeaders } = judge({
+      responseHeaders: fields(many),
+      requestHeaders: fields(many),
+    })
+    for (const headers of [replyHeaders, requestHeaders]) {
+      expect(JSON.stringify(headers).length).toBeLessThan(10_000)
+      expect(headers).toHaveProperty('x-0')
+    }
+  })
+
   it('passes on what neither frames a message nor breaks it', () => {
     const sent = [
       ...fields({
@@ -126,5 +140,17 @@ describe('anything else', () => {
   it('never names no time at all', () => {
     const statuses = [status(0, { code: 'overLimit', resetSeconds: 0 })]
     expect(judge({ code: 'overLimit', statuses }).refusal?.headers['retry-after']).toBe('1')
+    const sent = { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '0' }
+    const { refusal } = judge({ code: 'overLimit', responseHeaders: fields(sent) })
+    expect(refusal?.headers).toMatchObject({ ...sent, 'retry-after': '1' })
+  })
+
+  it('names the time that its statuses say where its headers say none', () => {
+    const { refusal } = judge({
+      code: 'overLimit',
+      responseHeaders: fields({ 'x-ratelimit-limit': '10' }),
+      statuses: [status(0, { code: 'overLimit' })],
+    })
+    expect(refusal?.headers).toMatchObject({ 'x-ratelimit-limit': '10', 'retry-after': '30' })
   })
 })

@@ -36,10 +36,10 @@ export function verdictOf(answer: Answer): Verdict {
 
 function refusalOf(answer: Answer, sent: Headers, standing: LimitStanding | undefined): Reply {
   const headers: Headers = { 'content-type': 'text/plain', ...sent }
-  if (standing !== undefined) {
-    writeStanding(headers, standing)
-    headers['retry-after'] ??= String(standing.resetSeconds)
-  }
+  if (standing !== undefined) writeStanding(headers, standing)
+  // Headers of the service that name no time still come with statuses that may.
+  const { resetSeconds } = standing ?? standingOfStatuses(answer) ?? {}
+  if (resetSeconds !== undefined) headers['retry-after'] ??= String(Math.max(1, resetSeconds))
   return { status: 429, headers, body: Buffer.from(answer.body ?? Buffer.from(limitExceeded)) }
 }
 
@@ -108,12 +108,17 @@ const ofMessages: ReadonlySet<string> = new Set([
 /** Nor what the contents of another's message are. */
 const ofContents: ReadonlySet<string> = new Set([...ofMessages, 'content-type', 'content-range'])
 
+/** Most of names and values together, in characters: many clients and servers take 16 KiB with all that is theirs. */
+const longestFields = 8 * 1024
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
 function fieldsOf(fields: readonly HeaderField[], without: ReadonlySet<string>): Headers {
   const headers: Headers = {}
+  let length = 0
   for (const { name, value } of fields) {
+    length += name.length + value.length
+    if (length > longestFields) break
     const lowerName = name.toLowerCase()
     if (!fieldName.test(lowerName) || !fieldValue.test(value)) continue
     if (isHopByHop(lowerName) || without.has(lowerName) || lowerName === '__proto__') continue
