@@ -489,4 +489,12 @@ describe('a windowed stream of large events', () => {
     expect(text).toContain('prompt guard failed')
     expect(text).not.toContain('[DONE]')
   })
+
+  it('comes whole where it may pass though it is more than is held', async () => {
+    const failOpen = { webhook: { ...webhookGuard.webhook, failureMode: 'failOpen' } } as const
+    const config: GuardrailsConfig = { response: [failOpen], streaming: 'windowed' }
+    const guards = fixtureGuards(config, acts({}), { maxHeldBytes: 3_000 })
+    const answer = [...['large', ' and ', 'larger'].map(large), done]
+    expect((await pass(guards, { answer })).text).toBe(answer.join(''))
+  })
 })

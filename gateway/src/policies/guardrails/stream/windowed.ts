@@ -11,6 +11,8 @@ const windowCharacters = 1024
 const maxIdleBytes = 4 * 1024
 /** After so many bytes of events text is checked, however little it is. */
 const maxWindowBytes = 32 * 1024
+/** An event that is larger than what may be held fails its check, but is still taken as one, because it may pass all the same. */
+const maxSpareBytes = 2 * 1024 * 1024
 /** While a check is under way, so much more is taken from the upstream. */
 const maxWaitingBytes = 64 * 1024
 
@@ -40,7 +42,7 @@ export function checkInWindows({
   let isPaused = false
   let isAccepted = true
   const parser = createSseParser({
-    maxEventBytes: maxHeldBytes,
+    maxEventBytes: maxHeldBytes + maxSpareBytes,
     onEvent: take,
     onError: () => take({ data: '' }),
   })
