@@ -150,7 +150,8 @@ describe('a stream that is rejected after its first byte', () => {
     }
     reject()
     await expect(viaOpenAi()).rejects.toThrow('enough of this')
-    expect(text.length).toBeGreaterThan(500)
+    // The first window, which 32 KiB of small events fill, without its last 256 characters.
+    expect(text.length).toBeGreaterThan(200)
     const client = new Anthropic({ apiKey: aliceKey, baseURL: windowed.url, maxRetries: 0 })
     reject()
     await expect(
