@@ -483,6 +483,14 @@ describe('a windowed stream of large events', () => {
     expect(guards.calls.length).toBeLessThan(30)
   })
 
+  it('is checked in pieces of as many characters as are said, though each takes hundreds of bytes', async () => {
+    const event = (content: string) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }], obfuscation: 'x'.repeat(250) })}\n\n`
+    const guards = guarded('windowed', acts({}))
+    await pass(guards, { answer: [...Array.from({ length: 1_000 }, () => event('word ')), done] })
+    expect(guards.calls).toHaveLength(5)
+  })
+
   it('fails its check where they are more than is held', async () => {
     const guards = fixtureGuards({ response, streaming: 'windowed' }, acts({}), { maxHeldBytes: 50_000 })
     const { text } = await pass(guards, { answer: [...'a few words of text'].map(large) })

@@ -9,8 +9,10 @@ import { createWindow, type HeldEvent, type WindowText } from './window.ts'
 const windowCharacters = 1024
 /** Events without text are not held for long. */
 const maxIdleBytes = 4 * 1024
-/** After so many bytes of events text is checked, however little it is. */
-const maxWindowBytes = 32 * 1024
+/** Events without text that stand behind checked text are held no longer than this, though the text may go on. */
+const maxQuietBytes = 32 * 1024
+/** After so many bytes of events text is checked, however little it is: a few characters take some hundred bytes. */
+const maxWindowBytes = 128 * 1024
 /** An event that is larger than what may be held fails its check, but is still taken as one, because it may pass all the same. */
 const maxSpareBytes = 2 * 1024 * 1024
 /** While a check is under way, so much more is taken from the upstream. */
@@ -80,7 +82,7 @@ export function checkInWindows({
       if (isComplete || newCharacters >= windowCharacters || newBytes > maxWindowBytes) void checkNow()
       return
     }
-    if (isComplete || newBytes > maxWindowBytes) release('all')
+    if (isComplete || newBytes > maxQuietBytes) release('all')
     else if (!window.hasText && (delivery.isOpen || window.heldBytes > maxIdleBytes)) release('all')
     if (isComplete) finish()
   }
