@@ -24,6 +24,20 @@ describe('usageIn', () => {
     })
   })
 
+  it.each([
+    [{ prompt_tokens: 5, completion_tokens: 10, total_tokens: 65 }, 60, 50],
+    [{ prompt_tokens: 5, completion_tokens: -1, total_tokens: 65 }, 60, 60],
+    [{ prompt_tokens: 5, completion_tokens: 10, total_tokens: 3 }, 10, 0],
+    [{ prompt_tokens: 5, completion_tokens: 10, total_tokens: 'many' }, 10, 0],
+  ])('counts as output what only the total holds: %j', (usage, outputTokens, reasoningTokens) => {
+    expect(usageIn('chat', { usage })).toMatchObject({
+      inputTokens: 5,
+      outputTokens,
+      totalTokens: 5 + outputTokens,
+      reasoningTokens,
+    })
+  })
+
   it('reads audio tokens, which are part of the others', () => {
     const usage = {
       prompt_tokens: 100,

@@ -41,20 +41,24 @@ function nested(message: JsonObject, wrapper: string): JsonValue | undefined {
   return isJsonObject(inner) ? inner['usage'] : message['usage']
 }
 
-/** https://platform.openai.com/docs/api-reference/chat/object: prompt tokens include cached ones, completion tokens reasoning. */
+/**
+ * https://platform.openai.com/docs/api-reference/chat/object: prompt tokens include cached ones, completion tokens reasoning.
+ * Some services that offer this API (Gemini) count reasoning in the total alone.
+ */
 function openAiUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const input = count(value['prompt_tokens'])
   const output = count(value['completion_tokens'])
   if (input === undefined && output === undefined) return undefined
+  const inTotalAlone = Math.max(0, (count(value['total_tokens']) ?? 0) - (input ?? 0) - (output ?? 0))
   const inputDetails = value['prompt_tokens_details']
   const outputDetails = value['completion_tokens_details']
   return usage({
     inputTokens: input ?? 0,
-    outputTokens: output ?? 0,
+    outputTokens: (output ?? 0) + inTotalAlone,
     cachedInputTokens: detail(inputDetails, 'cached_tokens'),
     cacheCreationInputTokens: detail(inputDetails, 'cache_write_tokens'),
-    reasoningTokens: detail(outputDetails, 'reasoning_tokens'),
+    reasoningTokens: Math.max(inTotalAlone, detail(outputDetails, 'reasoning_tokens')),
     inputAudioTokens: audioTokens(inputDetails),
     outputAudioTokens: audioTokens(outputDetails),
   })
