@@ -1,7 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Lifetime } from '../support/cleanup.ts'
 import { type Fault, faultyUpstream } from '../support/faulty-upstream.ts'
-import { type GatewayConfig, startGateway } from '../support/gateway.ts'
+import { type Gateway, type GatewayConfig, startGateway } from '../support/gateway.ts'
 import { chat, llmConfig, openAiModel } from '../support/llm-config.ts'
 import { metricValue } from '../support/metrics.ts'
 import { member, startMockServer } from '../support/mock-server.ts'
@@ -37,15 +38,21 @@ function config(urls: Map<Fault, string>): GatewayConfig {
   )
 }
 
-async function gatewayBefore(...faults: Fault[]) {
-  const upstreams = await Promise.all(faults.map((fault) => faultyUpstream(fault)))
+async function gatewayBefore(faults: readonly Fault[], lifetime: Lifetime = 'test') {
+  const upstreams = await Promise.all(faults.map((fault) => faultyUpstream(fault, lifetime)))
   const urls = new Map(faults.map((fault, index) => [fault, upstreams[index]?.url ?? '']))
-  return { gateway: await startGateway(config(urls)), upstreams }
+  return { gateway: await startGateway(config(urls), { lifetime }), upstreams }
 }
 
 describe('an unstreamed call', () => {
+  let gateway: Gateway
+
+  beforeAll(async () => {
+    const faults = unstreamed.map(({ fault }) => fault)
+    gateway = (await gatewayBefore(faults, 'file')).gateway
+  })
+
   it.each(unstreamed)('to an upstream that $fault is answered $status in JSON', async ({ fault, status }) => {
-    const { gateway } = await gatewayBefore(fault)
     const response = await within('an answer', chat(gateway, { model: fault }))
     const text = await response.text()
     expect([response.status, text]).toEqual([status, expect.any(String)])
@@ -59,7 +66,7 @@ describe('an unstreamed call', () => {
   })
 
   it('does not follow redirects', async () => {
-    const { gateway } = await gatewayBefore('redirects')
+    const { gateway } = await gatewayBefore(['redirects'])
     const response = await chat(gateway, { model: 'redirects' }, {})
     expect(response.redirected).toBe(false)
     expect(await response.text()).not.toContain('169.254.169.254')
@@ -93,7 +100,7 @@ describe('an unstreamed call', () => {
   )
 
   it('gets through an upstream that sends three bytes at a time', async () => {
-    const { gateway } = await gatewayBefore('slow drip')
+    const { gateway } = await gatewayBefore(['slow drip'])
     const { text, broken } = await readStream(await chat(gateway, { model: 'slow drip', stream: true }))
     expect(broken).toBe(false)
     expect(text).toContain('drip')
@@ -105,7 +112,7 @@ describe('a streamed call', () => {
   it.each([['closes mid stream'], ['stalls mid stream']] as [Fault][])(
     'to an upstream that %s ends in an error event, without [DONE]',
     async (fault) => {
-      const { gateway, upstreams } = await gatewayBefore(fault)
+      const { gateway, upstreams } = await gatewayBefore([fault])
       const response = await chat(gateway, { model: fault, stream: true })
       expect(response.status).toBe(200)
       const { text } = await within('the end of the stream', readStream(response), 15_000)
@@ -119,7 +126,7 @@ describe('a streamed call', () => {
   )
 
   it('passes an error event of the upstream on', async () => {
-    const { gateway } = await gatewayBefore('error event mid stream')
+    const { gateway } = await gatewayBefore(['error event mid stream'])
     const { text } = await readStream(await chat(gateway, { model: 'error event mid stream', stream: true }))
     expect(text).toContain('The server had an error')
     expect(text).not.toContain('[DONE]')
@@ -131,14 +138,14 @@ describe('a streamed call', () => {
     ['stalls before the head', 504],
     ['HTML with 502', 502],
   ] as [Fault, number][])('to an upstream that %s keeps its status %d', async (fault, status) => {
-    const { gateway } = await gatewayBefore(fault)
+    const { gateway } = await gatewayBefore([fault])
     expect((await chat(gateway, { model: fault, stream: true })).status).toBe(status)
   })
 })
 
 describe('a line without end in a stream', () => {
   it('is cut off before it fills the memory', async () => {
-    const { gateway } = await gatewayBefore('huge SSE line')
+    const { gateway } = await gatewayBefore(['huge SSE line'])
     const response = await chat(gateway, { model: 'huge SSE line', stream: true })
     let size = 0
     try {

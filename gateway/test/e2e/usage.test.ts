@@ -1,16 +1,18 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startGateway } from '../support/gateway.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
 import { chat, llmConfig } from '../support/llm-config.ts'
 import { metricValue } from '../support/metrics.ts'
 import { type MockAnthropic, mockAnthropic } from '../support/mock-anthropic.ts'
 import { type MockOpenAi, mockOpenAi } from '../support/mock-openai.ts'
 
+let gateway: Gateway
 let openai: MockOpenAi
 let anthropic: MockAnthropic
 
 beforeAll(async () => {
   openai = await mockOpenAi({ lifetime: 'file' })
   anthropic = await mockAnthropic({ lifetime: 'file' })
+  gateway = await startGateway(llmConfig({ openai, anthropic }), { lifetime: 'file' })
 })
 
 const messages = { path: '/v1/messages' }
@@ -101,21 +103,27 @@ const calls = [
 
 describe('usage reaches log and metrics of', () => {
   it.each(calls)('$title', async ({ body, init, tokens }) => {
-    const gateway = await startGateway(llmConfig({ openai, anthropic }))
+    const linesBefore = gateway.requests().length
+    const before = await tokenSums()
     const response = await chat(gateway, body, init)
     expect(response.status).toBe(200)
     await response.text()
-    const [line] = await gateway.logged(1)
+    const line = (await gateway.logged(linesBefore + 1)).at(-1)
     expect(line).toMatchObject(tokens)
     expect(line?.['tokensEstimated']).toBeUndefined()
 
-    const metrics = await gateway.metrics()
-    const sum = (type: string) =>
-      metricValue(metrics, 'gen_ai_client_token_usage_sum', {
-        gen_ai_token_type: type,
-        key_group: 'platform',
-      })
-    expect(sum('input')).toBe(tokens.inputTokens)
-    expect(sum('output') ?? 0).toBe(tokens.outputTokens)
+    const after = await tokenSums()
+    expect(after.input - before.input).toBe(tokens.inputTokens)
+    expect(after.output - before.output).toBe(tokens.outputTokens)
   })
 })
+
+async function tokenSums(): Promise<{ input: number; output: number }> {
+  const metrics = await gateway.metrics()
+  const sum = (type: string) =>
+    metricValue(metrics, 'gen_ai_client_token_usage_sum', {
+      gen_ai_token_type: type,
+      key_group: 'platform',
+    }) ?? 0
+  return { input: sum('input'), output: sum('output') }
+}

@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { endAfter } from './cleanup.ts'
+import { endAfter, type Lifetime } from './cleanup.ts'
 import { freePort } from './free-port.ts'
 
 /** The ways in which an upstream can be broken. */
@@ -37,7 +37,7 @@ export type FaultyUpstream = {
 }
 
 /** A server below HTTP: it answers every request head with exactly the bytes its fault asks for. */
-export async function faultyUpstream(fault: Fault): Promise<FaultyUpstream> {
+export async function faultyUpstream(fault: Fault, lifetime: Lifetime = 'test'): Promise<FaultyUpstream> {
   const sockets = new Set<Socket>()
   let connections = 0
   if (fault === 'refuses') {
@@ -66,7 +66,7 @@ export async function faultyUpstream(fault: Fault): Promise<FaultyUpstream> {
       resolve(address !== null && typeof address === 'object' ? address.port : 0)
     })
   })
-  endAfter('test', () => {
+  endAfter(lifetime, () => {
     for (const socket of sockets) socket.destroy()
     return new Promise<void>((resolve) => server.close(() => resolve()))
   })
