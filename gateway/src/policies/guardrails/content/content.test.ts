@@ -185,6 +185,17 @@ describe('texts in unusual places', () => {
     ])
   })
 
+  it('of answers of messages are shown: what tools of the provider answered', () => {
+    const content = [
+      { type: 'mcp_tool_result', tool_use_id: 't', content: [{ type: 'text', text: 'inside' }] },
+      { type: 'web_search_tool_result', content: [{ type: 'web_search_result', encrypted_content: 'x' }] },
+      { type: 'web_search_tool_result', content: { type: 'web_search_tool_result_error' } },
+      { type: 'thinking', thinking: 'thought' },
+      { type: 'text', text: 'said' },
+    ]
+    expect(shownOf(contentReaders.messages.reply({ content }))).toEqual(['inside', '', '', '', 'said'])
+  })
+
   it('of responses are shown: what tools answered, other roles, texts without one, variables of prompts', () => {
     const { request, reply } = contentReaders.responses
     const input = [

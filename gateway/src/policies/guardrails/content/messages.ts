@@ -1,4 +1,5 @@
-import { isJsonObject } from '../../../lib/json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
+import type { JsonPath } from '../../../lib/json-splice.ts'
 import {
   type ContentReader,
   type GuardedText,
@@ -7,12 +8,13 @@ import {
   readableObjectsIn,
   shownText,
   stringOf,
+  type TextPart,
   textParts,
 } from './content.ts'
 
 /** Anthropic's messages. https://docs.anthropic.com/en/api/messages */
 export const messagesContent: ContentReader = {
-  separator: '',
+  separator: ' ',
   dropsEmptied: true,
   noEcho: 'null',
   request({ system, messages }) {
@@ -32,10 +34,10 @@ export const messagesContent: ContentReader = {
   },
   reply: ({ content }) =>
     objectsIn(content).map(
-      ([index, { text }]): GuardedText => ({
+      ([index, block]): GuardedText => ({
         role: 'assistant',
-        separator: '',
-        parts: typeof text === 'string' ? [{ text, path: ['content', index, 'text'] }] : [],
+        separator: ' ',
+        parts: partsOf(block, ['content', index]),
       }),
     ),
   event(event, found) {
@@ -47,9 +49,20 @@ export const messagesContent: ContentReader = {
       }
     }
     const at = { element: numberOf(index, 0), part: 0, repeats: false }
-    if (isJsonObject(block)) found({ ...at, text: stringOf(block['text']), path: ['content_block', 'text'] })
+    if (isJsonObject(block)) {
+      const parts = partsOf(block, ['content_block'])
+      if (parts.length === 0) found({ ...at, text: '', path: [] })
+      for (const [part, { text, path }] of parts.entries()) found({ ...at, part, text, path })
+    }
     if (isJsonObject(delta) && typeof delta['text'] === 'string') {
       found({ ...at, text: delta['text'], path: ['delta', 'text'] })
     }
   },
+}
+
+/** What a block of an answer says: its text, or what a tool of the provider answered. */
+function partsOf({ type, text, content }: JsonObject, path: JsonPath): TextPart[] {
+  if (typeof text === 'string') return [{ text, path: [...path, 'text'] }]
+  const isResult = typeof type === 'string' && type.endsWith('_tool_result')
+  return isResult ? textParts(content, [...path, 'content']) : []
 }

@@ -506,3 +506,17 @@ describe('a windowed stream of large events', () => {
     expect((await pass(guards, { answer })).text).toBe(answer.join(''))
   })
 })
+
+it.each(modes)(
+  'what a tool of the provider answered is checked in a stream that is %s',
+  async (streaming) => {
+    const text = (words: string) => ({ type: 'text', text: words })
+    const block = { type: 'mcp_tool_result', content: [text('one mask'), text('two'), text('mask')] }
+    const event = { type: 'content_block_start', index: 3, content_block: block }
+    const answer = [`event: content_block_start\ndata: ${JSON.stringify(event)}\n\n`]
+    const guards = guarded(streaming)
+    const passed = await pass(guards, { api: 'messages', answer })
+    expect(passed.text).toBe(answer.join('').replaceAll('mask', '****'))
+    expect(guards.calls).toHaveLength(1)
+  },
+)
