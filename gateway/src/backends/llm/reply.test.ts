@@ -271,6 +271,15 @@ describe('a stream', () => {
     expect(exchange.facts.usage).toMatchObject({ totalTokens: 12 })
   })
 
+  it('is counted by its bytes where more came after the last usage', async () => {
+    const opening = usage.replace('"completion_tokens":3', '"completion_tokens":0').replace(':12}', ':9}')
+    const long = [opening, delta('x'.repeat(400))]
+    const cut = await answered('openai', streamReply(long), streaming)
+    expect(cut.exchange.facts.usage).toMatchObject({ inputTokens: 9, outputTokens: 100, estimated: true })
+    const whole = await answered('openai', streamReply([...long, closing, usage, done]), streaming)
+    expect(whole.exchange.facts.usage).toMatchObject({ totalTokens: 12, estimated: false })
+  })
+
   it('of messages is translated to chunks, with usage and end', async () => {
     const { text, exchange } = await answered('anthropic', streamReply(messageEvents), streaming)
     expect(text).toContain('"content":"hi, you"')

@@ -96,6 +96,8 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
     },
     onGenerated(bytes) {
       call.generatedBytes += bytes
+      // What was reported before does not count this; clients could leave before the next report.
+      call.usageFinal = false
     },
   })
   const headers = withoutCoding(reply.headers)
