@@ -1,0 +1,18 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+// Each takes up to half a minute on two idle processors; a busy machine gets several times that.
+it.each([
+  ['reloads', /growth .*: \d/],
+  ['kills', /sqlite: 10 kills during \d+ writes/],
+])(
+  'the campaign %s passes in its short form',
+  async (name, result) => {
+    const program = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
+    const { stdout } = await promisify(execFile)(process.execPath, [program, '--short'])
+    expect(stdout).toMatch(result)
+  },
+  180_000,
+)
