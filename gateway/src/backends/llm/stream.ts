@@ -54,10 +54,10 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
       }
 
       /** The upstream has nothing more to say. */
-      function finish(error: Error): void {
+      function finish(error: Error | undefined): void {
         if (over) return
         if (watch.state === 'open') {
-          breakOff(error)
+          breakOff(error ?? cutShort())
           return
         }
         try {
@@ -123,7 +123,7 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
             reject(error)
             return
           }
-          finish(new GatewayError('upstream_reset', 'upstream ended the stream before it was complete'))
+          finish(undefined)
         },
         fail: finish,
       })
@@ -179,6 +179,11 @@ const lineTooLong = new GatewayError(
   'upstream_too_large',
   `a line of the stream is larger than ${maxLineBytes} bytes`,
 )
+/** Not made beforehand: an error costs more than all else that the end of a stream does. */
+function cutShort(): GatewayError {
+  return new GatewayError('upstream_reset', 'upstream ended the stream before it was complete')
+}
+
 const upstreamReportedError = new GatewayError('upstream_invalid', 'upstream reported an error in its stream')
 
 function unreadable(cause: unknown): GatewayError {
