@@ -37,13 +37,18 @@ export function createSseParser({ maxEventBytes, onEvent, onMark, onError }: Sse
   let atStart = true
   let skipLineFeed = false
   let done = false
-  let data: string[] = []
-  let fields: Omit<SseEvent, 'data'> = {}
+  /** Lines of data: the first one, and those behind it, which most events do not have. */
+  let data: string | undefined
+  let moreData: string[] = []
+  /** What came with it. Most events are nothing but data. */
+  let fields: Omit<SseEvent, 'data'> | undefined
 
   return {
     push(chunk) {
       if (done || chunk.byteLength === 0) return
-      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+      const bytes = Buffer.isBuffer(chunk)
+        ? chunk
+        : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
       let start = 0
       if (skipLineFeed) {
         skipLineFeed = false
@@ -69,7 +74,8 @@ export function createSseParser({ maxEventBytes, onEvent, onMark, onError }: Sse
     end() {
       done = true
       pieces = []
-      data = []
+      data = undefined
+      moreData = []
     },
   }
 
@@ -90,63 +96,78 @@ export function createSseParser({ maxEventBytes, onEvent, onMark, onError }: Sse
       return
     }
     if (pieces.length === 0) {
-      readLine(bytes.subarray(start, end))
+      readLine(bytes, start, end)
       return
     }
     pieces.push(bytes.subarray(start, end))
     const line = Buffer.concat(pieces, lineBytes)
     pieces = []
     pieceBytes = 0
-    readLine(line)
+    readLine(line, 0, line.length)
   }
 
-  function readLine(bytes: Buffer): void {
-    const line = atStart && hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes
+  /** Reads the line in `[from, end)`. Lines of data are not cut out first: a stream consists of them. */
+  function readLine(bytes: Buffer, from: number, end: number): void {
+    const start = atStart && hasByteOrderMark(bytes, from, end) ? from + 3 : from
     atStart = false
-    if (line.length === 0) {
+    if (start === end) {
       dispatch()
       return
     }
-    if (line[0] === colon) return
-    eventBytes += line.length
+    if (bytes[start] === colon) return
+    eventBytes += end - start
+    if (isData(bytes, start, end)) {
+      takeData(bytes.toString('utf8', valueAt(bytes, start + 5, end), end))
+      return
+    }
+    const line = bytes.subarray(start, end)
     const nameEnd = line.indexOf(colon)
     if (nameEnd === -1) {
       takeField(line.toString(), '')
       return
     }
-    const valueStart = line[nameEnd + 1] === space ? nameEnd + 2 : nameEnd + 1
-    takeField(line.toString('latin1', 0, nameEnd), line.toString('utf8', valueStart))
+    takeField(
+      line.toString('latin1', 0, nameEnd),
+      line.toString('utf8', valueAt(line, nameEnd + 1, line.length)),
+    )
+  }
+
+  function takeData(value: string): void {
+    if (data === undefined) data = value
+    else moreData.push(value)
   }
 
   function takeField(name: string, value: string): void {
-    if (name === 'data') data.push(value)
-    else if (name === 'event') fields.event = value
-    else if (name === 'id' && !value.includes('\0')) fields.id = value
-    else if (name === 'retry' && /^[0-9]+$/.test(value)) fields.retry = Number(value)
+    if (name === 'data') takeData(value)
+    else if (name === 'event') fields = { ...fields, event: value }
+    else if (name === 'id' && !value.includes('\0')) fields = { ...fields, id: value }
+    else if (name === 'retry' && /^[0-9]+$/.test(value)) fields = { ...fields, retry: Number(value) }
   }
 
   function dispatch(): void {
-    const lines = data
-    const { event, ...rest } = fields
+    const text = moreData.length === 0 || data === undefined ? data : `${data}\n${moreData.join('\n')}`
+    const named = fields
     eventBytes = 0
-    if (lines.length === 0) {
-      fields = {}
+    data = undefined
+    if (moreData.length > 0) moreData = []
+    fields = undefined
+    if (named === undefined) {
+      if (text !== undefined) onEvent({ data: text })
+      return
+    }
+    const { event, ...rest } = named
+    if (text === undefined) {
       if (rest.id !== undefined || rest.retry !== undefined) onMark?.(rest)
       return
     }
-    data = []
-    fields = {}
-    onEvent({
-      ...(event ? { event } : undefined),
-      data: lines.length === 1 ? (lines[0] ?? '') : lines.join('\n'),
-      ...rest,
-    })
+    onEvent({ ...(event ? { event } : undefined), data: text, ...rest })
   }
 
   function tooLarge(): void {
     done = true
     pieces = []
-    data = []
+    data = undefined
+    moreData = []
     const error = new GatewayError(
       'upstream_too_large',
       `an event of the stream is larger than ${maxEventBytes} bytes`,
@@ -156,8 +177,25 @@ export function createSseParser({ maxEventBytes, onEvent, onMark, onError }: Sse
   }
 }
 
-function hasByteOrderMark(line: Buffer): boolean {
-  return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf
+function hasByteOrderMark(bytes: Buffer, start: number, end: number): boolean {
+  return end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf
+}
+
+/** Whether a line starts with `data:`. */
+function isData(bytes: Buffer, start: number, end: number): boolean {
+  return (
+    end - start >= 5 &&
+    bytes[start] === 0x64 &&
+    bytes[start + 1] === 0x61 &&
+    bytes[start + 2] === 0x74 &&
+    bytes[start + 3] === 0x61 &&
+    bytes[start + 4] === colon
+  )
+}
+
+/** Where a value starts: one space behind the colon is not part of it. */
+function valueAt(bytes: Buffer, start: number, end: number): number {
+  return start < end && bytes[start] === space ? start + 1 : start
 }
 
 /** The event as it goes over the wire, closing empty line included. */
