@@ -77,7 +77,15 @@ export function createWindow(noEcho: string): Window {
     return latest
   }
 
+  /** Of the events that are held now. A check needs it twice. */
+  let byPart: Map<Part, Segment[]> | undefined
+
   function segmentsByPart(): Map<Part, Segment[]> {
+    byPart ??= findSegments()
+    return byPart
+  }
+
+  function findSegments(): Map<Part, Segment[]> {
     const found = new Map<Part, Segment[]>()
     for (const { pieces } of events) {
       for (const piece of pieces) {
@@ -136,6 +144,7 @@ export function createWindow(noEcho: string): Window {
       return { kind: 'text', part, path, echo, original: text, text, isOfChanged: false }
     },
     hold(added) {
+      byPart = undefined
       for (const event of added) {
         events.push(event)
         heldBytes += event.bytes
@@ -157,6 +166,7 @@ export function createWindow(noEcho: string): Window {
     },
     release(which) {
       const count = which === 'all' ? events.length : countChecked()
+      byPart = undefined
       const leaving = events.slice(0, count)
       events = events.slice(count)
       for (const { bytes } of leaving) heldBytes -= bytes
