@@ -3,6 +3,24 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { readJsonObject } from '../../../../lib/json-text.ts'
 import { CheckFailure, type Phase, type Verdict } from '../../guard.ts'
 
+export type AnswerReader = (bytes: Buffer) => Verdict
+
+/** Larger answers have more to say than that something may pass. */
+const maxKnownBytes = 1024
+
+/** Reads answers of one phase as `readAnswer` does. Most say the same as the one before: that it may pass. */
+export function createAnswerReader(phase: Phase): AnswerReader {
+  let known: { readonly bytes: Buffer; readonly verdict: Verdict } | undefined
+  return (bytes) => {
+    if (known?.bytes.equals(bytes)) return known.verdict
+    const verdict = readAnswer(bytes, phase)
+    // A copy, because the bytes keep alive the larger buffer that they were cut out of.
+    if (verdict.kind === 'allow' && bytes.byteLength <= maxKnownBytes)
+      known = { bytes: Buffer.from(bytes), verdict }
+    return verdict
+  }
+}
+
 /**
  * Reads what a webhook answered: `{"action": …}`, whose shape alone tells what it is. Stricter than it would have to be:
  * what is neither a well-formed allow, modify nor reject is no answer, because taking it for an allow would let content

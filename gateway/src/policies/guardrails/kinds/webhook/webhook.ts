@@ -17,7 +17,7 @@ import {
   type Shown,
   type Verdict,
 } from '../../guard.ts'
-import { readAnswer } from './answer.ts'
+import { type AnswerReader, createAnswerReader } from './answer.ts'
 import type { WebhookConfig, WebhookPlace } from './config.ts'
 import { compileHead } from './headers.ts'
 import type { WebhookLimits } from './limits.ts'
@@ -35,6 +35,7 @@ type Caller = {
   readonly timeoutMs: number
   readonly phase: Phase
   readonly headOf: ReturnType<typeof compileHead>
+  readonly readAnswer: AnswerReader
 }
 
 export type WebhookOptions = WebhookPlace & { limits: WebhookLimits }
@@ -60,6 +61,7 @@ export function compileWebhook(
     timeoutMs: destination.requestTimeoutMs ?? defaultTimeoutMs,
     phase,
     headOf: compileHead(config, phase),
+    readAnswer: createAnswerReader(phase),
   }
   return {
     audit: config.action === 'audit',
@@ -129,7 +131,8 @@ async function call(caller: Caller, question: Question, cancellation: Cancellati
   const body = Buffer.from(bodyOf(caller.phase, question.texts))
   try {
     const reply = await caller.send(requestTo(caller, question, { body, cancellation }))
-    return readAnswer(await readReply(reply, body.byteLength), caller.phase)
+    const bytes = readReply(reply, body.byteLength)
+    return caller.readAnswer(bytes instanceof Promise ? await bytes : bytes)
   } catch (error) {
     if (error instanceof GatewayError) throw new CheckFailure(failureOf(error), { cause: error })
     throw error
@@ -160,12 +163,9 @@ function requestTo(
 
 /** The exact body of the protocol: role and content, both texts, and nothing else. */
 function bodyOf(phase: Phase, texts: readonly Shown[]): string {
-  let list = ''
-  for (const { role, content } of texts) {
-    const message = `{"role":${JSON.stringify(role)},"content":${JSON.stringify(content)}}`
-    list += `${list === '' ? '' : ','}${phase === 'request' ? message : `{"message":${message}}`}`
-  }
-  return `{"body":{"${phase === 'request' ? 'messages' : 'choices'}":[${list}]}}`
+  const messages = texts.map(({ role, content }) => ({ role, content }))
+  const body = phase === 'request' ? { messages } : { choices: messages.map((message) => ({ message })) }
+  return JSON.stringify({ body })
 }
 
 /** New content may be as large as what was sent. */
@@ -175,7 +175,11 @@ function readReply({ headers, body }: Reply, sentBytes: number): Buffer | Promis
     if (isSource(body)) body.cancel()
     throw new CheckFailure('webhook answered in an encoding it was not asked for')
   }
-  return readAll(body, Math.max(maxAnswerBytes, 2 * sentBytes), 'upstream_too_large')
+  const maxBytes = Math.max(maxAnswerBytes, 2 * sentBytes)
+  const isAtHand = body instanceof Uint8Array && body.byteLength <= maxBytes
+  return isAtHand
+    ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    : readAll(body, maxBytes, 'upstream_too_large')
 }
 
 function failureOf({ code }: GatewayError): string {
