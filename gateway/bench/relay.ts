@@ -4,21 +4,59 @@ import { Pool } from 'undici'
 /**
  * The floor that Tollgate is measured against: the least a gateway on this runtime can do. It buffers the request, parses the JSON of
  * request and answer (to be able to read model and usage), and passes bytes on. A streamed answer is not parsed.
+ *
+ * Given the port of a guard webhook, it calls that too, with the content of the request and that of an answer that is not
+ * streamed: what the calls themselves cost, without anything decided by them.
  */
 
 const upstream = new Pool(`http://127.0.0.1:${process.argv[3]}`, { allowH2: false, connections: 1024 })
+const webhook = process.argv[4]
+  ? new Pool(`http://127.0.0.1:${process.argv[4]}`, { allowH2: false, connections: 100 })
+  : undefined
 
 function relay(request: IncomingMessage, response: ServerResponse): void {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
     const [only] = chunks
-    forward(request, only && chunks.length === 1 ? only : Buffer.concat(chunks), response)
+    const body = only && chunks.length === 1 ? only : Buffer.concat(chunks)
+    const { messages } = JSON.parse(body.toString())
+    ask('/request', { messages }, () => forward(request, body, response))
   })
 }
 
+/** Calls the webhook, if there is one, and goes on when it has answered. */
+function ask(path: string, body: object, then: () => void): void {
+  if (webhook === undefined) {
+    then()
+    return
+  }
+  let answer = ''
+  webhook.dispatch(
+    {
+      path,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from(JSON.stringify({ body })),
+    },
+    {
+      onRequestStart() {},
+      onResponseStart() {},
+      onResponseData(_, chunk) {
+        answer += chunk.toString()
+      },
+      onResponseEnd() {
+        JSON.parse(answer)
+        then()
+      },
+      onResponseError(_, error) {
+        throw error
+      },
+    },
+  )
+}
+
 function forward(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
-  JSON.parse(body.toString())
   const parts: Buffer[] = []
   let status = 502
   let streamed = false
@@ -56,12 +94,14 @@ function forward(request: IncomingMessage, body: Buffer, response: ServerRespons
         }
         const [only] = parts
         const answer = only && parts.length === 1 ? only : Buffer.concat(parts)
-        JSON.parse(answer.toString())
-        response.writeHead(status, {
-          'content-type': 'application/json',
-          'content-length': answer.byteLength,
+        const { choices } = JSON.parse(answer.toString())
+        ask('/response', { choices }, () => {
+          response.writeHead(status, {
+            'content-type': 'application/json',
+            'content-length': answer.byteLength,
+          })
+          response.end(answer)
         })
-        response.end(answer)
       },
       onResponseError() {
         response.destroy()

@@ -152,7 +152,7 @@ function row(figures: Figures): string {
 }
 
 function columns(cells: readonly string[]): string {
-  return `  ${cells.map((cell, index) => (index === 0 ? cell.padEnd(10) : cell.padStart(15))).join('')}`
+  return `  ${cells.map((cell, index) => (index === 0 ? cell.padEnd(12) : cell.padStart(15))).join('')}`
 }
 
 function against(ratio: number, target: number): string {

@@ -119,12 +119,17 @@ async function guardStage(): Promise<Stage> {
     return { ...tollgate, name }
   }
   const flags = options['node-flag']
+  const relayWithCalls = async () => {
+    const relay = await startScript('./relay.ts', (port) => [port, upstreamPort, webhookPort].map(String))
+    return { ...relay, name: 'relay+calls', end: () => stop(relay.child) }
+  }
   return {
     workloads: guardWorkloads.filter(({ name }) => isChosen(name)),
     startRelay: (nodeFlags) =>
       startScript('./relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
     startGateway: (nodeFlags = flags) => start('tollgate', guardrailsAt(webhookPort, 'buffered'), nodeFlags),
     startOthers: async () => [
+      await relayWithCalls(),
       await start('no guards', undefined, flags),
       await start('windowed', guardrailsAt(webhookPort, 'windowed'), flags),
     ],
