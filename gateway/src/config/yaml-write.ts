@@ -91,7 +91,7 @@ export function writeFlow(draft: Draft, style: YamlStyle, indent?: number): stri
 }
 
 /** The items or entries of a collection in flow style; `indent` is the column of the bracket that closes. */
-export function flowItems(
+function flowItems(
   draft: Draft & { kind: 'map' | 'list' },
   style: YamlStyle,
   indent: number | undefined,
