@@ -1,9 +1,10 @@
 import { createSseParser, formatSseEvent, type SseEvent } from '../../../net/sse.ts'
+import type { StreamPiece } from '../content/content.ts'
 import { writeBack } from '../content/text-change.ts'
 import type { Content } from '../run.ts'
 import type { HeldStream } from './guarded-stream.ts'
 import { createEventReader } from './read-event.ts'
-import { createWindow, type HeldEvent, type WindowText } from './window.ts'
+import { createWindow, type HeldEvent, type HeldPiece, type WindowText } from './window.ts'
 
 /** New text that is checked together. */
 const windowCharacters = 1024
@@ -49,22 +50,29 @@ export function checkInWindows({
     onError: () => take({ data: '' }),
   })
 
+  /** Of the event that is being read. Made with its first piece: an array that grows has room for many, and most have one. */
+  let pieces: HeldPiece[] = []
+
+  function takePiece(piece: StreamPiece): void {
+    if (piece.text === '' && piece.echo === undefined) return
+    const held = window.add(piece)
+    if (held.kind === 'text') newCharacters += piece.text.length
+    if (pieces.length === 0) pieces = [held]
+    else pieces.push(held)
+  }
+
   function take(event: SseEvent): void {
-    const held: HeldEvent = { event, pieces: [], bytes: event.data.length + 32 }
+    pieces = []
     if (isReadable) {
       try {
-        read(event, (piece) => {
-          if (piece.text === '' && piece.echo === undefined) return
-          const segment = window.add(piece)
-          if (segment.kind === 'text') newCharacters += piece.text.length
-          held.pieces.push(segment)
-        })
+        read(event, takePiece)
       } catch {
         isReadable = false
       }
     }
-    waiting.push(held)
-    waitingBytes += held.bytes
+    const bytes = event.data.length + 32
+    waiting.push({ event, pieces, bytes })
+    waitingBytes += bytes
   }
 
   function proceed(): void {
