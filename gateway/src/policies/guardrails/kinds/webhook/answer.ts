@@ -26,7 +26,7 @@ export function createAnswerReader(phase: Phase): AnswerReader {
  * what is neither a well-formed allow, modify nor reject is no answer, because taking it for an allow would let content
  * through that the webhook wanted to hold. Throws `CheckFailure`.
  */
-export function readAnswer(bytes: Buffer, phase: Phase): Verdict {
+function readAnswer(bytes: Buffer, phase: Phase): Verdict {
   if (!isUtf8(bytes)) throw malformed('not UTF-8')
   const json = readJsonObject(bytes.toString())
   if (json.kind === 'invalid') throw malformed(json.message)
