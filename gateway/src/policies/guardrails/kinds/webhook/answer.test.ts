@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest'
+import { CheckFailure } from '../../guard.ts'
+import { createAnswerReader } from './answer.ts'
+
+const allow = Buffer.from('{"action":{"reason":"fine"}}')
+const reject = Buffer.from('{"action":{"body":"no","status_code":403}}')
+
+it('reads every answer anew that differs from the one before, were it by a byte', () => {
+  const read = createAnswerReader('request')
+  expect(read(allow)).toEqual({ kind: 'allow', reason: 'fine' })
+  expect(read(allow)).toEqual({ kind: 'allow', reason: 'fine' })
+  expect(read(reject)).toMatchObject({ kind: 'reject', rejection: { status: 403, body: 'no' } })
+  expect(read(reject)).toMatchObject({ kind: 'reject' })
+  expect(() => read(Buffer.from('{"action":{"raison":"fine"}}'))).toThrow(CheckFailure)
+  expect(read(Buffer.from('{"action":{"reason":"dine"}}'))).toEqual({ kind: 'allow', reason: 'dine' })
+})
+
+it('does not change what it remembers with the buffer the bytes came in', () => {
+  const read = createAnswerReader('request')
+  const bytes = Buffer.from(allow)
+  read(bytes)
+  reject.copy(bytes, 0, 0, bytes.byteLength)
+  expect(() => read(bytes)).toThrow(CheckFailure)
+  expect(read(allow)).toEqual({ kind: 'allow', reason: 'fine' })
+})
+
+it('reads an answer that is larger than what is remembered each time', () => {
+  const read = createAnswerReader('response')
+  const large = (reason: string) => Buffer.from(JSON.stringify({ action: { reason: reason.repeat(2_000) } }))
+  expect(read(large('a'))).toMatchObject({ kind: 'allow' })
+  expect(read(large('b'))).toEqual({ kind: 'allow', reason: 'b'.repeat(2_000) })
+})
