@@ -13,7 +13,7 @@ import { readLimitsOf } from './config/limits.ts'
 import { createLiveListeners } from './config/listeners.ts'
 import { formatIssue, loadConfigText } from './config/load.ts'
 import { createCompileMemory } from './config/memory.ts'
-import { ConfigRejected, type ConfigSource, createRunningConfig } from './config/running.ts'
+import { ConfigRejected, type ConfigSource, createRunningConfig, reasonsOf } from './config/running.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { watchUsedFiles } from './config/used-files.ts'
 import { watchFile } from './config/watch.ts'
@@ -21,7 +21,7 @@ import { writeFileAtomically } from './config/write-file.ts'
 import { parseYaml } from './config/yaml-text.ts'
 import { createBreathe } from './lib/breathe.ts'
 import { systemClock } from './lib/clock.ts'
-import { parseDuration } from './lib/duration.ts'
+import { longestTimerMs, parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
 import { createChildProcesses } from './net/child-process.ts'
 import { createGrpcClient } from './net/grpc-client.ts'
@@ -75,8 +75,6 @@ const defaultTerminationDeadline = '25s'
 /** For what is told of requests that the deadline cuts off. */
 const cutRequestsMs = 1_000
 const restartNeeded = 'a change of config.* takes effect after a restart'
-/** A timer set for longer would fire at once. */
-const longestTimerMs = 2 ** 31 - 1
 
 /** Everything `--validate-only` looks at: the text, the environment, the files it names, and that it compiles. No network, no ports. */
 export async function validateConfigFile(file: string, env: Environment): Promise<Config> {
@@ -263,7 +261,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   function reject(from: ConfigSource, error: unknown): void {
-    const reasons = error instanceof ConfigRejected ? error.issues : [messageOf(error)]
+    const reasons = reasonsOf(error)
     running.report(from, reasons.join('\n'))
     for (const reason of reasons)
       log.error({ reason }, 'configuration rejected, the previous one keeps running')

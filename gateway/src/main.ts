@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { startApp, tasks, validateConfigFile } from './app.ts'
 import { answerTask, createApart } from './config/apart.ts'
 import { createDefaultFile, defaultFilePath } from './config/default-file.ts'
-import { ConfigRejected } from './config/running.ts'
+import { reasonsOf } from './config/running.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { createBreathe } from './lib/breathe.ts'
 import { systemClock } from './lib/clock.ts'
@@ -150,11 +150,6 @@ function stopOnSignal(app: { stop(): Promise<void> }, log: { flush(): Promise<vo
 function fail(lines: readonly string[]): void {
   process.stderr.write(`${lines.join('\n')}\n`)
   process.exitCode = 1
-}
-
-function reasonsOf(error: unknown): readonly string[] {
-  if (error instanceof ConfigRejected) return error.issues
-  return [error instanceof Error ? error.message : String(error)]
 }
 
 /** Beside the source in a checkout, beside the bundle in the package: both are one folder below package.json. */

@@ -15,6 +15,12 @@ export class ConfigRejected extends Error {
   }
 }
 
+/** Why a configuration does not run, as lines for a person, whatever was thrown. */
+export function reasonsOf(error: unknown): readonly string[] {
+  if (error instanceof ConfigRejected) return error.issues
+  return [error instanceof Error ? error.message : String(error)]
+}
+
 /** What the admin API tells of the running configuration. */
 export type ConfigStatus = {
   /** Whether what runs is what the sources say. */

@@ -25,3 +25,8 @@ export function parseDuration(text: string): number | undefined {
   if (smallest === Number.POSITIVE_INFINITY || !Number.isSafeInteger(Math.round(total))) return undefined
   return Math.round(total)
 }
+
+/** The milliseconds of a duration that may be left out; undefined where it is, or is none. */
+export function milliseconds(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDuration(text)
+}

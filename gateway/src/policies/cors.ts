@@ -1,4 +1,4 @@
-import { parseDuration } from '../lib/duration.ts'
+import { milliseconds } from '../lib/duration.ts'
 import { firstHeader, type Headers } from '../net/headers.ts'
 import type { Reply } from '../net/send.ts'
 import type { RequestFacts } from '../pipeline/exchange.ts'
@@ -130,7 +130,7 @@ function isPreflight({ method, headers }: RequestFacts): boolean {
 function compilePermissions(config: CorsConfig): (headers: Headers, asked: Headers) => void {
   const methods = config.allowMethods ?? []
   const headerNames = config.allowHeaders ?? []
-  const maxAgeMs = config.maxAge === undefined ? undefined : parseDuration(config.maxAge)
+  const maxAgeMs = milliseconds(config.maxAge)
   const maxAge = maxAgeMs === undefined ? undefined : String(Math.floor(maxAgeMs / 1000))
   return (headers, asked) => {
     const allowedMethods = permitted(methods, firstHeader(asked, 'access-control-request-method'))

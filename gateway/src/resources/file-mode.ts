@@ -1,4 +1,4 @@
-import { ConfigRejected } from '../config/running.ts'
+import { reasonsOf } from '../config/running.ts'
 import type { Config } from '../config/schema.ts'
 import type { FileWriting } from '../config/write-file.ts'
 import type { Log } from '../pipeline/log.ts'
@@ -136,9 +136,4 @@ function audit(
       'config resource changed',
     )
   }
-}
-
-function reasonsOf(error: unknown): readonly string[] {
-  if (error instanceof ConfigRejected) return error.issues
-  return [error instanceof Error ? error.message : String(error)]
 }

@@ -1,4 +1,4 @@
-import { ConfigRejected, type PreparedConfig } from '../config/running.ts'
+import { ConfigRejected, type PreparedConfig, reasonsOf } from '../config/running.ts'
 import type { Config } from '../config/schema.ts'
 import { type ConfigTree, validateConfig } from '../config/validate.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -418,11 +418,6 @@ function noteProblems({ problems }: Known, before: Known | undefined, log: Log):
     log.error({ kind: kind.slice(0, 100), id, reason }, 'a record of the database cannot be used')
   }
   if (fresh.length > mostNoted) log.error({ records: fresh.length }, 'and so it is with more records')
-}
-
-function reasonsOf(error: unknown): readonly string[] {
-  if (error instanceof ConfigRejected) return error.issues
-  return [asError(error).message]
 }
 
 function asError(error: unknown): Error {

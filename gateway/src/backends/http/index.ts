@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { longestTimerMs, parseDuration } from '../../lib/duration.ts'
+import { longestTimerMs, milliseconds } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { type Body, isSource } from '../../net/body.ts'
 import type { Reply, Send } from '../../net/send.ts'
@@ -118,7 +118,7 @@ function isDestination(entry: Entry): entry is DestinationEntry {
 
 /** As in the Gateway API, a limit of 0 is none. */
 function durationOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration(text) || undefined
+  return milliseconds(text) || undefined
 }
 
 function refuseAll(exchange: Exchange): Reply {

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../lib/duration.ts'
+import { milliseconds } from '../../lib/duration.ts'
 import { formatHostPort, parseHostPort } from '../../lib/host-port.ts'
 import type { Headers } from '../../net/headers.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -46,7 +46,7 @@ export function compileAiBackend(config: AiBackendConfig, context: CompileContex
       rename: compileAliases(mergedOf(policies, ({ modelAliases }) => modelAliases)),
     }
   })
-  const timeout = http?.requestTimeout === undefined ? undefined : parseDuration(http.requestTimeout)
+  const timeout = milliseconds(http?.requestTimeout)
   const { firstByteTimeoutMs = timeout, idleTimeoutMs } = options.timeLimits ?? {}
   const llm = createLlm(
     {

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../lib/duration.ts'
+import { milliseconds } from '../../lib/duration.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { LlmConfig } from './config.ts'
 import { usualEndpoints } from './endpoints.ts'
@@ -19,8 +19,4 @@ export function compileLlm(config: LlmConfig, context: CompileContext, limits: L
     context,
     limits,
   )
-}
-
-function milliseconds(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration(text)
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { parseDuration } from '../../lib/duration.ts'
+import { milliseconds } from '../../lib/duration.ts'
 import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Destination } from '../../pipeline/destinations/destination.ts'
@@ -156,7 +156,7 @@ function keepSessions(
   if (sessionKey !== undefined && key === undefined) {
     throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
   }
-  const ttlMs = (sessionTtl === undefined ? undefined : parseDuration(sessionTtl)) ?? defaultSessionTtlMs
+  const ttlMs = milliseconds(sessionTtl) ?? defaultSessionTtlMs
   return createSessions({
     clock,
     ids: createSessionIds(key ?? randomBytes(32), place),

@@ -2,7 +2,7 @@ import { compileHttpBackend } from '../../backends/http/index.ts'
 import { compileAiBackend } from '../../backends/llm/ai-backend.ts'
 import type { Prices } from '../../backends/llm/catalog/prices.ts'
 import { compileMcp, type McpOptions } from '../../backends/mcp/index.ts'
-import { parseDuration } from '../../lib/duration.ts'
+import { milliseconds } from '../../lib/duration.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { findBackend } from '../../pipeline/destinations/config.ts'
 import { compileNamedDestination } from '../../pipeline/destinations/destination.ts'
@@ -103,7 +103,7 @@ function compileLlmRoute(
     prices,
     ai: [entry?.policies?.ai, ai],
     backend: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
-    timeLimits: { firstByteTimeoutMs: durationOf(timeout?.backendRequestTimeout) },
+    timeLimits: { firstByteTimeoutMs: milliseconds(timeout?.backendRequestTimeout) },
   })
   const backend = limited(llm.backend, timeout?.requestTimeout, context)
   const guardrails = compileGuardrails(
@@ -174,10 +174,6 @@ function onlyBackend({ backends = [] }: RouteConfig, { backends: named }: Traffi
 }
 
 function limited(backend: Backend, limit: string | undefined, { clock }: CompileContext): Backend {
-  const limitMs = durationOf(limit) ?? 0
+  const limitMs = milliseconds(limit) ?? 0
   return limitMs === 0 ? backend : withRequestTimeout(backend, limitMs, clock)
-}
-
-function durationOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration(text)
 }

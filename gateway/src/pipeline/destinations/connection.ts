@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { parseDuration } from '../../lib/duration.ts'
+import { milliseconds } from '../../lib/duration.ts'
 import type { UpstreamConnection, UpstreamTls } from '../../net/send.ts'
 import type { CompileContext } from '../compile-context.ts'
 import type { BackendPolicies, BackendTlsConfig } from './config.ts'
@@ -13,7 +13,7 @@ export function compileConnection(
 ): UpstreamConnection | undefined {
   const tls = backendTLS && compileBackendTls(backendTLS, context)
   const version = http?.version === 'HTTP/2' ? '2' : undefined
-  const connectTimeoutMs = tcp?.connectTimeout === undefined ? undefined : parseDuration(tcp.connectTimeout)
+  const connectTimeoutMs = milliseconds(tcp?.connectTimeout)
   if (!tls && version === undefined && connectTimeoutMs === undefined) return undefined
   const settings = { tls: tls?.settings, version, connectTimeoutMs } as const
   return { key: `${tls?.key ?? ''} ${version ?? ''} ${connectTimeoutMs ?? ''}`, ...settings }

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../lib/duration.ts'
+import { milliseconds } from '../../../lib/duration.ts'
 import type { Headers } from '../../../net/headers.ts'
 import type { Reply, Send } from '../../../net/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
@@ -42,7 +42,7 @@ export function compileUpstream(policies: TargetPoliciesConfig, context: Compile
   const timeout = policies.http?.requestTimeout
   return {
     connection: compileConnection(policies, context),
-    requestTimeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
+    requestTimeoutMs: milliseconds(timeout),
     authorize: compileAuthorize(policies.backendAuth, context),
     editRequestHeaders:
       policies.requestHeaderModifier && compileHeaderModifier(policies.requestHeaderModifier),
