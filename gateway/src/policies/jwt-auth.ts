@@ -68,7 +68,7 @@ export const jwtAuthSchema = anyOfShapes(
 
 export type JwtAuthConfig = Infer<typeof jwtAuthSchema>
 /** Every issuer whose tokens are accepted, whichever form the configuration has. */
-export function issuersOf(config: JwtAuthConfig): readonly Infer<typeof issuerSchema>[] {
+function issuersOf(config: JwtAuthConfig): readonly Infer<typeof issuerSchema>[] {
   return 'providers' in config ? config.providers : [config]
 }
 

@@ -72,11 +72,6 @@ export function checkKeys(jwks: KeysConfig, report: Report) {
   if (jwks.inline !== undefined) checkKeySet(jwks.inline, (message) => report(['inline'], message))
 }
 
-/** Whether compiling reads a file, whose content may be another the next time. */
-export function keysAreInFile(jwks: KeysConfig | undefined): boolean {
-  return typeof jwks === 'object' && jwks.file !== undefined
-}
-
 const defaultRequiredClaims = ['exp'] as const
 
 /**

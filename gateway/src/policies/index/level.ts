@@ -1,14 +1,13 @@
 import type { AuthenticationCheck } from '../../pipeline/authentication.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { findBackend, type NamedBackend } from '../../pipeline/destinations/config.ts'
-import { keysAreInFile } from '../../pipeline/jwt/verifier.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { compileApiKey } from '../api-key/api-key.ts'
 import { compileAuthorization } from '../authorization.ts'
 import { type CorsConfig, compileCors } from '../cors.ts'
 import { compileDirectResponse } from '../direct-response.ts'
 import { compileRequestHeaderModifier, compileResponseHeaderModifier } from '../header-modifier.ts'
-import { compileJwtAuth, issuersOf } from '../jwt-auth.ts'
+import { compileJwtAuth } from '../jwt-auth.ts'
 import { compileMcpAuthentication } from '../mcp-authentication/mcp-authentication.ts'
 import { compileMcpAuthorization, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileGlobalRateLimit } from '../rate-limit/global/global.ts'
@@ -49,21 +48,20 @@ export type LevelSteps = {
 
 /** Compiles a level once, however many routes it is part of, and for as long as what it is made of stays the same. */
 export function compileLevel(level: PolicyLevel, context: CompileContext, kind: TrafficKind): LevelSteps {
-  const compile = () => compileSteps(level, context, kind)
-  // A file may have changed though the configuration has not.
-  if (readsFiles(level.policies)) return compile()
-  const purpose = `policies of ${level.place} for ${kind}`
-  const limiter = limiterBackend(level.policies, context)
-  if (limiter === undefined) return context.memo(level.policies, purpose, compile)
-  if (limiter.policies?.backendTLS !== undefined) return compile()
-  const byLimiter = context.memo(
-    level.policies,
-    `${purpose} by backend`,
-    () => new WeakMap<NamedBackend, LevelSteps>(),
+  const node = nodeOf(level.policies, context)
+  return context.memo(node, `policies of ${level.place} for ${kind}`, () =>
+    compileSteps(level, context, kind),
   )
-  const steps = byLimiter.get(limiter) ?? compile()
-  byLimiter.set(limiter, steps)
-  return steps
+}
+
+/** What lives as long as the policies and the backend that counts their limits both stay the same. */
+function nodeOf(policies: PoliciesConfig, context: CompileContext): object {
+  const limiter = limiterBackend(policies, context)
+  if (limiter === undefined) return policies
+  const joints = context.memo(policies, 'policies by backend', () => new WeakMap<NamedBackend, object>())
+  const joint = joints.get(limiter) ?? {}
+  joints.set(limiter, joint)
+  return joint
 }
 
 /** The backend that counts the limits of a level, where it is one that others may change. */
@@ -73,13 +71,6 @@ function limiterBackend(
 ): NamedBackend | undefined {
   const reference = (remoteRateLimit ?? rateLimit?.global)?.backend
   return reference === undefined ? undefined : findBackend(reference, backends)
-}
-
-function readsFiles({ jwtAuth, mcpAuthentication }: PoliciesConfig): boolean {
-  if (jwtAuth !== undefined && issuersOf(jwtAuth).some(({ jwks }) => keysAreInFile(jwks))) return true
-  if (mcpAuthentication === undefined) return false
-  const { jwks, clientSecret } = mcpAuthentication
-  return keysAreInFile(jwks) || typeof clientSecret === 'object'
 }
 
 function compileSteps(
