@@ -28,3 +28,11 @@ export async function runSteps<T>(steps: Iterator<unknown, T>, breathe: Breathe)
     if (pause) await pause
   }
 }
+
+/** Runs steps to their end at once. */
+export function runAtOnce<T>(steps: Iterator<unknown, T>): T {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}

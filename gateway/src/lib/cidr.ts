@@ -1,4 +1,4 @@
-import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 
 /** An IPv6 address that ends in an IPv4 address, with brackets and port, and some room. */
 const maxAddressLength = 64
@@ -57,7 +57,8 @@ export function plainAddress(address: string): string {
   const zone = address.indexOf('%')
   const text = zone < 0 ? address : address.slice(0, zone)
   // How sockets for both families show every IPv4 peer.
-  if (text.startsWith('::ffff:') && text.includes('.')) return text.slice('::ffff:'.length)
+  const mapped = text.startsWith('::ffff:') ? text.slice('::ffff:'.length) : ''
+  if (mapped.includes('.') && !mapped.includes(':')) return mapped
   if (!/^[0:]*:ffff:[0-9a-f.:]+$/i.test(text)) return text
   // Other spellings: `0:0:0:0:0:ffff:a00:1`.
   const bytes = addressBytes(text)
@@ -106,7 +107,8 @@ function fourAsNumber(text: string): number {
   return dots === 3 && part >= 0 ? address * 256 + part : -1
 }
 
-function contains({ bytes, bits }: Cidr, address: readonly number[]): boolean {
+/** Whether an address, as bytes, lies in a range. */
+export function contains({ bytes, bits }: Cidr, address: readonly number[]): boolean {
   if (bytes.length !== address.length) return false
   const whole = bits >> 3
   for (let index = 0; index < whole; index++) if (bytes[index] !== address[index]) return false
@@ -125,7 +127,8 @@ function isMapped(bytes: readonly number[]): boolean {
   )
 }
 
-function addressBytes(text: string): number[] | undefined {
+/** Bytes of an IP address, four or sixteen. Undefined for anything else. */
+export function addressBytes(text: string): number[] | undefined {
   if (isIPv4(text)) return text.split('.').map(Number)
   if (!isIPv6(text)) return undefined
   const [head = '', tail] = text.split('::')
@@ -143,4 +146,13 @@ function groupBytes(text: string): number[] {
     const value = Number.parseInt(group, 16)
     return [value >> 8, value & 0xff]
   })
+}
+
+/** The usual text of four or sixteen bytes (RFC 5952). */
+export function textOfAddress(bytes: readonly number[]): string {
+  if (bytes.length === 4) return bytes.join('.')
+  const groups = Array.from({ length: 8 }, (_, index) =>
+    (((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0)).toString(16),
+  )
+  return new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address
 }

@@ -12,6 +12,8 @@ export type GatewayErrorCode =
   | 'upstream_too_large'
   /** The client's body is larger than `frontendPolicies.http.maxBufferSize`. */
   | 'request_too_large'
+  /** A bound of `config.limits` is reached for now. */
+  | 'overloaded'
   /** The client's body could not be read to its end. */
   | 'request_aborted'
   /** The client's body has an encoding the gateway does not decode. */

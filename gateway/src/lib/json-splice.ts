@@ -1,4 +1,4 @@
-import { endOfString } from './json-text.ts'
+import { endOfString } from './json-string.ts'
 
 /** A place in JSON: names of members and indexes of items, from the outermost value inwards. */
 export type JsonPath = readonly (string | number)[]

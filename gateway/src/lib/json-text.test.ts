@@ -1,15 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
+import { defaultJsonLimits } from './json-limits.ts'
 import {
   editTopLevel,
+  exactObject,
   type JsonText,
-  maxJsonDepth,
-  maxJsonParts,
   membersOf,
   memberText,
   readJsonObject,
 } from './json-text.ts'
+
+const { maxDepth: maxJsonDepth, maxElements: maxJsonParts } = defaultJsonLimits
 
 function read(text: string): JsonText {
   const json = readJsonObject(text)
@@ -162,6 +164,39 @@ describe('readJsonObject', () => {
     expect(readJsonObject(`{${'"a":1,'.repeat(maxJsonParts)}"b":1}`).kind).toBe('invalid')
   })
 
+  it('refuses one object of too many members, wherever it is', () => {
+    const { maxMembers } = defaultJsonLimits
+    const members = (count: number) =>
+      Array.from({ length: count }, (_, index) => `"${index}:":"{,}"`).join(',')
+    const full = `{${members(maxMembers)}}`
+    expect(readJsonObject(full).kind).toBe('object')
+    expect(readJsonObject(`{"a":[${full},{"b":1}],"c":${full}}`).kind).toBe('object')
+    const problem = { kind: 'invalid', message: `an object of more than ${maxMembers} members` }
+    expect(readJsonObject(`{${members(maxMembers + 1)}}`)).toEqual(problem)
+    expect(readJsonObject(`{"a":[[{"b":${full}}],{${members(maxMembers + 1)}}]}`)).toEqual(problem)
+  })
+
+  it('refuses lists of too many items', () => {
+    const { maxElements } = defaultJsonLimits
+    expect(readJsonObject(`{"a":[0${',0'.repeat(maxElements * 10)}]}`).kind).toBe('object')
+    expect(readJsonObject(`{"a":[0${',0'.repeat(maxElements * 10)}],"b":1}`)).toEqual({
+      kind: 'invalid',
+      message: `of more than ${maxElements * 10} list items and members`,
+    })
+  })
+
+  it('refuses what exceeds limits of its own', () => {
+    const limits = { maxDepth: 2, maxMembers: 1, maxElements: 5 }
+    expect(readJsonObject('{"a":[1,2]}', limits).kind).toBe('object')
+    expect(readJsonObject('{"a":[[]]}', limits)).toMatchObject({ message: 'nested deeper than 2 levels' })
+    expect(readJsonObject('{"a":1,"b":2}', limits)).toMatchObject({
+      message: 'an object of more than 1 members',
+    })
+    expect(readJsonObject('{"a":[{},{},{},{}]}', { ...limits, maxDepth: 3 })).toMatchObject({
+      message: 'of more than 5 objects, arrays and members',
+    })
+  })
+
   it('takes time in proportion to the text, whatever is escaped in it', () => {
     const time = (text: string) => {
       const started = performance.now()
@@ -217,5 +252,42 @@ describe('editTopLevel', () => {
     expect(memberText(read(big), 'id')).toBe('12345678901234567890')
     expect(memberText(read(big), 'x')).toBe('[1.0, 1e2]')
     expect(memberText(read(big), 'y')).toBeUndefined()
+  })
+})
+
+describe('exactObject', () => {
+  const exact = (text: string) => {
+    const json = readJsonObject(text)
+    if (json.kind !== 'object') throw new Error('not an object')
+    return exactObject(json)
+  }
+
+  it('has the integers that JSON.parse rounds', () => {
+    const text =
+      '{"a":9007199254740993,"b":[-9007199254740993,{"c":9223372036854775807}],"d":"9007199254740993"}'
+    expect(exact(text)).toEqual({
+      a: 9007199254740993n,
+      b: [-9007199254740993n, { c: 9223372036854775807n }],
+      d: '9007199254740993',
+    })
+  })
+
+  it('has numbers elsewhere: safe integers, fractions, exponents and what exceeds 64 bits', () => {
+    const text =
+      '{"a":9007199254740991,"b":1.5,"c":1e300,"d":9223372036854775808,"e":12345678901234567890123}'
+    expect(exact(text)).toEqual(JSON.parse(text))
+  })
+
+  it('is the value itself where nothing is rounded', () => {
+    const json = readJsonObject('{"a":1,"b":[2]}')
+    expect(json.kind === 'object' && exactObject(json) === json.value).toBe(true)
+    expect(exactObject({ kind: 'object', text: '{"a":1}', value: { a: 1 } })).toEqual({ a: 1 })
+  })
+
+  it('keeps keys written with escapes and __proto__ apart', () => {
+    expect(Object.entries(exact('{"\\u0061":9007199254740993,"__proto__":9007199254740995}'))).toEqual([
+      ['a', 9007199254740993n],
+      ['__proto__', 9007199254740995n],
+    ])
   })
 })

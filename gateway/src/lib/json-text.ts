@@ -1,105 +1,226 @@
-import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
+import {
+  type ExactJsonObject,
+  type ExactJsonValue,
+  isExactJsonObject,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from './json.ts'
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  openBrace,
+  openBracket,
+  quote,
+} from './json-characters.ts'
+import {
+  defaultJsonLimits,
+  exceedsMembers,
+  itemsPerElement,
+  type JsonLimits,
+  tooDeep,
+  tooManyElements,
+  tooManyItems,
+  tooManyMembers,
+} from './json-limits.ts'
+import { endOfString } from './json-string.ts'
 
 /** Where one member of the outermost object stands in the text; the value's text is `[valueStart, valueEnd)`. */
 export type JsonMember = { name: string; keyStart: number; valueStart: number; valueEnd: number }
 
+type LargeText = {
+  readonly bytes: Buffer
+  readonly members: readonly JsonMember[]
+  /** The object with exact integers, if it has numbers beyond 2^53. */
+  readonly exact: ExactJsonObject | undefined
+}
+
 /** A JSON object together with the text it was read from. */
-export type JsonText = { kind: 'object'; text: string; value: JsonObject }
+export type JsonText = {
+  kind: 'object'
+  readonly text: string
+  value: JsonObject
+  /** Whether numbers beyond 2^53 are in it, which `value` has rounded; undefined where nobody has looked. */
+  hasLargeNumbers?: boolean
+  /** The text of a large object as bytes, with the places of its members in bytes: its text is made only when asked for. */
+  large?: LargeText | undefined
+}
 
 export type JsonTextProblem =
   | { kind: 'invalid'; message: string }
   /** `path` names the member, for example `messages[0].role`. */
   | { kind: 'duplicate'; path: string }
 
-/** Deeper nesting than this is refused, so that whoever walks the value may recurse. */
-export const maxJsonDepth = 200
-
-/** More objects, arrays and members together are refused: a body of nothing but `{}` takes sixty times its size in memory. */
-export const maxJsonParts = 1_000_000
-
 /**
  * Reads the text of a JSON object, refusing any object in it, at whatever depth, that holds a key twice:
  * RFC 8259 section 4 leaves their meaning open, so a check and an upstream could read two different values.
+ * Text beyond `limits` is refused before it is parsed.
  */
-export function readJsonObject(text: string): JsonText | JsonTextProblem {
-  const scan = scanStructure(text)
-  if (scan === 'too deep') return { kind: 'invalid', message: `nested deeper than ${maxJsonDepth} levels` }
-  if (scan === 'too many')
-    return { kind: 'invalid', message: `of more than ${maxJsonParts} objects, arrays and members` }
+export function readJsonObject(
+  text: string,
+  limits: JsonLimits = defaultJsonLimits,
+): JsonText | JsonTextProblem {
+  const scan = scanStructure(text, limits)
+  if (typeof scan === 'string') return { kind: 'invalid', message: scan }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     return { kind: 'invalid', message: 'not valid JSON' }
   }
-  if (scan.escapedKeys) value = buildValue(text)
+  if (scan.escapedKeys) value = buildValue(text, parseScalar)
   if (!isJsonObject(value)) return { kind: 'invalid', message: 'not a JSON object' }
   // JSON.parse keeps one of several equal keys, after unescaping them: fewer members than colons means duplicates.
-  if (countMembers(value) !== scan.colons) return { kind: 'duplicate', path: findDuplicate(text) }
-  return { kind: 'object', text, value }
+  const seen: Seen = { members: 0, hasLargeNumbers: false }
+  look(value, seen)
+  if (seen.members !== scan.colons) return { kind: 'duplicate', path: findDuplicate(text) }
+  return { kind: 'object', text, value, hasLargeNumbers: seen.hasLargeNumbers }
+}
+
+/** The limit that JSON text exceeds, for messages; undefined within all of them. */
+export function limitExceeded(text: string, limits: JsonLimits = defaultJsonLimits): string | undefined {
+  const scan = scanStructure(text, limits)
+  return typeof scan === 'string' ? scan : undefined
+}
+
+/** The same object with exact integers; the value itself where it has no number beyond 2^53. */
+export function exactObject(json: JsonText): ExactJsonObject {
+  const { value, hasLargeNumbers, large } = json
+  if (large) return large.exact ?? value
+  if (hasLargeNumbers === false) return value
+  if (hasLargeNumbers === undefined && !containsLarge(value)) return value
+  const exact = buildExact(json.text)
+  return isExactJsonObject(exact) ? exact : value
+}
+
+/** The value of JSON text with exact integers. */
+export function buildExact(text: string): ExactJsonValue {
+  return buildValue<ExactJsonValue>(text, parseExactScalar)
+}
+
+function containsLarge(value: JsonObject): boolean {
+  const seen: Seen = { members: 0, hasLargeNumbers: false }
+  look(value, seen)
+  return seen.hasLargeNumbers
+}
+
+/** The JSON text of a value with exact integers. */
+export function exactText(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'bigint' ? JSON.rawJSON(String(member)) : member,
+  )
+}
+
+/** A large object, read from bytes. */
+export function largeJsonText(value: JsonObject, large: LargeText): JsonText {
+  let text: string | undefined
+  return {
+    kind: 'object',
+    value,
+    large,
+    get text() {
+      text ??= large.bytes.toString()
+      return text
+    },
+  }
+}
+
+/** The limit that the structure of a text exceeds; undefined if none. Costs a scan, and says nothing about validity. */
+export function exceededLimit(text: string, limits: JsonLimits = defaultJsonLimits): string | undefined {
+  const scan = scanStructure(text, limits)
+  return typeof scan === 'string' ? scan : undefined
 }
 
 /** The text of one member's value, or undefined when there is no such member. */
 export function memberText(json: JsonText, name: string): string | undefined {
-  const member = membersOf(json.text).find((entry) => entry.name === name)
-  return member && json.text.slice(member.valueStart, member.valueEnd)
+  const { large } = json
+  const member = (large?.members ?? membersOf(json.text)).find((entry) => entry.name === name)
+  if (member === undefined) return undefined
+  return large
+    ? large.bytes.toString('utf8', member.valueStart, member.valueEnd)
+    : json.text.slice(member.valueStart, member.valueEnd)
 }
 
 /** Changes to the outermost object: JSON texts to set, names to leave out. */
 export type JsonEdits = { set?: ReadonlyMap<string, string>; remove?: ReadonlySet<string> }
 
 /** The text with some members of the outermost object set or left out; everything else stays byte for byte. */
-export function editTopLevel(json: JsonText, { set, remove }: JsonEdits): string {
+export function editTopLevel(json: JsonText, edits: JsonEdits): string {
+  if (json.large) return editBytes(json, edits).toString()
   const { text } = json
-  const members = membersOf(text)
+  const places = { members: membersOf(text), open: text.indexOf('{') + 1, end: text.length }
   let result = ''
+  for (const piece of edited(places, edits)) {
+    result += typeof piece === 'string' ? piece : text.slice(piece.from, piece.to)
+  }
+  return result
+}
+
+/** As `editTopLevel`, as bytes; a large object is not made text for it. */
+export function editBytes(json: JsonText, edits: JsonEdits): Buffer {
+  const { large } = json
+  if (large === undefined) return Buffer.from(editTopLevel(json, edits))
+  const { bytes, members } = large
+  const places = { members, open: bytes.indexOf('{') + 1, end: bytes.length }
+  return Buffer.concat(
+    edited(places, edits).map((piece) =>
+      typeof piece === 'string' ? Buffer.from(piece) : bytes.subarray(piece.from, piece.to),
+    ),
+  )
+}
+
+type Places = { members: readonly JsonMember[]; open: number; end: number }
+
+/** The edited object: new texts, and ranges of the old one. */
+function edited(places: Places, { set, remove }: JsonEdits): (string | { from: number; to: number })[] {
+  const { members } = places
+  const result: (string | { from: number; to: number })[] = []
   let copied = 0
-  let keptEnd = text.indexOf('{') + 1
+  let keptEnd = places.open
   let kept = 0
   const added = new Map(set)
   for (const [index, member] of members.entries()) {
     const replacement = set?.get(member.name)
     if (replacement !== undefined) {
       added.delete(member.name)
-      result += text.slice(copied, member.valueStart) + replacement
+      result.push({ from: copied, to: member.valueStart }, replacement)
       copied = member.valueEnd
     } else if (remove?.has(member.name)) {
       // A member goes with the comma before it or, when none before it stays, with the one behind it.
       const from = kept > 0 ? Math.max(copied, keptEnd) : member.keyStart
-      result += text.slice(copied, from)
+      result.push({ from: copied, to: from })
       copied = kept > 0 ? member.valueEnd : (members[index + 1]?.keyStart ?? member.valueEnd)
       continue
     }
     kept += 1
     keptEnd = member.valueEnd
   }
-  if (added.size === 0) return result + text.slice(copied)
-  const end = Math.max(copied, keptEnd)
-  result += text.slice(copied, end)
+  if (added.size > 0) {
+    const end = Math.max(copied, keptEnd)
+    result.push({ from: copied, to: end })
+    copied = end
+  }
   for (const [name, value] of added) {
-    result += `${kept > 0 ? ',' : ''}${JSON.stringify(name)}:${value}`
+    result.push(`${kept > 0 ? ',' : ''}${JSON.stringify(name)}:${value}`)
     kept += 1
   }
-  return result + text.slice(end)
+  result.push({ from: copied, to: places.end })
+  return result
 }
-
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const backslash = 0x5c
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
 
 /**
  * Counts colons outside strings, jumping through strings, and notes whether a key is written with escapes. Says nothing
- * about validity (its result is only used for text that JSON.parse accepts).
+ * about validity (its result is only used for text that JSON.parse accepts). Returns the reason where a limit is exceeded.
  */
-function scanStructure(text: string): { colons: number; escapedKeys: boolean } | 'too deep' | 'too many' {
+function scanStructure(text: string, limits: JsonLimits): { colons: number; escapedKeys: boolean } | string {
+  const { maxDepth, maxElements } = limits
   const mayEscape = text.includes('\\')
   let escapedKeys = false
   let colons = 0
+  let commas = 0
   let brackets = 0
   let depth = 0
   let string = 0
@@ -111,17 +232,20 @@ function scanStructure(text: string): { colons: number; escapedKeys: boolean } |
         index = endOfString(text, index)
         stringEnd = index
         break
+      case comma:
+        commas += 1
+        break
       case colon:
         colons += 1
-        if (colons + brackets > maxJsonParts) return 'too many'
+        if (colons + brackets > maxElements) return tooManyElements(limits)
         if (mayEscape && !escapedKeys) escapedKeys = holdsBackslash(text, string, stringEnd)
         break
       case openBrace:
       case openBracket:
         depth += 1
         brackets += 1
-        if (depth > maxJsonDepth) return 'too deep'
-        if (colons + brackets > maxJsonParts) return 'too many'
+        if (depth > maxDepth) return tooDeep(limits)
+        if (colons + brackets > maxElements) return tooManyElements(limits)
         break
       case closeBrace:
       case closeBracket:
@@ -129,6 +253,8 @@ function scanStructure(text: string): { colons: number; escapedKeys: boolean } |
         break
     }
   }
+  if (commas > maxElements * itemsPerElement) return tooManyItems(limits)
+  if (colons > limits.maxMembers && exceedsMembers(text, limits)) return tooManyMembers(limits)
   return { colons, escapedKeys }
 }
 
@@ -142,37 +268,31 @@ function holdsBackslash(text: string, start: number, end: number): boolean {
  * once it has met an object with a backslash in a key: after `{"a":1,"\\\\":2}` it reads `{"a":1,"\\u0062":2}` as if the
  * key were a backslash. A client could make the gateway see another request than the upstream does.
  */
-function buildValue(text: string): JsonValue {
+export function buildValue<Value>(text: string, readScalar: (text: string) => Value): Built<Value> {
   let index = 0
   return build()
 
-  function build(): JsonValue {
+  function build(): Built<Value> {
     index = skipBlanks(text, index)
     const code = text.charCodeAt(index)
     if (code === openBrace) return buildObject()
     return code === openBracket ? buildArray() : buildScalar()
   }
 
-  function buildObject(): JsonObject {
-    const object: JsonObject = {}
+  function buildObject(): { [key: string]: Built<Value> } {
+    const object: { [key: string]: Built<Value> } = {}
     if (isEmpty(closeBrace)) return object
     do {
       index = skipBlanks(text, index)
       const key = String(buildScalar())
       index = skipBlanks(text, index) + 1
-      // Defined, not assigned: `__proto__` is a key like any other.
-      Object.defineProperty(object, key, {
-        value: build(),
-        writable: true,
-        enumerable: true,
-        configurable: true,
-      })
+      setMember(object, key, build())
     } while (goesOn())
     return object
   }
 
-  function buildArray(): JsonValue[] {
-    const items: JsonValue[] = []
+  function buildArray(): Built<Value>[] {
+    const items: Built<Value>[] = []
     if (isEmpty(closeBracket)) return items
     do items.push(build())
     while (goesOn())
@@ -193,12 +313,32 @@ function buildValue(text: string): JsonValue {
     return text.charCodeAt(index - 1) === comma
   }
 
-  function buildScalar(): JsonValue {
+  function buildScalar(): Value {
     const start = index
     if (text.charCodeAt(index) === quote) index = endOfString(text, index) + 1
     else while (index < text.length && !endsScalar(text.charCodeAt(index))) index += 1
-    return JSON.parse(text.slice(start, index))
+    return readScalar(text.slice(start, index))
   }
+}
+
+type Built<Value> = Value | Built<Value>[] | { [key: string]: Built<Value> }
+
+export function parseScalar(text: string): JsonValue {
+  return JSON.parse(text)
+}
+
+/** Integers beyond 64 bits stay rounded: expressions cannot calculate with them. */
+function parseExactScalar(text: string): ExactJsonValue {
+  if (!/^-?\d{16,19}$/.test(text)) return JSON.parse(text)
+  const exact = BigInt(text)
+  const isSafe = Number.isSafeInteger(Number(exact))
+  return isSafe || BigInt.asIntN(64, exact) !== exact ? Number(exact) : exact
+}
+
+/** Sets a member as `JSON.parse` does: `__proto__` is a key like any other. Defining every member would cost 5 times as much. */
+function setMember<Value>(object: { [key: string]: Value }, key: string, value: Value): void {
+  if (key !== '__proto__') object[key] = value
+  else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
 }
 
 function endsScalar(code: number): boolean {
@@ -258,20 +398,6 @@ function close(text: string, members: JsonMember[], member: JsonMember, end: num
   members.push(member)
 }
 
-/** Index of the quote that closes the JSON string opened by the quote at `start`; the text's length when none does. */
-export function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (end !== -1) {
-    if (text.charCodeAt(end - 1) !== backslash) return end
-    let first = end - 1
-    while (first > start && text.charCodeAt(first) === backslash) first -= 1
-    // An even number of backslashes are escaped backslashes: the quote stands for itself.
-    if ((end - 1 - first) % 2 === 0) return end
-    end = text.indexOf('"', end + 1)
-  }
-  return text.length
-}
-
 function skipBlanks(text: string, start: number): number {
   let index = start
   while (isBlank(text.charCodeAt(index))) index += 1
@@ -282,18 +408,27 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
-function countMembers(value: JsonObject | JsonValue[]): number {
-  let count = 0
+export type Seen = { members: number; hasLargeNumbers: boolean }
+
+/** Counts members at every depth, and notes numbers that `JSON.parse` has rounded. */
+export function look(value: JsonObject | JsonValue[], seen: Seen): void {
   if (Array.isArray(value)) {
-    for (const item of value) if (typeof item === 'object' && item !== null) count += countMembers(item)
-    return count
+    for (const item of value) {
+      if (typeof item === 'object' && item !== null) look(item, seen)
+      else if (typeof item === 'number' && isLarge(item)) seen.hasLargeNumbers = true
+    }
+    return
   }
   for (const key in value) {
-    count += 1
+    seen.members += 1
     const member = value[key]
-    if (typeof member === 'object' && member !== null) count += countMembers(member)
+    if (typeof member === 'object' && member !== null) look(member, seen)
+    else if (typeof member === 'number' && isLarge(member)) seen.hasLargeNumbers = true
   }
-  return count
+}
+
+function isLarge(number: number): boolean {
+  return number > Number.MAX_SAFE_INTEGER || number < Number.MIN_SAFE_INTEGER
 }
 
 function keyName(text: string, start: number, end: number): string {
@@ -304,7 +439,7 @@ function keyName(text: string, start: number, end: number): string {
 type Level = { keys: Set<string> | undefined; key: string; index: number }
 
 /** Path of the first key that its object holds already, in text that JSON.parse accepts. */
-function findDuplicate(text: string): string {
+export function findDuplicate(text: string): string {
   const levels: Level[] = []
   let last = ''
   for (let index = 0; index < text.length; index += 1) {

@@ -25,7 +25,7 @@ describe('a pattern', () => {
   })
 
   it('replaces every match with literal text', () => {
-    expect(pattern('\\d+').replaceAll('call 12 or 345', '<$1&\\>')).toBe('call <$1&\\> or <$1&\\>')
+    expect(pattern('\\d+').mask('call 12 or 345', '<$1&\\>')).toBe('call <$1&\\> or <$1&\\>')
   })
 
   it.each(['(', 'a{2,1}', '[z-a]', '(?=a)', '\\1', '*'])('refuses %s', (source) => {
@@ -36,8 +36,15 @@ describe('a pattern', () => {
   })
 
   it('puts nothing where a match has no characters', () => {
-    expect(pattern('\\b').replaceAll('two words', '<masked>')).toBe('two words')
-    expect(pattern('\\b(x|)').replaceAll('x two', '<masked>')).toBe('<masked> two')
+    expect(pattern('\\b').mask('two words', '<masked>')).toBe(undefined)
+    expect(pattern('\\b(x|)').mask('x two', '<masked>')).toBe('<masked> two')
+  })
+
+  it('finds matches that have characters, behind others that have none', () => {
+    expect(pattern('\\b').finds('two words')).toBe(false)
+    expect(pattern('\\b(w|)').finds('two words')).toBe(true)
+    expect(pattern('x').finds('two words')).toBe(false)
+    expect(pattern('x').mask('two words', '')).toBe(undefined)
   })
 
   it('refuses patterns that would grow without bounds', () => {

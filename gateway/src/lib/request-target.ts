@@ -1,3 +1,5 @@
+import { type PathReadings, readPathFurther } from './path-readings.ts'
+
 /** A request target split and normalised. */
 export type RequestTarget = {
   /** Starts with a slash; no dot segments, no empty segments, no trailing slash; escapes of unreserved characters undone. */
@@ -6,9 +8,12 @@ export type RequestTarget = {
   query: string
   /** The path was sent with a slash at its end. Rules and routes do not see it; the server it is forwarded to may. */
   trailingSlash: boolean
+  /** Undefined for a path that every server reads alike. */
+  readings: PathReadings | undefined
 }
 
-const plain = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,;=-][A-Za-z0-9._~:@!$&'()*+,;=-]*)+$/
+/** Paths that are normal and have one reading. */
+const plain = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,=-][A-Za-z0-9._~:@!$&'()*+,=-]*)+$/
 
 /**
  * Reads the target of an HTTP request (RFC 9112 section 3.2), so that rules and routes see one spelling of a path
@@ -19,12 +24,12 @@ export function parseRequestTarget(target: string): RequestTarget | undefined {
   const rawPath = question < 0 ? target : target.slice(0, question)
   const query = question < 0 ? '' : target.slice(question)
   if (query !== '' && /[\s#\0-\x1f\x7f]/.test(query)) return undefined
-  if (plain.test(rawPath)) return { path: rawPath, query, trailingSlash: false }
+  if (plain.test(rawPath)) return { path: rawPath, query, trailingSlash: false, readings: undefined }
   const path = normalisePath(withoutAuthority(rawPath))
+  if (path === undefined) return undefined
   // A last segment of one or two dots names a directory, too (RFC 3986 section 5.2.4).
-  return path === undefined
-    ? undefined
-    : { path, query, trailingSlash: path !== '/' && /\/(?:\.|%2e){0,2}$/i.test(rawPath) }
+  const trailingSlash = path !== '/' && /\/(?:\.|%2e){0,2}$/i.test(rawPath)
+  return { path, query, trailingSlash, readings: readPathFurther(path) }
 }
 
 /** Absolute-form targets (`GET http://host/path`) must be accepted by servers; the authority is not believed. */

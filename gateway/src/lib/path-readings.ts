@@ -1,0 +1,73 @@
+/**
+ * Further readings of a path: the spellings that lenient servers derive from it. `unsafe` is the reason for a path with a
+ * reading that has no safe spelling.
+ */
+export type PathReadings =
+  | { readonly kind: 'unsafe'; readonly reason: string }
+  | { readonly kind: 'paths'; readonly paths: readonly string[] }
+
+/** Bound on the length of a path with further readings: each of them is matched against routes and rules. */
+const maxLength = 2048
+
+const nul = '\0'
+
+/**
+ * Derives the further readings of a normalised path: escapes decoded once and twice, `\` as separator, path parameters
+ * (`;x`, RFC 3986 section 3.3) removed, the rest behind an escaped `?` or `#` removed. Undefined for a path with no
+ * reading besides itself. The readings are normalised as `parseRequestTarget` does it.
+ */
+export function readPathFurther(path: string): PathReadings | undefined {
+  if (!path.includes('%') && !path.includes(';')) return undefined
+  const once = decodeVisible(path)
+  const twice = decodeVisible(once.replaceAll('%25', '%'))
+  const found = new Set<string>()
+  for (const text of new Set([path, once, twice])) {
+    if (text.includes(nul)) return unsafe('a NUL character')
+    const separated = text.replaceAll('\\', '/')
+    for (const reading of [separated, withoutParameters(separated)]) {
+      const reason = mistakeIn(reading)
+      if (reason !== undefined) return unsafe(reason)
+      found.add(normalEscapes(reading))
+    }
+  }
+  found.delete(path)
+  if (found.size === 0) return undefined
+  return path.length > maxLength
+    ? unsafe(`escapes or parameters and more than ${maxLength} characters`)
+    : { kind: 'paths', paths: [...found] }
+}
+
+function unsafe(reason: string): PathReadings {
+  return { kind: 'unsafe', reason }
+}
+
+/** Decodes the escapes of visible ASCII characters except `%`, and of NUL. */
+function decodeVisible(text: string): string {
+  return text.replace(/%([2-7][0-9A-Fa-f]|00)/g, (escaped, hex: string) => {
+    const code = Number.parseInt(hex, 16)
+    return code === 0x20 || code === 0x25 || code === 0x7f ? escaped : String.fromCharCode(code)
+  })
+}
+
+function withoutParameters(path: string): string {
+  const end = path.search(/[?#]/)
+  const cut = end < 0 ? path : path.slice(0, end).replace(/(?<=.)\/$/, '')
+  return cut.replace(/;[^/]*/g, '')
+}
+
+function mistakeIn(path: string): string | undefined {
+  for (const segment of path.slice(1).split('/')) {
+    if (segment === '') return path === '/' ? undefined : 'an empty segment'
+    if (segment === '.' || segment === '..') return 'a dot segment'
+  }
+  return undefined
+}
+
+/** Escapes the characters that a path does not contain, with upper-case digits. */
+function normalEscapes(path: string): string {
+  return path
+    .replace(/%(?![0-9A-Fa-f]{2})/g, '%25')
+    .replace(/%[0-9A-Fa-f]{2}/g, (escaped) => escaped.toUpperCase())
+    .replaceAll('?', '%3F')
+    .replaceAll('#', '%23')
+}
