@@ -1,4 +1,5 @@
 import { GatewayError, type GatewayErrorCode } from '../lib/gateway-error.ts'
+import type { BodyBudget } from './body-budget.ts'
 import type { Headers } from './headers.ts'
 
 /** Takes a body piece by piece. After `end` or `fail` nothing more is called. */
@@ -18,6 +19,8 @@ export type BodySource = {
   resume(): void
   /** Discards the rest and frees the connection; the sink hears nothing more. Harmless when called twice. */
   cancel(): void
+  /** Memory for those who collect the body; without it, their own bound is the only one. */
+  readonly budget?: BodyBudget | undefined
 }
 
 /** A whole body at hand, one still to come, or none. */
@@ -36,6 +39,7 @@ export function transformed(source: BodySource, transform: BodyTransform): BodyS
     start: (sink) => source.start(transform(sink)),
     resume: () => source.resume(),
     cancel: () => source.cancel(),
+    budget: source.budget,
   }
 }
 
@@ -47,7 +51,8 @@ const blockBytes = 16 * 1024
 
 /**
  * Reads a body to its end.
- * Rejects with `tooLarge` as soon as it exceeds `maxBytes`, and cancels the source; passes on the source's own failure.
+ * Rejects with `tooLarge` as soon as it exceeds `maxBytes`, and with `overloaded` as soon as its budget is used up, and cancels the source;
+ * passes on the source's own failure.
  */
 export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode): Promise<Buffer> {
   if (!isSource(body)) {
@@ -88,6 +93,12 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
           reject(overLimit(tooLarge, maxBytes))
           return true
         }
+        if (body.budget?.take(chunk.byteLength) === false) {
+          settled = true
+          body.cancel()
+          reject(overBudget())
+          return true
+        }
         if (chunks.length > 0 && chunk.byteLength < smallChunkBytes) copy(chunk)
         else {
           closeBlock()
@@ -109,6 +120,11 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
       },
     })
   })
+}
+
+/** The failure of a body for which there is no memory now. */
+export function overBudget(): GatewayError {
+  return new GatewayError('overloaded', 'the gateway collects too many request bodies: try again later')
 }
 
 function overLimit(code: GatewayErrorCode, maxBytes: number): GatewayError {

@@ -1,5 +1,6 @@
 import { createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2'
 import { afterEach, describe, expect, it } from 'vitest'
+import { anywhere } from './egress/egress.ts'
 import { createGrpcClient, GrpcError } from './grpc-client.ts'
 
 const ends: (() => void)[] = []
@@ -42,7 +43,7 @@ function client() {
   return created
 }
 
-const at = (port: number) => ({ host: '127.0.0.1', port, tls: undefined, tlsKey: '' })
+const at = (port: number) => ({ host: '127.0.0.1', port, tls: undefined, tlsKey: '', egress: anywhere })
 const statusOf = (call: Promise<unknown>) =>
   call.then(
     () => 'answered',
@@ -111,5 +112,29 @@ describe('draining', () => {
     second.resolve()
     await done
     expect(drained).toBe(true)
+  })
+})
+
+describe('egress policies', () => {
+  const refusing = { key: 'refusing', refuses: () => 'refused by the policy' }
+
+  it.each(['127.0.0.1', 'localhost'])(
+    'end calls to %s with the reason before anything connects',
+    async (host) => {
+      const { port, connections } = await echoServer()
+      const call = client().method({ ...at(port), host, egress: refusing }, '/a.B/C')
+      await expect(call(new Uint8Array(), { deadlineMs: 5_000 })).rejects.toThrow('refused by the policy')
+      expect(connections()).toBe(0)
+    },
+  )
+
+  it('share no connection', async () => {
+    const { port, connections } = await echoServer()
+    const grpc = client()
+    const other = { ...at(port), egress: { key: 'other', refuses: () => undefined } }
+    for (const target of [at(port), other]) {
+      await grpc.method(target, '/a.B/C')(new Uint8Array(), { deadlineMs: 5_000 })
+    }
+    expect(connections()).toBe(2)
   })
 })

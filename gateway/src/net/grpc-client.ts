@@ -1,7 +1,9 @@
 import type { PeerCertificate } from 'node:tls'
-import type { ChannelCredentials, Client, ServiceError } from '@grpc/grpc-js'
-import { formatHostPort } from '../lib/host-port.ts'
+import type { ChannelCredentials, ChannelOptions, Client, experimental, ServiceError } from '@grpc/grpc-js'
+import { formatHostPort, parseHostPort } from '../lib/host-port.ts'
 import { checkCertificateNames } from './certificate-names.ts'
+import { anywhere, type EgressPolicy } from './egress/egress.ts'
+import { createResolution, type Resolution } from './egress/resolution.ts'
 import type { UpstreamTls } from './send.ts'
 
 /** A gRPC server. Targets that are equal share a connection. */
@@ -11,6 +13,8 @@ export type GrpcTarget = {
   readonly tls: UpstreamTls | undefined
   /** Stands for all of `tls`. */
   readonly tlsKey: string
+  /** Addresses the connection may lead to. */
+  readonly egress: EgressPolicy
 }
 
 export type GrpcCallOptions = {
@@ -72,7 +76,7 @@ export function createGrpcClient(): GrpcClient {
   let loading: Promise<Library> | undefined
 
   function clientOf(target: GrpcTarget, library: Library): Client {
-    const key = `${target.host} ${target.port} ${target.tlsKey}`
+    const key = `${target.host} ${target.port} ${target.tlsKey} ${target.egress.key}`
     const known = clients.get(key)
     if (known !== undefined) return known
     const created = connect(target, library)
@@ -82,7 +86,10 @@ export function createGrpcClient(): GrpcClient {
 
   return {
     method(target, path) {
-      loading ??= import('@grpc/grpc-js')
+      loading ??= import('@grpc/grpc-js').then((library) => {
+        registerGuardedScheme(library)
+        return library
+      })
       const loaded = loading
       let send: GrpcCall | undefined
       return async (message, options) => {
@@ -163,10 +170,57 @@ function unchanged(message: Buffer): Uint8Array {
   return message
 }
 
-function connect({ host, port, tls }: GrpcTarget, { Client, credentials }: Library): Client {
+/** Scheme of targets that are resolved under the egress policy of their channel. */
+const guardedScheme = 'guarded'
+/** Channel option with the policy: channels share connections only where all their options are the same. */
+const egressOption = 'tollgate.egress'
+const unavailable = 14
+
+/** Replaces the name resolution of the library, which itself connects to the returned addresses only. */
+function registerGuardedScheme({ experimental }: Library): void {
+  const { registerResolver, statusOrFromError, statusOrFromValue } = experimental
+  // A class, because the library calls `new`.
+  class GuardedResolver implements experimental.Resolver {
+    readonly updateResolution: () => void
+    readonly destroy: () => void
+
+    constructor(
+      { path }: experimental.GrpcUri,
+      listener: experimental.ResolverListener,
+      options: ChannelOptions,
+    ) {
+      const address = parseHostPort(path) ?? { host: '', port: 0 }
+      const resolution: Resolution = createResolution(address, { policy: policyOf(options) }, (resolved) => {
+        if (resolved.kind === 'failed') {
+          const details = resolved.error.message
+          listener(statusOrFromError({ code: unavailable, details }), {}, null, '')
+          return
+        }
+        const { port } = address
+        const endpoints = resolved.addresses.map((host) => ({ addresses: [{ host, port }] }))
+        listener(statusOrFromValue(endpoints), {}, null, '')
+      })
+      this.updateResolution = resolution.resolve
+      this.destroy = resolution.cancel
+    }
+
+    static getDefaultAuthority({ path }: experimental.GrpcUri): string {
+      return path
+    }
+  }
+  registerResolver(guardedScheme, GuardedResolver)
+}
+
+function policyOf(options: ChannelOptions): EgressPolicy {
+  const policy: EgressPolicy | undefined = options[egressOption]
+  return policy ?? anywhere
+}
+
+function connect({ host, port, tls, egress }: GrpcTarget, { Client, credentials }: Library): Client {
   const name = tls?.serverName
-  return new Client(formatHostPort({ host, port }), credentialsOf(tls, credentials), {
+  return new Client(`${guardedScheme}:${formatHostPort({ host, port })}`, credentialsOf(tls, credentials), {
     ...channelOptions,
+    [egressOption]: egress,
     ...(name === undefined ? {} : { 'grpc.ssl_target_name_override': name, 'grpc.default_authority': name }),
   })
 }

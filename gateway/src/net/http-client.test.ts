@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
@@ -142,6 +142,109 @@ describe('an HTTP client', () => {
     })
     expect(await textOf(reply)).toBe('done')
     expect(heard).toEqual([[103, '</style.css>; rel=preload']])
+  })
+
+  it.each([
+    ['HTTP/1.1', undefined],
+    ['HTTP/2', '2' as const],
+  ])('gives up an upstream of %s that sends 1xx answers without end', async (_, version) => {
+    let ended = false
+    const flood = (write: () => unknown) => {
+      const timer = setInterval(() => {
+        for (let count = 0; count < 20 && !ended; count++) write()
+      }, 1)
+      return () => {
+        ended = true
+        clearInterval(timer)
+      }
+    }
+    const plain = createTcpServer((socket) => {
+      socket.once('data', () => {
+        socket.on(
+          'close',
+          flood(() => socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n')),
+        )
+      })
+    })
+    const multiplexed = createHttp2Server()
+    multiplexed.on('stream', (stream: ServerHttp2Stream) => {
+      stream.on('error', () => {})
+      const hint = { ':status': 103, link: '</a>' }
+      stream.on(
+        'close',
+        flood(() => stream.destroyed || stream.additionalHeaders(hint)),
+      )
+    })
+    const origin = await listening(version === undefined ? plain : multiplexed)
+    let heard = 0
+    const asked = ask({
+      origin,
+      onInformational: () => {
+        heard += 1
+      },
+      ...(version === undefined ? {} : { connection: { key: 'h2', version } }),
+    })
+    await expect(asked).rejects.toMatchObject({ code: 'upstream_invalid' })
+    expect(heard).toBe(100)
+    await until(() => ended)
+  })
+
+  it('refuses calls beyond the connections to an origin and its queue, until one is over', async () => {
+    const waiting: ServerResponse[] = []
+    let isSlow = true
+    const origin = await httpServer((_, response) => {
+      if (isSlow) waiting.push(response)
+      else response.end('done')
+    })
+    let underWay = 0
+    let refused = 0
+    const calls = {
+      changed(by: number) {
+        underWay += by
+      },
+      refused() {
+        refused += 1
+      },
+    }
+    const { send } = client({ maxConnections: 2, maxQueue: 1, calls })
+    const asked = [1, 2, 3].map(async () => textOf(await send(outgoing({ origin }))))
+    await expect(send(outgoing({ origin }))).rejects.toMatchObject({ code: 'upstream_connect' })
+    expect([underWay, refused]).toEqual([3, 1])
+    await until(() => waiting.length === 2)
+    isSlow = false
+    for (const response of waiting) response.end('done')
+    expect(await Promise.all(asked)).toEqual(['done', 'done', 'done'])
+    expect(waiting).toHaveLength(2)
+    expect(underWay).toBe(0)
+    expect(await textOf(await send(outgoing({ origin })))).toBe('done')
+  })
+
+  it('counts calls that are cancelled in the queue until they are off it', async () => {
+    const waiting: ServerResponse[] = []
+    const origin = await httpServer((_, response) => waiting.push(response))
+    let underWay = 0
+    const calls = {
+      changed(by: number) {
+        underWay += by
+      },
+      refused() {},
+    }
+    const { send } = client({ maxConnections: 1, maxQueue: 2, calls })
+    const first = send(outgoing({ origin }))
+    const leaving = [1, 2].map(async () => {
+      const cancellation = createCancellation()
+      const call = send(outgoing({ origin, method: 'POST', body: Buffer.from('body'), cancellation }))
+      cancellation.cancel()
+      await expect(call).rejects.toMatchObject({ code: 'request_aborted' })
+    })
+    await Promise.all(leaving)
+    expect(underWay).toBe(3)
+    await expect(send(outgoing({ origin }))).rejects.toMatchObject({ code: 'upstream_connect' })
+    await until(() => waiting.length === 1)
+    waiting[0]?.end('done')
+    expect(await textOf(await first)).toBe('done')
+    await until(() => underWay === 0)
+    expect(waiting).toHaveLength(1)
   })
 
   it('passes trailers of an answer on', async () => {

@@ -1,3 +1,6 @@
+import type { LookupFunction } from 'node:net'
+import type { AdmissionMeter } from './admission.ts'
+import { anywhere, type EgressPolicy } from './egress/egress.ts'
 import { dispatch } from './http-client/dispatch.ts'
 import { createPools } from './http-client/pools.ts'
 import type { Send } from './send.ts'
@@ -12,8 +15,17 @@ export type HttpClientOptions = {
   idleTimeoutMs: number
   /** Pools kept at most. 10,000 unless said. */
   maxPools?: number
+  /** Connections to one origin at most, and calls that may wait for one. As `config.limits` has them unless said. */
+  maxConnections?: number
+  maxQueue?: number
+  /** Instruments of calls under way. */
+  calls?: AdmissionMeter
   /** How long the pool of an origin is kept without use. 10 minutes unless said. */
   unusedPoolMs?: number
+  /** Addresses that connections without a policy of their own may lead to. All unless set. */
+  egress?: EgressPolicy
+  /** Resolves names. The system's resolver unless set. */
+  lookup?: LookupFunction
 }
 
 /** The side of the gateway that calls others. Connections are pooled by origin and settings, and survive reloads. */
@@ -22,6 +34,11 @@ export type HttpClient = {
   /** Closes all connections; calls in flight fail. */
   close(): Promise<void>
 }
+
+/** Bounds on what calls to one origin occupy. */
+export const defaultUpstreamLimits = { maxUpstreamConnections: 2_000, maxUpstreamQueue: 500 }
+
+const unmetered: AdmissionMeter = { changed() {}, refused() {} }
 
 const defaultMaxPools = 10_000
 const defaultUnusedPoolMs = 600_000
@@ -33,9 +50,15 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     keepAliveMs,
     maxPools: options.maxPools ?? defaultMaxPools,
     unusedMs: options.unusedPoolMs ?? defaultUnusedPoolMs,
+    egress: options.egress ?? anywhere,
+    lookup: options.lookup,
+    maxConnections: options.maxConnections ?? defaultUpstreamLimits.maxUpstreamConnections,
+    maxQueue: options.maxQueue ?? defaultUpstreamLimits.maxUpstreamQueue,
   })
+  const { firstByteTimeoutMs, idleTimeoutMs, calls = unmetered } = options
+  const limits = { firstByteTimeoutMs, idleTimeoutMs, calls }
   return {
-    send: (request) => dispatch(pools.of(request.origin, connectionOf(request)), request, options),
+    send: (request) => dispatch(pools.of(request.origin, connectionOf(request)), request, limits),
     close: () => pools.close(),
   }
 }

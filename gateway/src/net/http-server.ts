@@ -1,5 +1,6 @@
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { BodySource } from './body.ts'
+import type { Connection } from './connection.ts'
 import type { Headers } from './headers.ts'
 import type { Reply } from './send.ts'
 
@@ -10,11 +11,7 @@ export type IncomingRequest = {
   target: string
   version: string
   headers: Headers
-  scheme: 'http' | 'https'
-  /** Name the client asked for in its TLS handshake. */
-  serverName: string | undefined
-  address: string
-  port: number
+  connection: Connection
   /** The protocol the client wants to change to (`websocket`), where it may; such a request has no body. */
   upgrade: string | undefined
   /** Sends a 1xx answer before the final one; undefined where the client's HTTP version has none. */

@@ -1,41 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createCancellation } from '../lib/cancellation.ts'
-import type { Clock } from '../lib/clock.ts'
 import { type BodySource, isSource } from './body.ts'
 import type { Headers } from './headers.ts'
 import { fieldLines, hintLines, isHint } from './hints.ts'
 import type { Delivery } from './http-server.ts'
+import type { Arrival, Edge, Http1Connection } from './http1-edge.ts'
 import { requestBody } from './http1-request-body.ts'
 import { discard, type Reply } from './send.ts'
-import type { HttpConnection } from './serving.ts'
 import { acceptsTrailers, allowedTrailers } from './trailers.ts'
-
-/** What every request of one server shares. */
-export type Edge = {
-  readonly clock: Clock
-  readonly stalledReaderMs: number
-  /** By socket, as requests know it. */
-  readonly connections: WeakMap<object, Http1Connection>
-  draining: boolean
-  closeIdle(): void
-}
-
-export type Http1Connection = HttpConnection & {
-  /** Requests that have come and whose answers are not complete. */
-  underWay: number
-  /** The request after which the connection closes, where one is known to be the last. */
-  last: IncomingMessage | undefined
-}
-
-/** How a request came, beyond its message. */
-export type Arrival = {
-  /** The client sends its body once it is told to. */
-  readonly awaitsContinue: boolean
-  readonly upgrade: string | undefined
-  /** Takes a 101 answer to the client, and the connection with it, until `ended`. Only where there is an `upgrade`. */
-  readonly openTunnel: ((reply: Reply, delivery: Delivery, ended: () => void) => void) | undefined
-}
 
 /** How much longer than the answer a client may go on sending a body nobody reads. */
 export const lingerMs = 5_000
@@ -43,24 +16,18 @@ export const lingerMs = 5_000
 /** What may wait unsent on a connection before further 1xx answers, which are hints, are left out. */
 const maxHintBytes = 64 * 1024
 
-export function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  edge: Edge,
-  arrival: Arrival,
-): void {
+/** The turn of a request among those of its connection. */
+type Turn = {
+  readonly connection: Http1Connection
+  readonly arrival: Arrival
+  /** Called once, when the request is over. */
+  onOver(): void
+}
+
+export function answer(request: IncomingMessage, response: ServerResponse, edge: Edge, turn: Turn): void {
   const { clock } = edge
-  const connection = edge.connections.get(request.socket)
-  if (!connection) {
-    response.destroy()
-    return
-  }
-  if (connection.last !== undefined) {
-    // It closes before an answer to this one could be sent.
-    if (connection.last !== request) return
-    response.shouldKeepAlive = false
-  }
-  connection.underWay += 1
+  const { connection, arrival } = turn
+  edge.requests.changed(1)
   const cancellation = createCancellation()
   const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
   const exchange = connection.handle({
@@ -68,14 +35,11 @@ export function answer(
     target: request.url ?? '/',
     version: request.httpVersion,
     headers: request.headers as Headers,
-    scheme: connection.scheme,
-    serverName: connection.serverName,
+    connection: connection.connection,
     upgrade: arrival.upgrade,
     informational:
       request.httpVersionMinor === 0 ? undefined : (status, headers) => sendHint(response, status, headers),
-    address: connection.address,
-    port: connection.port,
-    body: hasBody(request) ? requestBody(request, response, arrival.awaitsContinue) : undefined,
+    body: hasBody(request) ? requestBody(request, response, { arrival, connection }) : undefined,
     cancellation,
     startedAt: clock.monotonic(),
   })
@@ -88,9 +52,12 @@ export function answer(
     if (closed && replied) exchange.end(delivery)
   }
 
-  response.on('close', () => {
+  function onClose() {
+    if (closed) return
     closed = true
-    connection.underWay -= 1
+    connection.queued.delete(onClose)
+    edge.requests.changed(-1)
+    turn.onOver()
     if (tunnelled) return
     delivery.complete = response.writableFinished && delivery.complete
     if (!response.writableFinished) {
@@ -101,7 +68,10 @@ export function answer(
     endWhenOver()
     // A connection that was busy when the drain began is idle only now.
     if (edge.draining) edge.closeIdle()
-  })
+  }
+
+  response.on('close', onClose)
+  if (response.socket === null) connection.queued.add(onClose)
 
   function deliver(reply: Reply) {
     replied = true

@@ -1,17 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../lib/gateway-error.ts'
 import type { BodySource } from './body.ts'
+import { createBodyBudget } from './body-budget.ts'
 import type { Headers } from './headers.ts'
+import type { Arrival } from './http1-edge.ts'
+import type { HttpConnection } from './serving.ts'
 import { allowedTrailers } from './trailers.ts'
 
 /** The body of an HTTP/1 request. A client that waits to be told to send it is told when somebody reads. */
 export function requestBody(
   request: IncomingMessage,
   response: ServerResponse,
-  awaitsContinue: boolean,
+  { arrival, connection }: { arrival: Pick<Arrival, 'awaitsContinue'>; connection: HttpConnection },
 ): BodySource {
+  const { awaitsContinue } = arrival
   let over = false
   return {
+    budget: createBodyBudget(connection.place, (end) => response.on('close', end)),
     start(sink) {
       if (awaitsContinue && !response.headersSent) response.writeContinue()
       request.on('data', (chunk: Buffer) => {

@@ -3,7 +3,9 @@ import type { Socket } from 'node:net'
 import { connectionFields } from './connection-fields.ts'
 import type { Headers } from './headers.ts'
 import type { Delivery } from './http-server.ts'
-import { type Arrival, answer, type Edge, hasBody, lingerMs } from './http1-answer.ts'
+import { hasBody, lingerMs } from './http1-answer.ts'
+import type { Arrival, Edge } from './http1-edge.ts'
+import { arrive } from './http1-pipeline.ts'
 import type { Reply } from './send.ts'
 import { splice } from './tcp-splice.ts'
 
@@ -69,7 +71,7 @@ export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: E
       openTunnel({ response, socket, protocol }, reply, { delivery, ended })
     },
   }
-  answer(request, response, edge, arrival)
+  arrive({ request, response, arrival }, edge)
 }
 
 /** A client that closes while it waits for the answer is only noticed by reading, and nothing reads yet. */

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { defaultAdmission } from '../../test/support/admission.ts'
 import { systemClock } from '../lib/clock.ts'
 import { type Delivery, defaultServerLimits, type IncomingRequest } from './http-server.ts'
 import type { Reply } from './send.ts'
@@ -13,6 +14,7 @@ afterEach(() => server?.close())
 async function exchangeWith(reply: () => Promise<Reply>): Promise<{ text: string; delivery: Delivery }> {
   const ended = Promise.withResolvers<Delivery>()
   server = await listen({
+    admission: defaultAdmission(),
     host: '127.0.0.1',
     port: 0,
     clock: systemClock,
@@ -62,6 +64,7 @@ describe('listen', () => {
   it('lets none of two hosts or two credentials vanish', async () => {
     const heads: IncomingRequest[] = []
     server = await listen({
+      admission: defaultAdmission(),
       host: '127.0.0.1',
       port: 0,
       clock: systemClock,

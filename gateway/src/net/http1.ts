@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
+import type { Admission } from './admission.ts'
 import type { HttpServerLimits } from './http-server.ts'
-import { type Arrival, answer, type Edge } from './http1-answer.ts'
+import type { Arrival, Edge } from './http1-edge.ts'
+import { arrive } from './http1-pipeline.ts'
 import { type Refusal, refusalOf, refuse, refuseSocket } from './http1-refusal.ts'
 import { acceptUpgrade, mayUpgrade } from './http1-upgrade.ts'
 import type { HttpConnection } from './serving.ts'
@@ -18,10 +20,14 @@ export type Http1 = {
   close(): void
 }
 
-export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServerLimits }): Http1 {
+type Http1Options = { clock: Clock; limits: HttpServerLimits; admission: Admission }
+
+export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
   const edge: Edge = {
     clock,
     stalledReaderMs: limits.stalledReaderMs,
+    maxPipelinedRequests: admission.limits.maxPipelinedRequests,
+    requests: admission.requests,
     connections: new WeakMap(),
     draining: false,
     closeIdle: () => server.closeIdleConnections(),
@@ -30,13 +36,13 @@ export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServe
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const refusal = refusalOf(request, limits)
     if (refusal) refuse(response, refusal)
-    else answer(request, response, edge, plainRequest)
+    else arrive({ request, response, arrival: plainRequest }, edge)
   }
 
   function onContinue(request: IncomingMessage, response: ServerResponse): void {
     const refusal = refusalOf(request, limits)
     if (refusal) refuse(response, refusal)
-    else answer(request, response, edge, waitingRequest)
+    else arrive({ request, response, arrival: waitingRequest }, edge)
   }
 
   const server = createServer(
@@ -68,7 +74,11 @@ export function createHttp1({ clock, limits }: { clock: Clock; limits: HttpServe
 
   return {
     accept(socket, connection) {
-      edge.connections.set(socket, { ...connection, underWay: 0, last: undefined })
+      const queued = new Set<() => void>()
+      edge.connections.set(socket, { ...connection, underWay: 0, held: [], queued, last: undefined })
+      socket.on('close', () => {
+        for (const end of queued) end()
+      })
       server.emit('connection', socket)
     },
     refuseLate: (socket) => refuseMalformed({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),

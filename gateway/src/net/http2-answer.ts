@@ -2,6 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { AdmissionMeter } from './admission.ts'
 import { type BodySource, isSource } from './body.ts'
 import { connectionFields } from './connection-fields.ts'
 import type { Headers } from './headers.ts'
@@ -18,6 +19,8 @@ export type StreamEdge = {
   readonly connection: HttpConnection
   readonly clock: Clock
   readonly limits: HttpServerLimits
+  /** Instruments of requests under way. */
+  readonly requests: AdmissionMeter
 }
 
 const { NGHTTP2_NO_ERROR } = constants
@@ -27,7 +30,8 @@ const maxHints = 16
 
 /** `lines` are the fields of the request as they came: names and values by turns. */
 export function answerStream(stream: ServerHttp2Stream, lines: readonly string[], edge: StreamEdge): void {
-  const { clock, connection, limits } = edge
+  const { clock, limits, requests } = edge
+  const { connection, handle, place } = edge.connection
   const head = readStreamHead(lines, limits)
   if (head.kind === 'refused') {
     refuseStream(stream, head.status, head.message)
@@ -36,18 +40,18 @@ export function answerStream(stream: ServerHttp2Stream, lines: readonly string[]
   const { headers, method, target } = head
   const cancellation = createCancellation()
   const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
-  const body = stream.endAfterHeaders ? undefined : streamBody(stream, headers, limits.requestTimeoutMs)
-  const exchange = connection.handle({
+  const body = stream.endAfterHeaders
+    ? undefined
+    : streamBody(stream, headers, { limitMs: limits.requestTimeoutMs, place })
+  requests.changed(1)
+  const exchange = handle({
     method,
     target,
     version: '2.0',
     headers,
-    scheme: connection.scheme,
-    serverName: connection.serverName,
+    connection,
     upgrade: undefined,
     informational: hintsOf(stream),
-    address: connection.address,
-    port: connection.port,
     body: body?.source,
     cancellation,
     startedAt: clock.monotonic(),
@@ -64,6 +68,7 @@ export function answerStream(stream: ServerHttp2Stream, lines: readonly string[]
 
   stream.on('close', () => {
     closed = true
+    requests.changed(-1)
     // A stream whose two halves have ended is destroyed before its `finish` would be told.
     delivery.complete &&=
       stream.writableLength === 0 && stream.rstCode === NGHTTP2_NO_ERROR && !stream.aborted
@@ -235,7 +240,8 @@ function hintsOf(stream: ServerHttp2Stream): (status: number, headers: Headers) 
 
 /** Bounds the wait for a client that has something to read and takes none of it. */
 function limitStall(stream: ServerHttp2Stream, limitMs: number): void {
-  stream.setTimeout(limitMs, () => breakOff(stream))
+  if (stream.listenerCount('timeout') === 0) stream.on('timeout', () => breakOff(stream))
+  stream.setTimeout(limitMs)
 }
 
 /** RFC 9113 section 8.1: once the answer is complete, a client may be told to send no more of the body. */

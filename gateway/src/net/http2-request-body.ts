@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { GatewayError } from '../lib/gateway-error.ts'
+import type { AdmittedConnection } from './admission.ts'
 import type { BodySource } from './body.ts'
+import { createBodyBudget } from './body-budget.ts'
 import type { Headers } from './headers.ts'
 import { allowedTrailers } from './trailers.ts'
 
@@ -15,7 +17,11 @@ export type StreamBody = {
 }
 
 /** The body of an HTTP/2 request, which must be complete within `limitMs`. */
-export function streamBody(stream: ServerHttp2Stream, headers: Headers, limitMs: number): StreamBody {
+export function streamBody(
+  stream: ServerHttp2Stream,
+  headers: Headers,
+  { limitMs, place }: { limitMs: number; place: AdmittedConnection },
+): StreamBody {
   let over = false
   let started = false
   let ended = false
@@ -32,6 +38,7 @@ export function streamBody(stream: ServerHttp2Stream, headers: Headers, limitMs:
   stream.on('close', () => clearTimeout(timer))
 
   const source: BodySource = {
+    budget: createBodyBudget(place, (end) => stream.on('close', end)),
     start(sink) {
       started = true
       if (awaitsContinue(headers) && !stream.headersSent && !stream.closed)

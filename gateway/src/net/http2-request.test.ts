@@ -46,6 +46,14 @@ describe('the head of an HTTP/2 request', () => {
     },
   )
 
+  it.each(['delete', 'Get', 'FOO', '', 'GET '])('is refused with the method "%s"', (method) => {
+    expect(read({ ':method': method })).toMatchObject({ kind: 'refused', status: 400 })
+  })
+
+  it.each(['GET', 'DELETE', 'PATCH', 'QUERY', 'PROPFIND'])('has the method %s of HTTP/1', (method) => {
+    expect(read({ ':method': method })).toMatchObject({ kind: 'head', method })
+  })
+
   it('keeps te, which HTTP/2 has for trailers', () => {
     expect(read({ te: 'trailers' })).toMatchObject({ kind: 'head', headers: { te: 'trailers' } })
   })

@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import { connectionFields } from './connection-fields.ts'
 import type { Headers } from './headers.ts'
 import { type HttpServerLimits, longTargetMessage } from './http-server.ts'
@@ -12,7 +13,8 @@ const fieldOverheadBytes = 32
 
 /** Visible characters: what a request line of HTTP/1 can carry. */
 const targetPattern = /^[\x21-\x7e]+$/
-const methodPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** The methods that the parser of HTTP/1 accepts: names are case-sensitive, and rules and backends see one set. */
+const methods: ReadonlySet<string> = new Set(METHODS)
 
 /**
  * Reads the head of a stream from its field lines: names and values by turns, as they came. What would mean something
@@ -37,7 +39,7 @@ export function readStreamHead(lines: readonly string[], limits: HttpServerLimit
   }
   if (size > limits.maxHeaderBytes) return refused(431, 'request headers are too large')
   if (method === 'CONNECT') return refused(405, 'CONNECT is not served')
-  if (!methodPattern.test(method)) return refused(400, 'malformed method')
+  if (!methods.has(method)) return refused(400, 'unknown method')
   if (target.length > limits.maxTargetBytes) return refused(414, longTargetMessage)
   if (!targetPattern.test(target)) return refused(400, 'malformed request target')
 

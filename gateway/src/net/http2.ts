@@ -7,6 +7,7 @@ import {
 } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Clock } from '../lib/clock.ts'
+import type { Admission } from './admission.ts'
 import type { HttpServerLimits } from './http-server.ts'
 import { answerStream } from './http2-answer.ts'
 import type { HttpConnection } from './serving.ts'
@@ -19,7 +20,6 @@ export type Http2 = {
   drain(): void
 }
 
-const maxConcurrentStreams = 100
 const maxHeaderFields = 200
 /** For what a session keeps of a client's streams, headers and unsent answers, in megabytes. */
 const maxSessionMegabytes = 10
@@ -29,7 +29,10 @@ const settingsLimitMs = 10_000
 const goawayNoticeMs = 1_000
 const lastStreamId = 2 ** 31 - 1
 
-export function createHttp2({ clock, limits }: { clock: Clock; limits: HttpServerLimits }): Http2 {
+type Http2Options = { clock: Clock; limits: HttpServerLimits; admission: Admission }
+
+export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
+  const { maxConcurrentStreams } = admission.limits
   const sessions = new Set<ServerHttp2Session>()
   const sessionOptions = {
     maxSessionMemory: maxSessionMegabytes,
@@ -58,7 +61,7 @@ export function createHttp2({ clock, limits }: { clock: Clock; limits: HttpServe
         // A stream that breaks also closes, which is where it is dealt with.
         stream.on('error', ignore)
         if (stream.destroyed || stream.closed) return
-        answerStream(stream, lines, { connection, clock, limits })
+        answerStream(stream, lines, { connection, clock, limits, requests: admission.requests })
       },
     )
     // A session that breaks closes its streams and itself.

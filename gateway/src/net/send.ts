@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { type Body, isSource } from './body.ts'
+import type { EgressPolicy } from './egress/egress.ts'
 import type { Headers } from './headers.ts'
 
 /** How connections to an origin are made. Compiled once; calls with the same `key` to the same origin share a pool. */
@@ -11,10 +12,12 @@ export type UpstreamConnection = {
   /** `2` speaks HTTP/2: by ALPN where the origin is https, else with prior knowledge. 1.1 unless said. */
   readonly version?: '1.1' | '2' | undefined
   readonly connectTimeoutMs?: number | undefined
-  /** Most connections at once; more calls wait within their time limit. Unlimited unless said. */
+  /** Most connections at once; more calls wait within their time limit. That of `config.limits` unless given. */
   readonly maxConnections?: number | undefined
   /** How long an unused connection stays open. */
   readonly keepAliveMs?: number | undefined
+  /** Addresses the connection may lead to; its key is part of `key`. The client's own policy unless set. */
+  readonly egress?: EgressPolicy | undefined
 }
 
 export type UpstreamTls = {

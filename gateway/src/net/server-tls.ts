@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { constants, createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 
 /** One certificate and what clients must do to be served with it. Immutable: another certificate is another identity. */
@@ -6,6 +6,8 @@ export type TlsIdentity = {
   readonly settings: SecureContextOptions
   /** Client certificates are asked for, and must be of the configured authorities. */
   readonly verifiesClients: boolean
+  /** Digest of the demands on clients (authorities, versions, cipher suites); empty where there are none. */
+  readonly demands: string
 }
 
 /** TLS of one address, by the server name clients ask for. */
@@ -40,10 +42,10 @@ export type TlsIdentityOptions = {
  */
 export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
   const { cert, key, ca, minVersion = 'TLSv1.2', maxVersion = 'TLSv1.3', cipherSuites } = options
-  const certificate = readCertificates(cert, 'cert')
-  const privateKey = readKey(key)
+  const certificate = part('cert', () => readCertificates(cert))
+  const privateKey = part('key', () => readKey(key))
   if (!certificate.checkPrivateKey(privateKey)) throw new Error('key: is not the key of the certificate')
-  if (ca !== undefined) readCertificates(ca, 'root')
+  if (ca !== undefined) part('root', () => readCertificates(ca))
   if (minVersion > maxVersion) throw new Error(`minTLSVersion: ${minVersion} is above ${maxVersion}`)
   const settings: SecureContextOptions = {
     cert,
@@ -51,6 +53,8 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
     minVersion,
     maxVersion,
     honorCipherOrder: true,
+    // A second handshake of TLS 1.2 could name another server.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca === undefined ? {} : { ca }),
     ...(cipherSuites === undefined || cipherSuites.length === 0 ? {} : { ciphers: cipherSuites.join(':') }),
   }
@@ -60,21 +64,59 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
     const part = cipherSuites === undefined ? 'tls' : 'cipherSuites'
     throw new Error(`${part}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
-  return { settings, verifiesClients: ca !== undefined }
+  const demands = [ca, options.minVersion, options.maxVersion, cipherSuites]
+  return { settings, verifiesClients: ca !== undefined, demands: digestOf(demands) }
+}
+
+/** Whether a connection with the one identity has met every demand of the other. */
+export function satisfies(identity: TlsIdentity | undefined, { demands }: TlsIdentity): boolean {
+  return demands === '' || identity?.demands === demands
+}
+
+function digestOf(demands: readonly unknown[]): string {
+  if (demands.every((demand) => demand === undefined)) return ''
+  return createHash('sha256').update(JSON.stringify(demands)).digest('hex')
+}
+
+/** The reason a text holds no certificates, as words after its name; undefined if it does. */
+export function certificateProblem(pem: string): string | undefined {
+  return messageOf(() => readCertificates(pem))
+}
+
+/** The reason a text is no usable private key, as words after its name; undefined if it is one. */
+export function privateKeyProblem(pem: string): string | undefined {
+  return messageOf(() => readKey(pem))
+}
+
+function messageOf(read: () => unknown): string | undefined {
+  try {
+    read()
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function part<T>(name: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
 }
 
 const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
 /** The first of the certificates; each must be readable. */
-function readCertificates(pem: string, part: string): X509Certificate {
+function readCertificates(pem: string): X509Certificate {
   const blocks = pem.match(certificatePattern) ?? []
   try {
     const [first] = blocks.map((block) => new X509Certificate(block))
     if (first) return first
   } catch (error) {
-    throw new Error(`${part}: holds a certificate that cannot be read`, { cause: error })
+    throw new Error('holds a certificate that cannot be read', { cause: error })
   }
-  throw new Error(`${part}: holds no certificate in PEM format`)
+  throw new Error('holds no certificate in PEM format')
 }
 
 function readKey(pem: string): KeyObject {
@@ -82,6 +124,6 @@ function readKey(pem: string): KeyObject {
     return createPrivateKey(pem)
   } catch (error) {
     const reason = pem.includes('ENCRYPTED') ? 'is encrypted' : 'holds no private key in PEM format'
-    throw new Error(`key: ${reason}`, { cause: error })
+    throw new Error(reason, { cause: error })
   }
 }

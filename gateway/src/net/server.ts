@@ -1,19 +1,24 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { plainAddress } from '../lib/cidr.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Admission, AdmittedConnection } from './admission.ts'
+import { type ConnectionTls, describeConnection, withoutTls } from './connection.ts'
 import type { HttpServerLimits } from './http-server.ts'
 import { createHttp1 } from './http1.ts'
 import { createHttp2 } from './http2.ts'
 import { peek } from './peek.ts'
+import { satisfies } from './server-tls.ts'
 import type { HttpServing, Serving, TcpServing } from './serving.ts'
 import { reset } from './tcp-splice.ts'
-import { createTlsAcceptor, helloLimitMs, readHello } from './tls-accept.ts'
+import { createTlsAcceptor, type Handshake, helloLimitMs, readHello } from './tls-accept.ts'
 
 export type ListenOptions = {
   host: string
   port: number
   clock: Clock
   limits: HttpServerLimits
+  admission: Admission
   /** What the address serves now; undefined closes the connection. */
   serve(): Serving | undefined
 }
@@ -28,9 +33,10 @@ export type ListeningServer = {
 }
 
 /** Listens; rejects with the system's error (`EADDRINUSE`, `EACCES`) when it cannot. */
-export function listen({ host, port, clock, limits, serve }: ListenOptions): Promise<ListeningServer> {
-  const http1 = createHttp1({ clock, limits })
-  const http2 = createHttp2({ clock, limits })
+export function listen(options: ListenOptions): Promise<ListeningServer> {
+  const { host, port, clock, limits, admission, serve } = options
+  const http1 = createHttp1({ clock, limits, admission })
+  const http2 = createHttp2({ clock, limits, admission })
   const connections = new Set<Socket>()
   /** Those that have not said yet what they speak. */
   const silent = new Set<Socket>()
@@ -41,60 +47,59 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
   function onConnection(socket: Socket) {
     // A connection that breaks also closes, which is where it is dealt with.
     socket.on('error', ignore)
-    connections.add(socket)
-    socket.on('close', () => connections.delete(socket))
     const serving = serve()
-    if (!serving) {
+    const place = serving && admit(socket, serving)
+    if (!serving || !place) {
       socket.destroy()
       return
     }
-    if (serving.tls) acceptTls(socket, serving.tls)
-    else if (serving.kind === 'http') acceptPlain(socket, serving)
+    connections.add(socket)
+    socket.on('close', () => {
+      connections.delete(socket)
+      place.release()
+    })
+    if (serving.tls) acceptTls(socket, serving.tls, place)
+    else if (serving.kind === 'http') acceptPlain(socket, serving, place)
     else acceptTcp(socket, serving)
   }
 
-  function acceptPlain(socket: Socket, serving: HttpServing) {
+  function admit(socket: Socket, { isProxy }: Serving) {
+    const address = plainAddress(socket.remoteAddress ?? '')
+    return admission.connect(address, isProxy?.(address) === true)
+  }
+
+  function acceptPlain(socket: Socket, serving: HttpServing, place: AdmittedConnection) {
     peek(socket, {
       limitMs: limits.headersTimeoutMs,
       silent,
       read: protocolOf,
       late: () => http1.refuseLate(socket),
       done(protocol) {
-        acceptHttp(protocol, socket, { serving, scheme: 'http', serverName: undefined })
+        acceptHttp(protocol, socket, { serving, tls: withoutTls, place })
       },
     })
   }
 
-  /** The handshake is over. What is served may have changed since it began. */
-  function onSecured(socket: TLSSocket) {
+  /** The handshake is complete. The configuration may have changed since it began, and then demands more of clients. */
+  function onSecured(socket: TLSSocket, { place, ...tls }: Handshake) {
     socket.on('error', ignore)
     const serving = serve()
-    const serverName = socket.servername || undefined
-    if (!serving?.tls) socket.destroy()
-    else if (serving.kind === 'tcp') connectTcp(socket, serving, serverName)
-    else
-      acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, {
-        serving,
-        scheme: 'https',
-        serverName,
-      })
+    const present = serving?.tls?.identityFor(tls.serverName)
+    if (!serving || !present || !satisfies(tls.identity, present)) socket.destroy()
+    else if (serving.kind === 'tcp') connectTcp(socket, serving, tls)
+    else acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, { serving, tls, place })
   }
 
-  function acceptHttp(
-    protocol: Protocol,
-    socket: Socket,
-    { serving, scheme, serverName }: Pick<Accepted, 'serving' | 'scheme' | 'serverName'>,
-  ) {
-    const { remoteAddress: address = '', remotePort: port = 0 } = socket
-    const connection = { handle: serving.handle, scheme, serverName, address, port }
-    if (protocol === 'h2') http2.accept(socket, connection)
-    else http1.accept(socket, connection)
+  function acceptHttp(protocol: Protocol, socket: Socket, { serving, tls, place }: Accepted) {
+    const accepted = { handle: serving.handle, connection: describeConnection(socket, tls), place }
+    if (protocol === 'h2') http2.accept(socket, accepted)
+    else http1.accept(socket, accepted)
   }
 
   function acceptTcp(socket: Socket, serving: TcpServing) {
     unread.add(socket)
     if (!serving.readsServerName) {
-      connectTcp(socket, serving, undefined)
+      connectTcp(socket, serving, withoutTls)
       return
     }
     peek(socket, {
@@ -103,7 +108,8 @@ export function listen({ host, port, clock, limits, serve }: ListenOptions): Pro
       read: readHello,
       late: () => socket.destroy(),
       done(hello) {
-        if (hello.kind === 'hello') connectTcp(socket, serving, hello.serverName)
+        if (hello.kind === 'hello')
+          connectTcp(socket, serving, { serverName: hello.serverName, identity: undefined })
         else socket.destroy()
       },
     })
@@ -152,8 +158,8 @@ type Protocol = 'http/1' | 'h2'
 
 type Accepted = {
   readonly serving: HttpServing
-  readonly scheme: 'http' | 'https'
-  readonly serverName: string | undefined
+  readonly tls: ConnectionTls
+  readonly place: AdmittedConnection
 }
 
 /** RFC 9113 section 3.4: what a client sends first that knows the server speaks HTTP/2. */
@@ -167,9 +173,8 @@ function protocolOf(bytes: Buffer): Protocol | undefined {
   return length === preface.length ? 'h2' : undefined
 }
 
-function connectTcp(socket: Socket, { connect }: TcpServing, serverName: string | undefined): void {
-  const { remoteAddress: address = '', remotePort: port = 0 } = socket
-  connect({ socket, serverName, address, port })
+function connectTcp(socket: Socket, { connect }: TcpServing, tls: ConnectionTls): void {
+  connect({ socket, connection: describeConnection(socket, tls) })
 }
 
 function ignore(): void {}

@@ -1,25 +1,29 @@
 import type { Duplex } from 'node:stream'
+import type { AdmittedConnection } from './admission.ts'
+import type { Connection } from './connection.ts'
 import type { ExchangeHandler, IncomingRequest } from './http-server.ts'
 import type { ServerTls } from './server-tls.ts'
 
 /** A connection that carries no HTTP the gateway would read. TLS, if any, has been taken off. */
 export type TcpConnection = {
   readonly socket: Duplex
-  /** Name the client asked for in its TLS handshake, whether TLS ends here or passes through. */
-  readonly serverName: string | undefined
-  readonly address: string
-  readonly port: number
+  /** Its server name is the client's, whether TLS ends here or passes through. */
+  readonly connection: Connection
 }
 
-export type HttpServing = {
-  readonly kind: 'http'
+type Address = {
   readonly tls: ServerTls | undefined
+  /** Whether a peer is a trusted proxy, whose connections carry the requests of many clients. */
+  readonly isProxy?: ((address: string) => boolean) | undefined
+}
+
+export type HttpServing = Address & {
+  readonly kind: 'http'
   handle(request: IncomingRequest): ExchangeHandler
 }
 
-export type TcpServing = {
+export type TcpServing = Address & {
   readonly kind: 'tcp'
-  readonly tls: ServerTls | undefined
   /** Reads the server name of a TLS handshake that passes through before `connect` is called. */
   readonly readsServerName: boolean
   /** Takes over the connection, and ends it. */
@@ -32,8 +36,6 @@ export type Serving = HttpServing | TcpServing
 /** A connection that speaks HTTP, once TLS is off it, and who answers its requests. */
 export type HttpConnection = {
   readonly handle: HttpServing['handle']
-  readonly scheme: 'http' | 'https'
-  readonly serverName: string | undefined
-  readonly address: string
-  readonly port: number
+  readonly connection: Connection
+  readonly place: AdmittedConnection
 }

@@ -4,6 +4,7 @@ import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Authority, type Certificate, createAuthority } from '../../test/support/certificates.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
+import { anywhere } from './egress/egress.ts'
 import type { UpstreamTls } from './send.ts'
 import { createDialTls, type DialTarget, dial } from './tcp-dial.ts'
 
@@ -41,12 +42,26 @@ describe('dial', () => {
     expect(await refused({ port })).toMatchObject({ code: 'ECONNREFUSED' })
   })
 
+  it.each(['127.0.0.1', 'localhost'])('opens no connection to %s that its policy refuses', async (host) => {
+    let connections = 0
+    const port = await serving((near) => {
+      connections += 1
+      near.resume()
+    })
+    const egress = { key: 'refusing', refuses: () => 'refused by the policy' }
+    expect(await refused({ host, port, egress })).toMatchObject({ message: 'refused by the policy' })
+    expect(connections).toBe(0)
+  })
+
   it('calls nobody once it was given up', async () => {
     const port = await serving((near) => near.resume())
     let called = false
-    const giveUp = dial({ host: '127.0.0.1', port, tls: undefined, timeoutMs: 5_000 }, () => {
-      called = true
-    })
+    const giveUp = dial(
+      { host: '127.0.0.1', port, tls: undefined, timeoutMs: 5_000, egress: anywhere },
+      () => {
+        called = true
+      },
+    )
     giveUp()
     giveUp()
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -141,7 +156,7 @@ type Wanted = Partial<DialTarget> & { port: number }
 
 function attempt(wanted: Wanted): Promise<Socket | GatewayError> {
   return new Promise((resolve) => {
-    dial({ host: '127.0.0.1', tls: undefined, timeoutMs: 5_000, ...wanted }, resolve)
+    dial({ host: '127.0.0.1', tls: undefined, timeoutMs: 5_000, egress: anywhere, ...wanted }, resolve)
   })
 }
 

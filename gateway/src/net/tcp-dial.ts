@@ -9,6 +9,7 @@ import {
 import { longestTimerMs } from '../lib/duration.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
 import { checkCertificateNames } from './certificate-names.ts'
+import { type EgressPolicy, guardedLookup, refusedLiteral } from './egress/egress.ts'
 import type { UpstreamTls } from './send.ts'
 
 /** Where a connection leads, and how it gets there. */
@@ -19,6 +20,8 @@ export type DialTarget = {
   readonly tls: DialTls | undefined
   /** Longest wait for the connection: name, TCP and TLS together. */
   readonly timeoutMs: number
+  /** Addresses the connection may lead to. */
+  readonly egress: EgressPolicy
 }
 
 /** TLS towards an upstream, its files read and understood. */
@@ -47,8 +50,13 @@ export function tune(socket: Socket): void {
  * The returned function gives up, after which `done` is not called any more.
  */
 export function dial(target: DialTarget, done: (result: Socket | GatewayError) => void): () => void {
-  const { host, port, tls, timeoutMs } = target
-  const options = { host, port, allowHalfOpen: true }
+  const { host, port, tls, timeoutMs, egress } = target
+  const forbidden = refusedLiteral(egress, host, port)
+  if (forbidden !== undefined) {
+    const answer = setImmediate(() => done(refused(forbidden)))
+    return () => clearImmediate(answer)
+  }
+  const options = { host, port, allowHalfOpen: true, lookup: guardedLookup(egress, port) }
   const socket = tls === undefined ? connect(options) : connectTls({ ...options, ...tlsOptions(tls, host) })
   let settled = false
   const timer = setTimeout(

@@ -1,7 +1,9 @@
 import type { Dispatcher } from 'undici'
 import { longestTimerMs } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
+import type { AdmissionMeter } from '../admission.ts'
 import { type BodySource, isSource } from '../body.ts'
+import { egressRefused } from '../egress/egress.ts'
 import type { Headers } from '../headers.ts'
 import type { OutgoingRequest, Reply } from '../send.ts'
 import type { Upstream } from './pools.ts'
@@ -12,7 +14,12 @@ export type DispatchLimits = {
   /** Defaults of the limits a request may set itself. */
   readonly firstByteTimeoutMs: number
   readonly idleTimeoutMs: number
+  /** Instruments of calls under way. */
+  readonly calls: AdmissionMeter
 }
+
+/** Informational responses (1xx) of one call. Servers send one or two, or some while they work. */
+const maxInformational = 100
 
 /** How often one call may meet connections whose server wants no more calls on them. */
 const maxTurnedAway = 5
@@ -26,17 +33,39 @@ export function dispatch(
   request: OutgoingRequest,
   limits: DispatchLimits,
 ): Promise<Reply> {
+  if (upstream.calls >= upstream.maxCalls) {
+    limits.calls.refused()
+    const message = 'upstream call failed: too many calls to this upstream are under way'
+    return Promise.reject(new GatewayError('upstream_connect', message))
+  }
+  upstream.calls += 1
+  limits.calls.changed(1)
   return new Promise((resolve, reject) => {
-    const { body, cancellation, firstByteTimeoutMs } = request
+    const { body, cancellation, firstByteTimeoutMs, acceptsWhole, method, onInformational } = request
+    const mayRepeat = request.repeatable === true || idempotentMethods.has(method)
     const stream = typeof body === 'object' && isSource(body) ? requestStream(body) : undefined
     let controller: Dispatcher.DispatchController | undefined
     let reply: UpstreamBody | undefined
     /** The head is there, and whoever asked has not heard of it yet. */
     let unheard: Reply | undefined
     let done = false
+    /** The library has the call in its queue, from which it cannot be removed. */
+    let queued = true
+    let informational = 0
     let repeated = false
     let turnedAway = 0
     let connectsBefore = upstream.connects
+
+    const options: Dispatcher.DispatchOptions & { servername?: string } = {
+      path: request.path,
+      method: method as Dispatcher.HttpMethod,
+      headers: request.headers,
+      body: stream ?? (body as Exclude<typeof body, BodySource>) ?? null,
+      headersTimeout: firstByteTimeoutMs === undefined ? limits.firstByteTimeoutMs : 0,
+      bodyTimeout: request.idleTimeoutMs ?? limits.idleTimeoutMs,
+    }
+    if (upstream.serverName !== undefined) options.servername = upstream.serverName
+    if (request.upgrade !== undefined) options.upgrade = request.upgrade
 
     // The library's limit counts from the moment the request is on a connection; a limit that was asked for counts all.
     const timer =
@@ -57,8 +86,28 @@ export function dispatch(
       controller?.abort(error)
     }
 
-    function settle(error: GatewayError) {
+    /** The call is over. Called once. In the queue it counts on, without its body, until the library begins or drops it. */
+    function finish() {
       done = true
+      if (queued) options.body = null
+      else release()
+    }
+
+    function release() {
+      upstream.calls -= 1
+      limits.calls.changed(-1)
+    }
+
+    /** Returns true if the call is over already. */
+    function leaveQueue(): boolean {
+      const wasQueued = queued
+      queued = false
+      if (wasQueued && done) release()
+      return done
+    }
+
+    function settle(error: GatewayError) {
+      finish()
       clearTimeout(timer)
       stream?.destroy()
       if (reply === undefined) reject(error)
@@ -87,40 +136,35 @@ export function dispatch(
         !repeated &&
         stream === undefined &&
         upstream.connects === connectsBefore &&
-        (request.repeatable === true || idempotentMethods.has(request.method))
+        mayRepeat
       )
     }
-
-    const options: Dispatcher.DispatchOptions & { servername?: string } = {
-      path: request.path,
-      method: request.method as Dispatcher.HttpMethod,
-      headers: request.headers,
-      body: stream ?? (body as Exclude<typeof body, BodySource>) ?? null,
-      headersTimeout: firstByteTimeoutMs === undefined ? limits.firstByteTimeoutMs : 0,
-      bodyTimeout: request.idleTimeoutMs ?? limits.idleTimeoutMs,
-    }
-    if (upstream.serverName !== undefined) options.servername = upstream.serverName
-    if (request.upgrade !== undefined) options.upgrade = request.upgrade
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {
         controller = started
-        if (done) started.abort(new GatewayError('request_aborted', 'the client closed the connection'))
+        if (leaveQueue())
+          started.abort(new GatewayError('request_aborted', 'the client closed the connection'))
       },
       onResponseStart(started, status, headers) {
         if (done) return
         if (status < 200) {
-          request.onInformational?.(status, headers as Headers)
+          informational += 1
+          if (informational > maxInformational) {
+            giveUp(new GatewayError('upstream_invalid', 'the upstream sent too many informational responses'))
+            return
+          }
+          onInformational?.(status, headers as Headers)
           return
         }
         clearTimeout(timer)
         reply = createUpstreamBody(started, () => {
-          done = true
+          if (!done) finish()
           stream?.destroy()
         })
         const answer = { status, headers: headers as Headers, body: reply }
         // An answer to HEAD has the length of a body it does not have, so it cannot have one at hand.
-        if (request.acceptsWhole !== true || request.method === 'HEAD') {
+        if (acceptsWhole !== true || method === 'HEAD') {
           resolve(answer)
           return
         }
@@ -133,7 +177,7 @@ export function dispatch(
       },
       onResponseEnd(_, trailers) {
         if (done) return
-        done = true
+        finish()
         stream?.destroy()
         reply?.end(fieldsOf(trailers))
         if (unheard === undefined) return
@@ -147,11 +191,11 @@ export function dispatch(
           socket.destroy()
           return
         }
-        done = true
+        finish()
         resolve({ status, headers: headers as Headers, body: undefined, tunnel: socket })
       },
       onResponseError(_, error) {
-        if (done) return
+        if (leaveQueue()) return
         if (isLateClose() && isReset(error)) {
           repeated = true
           ask()
@@ -176,6 +220,7 @@ export function dispatch(
 
     function ask() {
       controller = undefined
+      queued = true
       connectsBefore = upstream.connects
       upstream.pool.dispatch(options, handler)
     }
@@ -200,6 +245,8 @@ function upstreamError(cause: unknown, connected: boolean): GatewayError {
     case 'UND_ERR_NOT_SUPPORTED':
     case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH':
       return new GatewayError('bad_request', 'the request cannot be forwarded', { cause })
+    case egressRefused:
+      return new GatewayError('upstream_connect', 'upstream call failed: destination refused', { cause })
     default:
       return connected
         ? new GatewayError('upstream_reset', 'upstream call failed: connection closed', { cause })

@@ -1,7 +1,8 @@
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import type { PeerCertificate } from 'node:tls'
 import { buildConnector, Pool } from 'undici'
 import { checkCertificateNames } from '../certificate-names.ts'
+import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egress.ts'
 import type { UpstreamConnection, UpstreamTls } from '../send.ts'
 
 /** The connections to one origin with the same settings. */
@@ -11,6 +12,10 @@ export type Upstream = {
   readonly serverName: string | undefined
   /** Connections made so far: tells whether a request can have met a connection that was open before it. */
   connects: number
+  /** Calls under way, those that wait for a connection included. */
+  calls: number
+  /** Most calls at once; more are refused. */
+  readonly maxCalls: number
   /** Used since the last look for unused ones. */
   used: boolean
 }
@@ -23,6 +28,12 @@ export type PoolLimits = {
   readonly maxPools: number
   /** A pool unused for this long, at most twice, is closed. */
   readonly unusedMs: number
+  /** Policy of connections that have none of their own. */
+  readonly egress: EgressPolicy
+  readonly lookup: LookupFunction | undefined
+  /** Connections to one origin where its settings do not say, and calls that may wait for one. */
+  readonly maxConnections: number
+  readonly maxQueue: number
 }
 
 export type Pools = {
@@ -107,9 +118,11 @@ function isBusy({ stats }: Pool): boolean {
 }
 
 function createUpstream(origin: string, connection: UpstreamConnection, limits: PoolLimits): Upstream {
-  const { tls, version, connectTimeoutMs, maxConnections, keepAliveMs } = connection
-  const { protocol, hostname } = new URL(origin)
+  const { tls, version, connectTimeoutMs, keepAliveMs, egress = limits.egress } = connection
+  const maxConnections = connection.maxConnections ?? limits.maxConnections
+  const { protocol, hostname, port } = new URL(origin)
   const secure = protocol === 'https:'
+  const portNumber = port === '' ? (secure ? 443 : 80) : Number(port)
   const http2 = version === '2'
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
   const priorKnowledge = http2 && !secure ? { useH2c: true } : {}
@@ -119,6 +132,7 @@ function createUpstream(origin: string, connection: UpstreamConnection, limits: 
     // Prior knowledge of HTTP/2 where nothing negotiates it (RFC 9113 section 3.3).
     ...priorKnowledge,
     timeout: connectTimeoutMs ?? limits.connectTimeoutMs,
+    lookup: guardedLookup(egress, portNumber, limits.lookup),
     ...(secure ? tlsOptions(tls) : {}),
   })
   // An address is not a server name (RFC 6066 section 3).
@@ -127,16 +141,25 @@ function createUpstream(origin: string, connection: UpstreamConnection, limits: 
     allowH2: http2,
     ...priorKnowledge,
     ...(http2 ? {} : { pipelining: 1 }),
-    ...(maxConnections === undefined ? {} : { connections: maxConnections }),
+    connections: Number.isFinite(maxConnections) ? maxConnections : null,
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs ?? limits.keepAliveMs,
     // Servers may ask for less in their answers, not for more than was asked for here.
     ...(keepAliveMs === undefined ? {} : { keepAliveMaxTimeout: keepAliveMs }),
-    connect: secure
-      ? (options, callback) => connect({ ...options, servername: serverName }, callback)
-      : connect,
+    connect(options, callback) {
+      const refused = refusedLiteral(egress, host, portNumber)
+      if (refused !== undefined) queueMicrotask(() => callback(refused, null))
+      else connect(secure ? { ...options, servername: serverName } : options, callback)
+    },
   })
-  const upstream = { pool, serverName: secure ? serverName || host : undefined, connects: 0, used: true }
+  const upstream = {
+    pool,
+    serverName: secure ? serverName || host : undefined,
+    connects: 0,
+    calls: 0,
+    maxCalls: maxConnections + limits.maxQueue,
+    used: true,
+  }
   pool.on('connect', () => {
     upstream.connects += 1
   })

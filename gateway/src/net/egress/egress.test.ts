@@ -1,0 +1,70 @@
+import type { LookupAddress } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { expect, it } from 'vitest'
+import { type EgressPolicy, guardedLookup, refusedLiteral } from './egress.ts'
+import { createResolution } from './resolution.ts'
+
+const policy: EgressPolicy = {
+  key: 'test',
+  refuses: ({ host, address, port }) =>
+    address.startsWith('10.') ? `${host} ${address} ${port} is refused` : undefined,
+}
+
+const resolver =
+  (...addresses: string[]): LookupFunction =>
+  (_host, _options, done) =>
+    done(
+      null,
+      addresses.map((address) => ({ address, family: 4 })),
+    )
+
+function resolved(lookup: LookupFunction, all: boolean) {
+  return new Promise<{ error: Error | null; found: string | LookupAddress[] }>((resolve) =>
+    guardedLookup(policy, 80, lookup)('a.test', { all }, (error, found) => resolve({ error, found })),
+  )
+}
+
+it('a lookup returns the allowed addresses only', async () => {
+  const lookup = resolver('10.0.0.1', '192.0.2.1', '192.0.2.2')
+  expect(await resolved(lookup, true)).toEqual({
+    error: null,
+    found: [
+      { address: '192.0.2.1', family: 4 },
+      { address: '192.0.2.2', family: 4 },
+    ],
+  })
+  expect(await resolved(lookup, false)).toEqual({ error: null, found: '192.0.2.1' })
+})
+
+it('a lookup fails with the reason if no address is allowed', async () => {
+  const { error } = await resolved(resolver('10.0.0.1', '10.0.0.2'), true)
+  expect(error?.message).toBe('a.test 10.0.0.1 80 is refused')
+})
+
+it('a lookup fails as the resolver does', async () => {
+  const failing: LookupFunction = (_host, _options, done) => done(new Error('no such name'), [])
+  expect((await resolved(failing, true)).error?.message).toBe('no such name')
+})
+
+it('addresses are checked without a lookup', () => {
+  expect(refusedLiteral(policy, '10.0.0.1', 81)?.message).toBe('10.0.0.1 10.0.0.1 81 is refused')
+  expect(refusedLiteral(policy, '192.0.2.1', 81)).toBeUndefined()
+  expect(refusedLiteral(policy, '10.example', 81)).toBeUndefined()
+})
+
+it('a resolution delivers one result for calls at once', async () => {
+  const results: unknown[] = []
+  const done = Promise.withResolvers<void>()
+  const resolution = createResolution(
+    { host: 'a.test', port: 80 },
+    { policy, lookup: resolver('192.0.2.1') },
+    (outcome) => {
+      results.push(outcome)
+      done.resolve()
+    },
+  )
+  resolution.resolve()
+  resolution.resolve()
+  await done.promise
+  expect(results).toEqual([{ kind: 'addresses', addresses: ['192.0.2.1'] }])
+})

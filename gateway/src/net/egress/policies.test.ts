@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import { createEgressPolicies, type EgressOptions } from './policies.ts'
+
+const adminPort = 15_000
+
+function policies(options: Partial<EgressOptions> = {}) {
+  return createEgressPolicies({
+    adminPort: () => adminPort,
+    allowsMetadata: false,
+    fileIsWritable: false,
+    ...options,
+  })
+}
+
+const refuses = (policy: ReturnType<typeof policies>['file'], address: string, port = 80, host = address) =>
+  policy.refuses({ host, address, port }) !== undefined
+
+const metadataAddresses = [
+  '169.254.169.254',
+  '169.254.170.2',
+  '::ffff:169.254.169.254',
+  '::ffff:a9fe:a9fe',
+  '::169.254.169.254',
+  '::ffff:0:169.254.169.254',
+  '64:ff9b::169.254.169.254',
+  '64:ff9b:1::a9fe:a9fe',
+  '64:ff9b:1:a9fe:a9:fe00::',
+  '2002:a9fe:a9fe::1',
+  '2001:0:4136:e378:8000:63bf:5601:5601',
+  '2001:db8::5efe:169.254.169.254',
+  'fe80::1',
+  'fe80::1%eth0',
+  'fd00:ec2::254',
+  'fd00:ec2::23',
+  'fd20:ce::254',
+  '168.63.129.16',
+  '::ffff:168.63.129.16',
+  '100.100.100.200',
+  '64:ff9b::100.100.100.200',
+  '192.0.0.192',
+]
+
+const ordinaryAddresses = [
+  '127.0.0.1',
+  '10.0.0.1',
+  '192.168.1.1',
+  '::1',
+  'fd00:1::1',
+  '93.184.216.34',
+  '64:ff9b::8.8.8.8',
+]
+
+describe('metadata addresses', () => {
+  it.each(metadataAddresses)('%s is refused for destinations of the API and of documents', (address) => {
+    const { api, document, file } = policies()
+    expect(refuses(api, address)).toBe(true)
+    expect(refuses(api, address, 80, 'innocent.example')).toBe(true)
+    expect(refuses(document, address)).toBe(true)
+    expect(refuses(file, address)).toBe(false)
+    expect(refuses(policies({ allowsMetadata: true }).api, address)).toBe(false)
+  })
+
+  it.each(ordinaryAddresses)('%s is none', (address) => {
+    expect(refuses(policies({ fileIsWritable: true }).api, address)).toBe(false)
+  })
+
+  it('are refused for names in a file that the API writes, and allowed if written as addresses', () => {
+    const { file } = policies({ fileIsWritable: true })
+    expect(refuses(file, '169.254.169.254', 80, 'innocent.example')).toBe(true)
+    expect(refuses(file, '169.254.169.254', 80, '0xa9fea9fe')).toBe(true)
+    expect(refuses(file, '169.254.169.254')).toBe(false)
+    const { file: allowed } = policies({ fileIsWritable: true, allowsMetadata: true })
+    expect(refuses(allowed, '169.254.169.254', 80, 'innocent.example')).toBe(false)
+  })
+
+  it('name the setting that allows them', () => {
+    const reason = policies().api.refuses({ host: 'innocent.example', address: 'fe80::1', port: 80 })
+    expect(reason).toBe(
+      'innocent.example:80 (fe80::1) is a link-local or metadata address: config.storage.allowMetadataAddresses allows it',
+    )
+  })
+})
+
+describe('the admin address', () => {
+  const spellings = [
+    '127.0.0.1',
+    '127.0.0.53',
+    '0.0.0.0',
+    '::',
+    '::1',
+    '0:0:0:0:0:0:0:1',
+    '::ffff:127.0.0.1',
+    '::ffff:0.0.0.0',
+    '64:ff9b::127.0.0.1',
+  ]
+
+  it.each(spellings)('is refused as %s under every policy', (address) => {
+    for (const policy of Object.values(policies({ allowsMetadata: true }))) {
+      expect(refuses(policy, address, adminPort)).toBe(true)
+      expect(refuses(policy, address, adminPort, 'localhost')).toBe(true)
+      expect(refuses(policy, address, adminPort + 1)).toBe(false)
+    }
+  })
+
+  it('is not meant by the same port of another machine', () => {
+    expect(refuses(policies().file, '10.0.0.1', adminPort)).toBe(false)
+  })
+})
+
+it('policies have keys of their own, so that they share no connections', () => {
+  expect(new Set(Object.values(policies()).map(({ key }) => key)).size).toBe(3)
+})

@@ -1,0 +1,65 @@
+import { isIP } from 'node:net'
+import { compileCidrs, parseCidr } from '../../lib/cidr.ts'
+import { formatHostPort } from '../../lib/host-port.ts'
+import type { EgressPolicy, EgressTarget } from './egress.ts'
+import { addressesWithin } from './embedded-addresses.ts'
+import { isMetadataAddress } from './metadata-addresses.ts'
+
+export type EgressOptions = {
+  /** Port of this process's admin address, 0 before it is open. */
+  adminPort(): number
+  /** `config.storage.allowMetadataAddresses`. */
+  readonly allowsMetadata: boolean
+  /** Whether the config API writes into the configuration file (`config.storage.mode: file`). */
+  readonly fileIsWritable: boolean
+}
+
+/** Egress policies by the source of the destination. */
+export type EgressPolicies = {
+  /** Destinations that the configuration file names. */
+  readonly file: EgressPolicy
+  /** Destinations set through the config API. */
+  readonly api: EgressPolicy
+  /** Destinations that a fetched document names, such as the endpoints of an identity provider. */
+  readonly document: EgressPolicy
+}
+
+/**
+ * The admin address is no destination for anything. Metadata addresses are none for what came through the API or from a
+ * document. Where the API writes into the file, its records cannot be told from others later: there, names may not resolve
+ * to metadata addresses, while addresses written as such are allowed, because the API refuses those when it stores them.
+ */
+export function createEgressPolicies(options: EgressOptions): EgressPolicies {
+  const { allowsMetadata, fileIsWritable } = options
+  const ofAdmin = (target: EgressTarget) => refuseAdmin(target, options.adminPort())
+  const ofAll = (target: EgressTarget) => ofAdmin(target) ?? refuseMetadata(target)
+  const ofNames = (target: EgressTarget) =>
+    ofAdmin(target) ?? (isIP(target.host) === 0 ? refuseMetadata(target) : undefined)
+  const strict = allowsMetadata ? ofAdmin : ofAll
+  return {
+    file: { key: '', refuses: fileIsWritable && !allowsMetadata ? ofNames : ofAdmin },
+    api: { key: 'api', refuses: strict },
+    document: { key: 'document', refuses: strict },
+  }
+}
+
+/** Loopback addresses, and the unspecified ones, which systems connect to loopback. */
+const isThisMachine = compileCidrs(
+  ['127.0.0.0/8', '0.0.0.0/8', '::1', '::'].flatMap((text) => parseCidr(text) ?? []),
+)
+
+function refuseAdmin(target: EgressTarget, adminPort: number): string | undefined {
+  const { address, port } = target
+  if (port !== adminPort || !addressesWithin(address).some(isThisMachine)) return undefined
+  return `${nameOf(target)} is the admin address of this gateway, which is not a destination`
+}
+
+function refuseMetadata(target: EgressTarget): string | undefined {
+  if (!isMetadataAddress(target.address)) return undefined
+  return `${nameOf(target)} is a link-local or metadata address: config.storage.allowMetadataAddresses allows it`
+}
+
+function nameOf({ host, address, port }: EgressTarget): string {
+  const place = formatHostPort({ host, port })
+  return host === address ? place : `${place} (${address})`
+}
