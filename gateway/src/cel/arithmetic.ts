@@ -1,14 +1,21 @@
 import { Failure } from './failure.ts'
 import { doubleOf, doubleValue, intOf, isInt, maxInt, minInt, noOverload } from './values.ts'
+import { spend } from './work.ts'
 
 /** `+` of ints, doubles, strings and lists. */
 export function add(left: unknown, right: unknown): unknown {
-  if (typeof left === 'string' && typeof right === 'string') return left + right
+  if (typeof left === 'string' && typeof right === 'string') {
+    spend((left.length + right.length) / 2)
+    return left + right
+  }
   if (isInt(left) && isInt(right)) {
     const sum = Number(left) + Number(right)
     return isExact(left, right, sum) ? sum : checkedInt(BigInt(left) + BigInt(right))
   }
-  if (Array.isArray(left) && Array.isArray(right)) return [...left, ...right]
+  if (Array.isArray(left) && Array.isArray(right)) {
+    spend((left.length + right.length) * 20)
+    return [...left, ...right]
+  }
   return onDoubles('+', left, right)
 }
 
@@ -62,6 +69,7 @@ export function toInt(value: unknown): unknown {
 export function toDouble(value: unknown): unknown {
   if (isInt(value)) return doubleOf(Number(value))
   if (typeof value === 'string') {
+    spend(value.length * 20)
     const parsed = parseDouble(value)
     return parsed === undefined ? new Failure('double() of a string that is no number') : doubleOf(parsed)
   }

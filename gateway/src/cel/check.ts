@@ -1,7 +1,9 @@
 import { compilePattern } from '../lib/pattern.ts'
 import { type CallNode, isFallback } from './closures.ts'
 import { type FunctionForm, libraryFunctions } from './library.ts'
-import type { Node } from './tree.ts'
+import { type Members, memberOf, membersOf } from './members.ts'
+import { nearestName } from './nearest-name.ts'
+import { type Node, partsOf } from './tree.ts'
 
 /** What is wrong with a name in an expression, and where. */
 export type NameIssue = { readonly message: string; readonly offset: number }
@@ -15,8 +17,9 @@ const typeNames: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Finds names that cannot exist: roots that are not in `known`, functions nobody defined, patterns that do not compile.
- * Answers the roots the expression names.
+ * Finds names that cannot exist: roots that are not in `known`, members that a fixed root does not have, functions nobody
+ * defined, patterns that do not compile. A dotted name in `known` is a further member of its root. Answers the roots the
+ * expression names.
  */
 export function checkNames(
   node: Node,
@@ -37,28 +40,6 @@ export function findFallback(node: Node): Node | undefined {
     .find((found) => found !== undefined)
 }
 
-/** The parts of an expression one level down. */
-export function partsOf(node: Node): readonly Node[] {
-  switch (node.kind) {
-    case 'constant':
-    case 'identifier':
-      return []
-    case 'select':
-    case 'has':
-      return [node.operand]
-    case 'call':
-      return node.target === undefined ? node.args : [node.target, ...node.args]
-    case 'list':
-      return node.items
-    case 'map':
-      return node.entries.flatMap(({ key, value }) => [key, value])
-    case 'macro':
-      return [node.range, node.test, node.step].filter((part) => part !== undefined)
-    case 'foreign':
-      return node.parts
-  }
-}
-
 function visit(node: Node, names: Names): NameIssue | undefined {
   switch (node.kind) {
     case 'constant':
@@ -67,9 +48,9 @@ function visit(node: Node, names: Names): NameIssue | undefined {
       return checkRoot(node, names)
     case 'select':
     case 'has':
-      return visit(node.operand, names)
+      return visit(node.operand, names) ?? checkMember(node.operand, node.field, names)
     case 'call':
-      return checkCall(node, names)
+      return checkCall(node, names) ?? checkIndex(node, names)
     case 'list':
       return firstIssue(node.items, names)
     case 'map':
@@ -107,9 +88,45 @@ function checkRoot(
     return undefined
   }
   if (typeNames.has(name)) return undefined
-  const nearest = nearestName(name, known)
-  const hint = nearest === undefined ? `known here: ${[...known].join(', ')}` : `did you mean "${nearest}"?`
+  const candidates = [...known].filter((candidate) => !candidate.includes('.'))
+  const nearest = nearestName(name, candidates)
+  const hint = nearest === undefined ? `known here: ${candidates.join(', ')}` : `did you mean "${nearest}"?`
   return { message: `unknown variable "${name}"; ${hint}`, offset }
+}
+
+function checkMember(operand: Node, field: string, names: Names): NameIssue | undefined {
+  const place = placeOf(operand, names)
+  if (place === undefined) return undefined
+  const member = memberOf(place.members, place.path, field)
+  return member.kind === 'missing' ? { message: member.message, offset: operand.offset } : undefined
+}
+
+/** `request["path"]`. */
+function checkIndex({ name, args }: CallNode, names: Names): NameIssue | undefined {
+  const [operand, index] = args
+  if (name !== '_[_]' || operand === undefined || index?.kind !== 'constant') return undefined
+  return typeof index.value === 'string' ? checkMember(operand, index.value, names) : undefined
+}
+
+type Place = { members: Members; path: string }
+
+/** The members of what an expression leads to by fixed names from a variable; undefined for any other expression. */
+function placeOf(node: Node, names: Names): Place | undefined {
+  if (node.kind === 'identifier') {
+    if (names.locals.includes(node.name) || !names.known.has(node.name)) return undefined
+    return { members: membersOf(node.name, names.known), path: node.name }
+  }
+  if (node.kind === 'select') return below(placeOf(node.operand, names), node.field)
+  if (node.kind !== 'call' || node.name !== '_[_]') return undefined
+  const [operand, index] = node.args
+  if (operand === undefined || index?.kind !== 'constant' || typeof index.value !== 'string') return undefined
+  return below(placeOf(operand, names), index.value)
+}
+
+function below(place: Place | undefined, field: string): Place | undefined {
+  if (place === undefined) return undefined
+  const member = memberOf(place.members, place.path, field)
+  return member.kind === 'missing' ? undefined : { members: member.members, path: `${place.path}.${field}` }
 }
 
 function checkCall(node: CallNode, names: Names): NameIssue | undefined {
@@ -178,31 +195,4 @@ const macroUsage: ReadonlyMap<string, string> = new Map([
 function pathOf(node: Node): string {
   if (node.kind === 'identifier') return node.name
   return node.kind === 'select' ? `${pathOf(node.operand)}.${node.field}` : ''
-}
-
-/** The closest of some names, when it is close enough to be meant. */
-function nearestName(name: string, candidates: Iterable<string>): string | undefined {
-  let nearest: string | undefined
-  let best = Math.max(1, Math.floor(name.length / 3)) + 1
-  for (const candidate of candidates) {
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
-    if (distance >= best) continue
-    best = distance
-    nearest = candidate
-  }
-  return nearest
-}
-
-/** Levenshtein distance. */
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row]
-    for (let column = 1; column <= to.length; column += 1) {
-      const replaced = (previous[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1)
-      current.push(Math.min((previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1, replaced))
-    }
-    previous = current
-  }
-  return previous[to.length] ?? 0
 }

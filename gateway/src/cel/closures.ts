@@ -1,9 +1,9 @@
 import type { createPatternCache } from '../lib/pattern.ts'
 import { Failure } from './failure.ts'
 import { type Budget, compileLoop, type Local } from './macros.ts'
+import { sharedMethods } from './methods.ts'
 import { compileBinary, compileConditional, compileTextTest, compileUnary } from './operators.ts'
-import { textMethods } from './text.ts'
-import type { Node } from './tree.ts'
+import { countNodes, type Node } from './tree.ts'
 import { type Evaluate, hasKey, isMap, load, mapKey, property, typeName } from './values.ts'
 
 /** What the closures of one expression share. */
@@ -137,6 +137,9 @@ function compileAll(nodes: readonly Node[], scope: Scope): Evaluate[] | undefine
   return compiled
 }
 
+/** Work of a node in one round of a loop. */
+const costOfNode = 20
+
 function compileMacro(node: Extract<Node, { kind: 'macro' }>, scope: Scope): Evaluate | undefined {
   const local: Local = { name: node.variable, value: undefined }
   const inner = { ...scope, locals: [...scope.locals, local] }
@@ -145,7 +148,9 @@ function compileMacro(node: Extract<Node, { kind: 'macro' }>, scope: Scope): Eva
   const step = node.step && compileClosures(node.step, inner)
   // A part that is there but has no closure sends the whole expression to the library.
   if (range === undefined || (node.test && !test) || (node.step && !step)) return undefined
-  return compileLoop(node.macro, { range, test, step, local, budget: scope.budget })
+  const nodes = [node.test, node.step].reduce((sum, part) => sum + (part ? countNodes(part) : 0), 1)
+  const cost = costOfNode * nodes
+  return compileLoop(node.macro, { range, test, step, local, budget: scope.budget, cost })
 }
 
 export type CallNode = Extract<Node, { kind: 'call' }>
@@ -190,7 +195,7 @@ function compileFallback({ name, args }: CallNode, scope: Scope): Evaluate | und
 }
 
 function compileTextMethod({ name, target, args }: CallNode, scope: Scope): Evaluate | undefined {
-  const method = textMethods.find((entry) => entry.name === name && entry.args.length === args.length)
+  const method = sharedMethods.find((entry) => entry.name === name && entry.args.length === args.length)
   if (method === undefined || target === undefined) return undefined
   const subject = compileClosures(target, scope)
   const compiled = compileAll(args, scope)

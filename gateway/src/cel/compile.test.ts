@@ -202,7 +202,8 @@ describe('values', () => {
   it('may be objects without a prototype, dates and bytes', () => {
     const headers = Object.assign(Object.create(null), { a: 'x' })
     const variables = {
-      request: { headers, startTime: new Date(5000), body: new TextEncoder().encode('hi') },
+      request: { headers, startTime: new Date(5000) },
+      jwt: { body: new TextEncoder().encode('hi') },
     }
     expect(evaluate('request.headers.a == "x" && size(request.headers) == 1', variables)).toBe(true)
     expect(evaluate('request.headers == {"a": "x"} && type(1) == int', variables)).toBe(true)
@@ -210,7 +211,7 @@ describe('values', () => {
       true,
     )
     expect(evaluate('request.startTime', variables)).toBe('1970-01-01T00:00:05Z')
-    expect(evaluate('string(request.body) == "hi"', variables)).toBe(true)
+    expect(evaluate('string(jwt.body) == "hi"', variables)).toBe(true)
   })
 
   it('are read only where the expression reaches', () => {
@@ -282,5 +283,166 @@ describe('hostile values', () => {
     expect(evaluate('jwt.text.matches("^(a+)+$")', { jwt: { text } })).toBe(false)
     expect(evaluate('jwt.text.matches(jwt.pattern)', { jwt: { text, pattern: '^(a|a?)+$' } })).toBe(false)
     expect(performance.now() - startedAt).toBeLessThan(2000)
+  })
+})
+
+describe('members of variables', () => {
+  const known = new Set([...roots, 'now'])
+  const messageOf = (source: string, names: ReadonlySet<string> = known) => {
+    const compiled = compileCel(source, names)
+    return compiled.kind === 'issue' ? compiled.message : undefined
+  }
+
+  it.each([
+    ['request.urii == "x"', 'did you mean "request.uri"?'],
+    ['request.url == "x"', 'did you mean "request.uri"?'],
+    ['request["pth"] == "x"', 'did you mean "request.path"?'],
+    ['has(request.nothingNear)', 'request has method, scheme,'],
+    ['request.path.value == "x"', 'request.path has no members'],
+    ['mcp.tool.nme == "x"', 'did you mean "mcp.tool.name"?'],
+    ['mcp.prompt.arguments.x == 1', 'mcp.prompt has name, target'],
+    ['mcp.methodName == "x"', 'did you mean "mcp.method"?'],
+    ['source.ip == "x"', 'did you mean "source.address"?'],
+    ['llm.model == "x"', 'did you mean "llm.requestModel"?'],
+    ['llm.totalTokens > 1', 'it exists after the answer only'],
+    ['llm.cost > 1.0', 'it exists after the answer only'],
+    ['jwt.roles.exists(x, x == request.nope)', 'unknown member "request.nope"'],
+  ])('that do not exist are an issue: %s', (source, message) => {
+    expect(messageOf(source)).toContain(message)
+  })
+
+  it.each([
+    'request.headers.anything == "x" && request.headers["x-y"] == "z"',
+    'jwt.anything.at.all == 1 && apiKey.x == 1 && llmRequest.y.z == 1',
+    'mcp.tool.arguments.a.b == 1',
+    '[{"nope": 1}].exists(request, request.nope == 1)',
+    'request[jwt.member] == "x"',
+  ])('that may exist are none: %s', (source) => {
+    expect(messageOf(source)).toBeUndefined()
+  })
+
+  it('that exist in one place are named with a dot among the roots', () => {
+    expect(messageOf('llm.cost > 1.0', new Set([...known, 'llm.cost']))).toBeUndefined()
+    expect(messageOf('llm.cost.x > 1.0', new Set([...known, 'llm.cost']))).toContain('has no members')
+    expect(messageOf('llmx.cost', new Set([...known, 'llm.cost']))).not.toContain('llm.cost,')
+  })
+})
+
+describe('derived members', () => {
+  const request = {
+    method: 'GET',
+    scheme: 'https',
+    host: 'h.test:8443',
+    path: '/a/b',
+    query: '?c=d',
+    headers: {},
+    arrivedAt: Date.UTC(2026, 10, 22, 8, 0, 0),
+  }
+  const clock = { now: () => Date.UTC(2026, 10, 22, 9, 0, 0) }
+  const value = (source: string, variables: object = { request, clock }) => {
+    const compiled = compileCel(source, new Set(['request', 'apiKey', 'now']))
+    if (compiled.kind === 'issue') throw new Error(compiled.message)
+    return compiled.program.evaluate(variables)
+  }
+
+  it.each([
+    ['request.pathAndQuery', '/a/b?c=d'],
+    ['request.uri', 'https://h.test:8443/a/b?c=d'],
+    ['request["uri"].startsWith("https://")', true],
+    ['request.startTime == timestamp("2026-11-22T08:00:00Z")', true],
+    ['now - request.startTime == duration("1h")', true],
+    ['now > timestamp(1700000000) && now.getFullYear() == 2026', true],
+  ])('%s is %j', (source, expected) => {
+    expect(value(source)).toEqual(expected)
+  })
+
+  it('let keys expire', () => {
+    const rule = 'has(apiKey.expires) && timestamp(apiKey.expires) < now'
+    const of = (expires?: string) => value(rule, { request, clock, apiKey: expires ? { expires } : {} })
+    expect([of('2026-11-22T08:59:59Z'), of('2026-11-22T09:00:01Z'), of()]).toEqual([true, false, false])
+    expect(() => of('soon')).toThrow(CelEvaluationError)
+  })
+
+  it('have no value without a clock', () => {
+    expect(() => value('now > timestamp(0)', { request })).toThrow(CelEvaluationError)
+  })
+})
+
+describe('request.body', () => {
+  const withBody = new Set(['request', 'request.body', 'jwt'])
+  const request = { method: 'POST', headers: {} }
+  const compiled = (source: string, roots: ReadonlySet<string> = withBody) => {
+    const result = compileCel(source, roots)
+    if (result.kind === 'issue') throw new Error(result.message)
+    return result.program
+  }
+  const value = (source: string, body: string | Uint8Array) =>
+    compiled(source).evaluate({ request, jwt: undefined, body: Buffer.from(body) })
+
+  it.each<[string, string | Uint8Array, unknown]>([
+    ['string(request.body)', 'größe', 'größe'],
+    ['size(request.body)', 'größe', 7],
+    ['size(string(request.body))', 'größe', 5],
+    ['string(request.body).size()', 'größe', 5],
+    ['request["body"] == b"a"', 'a', true],
+    ['has(request.body) && request.method == "POST"', '', true],
+    ['string(request.body).contains("secret")', '{"a":"secret"}', true],
+    ['string(request.body).matches("s.cret")', 'secret', true],
+    ['!has(jwt.sub) && size(request.body) == 0', '', true],
+    ['string(request.body) == "\\ufeffa"', '\ufeffa', true],
+    ['request.body', 'a', Buffer.from('a')],
+  ])('%s of %j is %j', (source, body, expected) => {
+    expect(value(source, body)).toEqual(expected)
+  })
+
+  it.each([
+    ['string(request.body) == ""', Buffer.from([0xff])],
+    ['request["bo" + "dy"] == b"a"', 'a'],
+    ['string(request.body) == ""', Buffer.alloc(4 * 1024 * 1024 + 1)],
+    ['string(request.body).matches("x")', 'a'.repeat(1024 * 1024 + 1)],
+  ])('%s fails for a body it does not apply to', (source, body) => {
+    expect(() => value(source, body)).toThrow(CelEvaluationError)
+  })
+
+  it('has no value where nothing has read it', () => {
+    expect(() => compiled('size(request.body) == 0').evaluate({ request })).toThrow(CelEvaluationError)
+  })
+
+  it('is noticed when an expression is compiled, and only then read', () => {
+    for (const source of ['size(request.body)', 'request["body"]', '[1].exists(x, has(request.body))'])
+      expect([source, compiled(source).readsBody]).toEqual([source, true])
+    for (const source of [
+      'request.method',
+      'jwt.body',
+      'jwt["body"]',
+      'request.headers.body',
+      '"request.body"',
+    ])
+      expect([source, compiled(source).readsBody]).toEqual([source, false])
+  })
+
+  it.each(['request.body', 'request["body"] == b""', 'has(request.body)', 'request["body"].size()'])(
+    '%s is an issue in places without it',
+    (source) => {
+      expect(compileCel(source, new Set(['request']))).toMatchObject({
+        kind: 'issue',
+        message: expect.stringContaining('authorization and rate limits of HTTP and LLM routes'),
+      })
+    },
+  )
+
+  it.each(['request.body.model', 'request.bdy', 'default(request.body, b"")'])('%s is an issue', (source) => {
+    expect(compileCel(source, withBody).kind).toBe('issue')
+  })
+})
+
+describe('integers beyond 2^53', () => {
+  it.each([
+    'llmRequest.seed == 9007199254740993',
+    '9007199254740993 in [llmRequest.seed]',
+    'int(llmRequest.seed) == 9007199254740993',
+  ])('are compared exactly: %s', (source) => {
+    expect(evaluate(source, { llmRequest: { seed: 9007199254740993n } })).toBe(true)
+    expect(evaluate(source, { llmRequest: { seed: 9007199254740992n } })).toBe(false)
   })
 })

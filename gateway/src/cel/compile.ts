@@ -1,17 +1,22 @@
 import { createPatternCache } from '../lib/pattern.ts'
 import { checkNames, findFallback } from './check.ts'
 import { compileClosures } from './closures.ts'
+import { compileDerived } from './derived.ts'
 import { CelEvaluationError, Failure, OutsideClosures } from './failure.ts'
 import { compileWithLibrary } from './library.ts'
 import type { Budget } from './macros.ts'
-import { type LibraryTree, type Node, parseCel } from './tree.ts'
+import { readsField } from './reads.ts'
+import { countNodes, type LibraryTree, type Node, parseCel } from './tree.ts'
 import { hasProperties, toPlain, type Variables } from './values.ts'
+import { startWork } from './work.ts'
 
 /** A compiled CEL expression. Stateless towards its callers, and evaluated synchronously. */
 export type CelProgram = {
   readonly source: string
   /** The variables the expression names: `request`, `jwt`. */
   readonly roots: ReadonlySet<string>
+  /** Whether it names `request.body`, which has to be read first. */
+  readonly readsBody: boolean
   /** `closures` for what the gateway compiles itself; the library is about ten times slower and takes the rest. */
   readonly engine: 'closures' | 'library'
   /**
@@ -28,6 +33,9 @@ export type CelIssue = { kind: 'issue'; message: string; line: number; column: n
 
 /** Most loop rounds of one evaluation: lists come from clients. */
 const maxSteps = 200_000
+
+/** Work of the library in one round of a loop, for each node of the expression. */
+const costOfLibraryNode = 300
 
 /** Compiles an expression over the given root variables; any other root is an issue. */
 export function compileCel(
@@ -60,19 +68,26 @@ function createProgram(
   roots: ReadonlySet<string>,
   { node, library }: { node: Node; library: LibraryTree },
 ): CelProgram {
-  const budget: Budget = { left: maxSteps }
-  const closures = compileClosures(node, { roots, locals: [], budget, patterns: createPatternCache(64) })
+  const budget: Budget = { left: maxSteps, libraryRound: costOfLibraryNode * countNodes(node) }
+  const readsBody = roots.has('request') && readsField(node, 'request', 'body')
+  // Bytes are for the library.
+  const closures = readsBody
+    ? undefined
+    : compileClosures(node, { roots, locals: [], budget, patterns: createPatternCache(64) })
   const viaLibrary = () => compileWithLibrary(library, roots, budget)
   const run = closures === undefined ? viaLibrary() : withLibraryBehind(closures, viaLibrary)
+  const derive = compileDerived(node, roots)
   return {
     source,
     roots,
+    readsBody,
     engine: closures === undefined ? 'library' : 'closures',
     evaluate(variables) {
       if (!hasProperties(variables)) throw new CelEvaluationError('variables must be an object')
       budget.left = maxSteps
+      startWork()
       try {
-        return run(variables)
+        return run(derive === undefined ? variables : derive(variables))
       } catch (error) {
         throw evaluationError(error)
       }

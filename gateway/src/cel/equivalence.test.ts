@@ -297,7 +297,10 @@ function compareEngines(
   // Constant patterns that are invalid, and expressions nested too deeply, are issues of the configuration.
   if (compiled.kind === 'issue' || parsed.kind === 'issue' || !hasProperties(given)) return 'refused'
   expect(compiled.program.engine).toBe('closures')
-  const library = compileWithLibrary(parsed.library, roots, { left: Number.POSITIVE_INFINITY })
+  const library = compileWithLibrary(parsed.library, roots, {
+    left: Number.POSITIVE_INFINITY,
+    libraryRound: 0,
+  })
   const expected = outcomeOf(() => library(given))
   expect(outcomeOf(() => compiled.program.evaluate(given))).toEqual(expected)
   return expected.kind

@@ -18,13 +18,16 @@ import {
   plan,
 } from '@bufbuild/cel'
 import { strings } from '@bufbuild/cel/ext'
-import { createPatternCache } from '../lib/pattern.ts'
+import { createPatternCache, type Pattern } from '../lib/pattern.ts'
+import { addressFunctions } from './addresses.ts'
 import { parseDouble, parseInt64 } from './arithmetic.ts'
 import { CelEvaluationError, Failure } from './failure.ts'
 import type { Budget } from './macros.ts'
-import { type TextMethod, textMethods } from './text.ts'
+import { sharedMethods } from './methods.ts'
+import type { TextMethod } from './text.ts'
 import type { LibraryTree } from './tree.ts'
-import { hasProperties, intOf, maxInt, minInt, type Variables } from './values.ts'
+import { codePoints, hasProperties, intOf, maxInt, minInt, type Variables } from './values.ts'
+import { spend } from './work.ts'
 
 /** A function or method expressions may call. */
 export type FunctionForm = { readonly name: string; readonly isMethod: boolean; readonly arity: number }
@@ -63,9 +66,29 @@ export function compileWithLibrary(
 function createEnvironment() {
   const patterns = createPatternCache(64)
   return celEnv({
-    funcs: [...strings, ...corrections(), ...textMethods.map(libraryMethod)],
-    re2: { compile: (source) => required(patterns(source)) },
+    funcs: [...strings, ...corrections(), ...sharedMethods.map(libraryMethod)],
+    re2: { compile: (source) => withWork(required(patterns(source))) },
   })
+}
+
+function withWork({ test, testCost }: Pattern) {
+  return {
+    test(text: string) {
+      spend(text.length * testCost)
+      return test(text)
+    },
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function textOf(bytes: Uint8Array): string {
+  spend(bytes.byteLength * costOfText)
+  return utf8.decode(bytes)
+}
+
+function textSize(text: string): bigint {
+  return BigInt(codePoints(text))
 }
 
 function required<T>(pattern: T | undefined): T {
@@ -75,14 +98,24 @@ function required<T>(pattern: T | undefined): T {
 
 /** Where the library departs from the specification of CEL. */
 function corrections() {
-  const { BOOL, DOUBLE, INT, STRING, UINT, DYN } = CelScalar
+  const { BOOL, BYTES, DOUBLE, INT, STRING, UINT, DYN } = CelScalar
   const anyMap = mapType(DYN, DYN)
   return [
     // The library reads milliseconds.
     celFunc('timestamp', [INT], DYN, (seconds) => timestampOf(dateOfSeconds(seconds))),
+    // The library drops a byte order mark.
+    celFunc('string', [BYTES], STRING, textOf),
+    // The library makes a list of the characters.
+    celFunc('size', [STRING], INT, textSize),
+    celMethod('size', STRING, [], INT, function () {
+      return textSize(this)
+    }),
     // The library takes whatever JavaScript's own conversions take: empty text, blanks, hexadecimal digits.
     celFunc('int', [STRING], INT, (text) => BigInt(required(parseInt64(text)))),
     celFunc('double', [STRING], DOUBLE, (text) => required(parseDouble(text))),
+    ...[...addressFunctions].map(([name, apply]) =>
+      celFunc(name, [STRING], DYN, (text) => resultOf(name, apply(text))),
+    ),
     // The reference product's `contains` takes lists and maps as well.
     celMethod('contains', listType(DYN), [DYN], BOOL, function (item) {
       return containerHas({ item, container: this })
@@ -103,9 +136,14 @@ function libraryMethod({ name, target, args, apply }: TextMethod) {
   const types = args.map((type) => (type === 'int' ? INT : STRING))
   return celMethod(name, on, types, DYN, function (...values) {
     const result = apply(isCelList(this) ? Array.from(this) : this, values)
-    if (typeof result === 'string' || Array.isArray(result)) return result
-    throw new Error(result instanceof Failure ? result.message : `${name} failed`)
+    return resultOf(name, result)
   })
+}
+
+function resultOf(name: string, result: unknown): CelInput {
+  if (typeof result === 'string' || typeof result === 'boolean' || Array.isArray(result)) return result
+  if (typeof result === 'number') return BigInt(result)
+  throw new Error(result instanceof Failure ? result.message : `${name} failed`)
 }
 
 const isIn = plan(celEnv(), parse('item in container'))
@@ -131,10 +169,16 @@ function dateOfSeconds(seconds: bigint): Date {
   return new Date(Number(seconds) * 1000)
 }
 
+/** Work of the library on a text, per character. */
+const costOfText = 20
+
 /** A variable's value for the library. Maps and lists convert their members only when the expression asks for them. */
 function toInput(value: unknown, budget: Budget): CelInput {
   switch (typeof value) {
     case 'string':
+      // The library's own functions do not count their work; most take a few passes.
+      spend(value.length * costOfText)
+      return value
     case 'boolean':
       return value
     case 'number':
@@ -156,13 +200,14 @@ function objectInput(value: object, budget: Budget): CelInput {
 }
 
 function lazyList(items: readonly unknown[], budget: Budget): CelInput {
-  const spend = () => {
+  const enter = () => {
     budget.left -= 1
     if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
+    spend(budget.libraryRound)
   }
   function* values() {
     for (const item of items) {
-      spend()
+      enter()
       yield required(toValue(item, budget))
     }
   }

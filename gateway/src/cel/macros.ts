@@ -1,12 +1,17 @@
 import { CelEvaluationError, Failure } from './failure.ts'
 import type { Macro } from './tree.ts'
 import { type Evaluate, isMap, load, mapKeys, noOverload, type Variables } from './values.ts'
+import { spend } from './work.ts'
 
 /** Where the variable of a macro lives while its loop runs. Evaluation is synchronous, so one per expression is enough. */
 export type Local = { readonly name: string; value: unknown }
 
 /** Loop rounds an evaluation may still take: lists come from clients, and nested loops multiply. */
-export type Budget = { left: number }
+export type Budget = {
+  left: number
+  /** Work of a round where the library evaluates. */
+  readonly libraryRound: number
+}
 
 type Loop = {
   readonly range: Evaluate
@@ -14,15 +19,18 @@ type Loop = {
   readonly step: Evaluate | undefined
   readonly local: Local
   readonly budget: Budget
+  /** Work of a round. */
+  readonly cost: number
 }
 
 /** Compiles `all`, `exists`, `exists_one`, `filter` or `map`. */
 export function compileLoop(macro: Macro, loop: Loop): Evaluate {
-  const { range, local, budget } = loop
+  const { range, local, budget, cost } = loop
   const run = compileRun(macro, loop)
   const enter = (item: unknown) => {
     budget.left -= 1
     if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
+    spend(cost)
     local.value = load(item)
   }
   return (variables) => {

@@ -1,4 +1,5 @@
 import { compilePattern, type createPatternCache } from '../lib/pattern.ts'
+import { addressFunctions } from './addresses.ts'
 import {
   add,
   divide,
@@ -25,6 +26,7 @@ import {
   noOverload,
   sizeOf,
 } from './values.ts'
+import { spend } from './work.ts'
 
 /** Compiles an operator or function of one value; undefined for one only the library has. */
 export function compileUnary(name: string, operand: Evaluate): Evaluate | undefined {
@@ -46,6 +48,7 @@ const unary: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
   ['string', toText],
   ['bool', toBool],
   ['dyn', (value) => value],
+  ...addressFunctions,
 ])
 
 /** Compiles `condition ? a : b`. */
@@ -119,7 +122,7 @@ function compileEquals(left: Evaluate, right: Evaluate, constant: unknown): Eval
   if (typeof constant === 'string') {
     return (variables) => {
       const a = left(variables)
-      return a instanceof Failure ? a : a === constant
+      return a instanceof Failure ? a : equals(a, constant)
     }
   }
   return (variables) => {
@@ -177,6 +180,7 @@ function isIn(value: unknown, searched: unknown, budget: Budget): unknown {
 }
 
 function listHas(list: readonly unknown[], value: unknown): boolean {
+  spend(list.length * (typeof value === 'string' ? 10 + value.length / 4 : 50))
   if (typeof value === 'string') return list.includes(value)
   for (const item of list) if (equals(load(item), value)) return true
   return false
@@ -195,18 +199,27 @@ export function compileTextTest(
   return (variables) => {
     const subject = text(variables)
     const searched = part(variables)
-    if (typeof subject === 'string' && typeof searched === 'string') return test(subject, searched)
-    return noOverload(name, subject, searched)
+    if (typeof subject !== 'string' || typeof searched !== 'string')
+      return noOverload(name, subject, searched)
+    spend(searched.length / 4)
+    return test(subject, searched)
   }
 }
 
+/** Work of a search for a text, per character. */
+const costOfContains = 6
+
 /** In the reference product `list.contains(x)` is `x in list`; CEL itself has only the form for strings. */
-function compileContains(target: Evaluate, part: Evaluate, { budget }: BinaryContext): Evaluate {
+function compileContains(target: Evaluate, part: Evaluate, { budget, constant }: BinaryContext): Evaluate {
   return (variables) => {
     const searched = target(variables)
     const value = part(variables)
     if (typeof searched !== 'string') return isIn(value, searched, budget)
-    return typeof value === 'string' ? searched.includes(value) : noOverload('contains', searched, value)
+    if (typeof value !== 'string') return noOverload('contains', searched, value)
+    // A text of the configuration is not made to be slow to find.
+    const costOfPart = constant === undefined ? value.length / 3 : 0
+    spend(searched.length * (costOfContains + costOfPart))
+    return searched.includes(value)
   }
 }
 
@@ -215,12 +228,17 @@ const textTests: ReadonlyMap<string, (text: string, part: string) => boolean> = 
   ['endsWith', (text, part) => text.endsWith(part)],
 ])
 
+/** Work of compiling a pattern of a request, per character; longer ones than 4,096 are refused. */
+const costOfPatternText = 1_000
+
 function compileMatches(text: Evaluate, part: Evaluate, { constant, patterns }: BinaryContext): Evaluate {
   const pattern = typeof constant === 'string' ? compilePattern(constant) : undefined
   if (pattern?.ok) {
     return (variables) => {
       const subject = text(variables)
-      return typeof subject === 'string' ? pattern.test(subject) : noOverload('matches', subject, constant)
+      if (typeof subject !== 'string') return noOverload('matches', subject, constant)
+      spend(subject.length * pattern.testCost)
+      return pattern.test(subject)
     }
   }
   return (variables) => {
@@ -228,6 +246,10 @@ function compileMatches(text: Evaluate, part: Evaluate, { constant, patterns }: 
     const source = part(variables)
     if (typeof subject !== 'string' || typeof source !== 'string')
       return noOverload('matches', subject, source)
-    return patterns(source)?.test(subject) ?? new Failure('invalid regular expression')
+    spend(source.length * costOfPatternText)
+    const found = patterns(source)
+    if (found === undefined) return new Failure('invalid regular expression')
+    spend(subject.length * found.testCost)
+    return found.test(subject)
   }
 }

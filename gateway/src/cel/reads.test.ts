@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readsField } from './reads.ts'
+import { comparesField, readsField, readsRoot } from './reads.ts'
 
 describe('reading a field', () => {
   it.each([
@@ -21,5 +21,34 @@ describe('reading a field', () => {
     '1 +',
   ])('is not seen in %s', (source) => {
     expect(readsField(source, 'mcp', 'method')).toBe(false)
+  })
+})
+
+describe('comparing a field', () => {
+  it.each([
+    'request.path == "/a"',
+    '"/a" != request.path',
+    'request["path"] == "/a"',
+    'request.path in ["/a", "/b"]',
+    'jwt.ok && !request.path.startsWith("/a")',
+  ])('is seen in %s', (source) => {
+    expect(comparesField(source, 'request', 'path')).toBe(true)
+  })
+
+  it.each([
+    'request.path.endsWith("/a")',
+    'request.method == "GET"',
+    '"request.path" == "x"',
+    'has(request.path)',
+  ])('is not seen in %s', (source) => {
+    expect(comparesField(source, 'request', 'path')).toBe(false)
+  })
+})
+
+describe('naming a root', () => {
+  it('is seen wherever it stands, and not in texts or fields', () => {
+    expect(readsRoot('[1].exists(x, x == 1 && has(jwt.sub))', 'jwt')).toBe(true)
+    expect(readsRoot('request.headers.jwt == "jwt"', 'jwt')).toBe(false)
+    expect(readsRoot('jwt.', 'jwt')).toBe(false)
   })
 })

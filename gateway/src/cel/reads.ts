@@ -1,10 +1,42 @@
-import { partsOf } from './check.ts'
-import { type Node, parseCel } from './tree.ts'
+import { type Node, parseCel, partsOf } from './tree.ts'
 
 /** Whether an expression names `root.field`, also as `root["field"]` or inside `has()`. False for one that does not parse. */
-export function readsField(source: string, root: string, field: string): boolean {
+export function readsField(source: string | Node, root: string, field: string): boolean {
+  const node = typeof source === 'string' ? treeOf(source) : source
+  return node !== undefined && reads(node, root, field)
+}
+
+function treeOf(source: string): Node | undefined {
   const parsed = parseCel(source)
-  return parsed.kind === 'tree' && reads(parsed.node, root, field)
+  return parsed.kind === 'tree' ? parsed.node : undefined
+}
+
+/** Operators and methods that compare a text with a whole text or with its beginning. */
+const comparisons: ReadonlySet<string> = new Set(['_==_', '_!=_', '@in', 'startsWith'])
+
+/** Whether an expression compares `root.field` by `==`, `!=`, `in` or `startsWith`. False for one that does not parse. */
+export function comparesField(source: string, root: string, field: string): boolean {
+  const node = treeOf(source)
+  return node !== undefined && compares(node, root, field)
+}
+
+function compares(node: Node, root: string, field: string): boolean {
+  if (node.kind === 'call' && comparisons.has(node.name)) {
+    const operands = node.target === undefined ? node.args : [node.target]
+    if (operands.some((operand) => isField(operand, root, field))) return true
+  }
+  return partsOf(node).some((part) => compares(part, root, field))
+}
+
+/** Whether an expression names a variable. */
+export function readsRoot(source: string, root: string): boolean {
+  if (!source.includes(root)) return false
+  const node = treeOf(source)
+  return node !== undefined && namesRoot(node, root)
+}
+
+function namesRoot(node: Node, root: string): boolean {
+  return isRoot(node, root) || partsOf(node).some((part) => namesRoot(part, root))
 }
 
 function reads(node: Node, root: string, field: string): boolean {

@@ -1,5 +1,6 @@
 import { Failure } from './failure.ts'
 import { isInt, noOverload } from './values.ts'
+import { spend } from './work.ts'
 
 /** A method of strings, or of lists of strings, that both engines share. */
 export type TextMethod = {
@@ -15,18 +16,18 @@ export type TextMethod = {
  * has most of them, but it counts UTF-16 units instead of code points and drops the rest of a limited split.
  */
 export const textMethods: readonly TextMethod[] = [
-  onText('lowerAscii', [], (text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())),
-  onText('upperAscii', [], (text) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase())),
+  onText('lowerAscii', [], (text) => changeCase(text, 'A', (ascii) => ascii.toLowerCase())),
+  onText('upperAscii', [], (text) => changeCase(text, 'a', (ascii) => ascii.toUpperCase())),
   onText('trim', [], trim),
   onText('substring', ['int'], (text, _, [start = 0]) => substring(text, start, undefined)),
   onText('substring', ['int', 'int'], (text, _, [start = 0, end]) => substring(text, start, end)),
   onText('split', ['string'], (text, [separator = '']) => split(text, separator, -1)),
   onText('split', ['string', 'int'], (text, [separator = ''], [limit = 0]) => split(text, separator, limit)),
   onText('replace', ['string', 'string'], (text, [old = '', fresh = '']) =>
-    text.replaceAll(old, () => fresh),
+    replaceSome(text, { old, fresh, limit: -1 }),
   ),
   onText('replace', ['string', 'string', 'int'], (text, [old = '', fresh = ''], [limit = 0]) =>
-    limit < 0 ? text.replaceAll(old, () => fresh) : replaceSome(text, { old, fresh, limit }),
+    replaceSome(text, { old, fresh, limit }),
   ),
   onText('stripPrefix', ['string'], (text, [prefix = '']) =>
     text.startsWith(prefix) ? text.slice(prefix.length) : text,
@@ -38,7 +39,8 @@ export const textMethods: readonly TextMethod[] = [
   { name: 'join', target: 'list', args: ['string'], apply: (list, [separator]) => join(list, separator) },
 ]
 
-function onText(
+/** A method of strings. `method` receives the arguments by type, and returns a value or a Failure. */
+export function onText(
   name: string,
   args: TextMethod['args'],
   method: (text: string, texts: string[], numbers: number[]) => unknown,
@@ -63,18 +65,40 @@ function isOf(type: 'string' | 'int', value: unknown): boolean {
   return type === 'string' ? typeof value === 'string' : isInt(value)
 }
 
+/** Changes the ASCII letters from `first` on. In a text of other characters as well, the engine would change more than these. */
+function changeCase(text: string, first: 'A' | 'a', change: (ascii: string) => string): string {
+  spend(text.length * 2)
+  if (!/[^\0-\x7f]/.test(text)) return change(text)
+  spend(text.length * 12)
+  const from = first.charCodeAt(0)
+  const bytes = Buffer.from(text, 'utf16le')
+  for (let index = 0; index < bytes.length; index += 2) {
+    const code = bytes[index] ?? 0
+    if (bytes[index + 1] === 0 && code >= from && code < from + 26) bytes[index] = code ^ 32
+  }
+  return bytes.toString('utf16le')
+}
+
 /** White space as Unicode defines it, which is not quite JavaScript's. */
 const space = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
 
 function trim(text: string): string {
+  if (!space.test(text.charAt(0)) && !space.test(text.charAt(text.length - 1))) return text
   let start = 0
   let end = text.length
-  while (start < end && space.test(text.charAt(start))) start += 1
-  while (end > start && space.test(text.charAt(end - 1))) end -= 1
+  while (start < end && space.test(text.charAt(start))) {
+    spend(40)
+    start += 1
+  }
+  while (end > start && space.test(text.charAt(end - 1))) {
+    spend(40)
+    end -= 1
+  }
   return text.slice(start, end)
 }
 
 function substring(text: string, start: number, end: number | undefined): unknown {
+  spend(text.length * 40)
   const points = /[\ud800-\udfff]/.test(text) ? [...text] : text
   const last = end ?? points.length
   if (start < 0 || last > points.length || start > last) return new Failure('substring() out of range')
@@ -84,6 +108,7 @@ function substring(text: string, start: number, end: number | undefined): unknow
 
 /** A limit of n yields at most n parts, the last one holding the rest; a negative one yields all. */
 function split(text: string, separator: string, limit: number): string[] {
+  spend(text.length * (2 + 40 / Math.max(1, separator.length)))
   const parts = separator === '' ? [...text] : text.split(separator)
   if (limit < 0 || parts.length <= limit) return parts
   if (limit === 0) return []
@@ -94,7 +119,11 @@ function replaceSome(
   text: string,
   { old, fresh, limit }: { old: string; fresh: string; limit: number },
 ): string {
-  let left = limit
+  const mostParts = text.length / Math.max(1, old.length) + 1
+  spend(text.length * 2 + mostParts * 200)
+  // A result may be far longer than what it is made of.
+  if (fresh.length > old.length) spend((mostParts * fresh.length) / 4)
+  let left = limit < 0 ? Number.POSITIVE_INFINITY : limit
   return text.replaceAll(old, (found) => {
     left -= 1
     return left < 0 ? found : fresh
@@ -103,6 +132,8 @@ function replaceSome(
 
 function join(list: unknown, separator: unknown): unknown {
   if (!Array.isArray(list) || typeof separator !== 'string') return noOverload('join', list, separator)
+  spend(list.length * (30 + separator.length))
   const isText = list.every((item) => typeof item === 'string')
+  if (isText) spend(list.reduce((sum, { length }) => sum + length, 0))
   return isText ? list.join(separator) : new Failure('join() of a list that holds more than strings')
 }

@@ -185,3 +185,30 @@ function callArgs(expr: Expr | undefined): readonly Expr[] {
 function collected(list: Expr | undefined): Expr | undefined {
   return list?.exprKind.case === 'listExpr' ? list.exprKind.value.elements[0] : undefined
 }
+
+/** The size of an expression. */
+export function countNodes(node: Node): number {
+  return partsOf(node).reduce((sum, part) => sum + countNodes(part), 1)
+}
+
+/** The parts of an expression one level down. */
+export function partsOf(node: Node): readonly Node[] {
+  switch (node.kind) {
+    case 'constant':
+    case 'identifier':
+      return []
+    case 'select':
+    case 'has':
+      return [node.operand]
+    case 'call':
+      return node.target === undefined ? node.args : [node.target, ...node.args]
+    case 'list':
+      return node.items
+    case 'map':
+      return node.entries.flatMap(({ key, value }) => [key, value])
+    case 'macro':
+      return [node.range, node.test, node.step].filter((part) => part !== undefined)
+    case 'foreign':
+      return node.parts
+  }
+}

@@ -1,4 +1,5 @@
 import { Failure, OutsideClosures } from './failure.ts'
+import { spend } from './work.ts'
 
 /*
  * Values inside compiled closures:
@@ -102,7 +103,10 @@ export function property(target: unknown, field: string, missing: Failure): unkn
 export function element(target: unknown, key: unknown): unknown {
   if (target instanceof Failure) return target
   if (key instanceof Failure) return new Failure(key.message)
-  if (typeof key === 'string') return property(target, key, new Failure(`no such key: ${key}`))
+  if (typeof key === 'string') {
+    if (key.length > longText) spend(key.length * 2)
+    return property(target, key, new Failure(`no such key: ${key}`))
+  }
   if (Array.isArray(target)) return listElement(target, key)
   if (target instanceof Map) {
     const found = mapKey(key)
@@ -136,22 +140,33 @@ export function mapKey(key: unknown): string | boolean | number | bigint | undef
 /** Keys of a map with a value; a property that is undefined is not there. */
 export function mapKeys(map: object): unknown[] {
   if (map instanceof Map) return [...map.keys()]
-  return hasProperties(map) ? Object.keys(map).filter((key) => map[key] !== undefined) : []
+  if (!hasProperties(map)) return []
+  const keys = Object.keys(map)
+  spend(keys.length * 50)
+  return keys.filter((key) => map[key] !== undefined)
 }
 
 export function hasKey(map: object, key: unknown): boolean {
   const found = mapKey(key)
   if (found === undefined) return false
+  if (typeof found === 'string' && found.length > longText) spend(found.length * 2)
   if (map instanceof Map) return map.has(found)
   return (
     typeof found === 'string' && hasProperties(map) && Object.hasOwn(map, found) && map[found] !== undefined
   )
 }
 
+/** Shorter texts and lists are compared for less than the cost of a node. */
+const longText = 64
+
 /** CEL equality: numbers compare across int and double, other types only with their own; never fails. */
 export function equals(left: unknown, right: unknown): boolean {
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length !== right.length) return false
+    if (left.length > longText) spend(left.length / 4)
+    return left === right
+  }
   if (left === right) return true
-  if (typeof left === 'string' || typeof right === 'string') return false
   const a = left instanceof IntegralDouble ? left.value : left
   const b = right instanceof IntegralDouble ? right.value : right
   // Ordering, unlike `===`, compares a bigint with a number exactly; NaN stays unequal to itself.
@@ -165,18 +180,25 @@ function isNumeric(value: unknown): value is number | bigint {
 }
 
 function equalLists(left: readonly unknown[], right: readonly unknown[]): boolean {
-  return left.length === right.length && left.every((item, index) => equals(load(item), load(right[index])))
+  if (left.length !== right.length) return false
+  spend(left.length * 50)
+  return left.every((item, index) => equals(load(item), load(right[index])))
 }
 
 function equalMaps(left: object, right: object): boolean {
   const keys = mapKeys(left)
+  spend(keys.length * 300)
   if (keys.length !== mapKeys(right).length) return false
   return keys.every((key) => hasKey(right, key) && equals(element(left, key), element(right, key)))
 }
 
 /** Negative, zero or positive; NaN when an operand is NaN; undefined where CEL does not order the types. */
 export function compare(left: unknown, right: unknown): number | undefined {
-  if (typeof left === 'string') return typeof right === 'string' ? order(left, right) : undefined
+  if (typeof left === 'string') {
+    if (typeof right !== 'string') return undefined
+    spend(Math.min(left.length, right.length) / 2)
+    return order(left, right)
+  }
   if (typeof left === 'boolean') {
     return typeof right === 'boolean' ? Number(left) - Number(right) : undefined
   }
@@ -200,7 +222,9 @@ export function sizeOf(value: unknown): unknown {
   return value instanceof Failure ? value : noOverload('size', value)
 }
 
-function codePoints(text: string): number {
+/** Code points of a text. */
+export function codePoints(text: string): number {
+  spend(text.length * 6)
   let count = text.length
   for (let index = 1; index < text.length; index += 1) {
     if (isLowSurrogate(text.charCodeAt(index)) && isHighSurrogate(text.charCodeAt(index - 1))) count -= 1

@@ -195,6 +195,8 @@ function maySee({ root, mayShow }: Subject, path: Path, shapes: readonly Shape[]
   ) {
     return false
   }
+  // The content of a file where its path belongs may be a private key.
+  if (shapes.some((shape) => shape.meta.format === 'file')) return false
   return shapes.every((shape) => shape.kind !== 'object' && shape.kind !== 'map' && shape.kind !== 'list')
 }
 

@@ -16,12 +16,17 @@ export type FieldMeta = {
   /** Listed after the common fields. */
   advanced?: boolean
   format?: Format
+  /** Content of the file that a path names, checked when a configuration file is loaded. */
+  holds?: FileContent
   /** Words that begin every message about a mistake in this value, for programs that look for them. */
   mismatch?: string
 }
 
 /** Strings and numbers with a meaning of their own; each has its words for what was expected. */
-export type Format = 'duration' | 'host:port' | 'cel' | 'url' | 'port'
+export type Format = 'duration' | 'host:port' | 'cel' | 'url' | 'port' | 'file'
+
+/** PEM certificates, a PEM private key without a passphrase, a credential on one line, a JSON Web Key Set. */
+export type FileContent = 'certificates' | 'privateKey' | 'credential' | 'keySet'
 
 export function string(meta: FieldMeta): Schema<string> {
   return z.string().meta(meta)
@@ -68,6 +73,11 @@ export function url(meta: FieldMeta): Schema<string> {
   return formatted('url', isHttpUrl, meta)
 }
 
+/** The path of a file. Text that cannot be one, such as PEM text pasted in its place, is a mistake that is never shown. */
+export function filePath(meta: FieldMeta): Schema<string> {
+  return formatted('file', isFilePath, meta)
+}
+
 /** A CEL expression. Its syntax, and that it names only `roots`, is checked when the whole file is known. */
 export function cel(meta: FieldMeta, roots?: readonly string[]): Schema<string> {
   return z.string().meta({ ...meta, format: 'cel', ...(roots === undefined ? {} : { roots }) })
@@ -84,7 +94,7 @@ export type SecretSource = string | { file: string }
 /** A secret as a string, or `{file: path}`: read, and trimmed, when compiling. */
 export function secretSource(meta: FieldMeta): Schema<SecretSource> {
   const file = object(
-    { file: name({ doc: 'Path of a file that holds the secret.' }) },
+    { file: filePath({ doc: 'Path of a file that holds the secret.', holds: 'credential' }) },
     { doc: 'The secret is in a file.' },
   )
   return anyOfShapes([secret({ doc: 'The secret itself.' }), file], { ...meta, secret: true })
@@ -186,6 +196,13 @@ function formatted(format: Format, accepts: (text: string) => boolean, meta: Fie
 function isHttpUrl(text: string): boolean {
   const parsed = URL.parse(text)
   return parsed !== null && (parsed.protocol === 'http:' || parsed.protocol === 'https:')
+}
+
+/** Linux limits paths to 4096 bytes. A path may have any character but NUL; control characters are content, not names. */
+const maxPathLength = 4096
+
+function isFilePath(text: string): boolean {
+  return text !== '' && text.length <= maxPathLength && !/\p{Cc}|-----BEGIN/u.test(text)
 }
 
 /** Which of `keys` the object holds; a key that says `undefined` counts as left out. */

@@ -14,6 +14,7 @@ const formatPatterns: Record<Format, string | undefined> = {
   url: '\\$|^https?://',
   cel: undefined,
   port: undefined,
+  file: '\\$|^[^\\n]+$',
 }
 
 /** Metadata of ours, which the library copies beside the words of JSON Schema. */
@@ -23,6 +24,7 @@ const ownKeys: readonly (keyof ShapeMeta | 'exactlyOne')[] = [
   'secret',
   'advanced',
   'format',
+  'holds',
   'mismatch',
   'roots',
   'min',

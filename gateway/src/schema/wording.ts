@@ -1,4 +1,5 @@
 import type { Format } from './dsl.ts'
+import { withoutCredentials } from './printable.ts'
 import type { Shape } from './shape.ts'
 
 const longestShown = 60
@@ -9,6 +10,7 @@ const formatWords: Record<Format, string> = {
   url: 'an address that starts with http:// or https://',
   cel: 'a CEL expression',
   port: 'a port number',
+  file: 'the path of a file',
 }
 
 /** What a place takes, in words that follow "expected". */
@@ -37,11 +39,6 @@ export function describeValue(value: unknown, visible: boolean): string {
       if (value === null) return 'nothing (null)'
       return Array.isArray(value) ? 'a list' : 'an object'
   }
-}
-
-/** An address may hold a password, wherever it was written. */
-function withoutCredentials(text: string): string {
-  return text.replace(/:\/\/[^/?#@]*@/g, '://***@')
 }
 
 function shapeWords(shape: Shape): string {
