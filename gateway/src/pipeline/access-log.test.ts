@@ -4,6 +4,7 @@ import { createCancellation } from '../lib/cancellation.ts'
 import type { Delivery } from '../net/http-server.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import type { Exchange, Facts } from './exchange.ts'
+import { fixtureConnection } from './fixtures.ts'
 
 const delivered: Delivery = { complete: true, status: 200, bytesSent: 5, firstByteAt: 12.346 }
 
@@ -21,6 +22,7 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
   return {
     facts: { request, source: { address: '10.0.0.1', port: 5 }, ...none, ...facts },
     body: undefined,
+    connection: fixtureConnection(),
     trailingSlash: false,
     peer: undefined,
     cancellation: createCancellation(),
@@ -42,6 +44,8 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
 const lineOf = (exchange: Exchange, delivery = delivered) =>
   JSON.parse(accessLine(exchange, delivery, '2026-01-01T00:00:00.000Z', 20))
 
+const chat = { operation: 'chat', api: 'chat_completions' } as const
+
 describe('accessLine', () => {
   it.each([
     [0.0001425, '0.0001425'],
@@ -50,7 +54,7 @@ describe('accessLine', () => {
     [0, '0'],
     [12, '12'],
   ])('writes a cost of %d dollars as a plain number', (cost, written) => {
-    const llm = { requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false }
+    const llm = { ...chat, requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false }
     const exchange = exchangeWith({ llm: { ...llm, cost, costStatus: 'exact' } })
     const line = accessLine(exchange, delivered, '2026-01-01T00:00:00.000Z', 20)
     expect(line).toContain(`,"costUsd":${written},"costStatus":"exact"`)
@@ -58,14 +62,14 @@ describe('accessLine', () => {
   })
 
   it('says why a cost is not known', () => {
-    const llm = { requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false }
+    const llm = { ...chat, requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false }
     const line = lineOf(exchangeWith({ llm: { ...llm, costStatus: 'missing' } }))
     expect(line).toMatchObject({ costStatus: 'missing' })
     expect(line).not.toHaveProperty('costUsd')
   })
 
   it('says route, model, key, status, tokens and durations', () => {
-    const llm = { requestModel: 'gpt', configuredModel: '*', provider: 'openai', streaming: true }
+    const llm = { ...chat, requestModel: 'gpt', configuredModel: '*', provider: 'openai', streaming: true }
     const usage = {
       inputTokens: 3,
       outputTokens: 4,
@@ -129,7 +133,13 @@ describe('accessLine', () => {
   it('is one valid JSON line whatever the client sends', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (model) => {
-        const llm = { requestModel: model, configuredModel: undefined, provider: undefined, streaming: false }
+        const llm = {
+          ...chat,
+          requestModel: model,
+          configuredModel: undefined,
+          provider: undefined,
+          streaming: false,
+        }
         const line = accessLine(exchangeWith({ llm }), delivered, 't', 20)
         expect(line.indexOf('\n')).toBe(line.length - 1)
         const logged = JSON.parse(line).model

@@ -1,5 +1,8 @@
 import type { Clock } from '../lib/clock.ts'
+import type { ThreadPool } from '../lib/thread-pool.ts'
+import type { Turns } from '../lib/turns.ts'
 import type { SpawnProcess } from '../net/child-process.ts'
+import type { EgressSources } from '../net/egress/egress.ts'
 import type { GrpcClient } from '../net/grpc-client.ts'
 import type { Send } from '../net/send.ts'
 import type { NamedBackend } from './destinations/config.ts'
@@ -11,15 +14,23 @@ export type CompileContext = {
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
+  /** Calls whose connection has no egress policy are subject to that of destinations in the file. */
   readonly send: Send
+  readonly egress: EgressSources
   /** Calls of services that speak gRPC. */
   readonly grpc: GrpcClient
   /** The `backends` of the Config that is compiled. */
   readonly backends?: readonly NamedBackend[]
+  /** Key that values given to clients are sealed with: 64 hexadecimal digits. Undefined where each process makes its own. */
+  readonly sessionKey?: string | undefined
   /** Starts the programs of stdio targets. */
   readonly spawn: SpawnProcess
   /** The plain value of YAML text, for documents the Config leads to; throws an error that says what is wrong with it. */
   readonly parseYaml: (text: string) => unknown
+  /** Threads for work that would stop the event loop. */
+  readonly threads: ThreadPool
+  /** Large work on the thread that serves traffic. */
+  readonly turns: Turns
   readonly log: Log
   readonly metrics: Metrics
   /** Content of a file the Config names (`apiKey: {file}`); throws with the file's path when unreadable. */

@@ -6,7 +6,7 @@ import { cel, exactlyOne, type Infer, name, object, optional, string } from '../
 import type { Facts } from './exchange.ts'
 
 /** Variables that exist when a credential is looked for. */
-const locationRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt'])
+const locationRoots: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt'])
 
 export const locationSchema = exactlyOne(
   {

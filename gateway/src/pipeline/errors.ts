@@ -31,7 +31,9 @@ export function replyToError(exchange: Exchange, error: unknown): Reply {
   if (!(error instanceof GatewayError)) {
     return refuse(exchange, { status: 500, code: 'internal', message: 'internal error' })
   }
-  return refuse(exchange, { status: statusByCode[error.code], code: error.code, message: error.message })
+  const { code, message } = error
+  const headers = code === 'overloaded' ? { 'retry-after': '1' } : {}
+  return refuse(exchange, { status: statusByCode[code], code, message, headers })
 }
 
 /** A refusal in the error shape of a client API; also the payload of terminal error events of streams. */
@@ -91,6 +93,7 @@ const statusByCode: Record<GatewayErrorCode, number> = {
   upstream_invalid: 502,
   upstream_too_large: 502,
   request_too_large: 413,
+  overloaded: 503,
   request_aborted: 400,
   unsupported_encoding: 415,
   bad_request: 400,

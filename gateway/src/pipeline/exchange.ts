@@ -1,7 +1,10 @@
 import type { Cancellation } from '../lib/cancellation.ts'
-import type { JsonObject } from '../lib/json.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { ExactJsonObject, JsonObject } from '../lib/json.ts'
 import type { Body } from '../net/body.ts'
+import type { Connection } from '../net/connection.ts'
 import type { Headers } from '../net/headers.ts'
+import type { Delivery } from '../net/http-server.ts'
 import type { Client } from './clients.ts'
 import type { LlmMessage } from './llm-message.ts'
 
@@ -18,6 +21,8 @@ export type RequestFacts = {
   readonly query: string
   readonly version: string
   readonly headers: Headers
+  /** Milliseconds since the epoch; `startTime` of expressions. */
+  readonly arrivedAt?: number | undefined
 }
 
 /** The client, seen through trusted proxies. The port is 0 where only a proxy knows it. */
@@ -42,8 +47,31 @@ export type Usage = {
 /** Whether what a call cost is known: by counts of the provider, by estimated ones, or not for want of a price or of the model. */
 export type CostStatus = 'exact' | 'estimated' | 'unpriced' | 'missing'
 
+/**
+ * What an LLM request asks for, whatever its path looks like. `operation` is `gen_ai.operation.name` of OpenTelemetry's
+ * semantic conventions, with names of our own where these have none; `api` is the client API.
+ */
+export type LlmOperation = {
+  readonly operation:
+    | 'chat'
+    | 'text_completion'
+    | 'embeddings'
+    | 'count_tokens'
+    | 'list_models'
+    | 'passthrough'
+  readonly api:
+    | 'chat_completions'
+    | 'completions'
+    | 'embeddings'
+    | 'responses'
+    | 'messages'
+    | 'count_tokens'
+    | 'models'
+    | 'passthrough'
+}
+
 /** What is known of an LLM call. Names of models and providers come from the configuration where they say `configured`. */
-export type LlmFacts = {
+export type LlmFacts = LlmOperation & {
   /** The model name the client sent. */
   requestModel: string
   /** Name of the `llm.models[]` entry that serves the call; unset until one is chosen. */
@@ -64,14 +92,21 @@ export type LlmFacts = {
  * expressions: `request`, `source`, `jwt`, `apiKey`, `llmRequest`, `llm`.
  */
 export type Facts = {
+  /** For `now` of expressions, which is made only for those that read it. */
+  readonly clock?: Clock | undefined
   readonly request: RequestFacts
   readonly source: SourceFacts
   /** Validated claims; written by JWT authentication. */
-  jwt: JsonObject | undefined
+  jwt: ExactJsonObject | undefined
   /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
   apiKey: JsonObject | undefined
+  /**
+   * The bytes of the body, without content coding: `request.body` of expressions. Written where a body is read before rules:
+   * by `policies/request-body` and `backends/llm`.
+   */
+  body?: Uint8Array | undefined
   /** The client's original body; written by `backends/llm`. */
-  llmRequest: JsonObject | undefined
+  llmRequest: ExactJsonObject | undefined
   /** Written by `backends/llm`. */
   llm: LlmFacts | undefined
   /** Written by `backends/llm` when the answer has ended, before `Policy.onEnd` runs. */
@@ -85,6 +120,8 @@ export type LimitStanding = {
   readonly resetSeconds: number
   /** Contents of the headers where they are not just these numbers: limit, remaining, reset. */
   readonly shownAs?: readonly [limit: string, remaining: string, reset: string] | undefined
+  /** Further headers about the same limit (`ratelimit`, `ratelimit-policy`...), from the service that counts it. */
+  readonly related?: Headers | undefined
 }
 
 /** What a request holds of the limits of one place. */
@@ -105,6 +142,8 @@ export type LimitTally = {
   headers?: Headers | undefined
   /** The reply has its headers. */
   shown: boolean
+  /** Time spent waiting for rate limit services. Their timeouts bound the sum, not each wait. */
+  waitedMs?: number | undefined
   readonly claims: LimitClaim[]
 }
 
@@ -153,9 +192,16 @@ export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 /** One request on its way through the gateway. */
 export type Exchange = {
   readonly facts: Facts
-  readonly body: Body
+  /** Replaced by the bytes that rules have seen where these read it; written by `policies/request-body`. */
+  body: Body
+  /** The connection that the request came on. */
+  readonly connection: Connection
   /** The path was sent with a slash at its end, which `facts.request.path` does not show. */
   readonly trailingSlash: boolean
+  /** Other paths that lenient servers read in the one of the request. Rules must permit each of them, too. */
+  pathReadings?: readonly string[] | undefined
+  /** Headers that the route forwards although clients' own are withheld by default, in lower case. */
+  allowedClientHeaders?: readonly string[] | undefined
   /** The trusted proxy that the request came through; undefined where the connection is the client's own. */
   readonly peer: Client | undefined
   /**
@@ -185,8 +231,12 @@ export type Exchange = {
   keyGroup: string
   /** Written by `policies/rate-limit`. */
   limits?: LimitTally | undefined
+  /** Receives the delivery result of the reply, once; written by `backends/mcp`. */
+  onDelivered?: ((delivery: Delivery) => void) | undefined
   /** Written by `backends/mcp`. */
   mcpCall?: McpCall | undefined
+  /** Written by `backends/llm` for every request it knows, calls of models or not. */
+  llmOperation?: LlmOperation | undefined
   /** What goes between the client and a model; written by `backends/llm`. */
   llmMessage?: LlmMessage | undefined
   /** What guards came to, those that had nothing to say left out; written by `policies/guardrails`. */

@@ -1,4 +1,8 @@
 import { createCancellation } from '../lib/cancellation.ts'
+import { systemClock } from '../lib/clock.ts'
+import { createTurns } from '../lib/turns.ts'
+import { type Connection, describeConnection, type Endpoints, withoutTls } from '../net/connection.ts'
+import { anywhere } from '../net/egress/egress.ts'
 import type { Reply } from '../net/send.ts'
 import type { CompileContext } from './compile-context.ts'
 import type { Exchange, Facts, RequestFacts, Usage } from './exchange.ts'
@@ -37,11 +41,13 @@ export function fixtureContext(): FixtureContext {
     clock: fixtureClock(),
     random: () => 0.5,
     send: unused,
+    egress: { of: () => anywhere, document: anywhere },
     grpc: { method: unused, holdOpen: silent, drain: unused, close: silent },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     metrics: {
       route: unused,
       tcp: unused,
+      admission: () => ({ changed: silent, refused: silent }),
       llm: unused,
       limit: (name) => ({
         allowed: () => decide(`${name} allowed`),
@@ -55,12 +61,15 @@ export function fixtureContext(): FixtureContext {
       rule: (name) => ({ refused: () => decide(`${name} refused`) }),
       guard: (name) => ({ checked: (phase, outcome) => decide(`${name} ${phase} ${outcome}`) }),
       configSynchronized: silent,
+      configDatabase: silent,
       render: unused,
     },
     decisions,
     readFile: unused,
     spawn: unused,
     parseYaml: unused,
+    threads: { run: unused, close: silent },
+    turns: createTurns(systemClock),
     memo<T>(node: object, purpose: string, create: () => T): T {
       const byNode = results.get(purpose) ?? new WeakMap<object, unknown>()
       results.set(purpose, byNode)
@@ -76,6 +85,12 @@ export function fixtureContext(): FixtureContext {
   function decide(decision: string) {
     decisions.set(decision, (decisions.get(decision) ?? 0) + 1)
   }
+}
+
+/** A connection in the clear from a program on this machine. */
+export function fixtureConnection(endpoints: Partial<Endpoints> = {}): Connection {
+  const local = { localAddress: '127.0.0.1', localPort: 80 }
+  return describeConnection({ remoteAddress: '127.0.0.1', remotePort: 1, ...local, ...endpoints }, withoutTls)
 }
 
 /** A chat completion request on its way, with what the test says about it. */
@@ -101,6 +116,7 @@ export function fixtureExchange(request: Partial<RequestFacts> = {}, facts: Part
       ...facts,
     },
     body: undefined,
+    connection: fixtureConnection(),
     trailingSlash: false,
     peer: undefined,
     cancellation: createCancellation(),

@@ -14,8 +14,8 @@ export type LlmMessage = {
   readonly api: LlmApi
   /** The body as it will be sent on; undefined once a provider is asked. */
   request(): JsonText | undefined
-  /** Sends another body on: JSON text of an object. */
-  replaceRequest(text: string): void
+  /** Sends another body on: the bytes of a JSON object. */
+  replaceRequest(bytes: Buffer): Promise<void>
   /** `guardrails` of the models that may be asked, as configured; once one has answered, of that one. */
   guardrailsOfModels(): readonly object[]
   /** Said by whoever wants `answer` to hold what an answer says. */

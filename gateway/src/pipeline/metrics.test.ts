@@ -139,4 +139,16 @@ describe('createMetrics', () => {
     metrics.configSynchronized(false)
     expect(await linesOf(metrics, 'tollgate_config_synchronized')).toEqual(['tollgate_config_synchronized 0'])
   })
+
+  it('reports the database of config resources where there is one', async () => {
+    const metrics = createMetrics()
+    expect(await linesOf(metrics, 'tollgate_config_database_connected')).toEqual([])
+    for (const connected of [true, false]) {
+      metrics.configDatabase(connected)
+      const value = connected ? 1 : 0
+      expect(await linesOf(metrics, 'tollgate_config_database_connected')).toEqual([
+        `tollgate_config_database_connected ${value}`,
+      ])
+    }
+  })
 })

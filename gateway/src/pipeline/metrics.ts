@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { AdmissionMeter } from '../net/admission.ts'
 import type { GuardOutcome, Usage } from './exchange.ts'
 
 /** Instruments of one route, looked up once when it is compiled. */
@@ -23,10 +24,15 @@ export type LlmMeter = {
 export type LimitMeter = { allowed(): void; refused(): void }
 
 /** Instruments of limits that a service counts. */
+/**
+ * Result of a report of tokens to a rate limit service: accepted, accepted as over the limit, without an answer before
+ * its deadline (it may have been counted), refused or unreachable, or discarded because too many wait.
+ */
+export type ReportOutcome = 'sent' | 'over_limit' | 'unknown' | 'failed' | 'dropped'
+
 export type GlobalLimitMeter = {
   checked(outcome: 'allowed' | 'refused' | 'failed_open' | 'failed_closed'): void
-  /** What became of a report of tokens. */
-  reported(outcome: 'sent' | 'failed' | 'dropped'): void
+  reported(outcome: ReportOutcome): void
   /** A report more, or less, that is not yet told. */
   pending(change: 1 | -1): void
 }
@@ -53,6 +59,8 @@ export type TcpMeter = {
 }
 
 export type Metrics = {
+  /** Instruments of one bound on what clients can occupy. */
+  admission(resource: string): AdmissionMeter
   route(name: string): RouteMeter
   tcp(route: string): TcpMeter
   llm(model: string, provider: string): LlmMeter
@@ -62,6 +70,8 @@ export type Metrics = {
   guard(name: string): GuardMeter
   /** Whether what runs is what the configuration source says. */
   configSynchronized(synchronized: boolean): void
+  /** Whether the database of config resources answers. Not called in a process without one. */
+  configDatabase(connected: boolean): void
   /** Prometheus text format, and its content type. */
   render(): Promise<{ contentType: string; text: string }>
 }
@@ -213,13 +223,33 @@ export function createMetrics(): Metrics {
     'Bytes passed on between TCP clients and backends.',
     ['route', 'direction'],
   )
+  const admissionInUse = counterFamily(
+    registry,
+    'tollgate_admission_in_use',
+    'What clients occupy of each bound of config.limits.',
+    ['resource'],
+    'gauge',
+  )
+  const admissionRefusals = counterFamily(
+    registry,
+    'tollgate_admission_refusals_total',
+    'Connections, requests and calls refused by a bound of config.limits.',
+    ['resource'],
+  )
   const synchronized = counterFamily(
     registry,
     'tollgate_config_synchronized',
-    '1 when what runs is what the configuration source says, 0 after a rejected change.',
+    '1 when the running configuration is that of its sources, 0 after a rejected change or while the database is away.',
     [],
     'gauge',
   ).slot()
+  const database = counterFamily(
+    registry,
+    'tollgate_config_database_connected',
+    '1 while the database of config resources answers, 0 during an outage. Absent without a database.',
+    [],
+    'gauge',
+  )
 
   const routes = createMeters<RouteMeter>((name) => {
     const byStatus = new Map<number, CounterSlot>()
@@ -321,6 +351,18 @@ export function createMetrics(): Metrics {
         },
       }
     },
+    admission(resource) {
+      const inUse = admissionInUse.slot(resource)
+      const refusals = admissionRefusals.slot(resource)
+      return {
+        changed(by) {
+          inUse.value += by
+        },
+        refused() {
+          refusals.value += 1
+        },
+      }
+    },
     limit(name) {
       const allowed = limits.slot(name, 'allowed')
       const refused = limits.slot(name, 'refused')
@@ -373,6 +415,9 @@ export function createMetrics(): Metrics {
     },
     configSynchronized(value) {
       synchronized.value = value ? 1 : 0
+    },
+    configDatabase(connected) {
+      database.slot().value = connected ? 1 : 0
     },
     async render() {
       return { contentType: registry.contentType, text: await registry.metrics() }

@@ -6,6 +6,7 @@ import type { IncomingRequest } from '../net/http-server.ts'
 import type { Reply } from '../net/send.ts'
 import { type ClientReader, createClientReader } from './clients.ts'
 import type { Exchange } from './exchange.ts'
+import { fixtureConnection } from './fixtures.ts'
 import { createMetrics } from './metrics.ts'
 import type { Policy } from './policy.ts'
 import { createPipeline } from './run.ts'
@@ -24,12 +25,9 @@ function request(target = '/a', rest: Partial<IncomingRequest> = {}): IncomingRe
     target,
     version: '1.1',
     headers: { host: 'h' },
-    scheme: 'http',
-    serverName: undefined,
+    connection: fixtureConnection(),
     upgrade: undefined,
     informational: undefined,
-    address: '127.0.0.1',
-    port: 1,
     body: undefined,
     cancellation: createCancellation(),
     startedAt: 1,
@@ -234,7 +232,10 @@ describe('createPipeline', () => {
 
   it('takes the peer for the client, an IPv4 one in its own notation', async () => {
     const headers = { host: 'h', 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'https' }
-    const { facts, peer } = await seen({ address: '::ffff:203.0.113.9', port: 4711, headers })
+    const { facts, peer } = await seen({
+      connection: fixtureConnection({ remoteAddress: '::ffff:203.0.113.9', remotePort: 4711 }),
+      headers,
+    })
     expect(facts.source).toEqual({ address: '203.0.113.9', port: 4711 })
     expect(facts.request).toMatchObject({ scheme: 'http', host: 'h' })
     expect(peer).toBeUndefined()
@@ -249,12 +250,18 @@ describe('createPipeline', () => {
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'a.test',
     }
-    const { facts, peer } = await seen({ address: '::ffff:10.0.0.1', headers }, clients)
+    const { facts, peer } = await seen(
+      { connection: fixtureConnection({ remoteAddress: '::ffff:10.0.0.1' }), headers },
+      clients,
+    )
     expect(facts.source).toEqual({ address: '203.0.113.9', port: 0 })
     expect(facts.request).toMatchObject({ scheme: 'https', host: 'a.test' })
     expect(peer).toEqual({ address: '10.0.0.1', scheme: 'http', host: 'inner' })
 
-    const direct = await seen({ address: '203.0.113.7', headers }, clients)
+    const direct = await seen(
+      { connection: fixtureConnection({ remoteAddress: '203.0.113.7' }), headers },
+      clients,
+    )
     expect(direct.facts.source).toEqual({ address: '203.0.113.7', port: 1 })
     expect(direct.facts.request).toMatchObject({ scheme: 'http', host: 'inner' })
     expect(direct.peer).toBeUndefined()

@@ -1,5 +1,5 @@
-import { plainAddress } from '../lib/cidr.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { PathReadings } from '../lib/path-readings.ts'
 import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
 import type { Delivery, ExchangeHandler, IncomingRequest } from '../net/http-server.ts'
 import { discard, type Reply } from '../net/send.ts'
@@ -10,6 +10,7 @@ import type { Exchange } from './exchange.ts'
 import type { LogSink } from './log.ts'
 import type { RouteMeter } from './metrics.ts'
 import type { Policy } from './policy.ts'
+import type { Found } from './routing/route-table.ts'
 import type { Listener, Route } from './snapshot.ts'
 
 export type PipelineOptions = {
@@ -36,11 +37,12 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     const host = readHost(request)
     const listener = options.listener()
     const clients = listener?.kind === 'http' ? listener.clients : undefined
-    const exchange = createExchange(request, target, readSender(request, host ?? '', clients))
+    const sender = readSender(request, host ?? '', clients)
+    const exchange = createExchange(request, target, { sender, clock })
     const missing = options.unavailable?.()
     const found =
       missing === undefined && target && host !== undefined && listener?.kind === 'http'
-        ? listener.match(exchange.facts.request, request.serverName)
+        ? listener.match(exchange.facts.request, request.connection)
         : undefined
     if (!found) {
       return {
@@ -55,12 +57,26 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     const route = found.target
     exchange.routeName = route.name
     exchange.matchedPrefix = found.prefix
+    exchange.allowedClientHeaders = route.allowedClientHeaders
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
+    if (target?.readings !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
+      const ambiguity = findAmbiguity(target.readings, route, (path) =>
+        listener.match({ ...exchange.facts.request, path }, request.connection),
+      )
+      if (ambiguity !== undefined) {
+        return {
+          reply: Promise.resolve(refuseAmbiguous(exchange, ambiguity)),
+          end: (delivery) => finish(delivery, route.meter),
+        }
+      }
+      exchange.pathReadings = target.readings.kind === 'paths' ? target.readings.paths : undefined
+    }
     const entered: Policy[] = []
     return {
       reply: run(exchange, route, entered),
       end(delivery) {
         for (const policy of entered) endPolicy(policy)
+        exchange.onDelivered?.(delivery)
         finish(delivery, route.meter)
       },
     }
@@ -135,11 +151,31 @@ function refuseUnrouted(
   return refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this path' })
 }
 
+/** The reason to refuse a path that a lenient server reads as one without a safe spelling, or as one of another route. */
+function findAmbiguity(
+  readings: PathReadings,
+  route: Route,
+  match: (path: string) => Found<Route> | undefined,
+): string | undefined {
+  if (readings.kind === 'unsafe') return `with escapes and parameters decoded it has ${readings.reason}`
+  const leadsElsewhere = readings.paths.some((path) => match(path)?.target !== route)
+  return leadsElsewhere ? 'with escapes and parameters decoded it belongs to another route' : undefined
+}
+
+function refuseAmbiguous(exchange: Exchange, ambiguity: string): Reply {
+  return refuse(exchange, {
+    status: 400,
+    code: 'ambiguous_path',
+    message: `ambiguous request path: ${ambiguity}`,
+  })
+}
+
 /** Who a request is from, and the trusted proxy in between, if any. */
 type Sender = { readonly client: Client; readonly peer: Client | undefined }
 
 function readSender(request: IncomingRequest, host: string, clients: ClientReader | undefined): Sender {
-  const peer = { address: plainAddress(request.address), scheme: request.scheme, host }
+  const { address, scheme } = request.connection
+  const peer = { address, scheme, host }
   const client = clients ? clients(request.headers, peer) : peer
   return { client, peer: client === peer ? undefined : peer }
 }
@@ -147,11 +183,12 @@ function readSender(request: IncomingRequest, host: string, clients: ClientReade
 function createExchange(
   request: IncomingRequest,
   target: RequestTarget | undefined,
-  { client, peer }: Sender,
+  { sender: { client, peer }, clock }: { sender: Sender; clock: Clock },
 ): Exchange {
   const { headers } = request
   return {
     facts: {
+      clock,
       request: {
         method: request.method,
         scheme: client.scheme,
@@ -160,19 +197,24 @@ function createExchange(
         query: target?.query ?? '',
         version: request.version,
         headers,
+        arrivedAt: clock.now(),
       },
       source: {
         address: client.address,
-        port: peer === undefined || peer.address === client.address ? request.port : 0,
+        port: peer === undefined || peer.address === client.address ? request.connection.port : 0,
       },
       jwt: undefined,
       apiKey: undefined,
+      body: undefined,
       llmRequest: undefined,
       llm: undefined,
       usage: undefined,
     },
     body: request.body,
+    connection: request.connection,
     trailingSlash: target?.trailingSlash === true,
+    pathReadings: undefined,
+    allowedClientHeaders: undefined,
     peer,
     cancellation: request.cancellation,
     startedAt: request.startedAt,
@@ -186,7 +228,9 @@ function createExchange(
     allowedModels: undefined,
     keyGroup: '',
     limits: undefined,
+    onDelivered: undefined,
     mcpCall: undefined,
+    llmOperation: undefined,
     llmMessage: undefined,
     guardDecisions: undefined,
     backendState: undefined,

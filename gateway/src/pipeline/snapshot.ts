@@ -1,3 +1,4 @@
+import type { Connection } from '../net/connection.ts'
 import type { ServerTls } from '../net/server-tls.ts'
 import type { TcpConnection } from '../net/serving.ts'
 import type { ClientReader } from './clients.ts'
@@ -14,24 +15,31 @@ export type Route = {
   readonly meter: RouteMeter
   /** Shape of refusals for a request of this route. Called once per request, so it must be cheap. */
   errorFormat(request: RequestFacts): ErrorFormat
+  /** Whether paths with several readings are forwarded unchecked. */
+  readonly allowsAmbiguousPaths?: boolean | undefined
+  /** Headers that are forwarded although they are withheld by default, in lower case. */
+  readonly allowedClientHeaders?: readonly string[] | undefined
 }
 
 /** One listening address, and what it serves. */
 export type Listener = HttpListener | TcpListener
 
-type Address = {
+/** Where a listener listens. */
+export type Address = {
   /** Identity across reloads: `host:port`. */
   readonly key: string
   readonly host: string
   readonly port: number
+  /** Whether a peer is a trusted proxy; without it, none is. */
+  readonly isProxy?: ((address: string) => boolean) | undefined
 }
 
 export type HttpListener = Address & {
   readonly kind: 'http'
   /** Undefined for plain text. */
   readonly tls: ServerTls | undefined
-  /** The route of a request, or undefined for 404. `serverName` is the name asked for in the TLS handshake. */
-  match(request: RequestFacts, serverName: string | undefined): Found<Route> | undefined
+  /** The route of a request, or undefined for 404. */
+  match(request: RequestFacts, connection: Connection): Found<Route> | undefined
   /** Who a request comes from, seen through trusted proxies; without it, the peer is the client. */
   readonly clients?: ClientReader | undefined
 }

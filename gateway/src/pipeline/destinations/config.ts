@@ -3,6 +3,7 @@ import {
   duration,
   enumeration,
   exactlyOne,
+  filePath,
   hostPort,
   type Infer,
   integer,
@@ -18,11 +19,14 @@ import { headerModifierSchema } from '../header-modifier.ts'
 /** TLS towards a backend. */
 export const backendTlsSchema = object(
   {
-    cert: optional(name({ doc: 'File with the certificate the gateway shows, PEM.' })),
-    key: optional(name({ doc: 'File with the private key of `cert`, PEM.' })),
+    cert: optional(
+      filePath({ doc: 'File with the certificate the gateway shows, PEM.', holds: 'certificates' }),
+    ),
+    key: optional(filePath({ doc: 'File with the private key of `cert`, PEM.', holds: 'privateKey' })),
     root: optional(
-      name({
+      filePath({
         doc: 'File with the authorities that are trusted, PEM.',
+        holds: 'certificates',
         default: 'the well-known authorities',
       }),
     ),

@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto'
 import { milliseconds } from '../../lib/duration.ts'
+import type { EgressPolicy } from '../../net/egress/egress.ts'
 import type { UpstreamConnection, UpstreamTls } from '../../net/send.ts'
 import type { CompileContext } from '../compile-context.ts'
 import type { BackendPolicies, BackendTlsConfig } from './config.ts'
 
-/**
- * How connections to a backend are made, undefined where nothing is configured. Throws when a file cannot be read.
- */
+/** How connections to a backend are made, under the egress policy of its address. Throws when a file cannot be read. */
 export function compileConnection(
   { backendTLS, http, tcp }: Pick<BackendPolicies, 'backendTLS' | 'http' | 'tcp'>,
+  egress: EgressPolicy,
   context: CompileContext,
-): UpstreamConnection | undefined {
+): UpstreamConnection {
   const tls = backendTLS && compileBackendTls(backendTLS, context)
   const version = http?.version === 'HTTP/2' ? '2' : undefined
   const connectTimeoutMs = milliseconds(tcp?.connectTimeout)
-  if (!tls && version === undefined && connectTimeoutMs === undefined) return undefined
-  const settings = { tls: tls?.settings, version, connectTimeoutMs } as const
-  return { key: `${tls?.key ?? ''} ${version ?? ''} ${connectTimeoutMs ?? ''}`, ...settings }
+  if (!tls && version === undefined && connectTimeoutMs === undefined) return { key: egress.key, egress }
+  const settings = { tls: tls?.settings, version, connectTimeoutMs, egress } as const
+  return { key: `${tls?.key ?? ''} ${version ?? ''} ${connectTimeoutMs ?? ''} ${egress.key}`, ...settings }
 }
 
 /** TLS towards a backend: its files read, and a short text that stands for all of it, secrets included, without telling them. */

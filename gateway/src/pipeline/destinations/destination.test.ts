@@ -13,10 +13,10 @@ describe('a destination', () => {
       authority: 'api.test:8080',
       name: 'api.test:8080',
     })
-    expect(plain.connection).toBeUndefined()
+    expect(plain.connection.tls).toBeUndefined()
     const secure = compiled('api.test:8443', { backendTLS: {} })
     expect(secure).toMatchObject({ origin: 'https://api.test:8443', authority: 'api.test:8443' })
-    expect(secure.connection?.tls).toMatchObject({ insecure: undefined })
+    expect(secure.connection.tls).toMatchObject({ insecure: undefined })
   })
 
   it("leaves the scheme's own port out of the host header", () => {
@@ -28,7 +28,7 @@ describe('a destination', () => {
   })
 
   it('shares connections where the settings are equal, and only there', () => {
-    const keyOf = (policies: BackendPolicies) => compiled('api.test:1', policies).connection?.key
+    const keyOf = (policies: BackendPolicies) => compiled('api.test:1', policies).connection.key
     const tls = { cert: '/cert', key: '/key' }
     expect(keyOf({ backendTLS: { ...tls } })).toBe(keyOf({ backendTLS: { ...tls } }))
     const keys = [
@@ -46,14 +46,15 @@ describe('a destination', () => {
 
   it('does not show a private key in what stands for its settings', () => {
     const { connection } = compiled('api.test:1', { backendTLS: { cert: '/cert', key: '/key' } })
-    expect(connection?.tls?.key).toBe('content of /key')
-    expect(connection?.key).not.toContain('content')
+    expect(connection.tls?.key).toBe('content of /key')
+    expect(connection.key).not.toContain('content')
   })
 
   it('takes each policy from the most specific level that has it', () => {
     const destination = compileDestination(
       {
         host: 'api.test:1',
+        node: {},
         policies: [
           { http: { requestTimeout: '1s' } },
           undefined,
@@ -201,7 +202,7 @@ function context() {
 }
 
 function compiled(host: string, policies: BackendPolicies, shared = context()): Destination {
-  return compileDestination({ host, policies: [policies] }, shared)
+  return compileDestination({ host, node: policies, policies: [policies] }, shared)
 }
 
 function authorized(backendAuth: BackendPolicies['backendAuth'], headers: Headers): Headers {

@@ -22,7 +22,7 @@ export type Destination = {
   readonly origin: string
   /** Value of the host header: the port is left out where it is the scheme's own. */
   readonly authority: string
-  readonly connection: UpstreamConnection | undefined
+  readonly connection: UpstreamConnection
   readonly requestTimeoutMs: number | undefined
   readonly authorize: Authorize | undefined
   readonly editRequestHeaders: HeaderEdit | undefined
@@ -34,6 +34,8 @@ export type Destination = {
 export type DestinationOptions = {
   /** `host:port`. */
   host: string
+  /** The object of the Config that names the host: its source decides where connections may lead. */
+  node: object
   /** Name of the backend, where it has one. What is remembered of its health belongs to that name. */
   name?: string | undefined
   /** The most specific first; each key is taken from the first that has it. */
@@ -55,7 +57,7 @@ export function compileDestination(options: DestinationOptions, context: Compile
     ...address,
     origin: `${scheme}://${hostPort}`,
     authority: isDefaultPort ? hostPort.slice(0, hostPort.lastIndexOf(':')) : hostPort,
-    connection: compileConnection(policies, context),
+    connection: compileConnection(policies, context.egress.of(options.node), context),
     // As in the Gateway API, a limit of 0 is none.
     requestTimeoutMs: parseDuration(http?.requestTimeout ?? '0s') || undefined,
     authorize: compileAuthorize(policies.backendAuth, context),
@@ -92,7 +94,7 @@ export function compileNamedDestination(
   if (backend?.host === undefined) throw new Error(missingBackend(reference, backend))
   const { host, name, policies } = backend
   return context.memo(backend, 'destination', () =>
-    compileDestination({ host, name, policies: [policies] }, context),
+    compileDestination({ host, node: backend, name, policies: [policies] }, context),
   )
 }
 

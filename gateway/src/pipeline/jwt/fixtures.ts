@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { SignJWT } from 'jose'
+import { CompactSign, SignJWT } from 'jose'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { JsonObject } from '../../lib/json.ts'
 import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
@@ -89,4 +89,10 @@ export async function throughAll(policies: readonly Policy[], exchange: Exchange
     if (reply !== undefined) return reply
   }
   return { status: 200, headers: {}, body: undefined }
+}
+
+/** A token whose payload is this text, for numbers that values cannot have. */
+export function signPayload({ algorithm, id, privateKey }: SigningPair, text: string): Promise<string> {
+  const header = { alg: algorithm, ...(id === undefined ? {} : { kid: id }) }
+  return new CompactSign(Buffer.from(text)).setProtectedHeader(header).sign(privateKey)
 }

@@ -1,8 +1,9 @@
+import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Reply } from '../../net/send.ts'
 import { keySetOf, signingPair, upstreamContext } from './fixtures.ts'
 import type { KeySet } from './key-set.ts'
-import { fetchedKeys } from './key-source.ts'
+import { fetchedKeys, fixedAddress } from './key-source.ts'
 
 const url = 'https://id.example.com/keys?x=1'
 const first = signingPair('first')
@@ -13,7 +14,7 @@ function setUp(text: string | undefined = keySetOf(first), headers: Record<strin
   if (text !== '') upstream.answers.set(url, { text, headers })
   return {
     clock: context.clock,
-    source: fetchedKeys(url, context),
+    source: fetchedKeys(fixedAddress(url), context),
     serve: (next: string, status = 200) => upstream.answers.set(url, { text: next, headers, status }),
     fail: () => upstream.answers.delete(url),
     hang: () => upstream.answers.set(url, () => new Promise<Reply>(() => {})),
@@ -35,7 +36,7 @@ describe('keys at an address', () => {
   it('are fetched once, by whoever needs them first', async () => {
     const { source, fetches } = setUp()
     expect(fetches()).toBe(0)
-    const all = await Promise.all([source.keys(), source.keys(), source.renewed()])
+    const all = await Promise.all([source.keys(), source.keys(), source.renewed('first')])
     expect(all.every((keys) => has(keys, 'first'))).toBe(true)
     expect(source.keys()).toBe(all[0])
     expect(fetches()).toBe(1)
@@ -146,31 +147,102 @@ describe('a provider that fails', () => {
 })
 
 describe('an unknown key', () => {
-  it('makes it look again, once in 30 s', async () => {
+  it('is looked for once in 30 s', async () => {
     const { clock, source, serve, fetches } = setUp()
     await source.keys()
     serve(keySetOf(first, second))
-    expect(has(await source.renewed(), 'second')).toBe(true)
-    await source.renewed()
+    expect(has(await source.renewed('second'), 'second')).toBe(true)
+    await source.renewed('third')
     clock.advance(29_999)
-    await source.renewed()
-    expect(fetches()).toBe(2)
-    clock.advance(1)
-    await source.renewed()
+    await source.renewed('third')
     expect(fetches()).toBe(3)
+    clock.advance(1)
+    await source.renewed('third')
+    expect(fetches()).toBe(4)
+  })
+
+  it('does not delay a rotation if the same forged ids come again and again', async () => {
+    const { source, serve, fetches } = setUp()
+    await source.keys()
+    for (let round = 0; round < 1_000; round += 1) await source.renewed(`forged ${round % 4}`)
+    expect(fetches()).toBe(1 + 4)
+    serve(keySetOf(second))
+    expect(has(await source.renewed('second'), 'second')).toBe(true)
+  })
+
+  it('delays a rotation by 10 s at most, and causes 6 fetches a minute, if every forged id is another one', async () => {
+    const { clock, source, serve, fetches } = setUp(undefined, { 'cache-control': 'max-age=86400' })
+    await source.keys()
+    for (let second = 0; second < 600; second += 1) {
+      clock.advance(1_000)
+      for (let index = 0; index < 5; index += 1) await source.renewed(`forged ${second} ${index}`)
+    }
+    expect(fetches()).toBeLessThanOrEqual(1 + 5 + 60)
+    serve(keySetOf(second))
+    clock.advance(10_000)
+    expect(has(await source.renewed('second'), 'second')).toBe(true)
+  })
+
+  it('is found at once after a rotation, whatever few forged ids came before, within the limit of fetches', async () => {
+    const step = fc.record({
+      forged: fc.integer({ min: 0, max: 3 }),
+      pauseMs: fc.integer({ min: 0, max: 9_999 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const { clock, source, serve, fetches } = setUp(undefined, { 'cache-control': 'max-age=86400' })
+        await source.keys()
+        for (const { forged, pauseMs } of steps) {
+          clock.advance(pauseMs)
+          await source.renewed(`forged ${forged}`)
+        }
+        const elapsedMs = steps.reduce((sum, { pauseMs }) => sum + pauseMs, 0)
+        expect(fetches()).toBeLessThanOrEqual(1 + 4 * (1 + Math.floor(elapsedMs / 30_000)))
+        serve(keySetOf(second))
+        expect(has(await source.renewed('second'), 'second')).toBe(true)
+      }),
+    )
+  })
+
+  it('is looked for again after a fetch that failed', async () => {
+    const { clock, source, serve, fail } = setUp()
+    await source.keys()
+    fail()
+    await source.renewed('second')
+    serve(keySetOf(second))
+    clock.advance(1_000)
+    expect(has(await source.renewed('second'), 'second')).toBe(true)
   })
 
   it('does not make it ask a provider that fails more often', async () => {
     const { clock, source, fail, fetches } = setUp()
     await source.keys()
     fail()
-    await source.renewed()
+    await source.renewed('second')
     clock.advance(30_000)
-    await source.renewed()
+    await source.renewed('second')
     expect(fetches()).toBe(3)
     clock.advance(1_999)
-    expect(has(await source.renewed(), 'first')).toBe(true)
+    expect(has(await source.renewed('second'), 'first')).toBe(true)
     expect(fetches()).toBe(3)
+  })
+})
+
+describe('an address that is located first', () => {
+  it('is located before each fetch, and keeps the keys if that fails', async () => {
+    const { context, upstream } = upstreamContext()
+    upstream.answers.set(url, { text: keySetOf(first) })
+    upstream.answers.set(`${url}&moved`, { text: keySetOf(second) })
+    let locate = async () => url
+    const source = fetchedKeys({ name: 'keys', locate: () => locate() }, context)
+    expect(has(await source.keys(), 'first')).toBe(true)
+    locate = () => Promise.reject(new Error('lost'))
+    context.clock.advance(60 * minuteMs)
+    expect(has(await source.keys(), 'first')).toBe(true)
+    locate = async () => `${url}&moved`
+    context.clock.advance(1_000)
+    void source.keys()
+    await vi.waitFor(() => expect(has(syncKeys(source.keys()), 'second')).toBe(true))
   })
 })
 

@@ -1,17 +1,26 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { firstHeader, type Headers } from '../../net/headers.ts'
 import type { CompileContext } from '../compile-context.ts'
-import { describeError } from '../log.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'
+import { createRenewalBudget } from './renewal-budget.ts'
 
 /** Where the keys that sign tokens come from. Answers undefined as long as there are none. */
 export type KeySource = {
   /** The keys to use now. A promise only where there are none yet, or they are far too old. */
   keys(): KeySet | undefined | Promise<KeySet | undefined>
-  /** The keys after looking again, because a token names one that is not among them. Looks at most every 30 s. */
-  renewed(): Promise<KeySet | undefined>
+  /**
+   * The keys after another fetch, because a token names `keyId`, which is not among them. Fetches are limited: a small
+   * burst for all key ids together, and one in 30 s for each key id.
+   */
+  renewed(keyId: string): Promise<KeySet | undefined>
 }
+
+/**
+ * Address of a key set: fixed, or located before each fetch. `name` identifies it across reloads, `isLearnt` marks an
+ * address that is not of the configuration but of a fetched document.
+ */
+export type KeyAddress = { name: string; isLearnt?: true; locate(): Promise<string> }
 
 const maxBytes = 256 * 1024
 const timeoutMs = 10_000
@@ -20,7 +29,6 @@ const minFreshMs = 60_000
 const maxFreshMs = 24 * 3_600_000
 /** Keys that were due this long ago are not used while fresh ones may be had: nobody asked for them all that time. */
 const overdueMs = 5 * 60_000
-const renewalPauseMs = 30_000
 const firstRetryMs = 1_000
 const lastRetryMs = 15_000
 
@@ -29,16 +37,20 @@ export function fixedKeys(set: KeySet): KeySource {
   return { keys: () => set, renewed: () => Promise.resolve(set) }
 }
 
+export function fixedAddress(url: string): KeyAddress {
+  return { name: url, locate: () => Promise.resolve(url) }
+}
+
 /**
  * Keys at an address. Fetched when first needed, so the gateway starts without the provider; refreshed in the background
  * once they are due; kept while the provider fails, which is asked less and less often then. Without timers: only use
  * makes it look.
  */
-export function fetchedKeys(url: string, { send, clock, log }: CompileContext): KeySource {
+export function fetchedKeys(address: KeyAddress, { send, clock, log }: CompileContext): KeySource {
   let current: { set: KeySet; text: string } | undefined
   let dueAt = Number.NEGATIVE_INFINITY
   let retryAt = Number.NEGATIVE_INFINITY
-  let renewableAt = Number.NEGATIVE_INFINITY
+  const renewals = createRenewalBudget(clock)
   let failures = 0
   let flight: Promise<void> | undefined
 
@@ -50,29 +62,31 @@ export function fetchedKeys(url: string, { send, clock, log }: CompileContext): 
   }
 
   async function fetchKeys(): Promise<void> {
+    let url = address.name
     try {
+      url = await address.locate()
       const { status, headers, text } = await fetchDocument(send, { url, maxBytes, timeoutMs })
       if (status !== 200) throw new GatewayError('upstream_invalid', `status ${status}`)
       const set = parseKeySet(text)
       if (set === undefined) throw new GatewayError('upstream_invalid', 'not a JSON Web Key Set')
       if (set.size === 0) throw new GatewayError('upstream_invalid', 'no key in it is usable')
-      accept(set, text, freshMs(headers, clock.now()))
+      accept(url, { set, text }, freshMs(headers, clock.now()))
     } catch (error) {
       failures += 1
       const pauseMs = Math.min(lastRetryMs, firstRetryMs * 2 ** (failures - 1))
       retryAt = clock.monotonic() + pauseMs
       log.warn(
-        { url, failures, err: describeError(error) },
+        { url, failures, err: error },
         current ? 'keys cannot be refreshed, the last ones stay in use' : 'keys cannot be fetched',
       )
     }
   }
 
-  function accept(set: KeySet, text: string, lifetimeMs: number) {
+  function accept(url: string, fetched: { set: KeySet; text: string }, lifetimeMs: number) {
     // The same document stays the same object: tokens verified with it need not be verified again.
-    if (current?.text !== text) {
-      current = { set, text }
-      log.info({ url, keys: set.size, skipped: set.skipped }, 'keys fetched')
+    if (current?.text !== fetched.text) {
+      current = fetched
+      log.info({ url, keys: fetched.set.size, skipped: fetched.set.skipped }, 'keys fetched')
     } else if (failures > 0) log.info({ url }, 'keys can be refreshed again')
     failures = 0
     dueAt = clock.monotonic() + lifetimeMs
@@ -87,13 +101,16 @@ export function fetchedKeys(url: string, { send, clock, log }: CompileContext): 
       if (current !== undefined && (failures > 0 || now < dueAt + overdueMs)) return current.set
       return flight?.then(() => current?.set) ?? current?.set
     },
-    async renewed() {
-      const now = clock.monotonic()
-      if (flight === undefined) {
-        if (now < renewableAt || (failures > 0 && now < retryAt)) return current?.set
-        renewableAt = now + renewalPauseMs
+    async renewed(keyId) {
+      if (flight !== undefined) {
+        await flight
+        return current?.set
       }
+      if (failures > 0 && clock.monotonic() < retryAt) return current?.set
+      if (!renewals.take(keyId)) return current?.set
       await refresh()
+      // A fetch that failed proves nothing about the id.
+      if (failures === 0) renewals.refuse(keyId)
       return current?.set
     },
   }

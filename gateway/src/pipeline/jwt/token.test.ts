@@ -2,7 +2,15 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureContext } from '../fixtures.ts'
-import { audience, issuer, keySetOf, type SigningPair, signingPair, signToken } from './fixtures.ts'
+import {
+  audience,
+  issuer,
+  keySetOf,
+  type SigningPair,
+  signingPair,
+  signPayload,
+  signToken,
+} from './fixtures.ts'
 import { parseKeySet } from './key-set.ts'
 import { fixedKeys } from './key-source.ts'
 import { createTokenVerifier, type TokenRules, type Verdict } from './token.ts'
@@ -40,6 +48,13 @@ describe('a token', () => {
   it.each([ec, rsa, ed])('signed with a key of the set is valid: $algorithm', async (pair) => {
     const verdict = await verdictOn(signToken(pair, nowMs, { roles: ['reader'] }))
     expect(verdict).toMatchObject({ kind: 'valid', claims: { sub: 'ada', roles: ['reader'] } })
+  })
+
+  it('has claims with exact integers', async () => {
+    const claims = JSON.stringify({ iss: issuer, aud: audience, exp: seconds + 60, level: 3 })
+    const text = claims.replace('}', ',"tenant":9007199254740993}')
+    const verdict = await verdictOn(signPayload(ec, text))
+    expect(verdict).toMatchObject({ kind: 'valid', claims: { tenant: 9007199254740993n, level: 3 } })
   })
 
   it.each([
@@ -81,6 +96,19 @@ describe('a token', () => {
     expect(await verdictOn(signToken(ec, nowMs, {}, { kid: 'rsa' }))).toEqual(refusal('unknown key'))
     const impostor = signingPair('ec')
     expect(await verdictOn(signToken(impostor, nowMs))).toEqual(refusal('wrong signature'))
+  })
+
+  it('that names an unknown key causes a fetch of keys only if its issuer is right', async () => {
+    const { keys } = sourceOf(ec)
+    const wanted: string[] = []
+    const renewed = async (keyId: string) => {
+      wanted.push(keyId)
+      return keys()
+    }
+    const { verify } = setUp({}, { keys, renewed })
+    await verify(await signToken(ec, nowMs, { iss: 'https://other.test' }, { kid: 'foreign' }))
+    await verify(await signToken(ec, nowMs, {}, { kid: 'unknown' }))
+    expect(wanted).toEqual(['unknown'])
   })
 
   it('that names no key is valid only where there is no choice', async () => {

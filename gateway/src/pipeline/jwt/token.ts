@@ -1,14 +1,16 @@
 import { hash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import type { Clock } from '../../lib/clock.ts'
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { type ExactJsonObject, isJsonObject } from '../../lib/json.ts'
+import { exactObject } from '../../lib/json-text.ts'
 import { createLru } from '../../lib/lru.ts'
 import type { KeySet, SigningKey } from './key-set.ts'
 import type { KeySource } from './key-source.ts'
 
 /** What became of a token. `reason` is for the log: a client is never told. */
 export type Verdict =
-  | { kind: 'valid'; claims: JsonObject }
+  /** Claims with exact integers. */
+  | { kind: 'valid'; claims: ExactJsonObject }
   | { kind: 'invalid'; reason: string }
   /** There are no keys to check it with. */
   | { kind: 'unavailable' }
@@ -23,7 +25,7 @@ export type TokenRules = {
 export type TokenVerifier = { verify(token: string): Verdict | Promise<Verdict> }
 
 type Verified = {
-  claims: JsonObject
+  claims: ExactJsonObject
   /** Milliseconds since the epoch. */
   usableUntil: number
   /** With other keys it has to be verified again. */
@@ -56,7 +58,7 @@ export function createTokenVerifier(source: KeySource, rules: TokenRules, clock:
   async function verifyAnew(token: string, digest: string, keys: KeySet | undefined): Promise<Verdict> {
     const header = headerOf(token)
     if (header === undefined) return invalid('malformed')
-    const set = await keysFor(header, keys, source)
+    const set = await keysFor(header, keys, { source, mayRenew: () => issuerOf(token) === rules.issuer })
     if (set === undefined) return { kind: 'unavailable' }
     const candidates = set.find(header.keyId, header.algorithm)
     const verdict = await verifyWith(token, candidates, rules, clock.now())
@@ -117,14 +119,16 @@ function headerOf(token: string): TokenHeader | undefined {
   }
 }
 
-/** The keys at hand, or newer ones where the token names a key that is not among them. */
+type Renewal = { source: KeySource; mayRenew(): boolean }
+
+/** The current keys, or newer ones if the token names a key that is not among them and is at least of the right issuer. */
 async function keysFor(
   { keyId, algorithm }: TokenHeader,
   keys: KeySet | undefined,
-  source: KeySource,
+  { source, mayRenew }: Renewal,
 ): Promise<KeySet | undefined> {
   if (keys === undefined || keyId === undefined || keys.find(keyId, algorithm).length > 0) return keys
-  return source.renewed()
+  return mayRenew() ? source.renewed(keyId) : keys
 }
 
 async function verifyWith(
@@ -142,14 +146,16 @@ async function verifyWith(
       requiredClaims: [...requiredClaims],
       clockTolerance: leewaySeconds,
       currentDate: new Date(now),
-    }).then(({ payload }) => valid(payload), refused)
+    }).then(({ payload }) => valid(token, payload), refused)
     if (verdict.kind === 'valid') return verdict
   }
   return verdict
 }
 
-function valid(payload: unknown): Verdict {
-  return isJsonObject(payload) ? { kind: 'valid', claims: payload } : invalid('malformed')
+function valid(token: string, payload: unknown): Verdict {
+  if (!isJsonObject(payload)) return invalid('malformed')
+  const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+  return { kind: 'valid', claims: exactObject({ kind: 'object', text, value: payload }) }
 }
 
 /** Every failure refuses, whatever it is. */
@@ -169,6 +175,6 @@ function invalid(reason: string): Verdict {
   return { kind: 'invalid', reason }
 }
 
-function expiryMs({ exp }: JsonObject): number | undefined {
+function expiryMs({ exp }: ExactJsonObject): number | undefined {
   return typeof exp === 'number' ? exp * 1000 : undefined
 }

@@ -1,19 +1,21 @@
+import type { EgressPolicy } from '../../net/egress/egress.ts'
 import {
   anyOfShapes,
   enumeration,
   exactlyOne,
   type FieldMeta,
+  filePath,
   type Infer,
   list,
-  name,
   object,
   optional,
   string,
   url,
 } from '../../schema/dsl.ts'
 import type { CompileContext } from '../compile-context.ts'
+import { sendUnder } from '../destinations/egress.ts'
 import { parseKeySet } from './key-set.ts'
-import { fetchedKeys, fixedKeys, type KeySource } from './key-source.ts'
+import { fetchedKeys, fixedAddress, fixedKeys, type KeyAddress, type KeySource } from './key-source.ts'
 import { createTokenVerifier, type TokenVerifier } from './token.ts'
 
 /** `jwks`: where the keys are that tokens are checked with. `meta` is what differs from place to place. */
@@ -24,7 +26,10 @@ export function keysSchema(meta: Pick<FieldMeta, 'default'> = {}) {
       exactlyOne(
         {
           url: url({ doc: 'Address of the key set.' }),
-          file: name({ doc: 'Path of a file that holds the key set, read when the configuration is.' }),
+          file: filePath({
+            doc: 'Path of a file that holds the key set, read when the configuration is.',
+            holds: 'keySet',
+          }),
           inline: string({ doc: 'The key set as JSON.' }),
         },
         {},
@@ -58,6 +63,8 @@ export type VerifierConfig = {
   audiences: readonly string[] | undefined
   jwks: KeysConfig | undefined
   jwtValidationOptions: Infer<typeof validationOptionsSchema> | undefined
+  /** The object of the Config that names issuer and keys. */
+  node: object
 }
 
 type Report = (path: (string | number)[], message: string) => void
@@ -75,37 +82,43 @@ export function checkKeys(jwks: KeysConfig, report: Report) {
 const defaultRequiredClaims = ['exp'] as const
 
 /**
- * The verifier of tokens by `config`, with keys from `derivedUrl` where it names none. Keys and verified tokens outlive
+ * The verifier of tokens by `config`, with keys from `derived` where it names none. Keys and verified tokens outlive
  * reloads, and all that check the same tokens by the same keys share them. Throws when a file or an inline key set is
  * of no use.
  */
 export function compileVerifier(
   config: VerifierConfig,
   context: CompileContext,
-  derivedUrl?: string,
+  derived?: KeyAddress,
 ): TokenVerifier {
-  const { issuer, audiences, jwks, jwtValidationOptions } = config
+  const { issuer, audiences, jwks, jwtValidationOptions, node } = config
   const rules = {
     issuer,
     audiences,
     requiredClaims: jwtValidationOptions?.requiredClaims ?? defaultRequiredClaims,
   }
   const text = jwks === undefined ? undefined : givenKeys(jwks, context)
-  const address = text === undefined ? (addressOf(jwks) ?? derivedUrl) : undefined
+  const address = text === undefined ? (addressOf(jwks) ?? derived) : undefined
   // Verified tokens belong to the rules and the keys they were verified by, not to the rest of the configuration.
-  const name = `tokens: ${JSON.stringify([rules, address ?? text])}`
+  const egress = address?.isLearnt === true ? context.egress.document : context.egress.of(node)
+  const name = `tokens: ${JSON.stringify([rules, address?.name ?? text, egress.key])}`
   return context.keep(name, () =>
-    createTokenVerifier(keySource(text, address, context), rules, context.clock),
+    createTokenVerifier(keySource(text, address, egress, context), rules, context.clock),
   )
 }
 
 function keySource(
   text: string | undefined,
-  address: string | undefined,
+  address: KeyAddress | undefined,
+  egress: EgressPolicy,
   context: CompileContext,
 ): KeySource {
-  if (address !== undefined)
-    return context.keep(`keys of tokens: ${address}`, () => fetchedKeys(address, context))
+  if (address !== undefined) {
+    const send = sendUnder(egress, context.send)
+    return context.keep(`keys of tokens: ${address.name} ${egress.key}`, () =>
+      fetchedKeys(address, { ...context, send }),
+    )
+  }
   const set = parseKeySet(text ?? '')
   if (set === undefined) throw new Error('jwks is not a JSON Web Key Set')
   if (set.size === 0) throw new Error('jwks holds no key that can verify tokens')
@@ -119,8 +132,9 @@ function givenKeys(jwks: KeysConfig, { readFile }: CompileContext): string | und
   return jwks.inline
 }
 
-function addressOf(jwks: KeysConfig | undefined): string | undefined {
-  return typeof jwks === 'string' ? jwks : jwks?.url
+function addressOf(jwks: KeysConfig | undefined): KeyAddress | undefined {
+  const url = typeof jwks === 'string' ? jwks : jwks?.url
+  return url === undefined ? undefined : fixedAddress(url)
 }
 
 function isInline(text: string): boolean {

@@ -25,7 +25,7 @@ function request(path: string, rest: Partial<RequestFacts> = {}): RequestFacts {
 }
 
 describe('compileRouteTable', () => {
-  it('prefers exact paths, then the longest prefix, then regular expressions', () => {
+  it('prefers exact paths, then the longest of prefixes and regular expressions', () => {
     const find = compileRouteTable([
       entry('regex', [], match('regex /api/.*')),
       entry('root', ['b.test'], match('prefix /')),
@@ -37,9 +37,25 @@ describe('compileRouteTable', () => {
     const at = (path: string) => find(request(path, { host: 'b.test' }))
     expect(at('/api/v1')).toEqual({ target: 'exact', prefix: '/' })
     expect(at('/api/v1/x')).toEqual({ target: 'v1', prefix: '/api/v1' })
-    expect(at('/api/v2')).toEqual({ target: 'api', prefix: '/api' })
-    expect(at('/apis')).toEqual({ target: 'root', prefix: '/' })
+    expect(at('/api/v2')).toEqual({ target: 'hidden', prefix: '/' })
+    expect(at('/api')).toEqual({ target: 'hidden', prefix: '/' })
+    expect(at('/other')).toEqual({ target: 'root', prefix: '/' })
     expect(find(request('/api/v2'))).toEqual({ target: 'regex', prefix: '/' })
+  })
+
+  it('prefers the prefix where a regular expression has its length, and asks one of a single character last', () => {
+    const find = compileRouteTable([
+      entry('regex', [], match('regex /a.*')),
+      entry('prefix', [], match('prefix /abc')),
+      entry('long', [], match('regex /ab[c-d]/x')),
+      entry('post', [], match('prefix /', { method: 'POST' })),
+      entry('tiny', [], match('regex .')),
+      entry('rest', ['a.test'], match('prefix /other')),
+    ])
+    const at = (path: string, rest: Partial<RequestFacts> = {}) => find(request(path, rest))?.target
+    expect([at('/abc/y'), at('/abc/x'), at('/abd')]).toEqual(['prefix', 'long', 'regex'])
+    expect([at('/', { method: 'POST' }), at('/')]).toEqual(['post', 'tiny'])
+    expect(at(`/a${'b'.repeat(9_000)}`, { host: 'a.test' })).toBeUndefined()
   })
 
   it('matches prefixes on whole segments', () => {
@@ -275,11 +291,11 @@ function rankOfHost(hostname: string, host: string): number[] | undefined {
 }
 
 function rankOfPath({ kind, value }: PathMatch, path: string): number[] | undefined {
-  if (kind === 'exact') return path === value ? [2, 0] : undefined
-  if (kind === 'regex') return path.match(new RegExp(`^(${value})$`)) ? [0, value.length] : undefined
+  if (kind === 'exact') return path === value ? [2, 0, 0] : undefined
+  if (kind === 'regex') return path.match(new RegExp(`^(${value})$`)) ? [1, value.length, 0] : undefined
   const wanted = value.split('/').filter(Boolean)
   const have = path.split('/').filter(Boolean)
-  return wanted.every((part, index) => have[index] === part) ? [1, value.length] : undefined
+  return wanted.every((part, index) => have[index] === part) ? [1, value.length, 1] : undefined
 }
 
 function allHold({ method, headers, query }: RouteMatch, facts: RequestFacts): boolean {

@@ -55,11 +55,11 @@ export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRout
 
 /**
  * The most specific match wins, in the order of the Gateway API (HTTPRouteRule.matches): hostname (exact, longest
- * wildcard, all), exact path, longest prefix, regular expression, method, number of headers, number of query
+ * wildcard, all), exact path, longest prefix or regular expression, method, number of headers, number of query
  * parameters, order of the entries. Where nothing on a hostname matches, the next less specific one is asked.
  *
- * Regular expressions come after prefixes, the longest source first, because the Gateway API leaves their place open and
- * users of other gateways have their routes in this order; and so a route with a plain path costs none of them.
+ * The Gateway API leaves the place of regular expressions open. They rank with prefixes by the length of their text, as in
+ * the reference product; of equal lengths the prefix comes first. A host without them costs none of this.
  *
  * A request costs one lookup for its path and one for each configured length of prefix it has, however many routes there
  * are; matches with the same hostname and path are asked one after the other.
@@ -206,6 +206,7 @@ function findOnHost<T>(table: PathTable<T>, request: RequestFacts): Found<T> | t
     const found = list && firstThatHolds(list, request)
     if (found) return found
   }
+  if (regexes.length > 0) return findAmongRegexes(table, request)
   // From the longest: the whole path, then up to each slash before it.
   const longest = prefixLengths.length - 1
   let end = path.length > longest ? path.lastIndexOf('/', longest) : path.length
@@ -217,10 +218,32 @@ function findOnHost<T>(table: PathTable<T>, request: RequestFacts): Found<T> | t
     }
     end = path.lastIndexOf('/', end - 1)
   }
-  const found = root && firstThatHolds(root, request)
-  if (found || regexes.length === 0) return found
-  if (path.length > maxPatternText) return unroutable
-  return firstThatHolds(regexes, request)
+  return root && firstThatHolds(root, request)
+}
+
+/** As `findOnHost` behind exact paths: before the prefixes of a length, the regular expressions that are longer. */
+function findAmongRegexes<T>(
+  { prefixes, prefixLengths, root, regexes }: PathTable<T>,
+  request: RequestFacts,
+): Found<T> | typeof unroutable | undefined {
+  const { path } = request
+  let asked = 0
+
+  function askLonger(than: number): Found<T> | typeof unroutable | undefined {
+    const from = asked
+    while (asked < regexes.length && (regexes[asked]?.path.value.length ?? 0) > than) asked += 1
+    if (asked === from) return undefined
+    return path.length > maxPatternText ? unroutable : firstThatHolds(regexes.slice(from, asked), request)
+  }
+
+  let end = path.length
+  while (end > 0) {
+    const list = prefixLengths[end] ? prefixes.get(path.slice(0, end)) : undefined
+    const found = list && (askLonger(end) ?? firstThatHolds(list, request))
+    if (found) return found
+    end = path.lastIndexOf('/', end - 1)
+  }
+  return askLonger(1) ?? (root && firstThatHolds(root, request)) ?? askLonger(-1)
 }
 
 function firstThatHolds<T>(list: readonly Candidate<T>[], request: RequestFacts): Found<T> | undefined {

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../lib/json.ts'
+import { findDisguisedLlmName } from './llm-names.ts'
+
+const message = (content: unknown) =>
+  ({ model: 'm', messages: [{ role: 'assistant', content }] }) as JsonObject
+
+describe('names of LLM calls', () => {
+  it('are judged in the input of a request that looks like a tool call', () => {
+    const input = [{ role: 'user', content: 'hello', Content: 'SECRET' }]
+    expect(findDisguisedLlmName({ type: 'tool_use', model: 'm', input })).toEqual({
+      kind: 'disguised',
+      path: 'input[0].Content',
+    })
+  })
+
+  it.each([
+    ['input of a tool call', message([{ type: 'tool_use', input: { Content: 1, content: 2 } }])],
+    [
+      'tools of an MCP server',
+      { model: 'm', tools: [{ type: 'mcp_toolset', configs: { Text: { enabled: true } } }] },
+    ],
+    [
+      'tokens as names',
+      { choices: [{ text: 'The', logprobs: { top_logprobs: [{ The: -1, the: -2, Text: -3 }] } }] },
+    ],
+    ['JSON of LiteLLM', { model: 'm', litellm_metadata: { User: 'u' } }],
+  ])('are free in %s', (_, value) => {
+    expect(findDisguisedLlmName(value)).toBeUndefined()
+  })
+
+  it('are not counted in log probabilities', () => {
+    const token = { token: 'a', logprob: -1, bytes: [97] }
+    const content = Array.from({ length: 2_000 }, () => ({ ...token, top_logprobs: Array(20).fill(token) }))
+    expect(findDisguisedLlmName({ choices: [{ index: 0, logprobs: { content } }] })).toBeUndefined()
+  })
+})

@@ -1,0 +1,76 @@
+import type { JsonObject } from '../lib/json.ts'
+import { compileJsonNames, type FindDisguised, type FreeRule } from '../lib/json-names.ts'
+
+/** Input of a tool call is free JSON; `input` of a request is not, whatever its `type`. */
+const isToolCall = ({ type }: JsonObject): boolean => typeof type === 'string' && type.endsWith('tool_use')
+
+const free = {
+  $defs: 'free',
+  arguments: 'free',
+  attributes: 'free',
+  chat_template_kwargs: 'free',
+  configs: 'map',
+  definitions: 'free',
+  documents: 'free',
+  env: 'free',
+  extra_body: 'free',
+  extra_headers: 'free',
+  guided_json: 'free',
+  headers: 'free',
+  input: isToolCall,
+  input_examples: 'free',
+  input_schema: 'free',
+  json_schema: 'free',
+  litellm_metadata: 'free',
+  logit_bias: 'free',
+  logprobs: 'free',
+  metadata: 'free',
+  output_schema: 'free',
+  parameters: 'free',
+  prompt_logprobs: 'free',
+  properties: 'free',
+  response_json_schema: 'free',
+  response_schema: 'free',
+  schema: 'free',
+  structured_outputs: 'free',
+  variables: 'map',
+} satisfies Record<string, FreeRule>
+
+/** Names at the top of a request, of any of the client APIs. */
+const requestFields = `
+  audio background best_of betas cache_control container context_management conversation dimensions echo
+  encoding_format fallbacks frequency_penalty function_call functions include include_obfuscation include_usage
+  instructions max_completion_tokens max_output_tokens max_tokens max_tool_calls mcp_servers messages
+  min_p modalities model models moderation n num_ctx num_predict options output_config output_format
+  parallel_tool_calls prediction presence_penalty previous_response_id prompt prompt_cache_key prompt_cache_options
+  prompt_cache_retention provider reasoning reasoning_effort repetition_penalty response_format safety_identifier seed
+  service_tier speed stop stop_sequences store stream stream_options suffix system temperature text thinking tool_choice
+  tools top_k top_logprobs top_p transforms truncation user user_id verbosity web_search_options`
+
+/** Names inside messages, items, content parts, tools and streamed events. */
+const contentFields = `
+  action actions allowed_callers allowed_tools annotations approve authorization budget_tokens call_id choices citations
+  cited_text code command commands content content_block context custom data definition delta description detail
+  effort enabled encrypted_content error event file file_data file_id file_url filename format function grammar id image
+  image_url index input_audio input_image input_text instructions is_error item keep lines logs max_uses
+  media_type message mode name namespace namespaces output output_index output_text outputs part parts partial_json
+  phase query queries reason reasoning_content reasoning_details refusal required require_approval response result results
+  role server_label server_name server_url signature source sources stderr stdout strict summary syntax text thinking
+  title token tool tool_call_id tool_calls tool_name tool_references tool_use_id transcript type url usage value
+  video_url`
+
+const names = (text: string): string[] => text.trim().split(/\s+/)
+
+/** Finds names in a call of a known API, or in its answer, that lenient readers would take for others. */
+export const findDisguisedLlmName: FindDisguised = compileJsonNames({
+  fields: [...names(requestFields), ...names(contentFields)],
+  free,
+})
+
+/** The same for a call that is forwarded unread: only the members that rules and models are chosen by have known names. */
+export const findDisguisedTopName: FindDisguised = compileTopNames()
+
+function compileTopNames(): FindDisguised {
+  const find = compileJsonNames({ fields: [...names(requestFields), ...Object.keys(free)], free: {} })
+  return (value) => find(Object.fromEntries(Object.keys(value).map((name) => [name, null])))
+}

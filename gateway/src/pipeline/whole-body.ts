@@ -1,0 +1,75 @@
+import { GatewayError } from '../lib/gateway-error.ts'
+import { createLimiter, type Limiter } from '../lib/limiter.ts'
+import { isSource, overBudget, readAll } from '../net/body.ts'
+import { type DecodeErrors, decode, isPlain } from '../net/content-encoding.ts'
+import type { Headers } from '../net/headers.ts'
+import type { CompileContext } from './compile-context.ts'
+import type { Refusal } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+
+export type BodyRules = {
+  /** Bound on a body, before and after a content coding is taken off. */
+  readonly maxBodyBytes: number
+  /** Decoding of bodies: a small one may become large before the budget counts it. */
+  readonly decoding: Limiter
+}
+
+/** Request bodies that are decoded at once: as many as Node has threads for it. */
+const maxDecoding = 4
+
+export function bodyRules(maxBodyBytes: number, context: CompileContext): BodyRules {
+  return { maxBodyBytes, decoding: context.keep('request bodies/decoding', () => createLimiter(maxDecoding)) }
+}
+
+/** The body of a request without its content coding. `decoded`: it had one. */
+export type WholeBody =
+  | { kind: 'body'; bytes: Buffer; decoded: boolean }
+  | { kind: 'refused'; refusal: Refusal }
+
+const decodeErrors: DecodeErrors = {
+  tooLarge: 'request_too_large',
+  malformed: 'bad_request',
+  unknown: 'unsupported_encoding',
+}
+
+/**
+ * Reads the body of a request. `maxBodyBytes` bounds it before and after decoding, and both count in the memory for bodies.
+ * Throws for a coding that is not supported, for exhausted memory and for a body that breaks off.
+ */
+export async function readWholeBody(
+  { body, facts, cancellation }: Exchange,
+  { maxBodyBytes: maxBytes, decoding }: BodyRules,
+): Promise<WholeBody> {
+  const encoding = encodingOf(facts.request.headers)
+  try {
+    const bytes = await readAll(body, maxBytes, 'request_too_large')
+    if (encoding === undefined || bytes.byteLength === 0) return { kind: 'body', bytes, decoded: false }
+    const decoded = await decoding(async () => {
+      if (cancellation.cancelled)
+        throw new GatewayError('request_aborted', 'the client closed the connection')
+      const plain = await decode(bytes, encoding, maxBytes, decodeErrors)
+      if (isSource(body) && body.budget?.take(plain.byteLength) === false) throw overBudget()
+      return plain
+    })
+    return { kind: 'body', bytes: decoded, decoded: true }
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'request_too_large') {
+      const message = `request body is larger than ${maxBytes} bytes`
+      return { kind: 'refused', refusal: { status: 413, code: 'request_body_too_large', message } }
+    }
+    if (error instanceof GatewayError && error.code === 'bad_request') {
+      return {
+        kind: 'refused',
+        refusal: { status: 400, code: 'request_body_decode_failed', message: error.message },
+      }
+    }
+    throw error
+  }
+}
+
+/** All values of the header in one: a coding in the second one counts, too. */
+function encodingOf(headers: Headers): string | undefined {
+  const value = headers['content-encoding']
+  const encoding = typeof value === 'object' ? value.join(', ') : value
+  return isPlain(encoding) ? undefined : encoding
+}
