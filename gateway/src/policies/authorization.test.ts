@@ -162,3 +162,36 @@ describe('checking', () => {
     expect(authorizationSchema.safeParse({ rules: ['true', { deny: 'true' }] }).success).toBe(true)
   })
 })
+
+describe('rules over large bodies', () => {
+  const large = (characters: number) => ({ llmRequest: { text: 'words '.repeat(characters / 6) } })
+  const rule = 'llmRequest.text.contains("never")'
+  const log = '(a rule takes too much work on this request)'
+
+  it.each([
+    [{ deny: rule }, 'deny rule 1'],
+    [{ require: `!${rule}` }, 'require rule 1'],
+    [{ allow: `!${rule}` }, 'no allow rule holds'],
+  ])('refuse beyond the work of a rule: %o', (given, name) => {
+    const { status, exchange } = decide([given], large(6_000_000))
+    expect(status).toBe(403)
+    expect(exchange.refusedBy).toBe(`authorization: ${name} ${log}`)
+  })
+
+  it('run in turns, each with work of its own', async () => {
+    const rules = Array.from({ length: 12 }, () => ({ deny: rule }))
+    const answerTo = async (last: Rules) => {
+      const { afterBody } = compileAuthorization({ rules: [...rules, ...last] }, context, {
+        roots,
+        place: 'llm',
+      })
+      const exchange = fixtureExchange({}, large(3_000_000))
+      const outcome = afterBody?.onRequest?.(exchange)
+      expect(outcome).toBeInstanceOf(Promise)
+      return { reply: await outcome, refusedBy: exchange.refusedBy }
+    }
+    expect((await answerTo([])).reply).toBeUndefined()
+    const denied = await answerTo([{ deny: 'llmRequest.text.startsWith("words")' }])
+    expect(denied).toMatchObject({ reply: { status: 403 }, refusedBy: 'authorization: deny rule 13' })
+  })
+})

@@ -1,12 +1,21 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import type { CelProgram } from '../cel/compile.ts'
+import type { Turns } from '../lib/turns.ts'
 import type { Reply } from '../net/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { refuse } from '../pipeline/errors.ts'
-import type { Exchange, Facts } from '../pipeline/exchange.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
 import type { RuleMeter } from '../pipeline/metrics.ts'
 import type { Policy } from '../pipeline/policy.ts'
-import { decideBy, evaluateOr, type RuleKind, ruleSource } from '../pipeline/rules.ts'
+import {
+  decideInTurns,
+  evaluateOr,
+  needsBody,
+  type Refusal,
+  type RuleKind,
+  reasonOf,
+  ruleSource,
+} from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 
 /** `authorization`: who may do what, as CEL rules. */
@@ -45,8 +54,6 @@ export type Authorization = {
   afterBody: Policy | undefined
 }
 
-const bodyRoots: ReadonlySet<string> = new Set(['llmRequest', 'llm'])
-
 /** Why a request is refused: a rule, or that no allow rule holds. */
 type Ground = { name: string; meter: RuleMeter }
 type Rule = Ground & { kind: RuleKind; program: CelProgram; needsBody: boolean }
@@ -81,8 +88,7 @@ export function compileAuthorization(
   const rules = config.rules.map((rule, index): Rule => {
     const { kind, source } = ruleSource(rule)
     const program = compileCheckedCel(source, roots)
-    const needsBody = [...bodyRoots].some((root) => program.roots.has(root))
-    return { ...ground(`${kind} rule ${index + 1}`), kind, program, needsBody }
+    return { ...ground(`${kind} rule ${index + 1}`), kind, program, needsBody: needsBody(program) }
   })
   const noneAllows = ground('no allow rule holds')
   const allowWaits = rules.some((rule) => rule.kind === 'allow' && rule.needsBody)
@@ -90,40 +96,74 @@ export function compileAuthorization(
   const early = rules.filter((rule) => !waits(rule))
   const late = rules.filter(waits)
   return {
-    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early, noneAllows)),
-    afterBody: late.length === 0 ? undefined : latePolicy(decision(late, noneAllows)),
+    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early, noneAllows, context.turns)),
+    afterBody:
+      late.length === 0
+        ? undefined
+        : latePolicy(decision(late, noneAllows, context.turns), roots.has('llmRequest')),
   }
 }
 
 function earlyPolicy(decide: Decision): Policy {
-  return { name: 'authorization', onRequest: (exchange) => answer(exchange, decide(exchange.facts)) }
-}
-
-function latePolicy(decide: Decision): Policy {
   return {
-    name: 'authorization of the LLM request',
-    onRequest: (exchange) => answer(exchange, decide(factsWithBody(exchange.facts))),
+    name: 'authorization',
+    onRequest: (exchange) => decideForReadings(exchange, exchange.facts, decide),
   }
 }
 
+function latePolicy(decide: Decision, isLlm: boolean): Policy {
+  const factsOf = isLlm ? factsWithBody : ({ facts }: Exchange) => facts
+  return {
+    name: isLlm ? 'authorization of the LLM request' : 'authorization of the body',
+    onRequest: (exchange) => decideForReadings(exchange, factsOf(exchange), decide),
+  }
+}
+
+/** Decides for the path as it is matched, then for each other path that a lenient backend may read in it. */
+function decideForReadings(
+  exchange: Exchange,
+  variables: object,
+  decide: Decision,
+): Reply | undefined | Promise<Reply | undefined> {
+  const refusal = decide(variables)
+  const { pathReadings } = exchange
+  if (pathReadings !== undefined) return decideForOthers(exchange, { variables, refusal, decide })
+  if (refusal instanceof Promise) return refusal.then((settled) => answer(exchange, settled))
+  return answer(exchange, refusal)
+}
+
+async function decideForOthers(
+  exchange: Exchange,
+  { variables, refusal, decide }: { variables: object; refusal: ReturnType<Decision>; decide: Decision },
+): Promise<Reply | undefined> {
+  const { pathReadings = [], facts } = exchange
+  let found = await refusal
+  for (const path of pathReadings) {
+    if (found !== undefined) break
+    found = await decide({ ...variables, request: { ...facts.request, path } })
+  }
+  return answer(exchange, found)
+}
+
 /** A request without an LLM body has an empty one, so that `has(llmRequest.model)` is false rather than an error. */
-function factsWithBody(facts: Facts): object {
+function factsWithBody({ facts, llmOperation }: Exchange): object {
   if (facts.llmRequest !== undefined) return facts
-  return { ...facts, llmRequest: {}, llm: facts.llm ?? {} }
+  return { ...facts, llmRequest: {}, llm: facts.llm ?? llmOperation ?? {} }
 }
 
-/** The ground for refusing, or undefined. */
-type Decision = (variables: object) => Ground | undefined
+/** The refusal, or undefined. */
+type Decision = (variables: object) => Refusal<Ground> | undefined | Promise<Refusal<Ground> | undefined>
 
-function decision(rules: readonly Rule[], noneAllows: Ground): Decision {
-  return decideBy(rules, noneAllows, ({ program }, variables: object, otherwise) =>
-    evaluateOr(program, variables, otherwise),
-  )
+function decision(rules: readonly Rule[], noneAllows: Ground, turns: Turns): Decision {
+  const holds = ({ program }: Rule, variables: object, otherwise: boolean) =>
+    evaluateOr(program, variables, otherwise)
+  return decideInTurns(rules, noneAllows, { holds, turns })
 }
 
-function answer(exchange: Exchange, ground: Ground | undefined): Reply | undefined {
-  if (ground === undefined) return undefined
+function answer(exchange: Exchange, refusal: Refusal<Ground> | undefined): Reply | undefined {
+  if (refusal === undefined) return undefined
+  const { ground } = refusal
   ground.meter.refused()
-  exchange.refusedBy = `authorization: ${ground.name}`
+  exchange.refusedBy = `authorization: ${ground.name}${reasonOf(refusal)}`
   return refuse(exchange, { status: 403, code: 'authorization_failed', message: 'authorization failed' })
 }

@@ -9,9 +9,10 @@ import type { PoliciesConfig } from './index/schema.ts'
 import { compilePolicies, order, type RouteKind } from './index.ts'
 
 const llmRequest = { name: 'llm request' }
-const llm: RouteKind = { kind: 'llm', llmRequest }
-const http: RouteKind = { kind: 'http' }
-const mcp: RouteKind = { kind: 'mcp', isLoopback: false }
+const reach = { isLoopback: false, isAllowedHost: () => false }
+const llm: RouteKind = { kind: 'llm', llmRequest, reach }
+const http: RouteKind = { kind: 'http', maxBodyBytes: 1024 }
+const mcp: RouteKind = { kind: 'mcp', reach }
 
 const everything: PoliciesConfig = {
   cors: { allowOrigins: ['https://chat.example.com'] },
@@ -54,6 +55,45 @@ describe('the order of policies', () => {
   })
 })
 
+describe('policies that name request.body', () => {
+  const byBody: PoliciesConfig = {
+    authorization: { rules: [{ deny: 'request.method == "PUT"' }, { deny: 'size(request.body) > 3' }] },
+    localRateLimit: [
+      { requests: 5, unit: 'Minutes' },
+      { requests: 1, unit: 'Minutes', key: 'request.body' },
+    ],
+    directResponse: { status: 200 },
+  }
+
+  it('run after the body is read, the others before', () => {
+    expect(namesOf(http, {}, byBody)).toEqual([
+      'authorization',
+      'request limits',
+      'request body',
+      'authorization of the body',
+      'request limits after the body',
+      'direct response',
+    ])
+  })
+
+  it('run after the request of an LLM route', () => {
+    expect(namesOf(llm, { authorization: byBody.authorization })).toEqual([
+      'origin',
+      'authorization',
+      'llm request',
+      'authorization of the LLM request',
+    ])
+  })
+
+  it('are the only reason to read a body', () => {
+    const others: PoliciesConfig = {
+      authorization: { rules: ['request.path == "/" && request.headers.body == ""'] },
+      localRateLimit: [{ requests: 5, unit: 'Minutes', key: 'request.path' }],
+    }
+    expect(namesOf(http, others, others)).not.toContain('request body')
+  })
+})
+
 describe('the policies of an LLM route', () => {
   it('come in the order of the list', () => {
     expect(namesOf(llm, everything)).toEqual([
@@ -67,13 +107,13 @@ describe('the policies of an LLM route', () => {
     ])
   })
 
-  it('are only the reading of the request when none is configured', () => {
-    expect(namesOf(llm, {})).toEqual(['llm request'])
+  it('are the check of pages and the reading of the request when none is configured', () => {
+    expect(namesOf(llm, {})).toEqual(['origin', 'llm request'])
   })
 
   it('take rateLimit.local for localRateLimit', () => {
     const rateLimit: PoliciesConfig['rateLimit'] = { local: [{ requests: 1, unit: 'Hours' }] }
-    expect(namesOf(llm, { rateLimit })).toEqual(['request limits', 'llm request'])
+    expect(namesOf(llm, { rateLimit })).toEqual(['origin', 'request limits', 'llm request'])
   })
 
   it('let a browser read a refusal', () => {
@@ -184,7 +224,7 @@ describe('the policies of several levels', () => {
 
   it('hold the tokens of a gateway against its LLM routes alone', () => {
     const gateway: PoliciesConfig = { localRateLimit: [{ tokens: 1, unit: 'Hours' }] }
-    expect(namesOf(llm, gateway, {})).toEqual(['llm request', 'token limits'])
+    expect(namesOf(llm, gateway, {})).toEqual(['origin', 'llm request', 'token limits'])
     expect(namesOf(http, gateway, {})).toEqual([])
     expect(namesOf(mcp, gateway, {})).toEqual(['origin'])
   })

@@ -1,10 +1,14 @@
 import { type AuthenticationCheck, compileAuthentication } from '../pipeline/authentication.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Policy } from '../pipeline/policy.ts'
+import { anyHost, normaliseHostname } from '../pipeline/routing/hostnames.ts'
+import { bodyRules } from '../pipeline/whole-body.ts'
 import { compileOrigins } from './cors.ts'
 import { compileLevel, type LevelSteps, type PolicyLevel } from './index/level.ts'
+import { warnAboutRules } from './index/warnings.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from './mcp-authorization.ts'
 import { compileOrigin } from './origin.ts'
+import { compileRequestBody } from './request-body.ts'
 
 /** A step of a route, and why it is where it is. */
 type Step = { step: StepName; because: string }
@@ -18,6 +22,10 @@ type StepName =
   | 'authorization'
   | 'requestLimits'
   | 'globalRequestLimits'
+  | 'requestBody'
+  | 'bodyAuthorization'
+  | 'bodyLimits'
+  | 'globalBodyLimits'
   | 'responseHeaderModifier'
   | 'requestRedirect'
   | 'directResponse'
@@ -53,6 +61,17 @@ export const order: readonly Step[] = [
     because: 'a call over the network is made for what is not refused anyway',
   },
   {
+    step: 'requestBody',
+    because:
+      'on plain HTTP routes the body is read only for expressions that name it, of requests that all others permit',
+  },
+  { step: 'bodyAuthorization', because: 'a request that is not permitted must not count' },
+  {
+    step: 'bodyLimits',
+    because: 'as limits before the body: they refuse before a redirect or a backend answers',
+  },
+  { step: 'globalBodyLimits', because: 'as requests: the limits that cost no call come first' },
+  {
     step: 'responseHeaderModifier',
     because:
       'changes what the route answers, redirects included; what refusals, limits and CORS say is not for a route to change',
@@ -76,11 +95,24 @@ export const order: readonly Step[] = [
 
 /** What a route leads to, and what its policies must know of that. */
 export type RouteKind =
-  | { kind: 'http' }
+  /**
+   * `maxBodyBytes` bounds bodies that expressions name. `isFallback`: for requests of no route, which get 404 whatever
+   * rules decide.
+   */
+  | { kind: 'http'; maxBodyBytes: number; isFallback?: boolean }
   /** `llmRequest` reads and understands the body, `guardrails` check what goes to the model and comes from it. */
-  | { kind: 'llm'; llmRequest: Policy; guardrails?: Policy | undefined }
-  /** `isLoopback`: the address is open to this machine only. */
-  | { kind: 'mcp'; isLoopback: boolean }
+  | { kind: 'llm'; llmRequest: Policy; guardrails?: Policy | undefined; reach: Reach }
+  | { kind: 'mcp'; reach: Reach }
+
+/** Clients that a route is reachable for. */
+export type Reach = {
+  /** The address is open to this machine only. */
+  isLoopback: boolean
+  /** Hosts of `allowedHosts`. */
+  isAllowedHost(host: string): boolean
+  /** Hostnames of the route. */
+  hostnames?: readonly string[] | undefined
+}
 
 export type RoutePolicies = {
   policies: Policy[]
@@ -97,19 +129,25 @@ export function compilePolicies(
   context: CompileContext,
   route: RouteKind,
 ): RoutePolicies {
+  if (route.kind !== 'http' || route.isFallback !== true) warnAboutRules(levels, context, route.kind)
   const compiled = levels.map((level) => compileLevel(level, context, route.kind))
   const policies: Policy[] = []
-  for (const { step } of order) addStep(policies, step, { levels, compiled, route })
+  for (const { step } of order) addStep(policies, step, { levels, compiled, route, context })
   return { policies, rules: allOfMcpAuthorizations(present(compiled, 'mcpAuthorization')) }
 }
 
-type Parts = { levels: readonly PolicyLevel[]; compiled: readonly LevelSteps[]; route: RouteKind }
+type Parts = {
+  levels: readonly PolicyLevel[]
+  compiled: readonly LevelSteps[]
+  route: RouteKind
+  context: CompileContext
+}
 
 /** Adds what a step consists of, which for most is what each level has of it. */
-function addStep(policies: Policy[], step: StepName, { levels, compiled, route }: Parts) {
+function addStep(policies: Policy[], step: StepName, { levels, compiled, route, context }: Parts) {
   switch (step) {
     case 'origin':
-      if (route.kind === 'mcp') policies.push(originPolicy(levels, route.isLoopback))
+      addOrigin(policies, levels, route)
       return
     case 'cors': {
       const mostSpecific = present(compiled, 'cors').at(-1)
@@ -123,6 +161,10 @@ function addStep(policies: Policy[], step: StepName, { levels, compiled, route }
       ])
     case 'apiKey':
       return addChecks(policies, 'api key', present(compiled, 'apiKey').reverse())
+    case 'requestBody':
+      if (route.kind === 'http' && compiled.some(readsBody))
+        policies.push(compileRequestBody(bodyRules(route.maxBodyBytes, context)))
+      return
     case 'llmRequest':
       if (route.kind === 'llm') policies.push(route.llmRequest)
       return
@@ -132,6 +174,11 @@ function addStep(policies: Policy[], step: StepName, { levels, compiled, route }
     default:
       for (const level of compiled) if (level[step] !== undefined) policies.push(level[step])
   }
+}
+
+/** Whether a level has a step that follows the body of a plain HTTP request. */
+function readsBody({ bodyAuthorization, bodyLimits, globalBodyLimits }: LevelSteps): boolean {
+  return (bodyAuthorization ?? bodyLimits ?? globalBodyLimits) !== undefined
 }
 
 /** The most specific check comes first: it says best how to get in, and knows best who it is. */
@@ -152,11 +199,31 @@ function present<Name extends keyof LevelSteps>(
   return found
 }
 
-function originPolicy(levels: readonly PolicyLevel[], isLoopback: boolean): Policy {
+/** MCP servers and models act for their clients. Requests of pages that bring no credential of a model's route come to nothing. */
+function addOrigin(policies: Policy[], levels: readonly PolicyLevel[], route: RouteKind): void {
+  if (route.kind === 'http') return
+  const isOpen = !levels.some(isStrict)
+  if (route.kind === 'mcp' || isOpen) policies.push(originPolicy(levels, route.reach, isOpen))
+}
+
+/** Whether every request of a level needs a credential. */
+function isStrict({ policies: { jwtAuth, apiKey, mcpAuthentication } }: PolicyLevel): boolean {
+  return [jwtAuth, apiKey, mcpAuthentication].some(
+    (check) => check !== undefined && (check.mode ?? 'strict') === 'strict',
+  )
+}
+
+function originPolicy(levels: readonly PolicyLevel[], reach: Reach, isOpen: boolean): Policy {
   const cors = levels.findLast(({ policies }) => policies.cors !== undefined)?.policies.cors
+  const hostnames = [...(reach.hostnames ?? []), ...levels.flatMap(({ hostname }) => hostname ?? [])]
+  // Requests for other hosts do not reach the route.
+  const isNamed = hostnames.some((hostname) => normaliseHostname(hostname) !== anyHost)
   return compileOrigin({
     isAllowed: compileOrigins(cors?.allowOrigins ?? []),
-    isLoopback,
+    allowsAny: cors?.allowOrigins?.includes('*') === true,
+    isLoopback: reach.isLoopback,
+    isOpen,
+    isConfiguredHost: isNamed ? undefined : reach.isAllowedHost,
     hosts: levels.flatMap(({ policies }) => {
       const resource = policies.mcpAuthentication?.resourceMetadata?.resource
       return resource === undefined ? [] : [new URL(resource).host]

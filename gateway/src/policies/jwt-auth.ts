@@ -104,18 +104,22 @@ export function compileJwtAuth(config: JwtAuthConfig, context: CompileContext): 
 }
 
 function verifierOf(config: JwtAuthConfig, context: CompileContext): TokenVerifier {
-  const verifiers = issuersOf(config).map(({ issuer, audiences, jwks, jwtValidationOptions }) => ({
-    issuer,
-    verifier: compileVerifier(
-      {
-        issuer,
-        audiences: audiences.includes(anyAudience) ? undefined : audiences,
-        jwks,
-        jwtValidationOptions,
-      },
-      context,
-    ),
-  }))
+  const verifiers = issuersOf(config).map((node) => {
+    const { issuer, audiences, jwks, jwtValidationOptions } = node
+    return {
+      issuer,
+      verifier: compileVerifier(
+        {
+          issuer,
+          audiences: audiences.includes(anyAudience) ? undefined : audiences,
+          jwks,
+          jwtValidationOptions,
+          node,
+        },
+        context,
+      ),
+    }
+  })
   const [first] = verifiers
   if (first !== undefined && verifiers.length === 1) return first.verifier
   return issuerVerifier(new Map(verifiers.map(({ issuer, verifier }) => [issuer, verifier])))

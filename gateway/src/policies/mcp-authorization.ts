@@ -1,14 +1,15 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import type { CelProgram } from '../cel/compile.ts'
 import { readsField } from '../cel/reads.ts'
-import type { JsonObject } from '../lib/json.ts'
+import { shareWork } from '../cel/work.ts'
+import type { ExactJsonObject } from '../lib/json.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
 import type { RuleMeter } from '../pipeline/metrics.ts'
-import { decideBy, evaluateOr, type RuleKind, ruleSource } from '../pipeline/rules.ts'
+import { decideBy, evaluateOr, type Refusal, type RuleKind, reasonOf, ruleSource } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 
-const ruleRoots = ['request', 'source', 'jwt', 'apiKey', 'mcp']
+const ruleRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
 const roots: ReadonlySet<string> = new Set(ruleRoots)
 
 /** `mcpAuthorization`: who may see and use which tool, prompt and resource, as CEL rules. */
@@ -50,7 +51,7 @@ export type McpItem = {
   name: string
   target: string
   /** Arguments of a tool call. */
-  arguments?: JsonObject | undefined
+  arguments?: ExactJsonObject | undefined
 }
 
 export type McpAuthorization = {
@@ -119,10 +120,11 @@ export function allOfMcpAuthorizations(all: readonly McpAuthorization[]): McpAut
   }
 }
 
-function settle(exchange: Exchange, ground: Ground | undefined): boolean {
-  if (ground === undefined) return true
+function settle(exchange: Exchange, refusal: Refusal<Ground> | undefined): boolean {
+  if (refusal === undefined) return true
+  const { ground } = refusal
   ground.meter.refused()
-  exchange.refusedBy = `mcp-authorization: ${ground.name}`
+  exchange.refusedBy = `mcp-authorization: ${ground.name}${reasonOf(refusal)}`
   return false
 }
 
@@ -155,8 +157,8 @@ function listedVariables(facts: Facts, { kind, name, target }: McpItem): Scope {
   return { variables: variablesOf(facts, { method: usedBy[kind], [kind]: item }), probe }
 }
 
-function variablesOf({ request, source, jwt, apiKey }: Facts, mcp: object): object {
-  return { request, source, jwt, apiKey, mcp }
+function variablesOf({ clock, request, source, jwt, apiKey }: Facts, mcp: object): object {
+  return { clock, request, source, jwt, apiKey, mcp }
 }
 
 function holds({ kind, program }: Rule, { variables, probe }: Scope, otherwise: boolean): boolean {
@@ -201,11 +203,15 @@ function methodDecision(rules: readonly Rule[], noneAllows: Ground) {
     holds,
   )
   const mayBeAllowed = rules.some((rule) => rule.kind === 'allow' && rule.readsMethod)
-  return (facts: Facts, method: string): Ground | undefined => {
+  return (facts: Facts, method: string): Refusal<Ground> | undefined => {
     const variables = variablesOf(facts, { method })
     if (knownMethods.has(method)) {
-      return deniesOfMethods.find((rule) => evaluateOr(rule.program, variables, false))
+      const ground = shareWork(() =>
+        deniesOfMethods.find((rule) => evaluateOr(rule.program, variables, false)),
+      )
+      return ground && { ground, beyondWork: false }
     }
-    return mayBeAllowed ? decideUnknown({ variables, probe: undefined }) : noneAllows
+    if (!mayBeAllowed) return { ground: noneAllows, beyondWork: false }
+    return decideUnknown({ variables, probe: undefined })
   }
 }

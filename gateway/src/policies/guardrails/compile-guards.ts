@@ -3,12 +3,12 @@ import type { NamedBackend } from '../../pipeline/destinations/config.ts'
 import {
   type GuardConfig,
   type GuardrailsConfig,
-  rejectionEdits,
+  rejectionEdit,
   rejectionOf,
   type StreamingMode,
   streamingModeOf,
 } from './config.ts'
-import type { Check, Guard, Phase } from './guard.ts'
+import type { Check, Guard, Phase, Rejection } from './guard.ts'
 import { compileKind, nameOfKind } from './kinds/index.ts'
 import type { WebhookLimits } from './kinds/webhook/limits.ts'
 
@@ -33,33 +33,36 @@ export function compileGuards(
   options: GuardOptions,
   context: CompileContext,
 ): GuardSet {
+  const allowsUnknown = config.unknownContent === 'allow'
   const compile = (phase: Phase) =>
-    (config[phase] ?? []).map((entry, index) => compileGuard(entry, { ...options, phase, index }, context))
+    (config[phase] ?? []).map((entry, index) =>
+      compileGuard(entry, { ...options, phase, index, allowsUnknown }, context),
+    )
   return { request: compile('request'), response: compile('response'), streaming: streamingModeOf(config) }
 }
 
+type GuardAt = { phase: Phase; index: number; allowsUnknown: boolean }
+
 function compileGuard(
   entry: GuardConfig,
-  { place, phase, index, backends, limits }: GuardOptions & { phase: Phase; index: number },
+  { place, phase, index, allowsUnknown, backends, limits }: GuardOptions & GuardAt,
   context: CompileContext,
 ): Guard {
   const name = entry.name ?? `${place} ${phase} ${nameOfKind(entry)} ${index + 1}`
   const kind = compileKind(entry, { phase, backends, limits, rejection: rejectionOf(entry) }, context)
-  const edit = rejectionEdits(entry)
+  const edit = rejectionEdit(entry)
   return {
     ...kind,
     name,
+    allowsUnknown,
     meter: context.metrics.guard(name),
-    check: edit === undefined ? kind.check : withRejectionHeaders(kind.check, edit),
+    check: edit === undefined ? kind.check : withEditedRejection(kind.check, edit),
   }
 }
 
-function withRejectionHeaders(check: Check, edit: NonNullable<ReturnType<typeof rejectionEdits>>): Check {
+function withEditedRejection(check: Check, edit: (rejection: Rejection) => Rejection): Check {
   return async (question) => {
     const verdict = await check(question)
-    if (verdict.kind !== 'reject') return verdict
-    const headers = { ...verdict.rejection.headers }
-    edit(headers)
-    return { ...verdict, rejection: { ...verdict.rejection, headers } }
+    return verdict.kind === 'reject' ? { ...verdict, rejection: edit(verdict.rejection) } : verdict
   }
 }

@@ -1,4 +1,3 @@
-import type { Headers } from '../../net/headers.ts'
 import type { NamedBackend } from '../../pipeline/destinations/config.ts'
 import {
   checkHeaderModifier,
@@ -21,10 +20,15 @@ import { checkKind, kindSchemas } from './kinds/index.ts'
 
 const rejection = object(
   {
-    status: optional(integer({ doc: 'Status of the answer.', default: 403 }, { min: 200, max: 599 })),
+    status: optional(
+      integer(
+        { doc: 'Status of the answer. A webhook states its own, which holds.', default: 403 },
+        { min: 200, max: 599 },
+      ),
+    ),
     body: optional(
       string({
-        doc: 'Text of the answer.',
+        doc: 'Text of the answer. Of a webhook it stands in for an empty text.',
         default: 'The request was rejected due to inappropriate content',
       }),
     ),
@@ -55,6 +59,12 @@ export const guardrailsSchema = object(
       enumeration(['buffered', 'windowed', 'disabled', 'Enabled', 'Disabled'], {
         doc: 'What happens to streamed answers: `buffered` holds them until all of it is checked, `windowed` checks and passes on piece by piece, `disabled` does not check them. `Enabled` is `windowed`. Of several places the strictest holds.',
         default: 'buffered',
+      }),
+    ),
+    unknownContent: optional(
+      enumeration(['reject', 'allow'], {
+        doc: 'Content parts and items whose type the gateway does not know, so that it may miss texts in them: `reject` counts as a failed check of the guards of this place, `allow` checks the texts that are found.',
+        default: 'reject',
       }),
     ),
   },
@@ -103,10 +113,6 @@ function checkGuard(
   if (answer?.headers) {
     checkHeaderModifier(answer.headers, (path, message) => report(['rejection', 'headers', ...path], message))
   }
-  if (answer === undefined || entry.webhook === undefined) return
-  for (const key of ['status', 'body'] as const) {
-    if (answer[key] !== undefined) report(['rejection', key], 'is what the webhook says when it rejects')
-  }
 }
 
 const defaultStatus = 403
@@ -121,7 +127,18 @@ export function rejectionOf({ rejection: answer }: GuardConfig): Rejection {
   }
 }
 
-/** Changes of the headers of every rejection of a guard. */
-export function rejectionEdits({ rejection: answer }: GuardConfig): ((headers: Headers) => void) | undefined {
-  return answer?.headers && compileHeaderModifier(answer.headers)
+/**
+ * Changes of every rejection of a guard: of its headers, and of the text of a webhook that sends none. Undefined if nothing
+ * is configured.
+ */
+export function rejectionEdit(entry: GuardConfig): ((rejection: Rejection) => Rejection) | undefined {
+  const { rejection: answer, webhook } = entry
+  const text = webhook === undefined ? undefined : answer?.body
+  const editHeaders = answer?.headers && compileHeaderModifier(answer.headers)
+  if (text === undefined && editHeaders === undefined) return undefined
+  return (rejection) => {
+    const headers = { ...rejection.headers }
+    editHeaders?.(headers)
+    return { ...rejection, headers, body: rejection.body === '' ? (text ?? '') : rejection.body }
+  }
 }

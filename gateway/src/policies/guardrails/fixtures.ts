@@ -107,8 +107,8 @@ function exchangeFor({ api = 'chat', request = chatRequest, facts = {}, ...call 
   const message: LlmMessage = {
     api,
     request: () => objectOf(state.request),
-    replaceRequest(replaced) {
-      state.request = objectOf(replaced).text
+    async replaceRequest(replaced) {
+      state.request = objectOf(replaced.toString()).text
     },
     guardrailsOfModels: () => call.guardrailsOfModels ?? [],
     readsAnswer: false,

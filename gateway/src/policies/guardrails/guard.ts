@@ -42,6 +42,8 @@ export type CompiledKind = {
 export type Guard = CompiledKind & {
   /** Label in metrics and logs, from the configuration. */
   readonly name: string
+  /** Content of unknown type does not fail the check. */
+  readonly allowsUnknown: boolean
   readonly meter: GuardMeter
 }
 

@@ -273,9 +273,12 @@ describe.each(apis)('a webhook guard of %s', (api) => {
           typeof action === 'object' &&
           action !== null &&
           !Array.isArray(action) &&
-          Object.entries(action).every(
-            ([key, value]) => key === 'reason' && (value === null || typeof value === 'string'),
-          )
+          !('body' in action) &&
+          !('status_code' in action) &&
+          ('reason' in action
+            ? typeof action.reason === 'string' ||
+              (action.reason === null && Object.keys(action).length === 1)
+            : Object.keys(action).length === 0)
         if (!allows) expect(status === 200 && text.includes('sk')).toBe(false)
       }),
       { numRuns: 100 },
@@ -311,6 +314,22 @@ describe('guards', () => {
     })
     expect((await pass(guards, { guardrailsOfModels: [ofModel] })).status).toBe(403)
     expect((await pass(guards, { guardrailsOfModels: [] })).asked).toContain('Say <masked>')
+  })
+
+  it('fill in the text of a webhook that rejects without one', async () => {
+    const rejection = { status: 451, body: 'not here', headers: { set: { 'x-why': 'policy' } } }
+    const statuses = ['', 'mine'].map(async (body) => {
+      const guards = fixtureGuards(
+        { request: [{ rejection, ...webhookGuard }] },
+        acts({ body, status_code: 422 }),
+      )
+      const { status, text, headers } = await pass(guards)
+      return { status, text, why: headers['x-why'] }
+    })
+    expect(await Promise.all(statuses)).toEqual([
+      { status: 422, text: 'not here', why: 'policy' },
+      { status: 422, text: 'mine', why: 'policy' },
+    ])
   })
 
   it('answer with the rejection they are configured with', async () => {

@@ -1,4 +1,4 @@
-import { spliceJson } from '../../lib/json-splice.ts'
+import type { ThreadPool } from '../../lib/thread-pool.ts'
 import { type Body, isSource } from '../../net/body.ts'
 import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -8,15 +8,17 @@ import type { LlmMessage } from '../../pipeline/llm-message.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { compileGuards, type GuardOptions, type GuardSet } from './compile-guards.ts'
 import { type GuardrailsConfig, type StreamingMode, streamingModes } from './config.ts'
-import { type GuardedText, shownText, splicesFor } from './content/content.ts'
+import { type GuardedText, shownText } from './content/content.ts'
 import { contentReaders } from './content/index.ts'
-import type { Guard, Phase, Rejection } from './guard.ts'
+import { createReading, type Reading } from './content/reading.ts'
+import type { Guard, Rejection } from './guard.ts'
 import { type Content, noteSkipped, type Outcome, runGuards } from './run.ts'
 import { holdUntilChecked } from './stream/buffered.ts'
 import { createDelivery } from './stream/delivery.ts'
 import type { GuardedStream } from './stream/guarded-stream.ts'
 import { passAndNote } from './stream/noted.ts'
 import { checkInWindows } from './stream/windowed.ts'
+import { writeBack } from './write-back.ts'
 
 /** `guardrails` of one place, and what it is called in metrics and logs. */
 export type GuardPlace = { place: string; config: GuardrailsConfig }
@@ -63,11 +65,18 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
     return set
   }
 
-  const { clock } = context
+  const { clock, threads } = context
   const check =
-    (guards: readonly Guard[], phase: Phase, exchange: Exchange, replyHeaders?: Reply['headers']) =>
+    (guards: readonly Guard[], reading: Reading, exchange: Exchange, replyHeaders?: Reply['headers']) =>
     (texts: readonly Content[] | undefined): Promise<Outcome> =>
-      runGuards(guards, { phase, texts, exchange, replyHeaders, clock })
+      runGuards(guards, {
+        phase: reading.phase,
+        texts,
+        unknownType: reading.takeUnknown(),
+        exchange,
+        replyHeaders,
+        clock,
+      })
 
   return {
     name: 'guardrails',
@@ -76,9 +85,9 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       if (message === undefined) return undefined
       message.readsAnswer = hasResponseGuards
       const { request } = guardsOf(message)
-      return request.length === 0
-        ? undefined
-        : checkRequest(message, exchange, check(request, 'request', exchange))
+      if (request.length === 0) return undefined
+      const reading = createReading('request')
+      return checkRequest(message, exchange, { reading, check: check(request, reading, exchange), threads })
     },
     onReply(exchange, reply) {
       const { llmMessage: message } = exchange
@@ -86,9 +95,10 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       if (message === undefined || answer === undefined) return reply
       const { response, streaming } = guardsOf(message)
       if (response.length === 0) return reply
-      if (answer.kind === 'whole') {
-        return checkWhole(reply, exchange, check(response, 'response', exchange, reply.headers))
-      }
+      const reading = createReading('response')
+      const checkAnswer = check(response, reading, exchange, reply.headers)
+      if (answer.kind === 'whole')
+        return checkWhole(reply, exchange, { reading, check: checkAnswer, threads })
       if (streaming === 'disabled') {
         noteSkipped(response, exchange, 'response')
         return reply
@@ -97,7 +107,8 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
         api: message.api,
         reader: contentReaders[message.api],
         source: sourceOf(reply.body),
-        check: check(response, 'response', exchange, reply.headers),
+        reading,
+        check: checkAnswer,
         maxHeldBytes,
       }
       if (response.every(({ audit }) => audit)) return noteStream(reply, exchange, stream)
@@ -120,38 +131,49 @@ function joined(sets: readonly GuardSet[]): Guards {
   }
 }
 
-type RunCheck = (texts: readonly Content[] | undefined) => Promise<Outcome>
+/** One reading of content, and the check of what was read. */
+type Check = {
+  reading: Reading
+  check(texts: readonly Content[] | undefined): Promise<Outcome>
+  threads: ThreadPool
+}
 
 async function checkRequest(
   message: LlmMessage,
   exchange: Exchange,
-  check: RunCheck,
+  { reading, check, threads }: Check,
 ): Promise<Reply | undefined> {
   const { api } = message
   const request = message.request()
   if (request === undefined) throw new Error('the request was not read')
   const reader = contentReaders[api]
-  const texts = readTexts(() => reader.request(request.value))
+  const texts = readTexts(() => reader.request(request.value, reading))
   const outcome = await check(texts?.map(contentOf))
   if (outcome.kind === 'rejected') return refusal(exchange, outcome)
   if (outcome.kind === 'changed' && texts !== undefined) {
-    const splices = splicesFor(texts, outcome.contents, reader)
-    if (splices.length > 0) message.replaceRequest(spliceJson(request.text, splices))
+    const changed = { api, phase: 'request', json: request, texts, contents: outcome.contents } as const
+    const bytes = writeBack(changed, threads)
+    await message.replaceRequest(bytes instanceof Promise ? await bytes : bytes)
   }
   return undefined
 }
 
-async function checkWhole(reply: Reply, exchange: Exchange, check: RunCheck): Promise<Reply> {
+async function checkWhole(
+  reply: Reply,
+  exchange: Exchange,
+  { reading, check, threads }: Check,
+): Promise<Reply> {
   const message = exchange.llmMessage
   const answer = message?.answer
   if (message === undefined || answer?.kind !== 'whole') throw new Error('the answer was not read')
   const reader = contentReaders[message.api]
-  const texts = readTexts(() => reader.reply(answer.json.value))
+  const texts = readTexts(() => reader.reply(answer.json.value, reading))
   const outcome = await check(texts?.map(contentOf))
   if (outcome.kind === 'rejected') return refusal(exchange, outcome)
   if (outcome.kind === 'changed' && texts !== undefined) {
-    const splices = splicesFor(texts, outcome.contents, { ...reader, dropsEmptied: false })
-    if (splices.length > 0) return { ...reply, body: Buffer.from(spliceJson(answer.json.text, splices)) }
+    const { json } = answer
+    const changed = { api: message.api, phase: 'response', json, texts, contents: outcome.contents } as const
+    return { ...reply, body: await writeBack(changed, threads) }
   }
   return reply
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { Headers } from '../../net/headers.ts'
@@ -12,6 +13,8 @@ export type Checked = {
   readonly phase: Phase
   /** Undefined where content cannot be shown: every check of it fails. */
   readonly texts: readonly Content[] | undefined
+  /** A type of content that is not known, so that its texts may have been missed. */
+  readonly unknownType: string | undefined
   readonly exchange: Exchange
   readonly replyHeaders: Headers | undefined
   readonly clock: Clock
@@ -28,11 +31,17 @@ export type Outcome =
  * that fails rejects, unless its guard fails open: whatever goes wrong, content is not let through unchecked.
  */
 export async function runGuards(guards: readonly Guard[], checked: Checked): Promise<Outcome> {
-  const { exchange, phase, replyHeaders, clock } = checked
+  const { exchange, phase, replyHeaders, clock, unknownType } = checked
   let texts = checked.texts
   let changed = false
+  let turnStartedAt = clock.monotonic()
   for (const guard of guards) {
-    const startedAt = clock.monotonic()
+    let startedAt = clock.monotonic()
+    if (startedAt - turnStartedAt > maxTurnMs) {
+      await setImmediate()
+      turnStartedAt = clock.monotonic()
+      startedAt = turnStartedAt
+    }
     const note = (outcome: GuardOutcome, reason: string | undefined) => {
       guard.meter.checked(phase, outcome, clock.monotonic() - startedAt)
       if (outcome !== 'allow') noteDecision(exchange, { guard: guard.name, phase, outcome, reason })
@@ -40,6 +49,7 @@ export async function runGuards(guards: readonly Guard[], checked: Checked): Pro
     let verdict: Verdict
     try {
       if (texts === undefined) throw new CheckFailure('content that cannot be read')
+      if (unknownType !== undefined && !guard.allowsUnknown) throw unknownContent(unknownType)
       const answer = guard.check({ texts, exchange, replyHeaders })
       verdict = answer instanceof Promise ? await answer : answer
       if (verdict.kind === 'modify') checkChange(texts, verdict.contents)
@@ -72,6 +82,9 @@ export async function runGuards(guards: readonly Guard[], checked: Checked): Pro
   return { kind: 'changed', contents: texts.map(({ content }) => content) }
 }
 
+/** Guards that look for patterns answer at once: many of them take turns with traffic. */
+const maxTurnMs = 10
+
 /** Notes that content was not shown to guards at all. */
 export function noteSkipped(guards: readonly Guard[], exchange: Exchange, phase: Phase): void {
   for (const { meter, name } of guards) {
@@ -87,6 +100,12 @@ function checkChange(texts: readonly Content[], contents: readonly string[]): vo
   for (const [index, { content, fixed }] of texts.entries()) {
     if (fixed && contents[index] !== content) throw new CheckFailure('text came back where there was none')
   }
+}
+
+/** Types come from outside: only what looks like one is logged. */
+function unknownContent(type: string): CheckFailure {
+  const name = /^[\w.:-]{1,64}$/.test(type) ? ` "${type}"` : ''
+  return new CheckFailure(`content of unknown type${name}`)
 }
 
 function reasonOf(error: unknown): string {

@@ -1,3 +1,4 @@
+import { readsField } from '../../cel/reads.ts'
 import type { NamedBackend } from '../../pipeline/destinations/config.ts'
 import { checkApiKey } from '../api-key/api-key.ts'
 import { checkAuthorization } from '../authorization.ts'
@@ -81,6 +82,21 @@ export function checkPolicyBackends(
     checkGlobalBackend(rateLimit.global, backends, (path, message) =>
       report(['rateLimit', 'global', ...path], message),
     )
+}
+
+/** Reports costs in US dollars. For a configuration without a catalog of models, which has the prices. */
+export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, report: Report) {
+  const [limits, path] =
+    remoteRateLimit === undefined
+      ? [rateLimit?.global, ['rateLimit', 'global']]
+      : [remoteRateLimit, ['remoteRateLimit']]
+  limits?.descriptors.forEach(({ cost }, index) => {
+    if (cost === undefined || !readsField(cost, 'llm', 'cost')) return
+    report(
+      [...path, 'descriptors', index, 'cost'],
+      'llm.cost has no value without prices: set config.modelCatalog, or count tokens',
+    )
+  })
 }
 
 /** Policies that change what is forwarded and answered. */

@@ -23,6 +23,8 @@ export type PolicyLevel = {
   /** Names what is counted there, across reloads and in metrics: `gateway default`, `route api`, `llm`, `mcp`. */
   place: string
   policies: PoliciesConfig
+  /** Of a listener: the host that all of its requests name. */
+  hostname?: string | undefined
 }
 
 /** What one level adds to each step of a route. */
@@ -35,6 +37,9 @@ export type LevelSteps = {
   readonly authorization: Policy | undefined
   readonly requestLimits: Policy | undefined
   readonly globalRequestLimits: Policy | undefined
+  readonly bodyAuthorization: Policy | undefined
+  readonly bodyLimits: Policy | undefined
+  readonly globalBodyLimits: Policy | undefined
   readonly responseHeaderModifier: Policy | undefined
   readonly requestRedirect: Policy | undefined
   readonly directResponse: Policy | undefined
@@ -81,13 +86,19 @@ function compileSteps(
   const { cors, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
   const { responseHeaderModifier, requestRedirect, directResponse } = policies
   const { requestHeaderModifier, urlRewrite } = policies
+  const isLlm = kind === 'llm'
   const ofMcp = mcpAuthentication && compileMcpAuthentication(mcpAuthentication, context)
   const authorization =
     policies.authorization &&
     compileAuthorization(policies.authorization, context, { roots: rootsOf(kind), place })
   const limits = compileLocalRateLimit(limitsOf(policies, kind), context, { place })
   const remote = policies.remoteRateLimit ?? policies.rateLimit?.global
-  const globalLimits = remote && compileGlobalRateLimit(remote, context, { place, hasTokens: kind === 'llm' })
+  const globalLimits = remote && compileGlobalRateLimit(remote, context, { place, hasTokens: isLlm })
+  const late = {
+    authorization: authorization?.afterBody,
+    limits: limits.afterBody,
+    globalLimits: globalLimits?.afterBody,
+  }
   return {
     documents: ofMcp?.documents,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
@@ -97,14 +108,17 @@ function compileSteps(
     authorization: authorization?.beforeBody,
     requestLimits: limits.beforeBody,
     globalRequestLimits: globalLimits?.beforeBody,
+    bodyAuthorization: isLlm ? undefined : late.authorization,
+    bodyLimits: isLlm ? undefined : late.limits,
+    globalBodyLimits: isLlm ? undefined : late.globalLimits,
     responseHeaderModifier: responseHeaderModifier && compileResponseHeaderModifier(responseHeaderModifier),
     requestRedirect: requestRedirect && compileRequestRedirect(requestRedirect),
     directResponse: directResponse && compileDirectResponse(directResponse),
     requestHeaderModifier: requestHeaderModifier && compileRequestHeaderModifier(requestHeaderModifier),
     urlRewrite: urlRewrite && compileUrlRewrite(urlRewrite),
-    llmAuthorization: authorization?.afterBody,
-    tokenLimits: limits.afterBody,
-    globalTokenLimits: globalLimits?.afterBody,
+    llmAuthorization: isLlm ? late.authorization : undefined,
+    tokenLimits: isLlm ? late.limits : undefined,
+    globalTokenLimits: isLlm ? late.globalLimits : undefined,
     mcpAuthorization:
       mcpAuthorization && compileMcpAuthorization(mcpAuthorization, context, labelOfItemRules(place)),
   }

@@ -38,8 +38,7 @@ export function createAddresses(resource: string | undefined, trustForwardedHead
 function fixedAddresses(resource: string): Addresses {
   const { origin, pathname } = new URL(resource)
   const path = pathname.replace(/\/+$/, '')
-  // The root document keeps the provider's issuer, so a resource without a path needs another to be an issuer by.
-  const authorizationServer = path === '' ? origin + defaultPath : resource
+  const authorizationServer = ownIssuer(resource)
   const resourceMetadata = escaped(origin + resourceMetadataPath + path)
   return {
     origin: () => origin,
@@ -47,6 +46,13 @@ function fixedAddresses(resource: string): Addresses {
     authorizationServer: () => authorizationServer,
     resourceMetadata: () => resourceMetadata,
   }
+}
+
+/** The issuer that the gateway appears as for a configured resource. */
+export function ownIssuer(resource: string): string {
+  const { origin, pathname } = new URL(resource)
+  // The root document keeps the provider's issuer, so a resource without a path needs another to be an issuer by.
+  return /^\/*$/.test(pathname) ? origin + defaultPath : resource
 }
 
 function requestOrigin({ headers, scheme, host }: RequestFacts, trustForwardedHeaders: boolean): string {

@@ -71,6 +71,36 @@ describe('checking', () => {
     expect(problems(changed)).toEqual([path])
   })
 
+  const front: Partial<McpAuthenticationConfig> = { authorizationServers: 'front' }
+
+  it('accepts the front with a secret of the client, and on loopback without TLS', () => {
+    expect(problems({ ...front, clientSecret: 's' })).toEqual([])
+    expect(problems({ ...front, front: { claims: 'idToken' } })).toEqual([])
+    expect(problems({ ...front, resourceMetadata: { resource: 'http://localhost:3000/mcp' } })).toEqual([])
+  })
+
+  it.each<[string, Partial<McpAuthenticationConfig>]>([
+    ['resourceMetadata.resource', { ...front, resourceMetadata: {} }],
+    ['resourceMetadata.resource', { ...front, resourceMetadata: { resource: 'http://gw.test/mcp' } }],
+    ['resourceMetadata.resource', { ...front, resourceMetadata: { resource: 'https://gw.test/mcp?x=1' } }],
+    ['front.accessTokens', { ...front, front: { claims: 'idToken', accessTokens: 'provider' } }],
+    ['audiences', { ...front, audiences: ['b'], front: { claims: 'idToken' } }],
+    ['front.scopes.1', { ...front, front: { scopes: ['openid', 'a b'] } }],
+    ['front.clientDocumentNetworks.0', { ...front, front: { clientDocumentNetworks: ['intranet'] } }],
+    ['front', { front: {} }],
+  ])('of the front reports a mistake at %s', (path, changed) => {
+    expect(problems(changed)).toEqual([path])
+  })
+
+  it('of the front needs the client of the gateway', () => {
+    const { clientId: _, allowedRedirectUris: __, ...without } = good
+    const found: string[] = []
+    checkMcpAuthentication({ ...without, authorizationServers: 'front' }, (path) =>
+      found.push(path.join('.')),
+    )
+    expect(found).toEqual(['clientId'])
+  })
+
   it('reports redirect addresses that nobody would look at', () => {
     const { clientId: _, ...without } = good
     const found: string[] = []

@@ -1,6 +1,7 @@
 import { checkLocation } from '../../pipeline/credential-location.ts'
 import { checkKeys } from '../../pipeline/jwt/verifier.ts'
 import type { McpAuthenticationConfig } from './config.ts'
+import { checkFront } from './front/front-config.ts'
 import { isRedirectUriPattern } from './redirect-uris.ts'
 
 type Report = (path: (string | number)[], message: string) => void
@@ -31,8 +32,15 @@ export function checkMcpAuthentication(config: McpAuthenticationConfig, report: 
   if (allowedRedirectUris !== undefined && clientId === undefined) {
     report(['allowedRedirectUris'], 'needs clientId: without it registrations are answered by the provider')
   }
-  if (clientSecret !== undefined && (clientId === undefined || provider?.entra === undefined)) {
-    report(['clientSecret'], 'is used only with clientId and provider entra')
+  const isFront = config.authorizationServers === 'front'
+  if (clientSecret !== undefined && !isFront && (clientId === undefined || provider?.entra === undefined)) {
+    report(['clientSecret'], 'is used only with clientId, and provider entra or authorizationServers front')
+  }
+  if (isFront) {
+    const { front, audiences } = config
+    checkFront({ front, clientId, audiences, resource: resourceMetadata.resource }, report)
+  } else if (config.front !== undefined) {
+    report(['front'], 'is used only with authorizationServers front')
   }
   if (config.authorizationLocation !== undefined) {
     checkLocation(config.authorizationLocation, (path, message) =>

@@ -13,6 +13,7 @@ import {
   secretSource,
   url,
 } from '../../schema/dsl.ts'
+import { frontSchema } from './front/front-config.ts'
 
 function provider(doc: string) {
   return object({}, { doc })
@@ -80,29 +81,30 @@ export const mcpAuthenticationSchema = object(
     provider: optional(providerSchema),
     clientId: optional(
       name({
-        doc: 'Client registered at the provider, which the gateway hands to every client that registers.',
+        doc: 'Client registered at the provider. The gateway hands it to every client that registers; with `authorizationServers: front` the gateway is that client.',
       }),
     ),
     clientSecret: optional(
       secretSource({
-        doc: 'Secret of that client, which the gateway adds where it passes on token requests (`entra`).',
+        doc: 'Secret of that client, for token requests that the gateway makes (`authorizationServers: front`) or passes on (`entra`).',
         advanced: true,
       }),
     ),
     allowedRedirectUris: optional(
       list(name({ doc: 'An address; its port may be `*`, and `*` may stand at its end.' }), {
-        doc: 'Redirect addresses that may be registered while `clientId` is set. Without it all may.',
+        doc: 'Redirect addresses that may be registered while `clientId` is set, and with `front` also used. Without it all may.',
         example: ['http://localhost:*/callback', 'https://chat.example.com/oauth/callback'],
       }),
     ),
     resourceMetadata: optional(resourceMetadata),
     jwks: optional(keysSchema({ default: 'derived from issuer and provider' })),
     authorizationServers: optional(
-      enumeration(['gateway', 'provider'], {
-        doc: 'Where clients find the authorization server: described by the gateway, or at the issuer itself.',
-        default: 'gateway where provider is set, else provider',
+      enumeration(['gateway', 'provider', 'front'], {
+        doc: 'Where clients find the authorization server: `gateway` describes the provider under the address of the gateway, `provider` names the issuer itself, `front` makes the gateway an authorization server of its own that signs in at the provider.',
+        default: 'gateway where provider is set, except keycloak; else provider',
       }),
     ),
+    front: optional(frontSchema),
     authorizationLocation: optional(locationSchema),
     jwtValidationOptions: optional(validationOptionsSchema),
     trustForwardedHeaders: optional(

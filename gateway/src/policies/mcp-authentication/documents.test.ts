@@ -104,6 +104,21 @@ describe('the protected resource metadata', () => {
     expect(JSON.parse(textOf(reply)).authorization_servers).toEqual([idpA])
   })
 
+  it.each([
+    [{ keycloak: {} }, undefined, ['https://kc.test/realms/main']],
+    [{ keycloak: {} }, 'gateway', [resource]],
+    [{ okta: {} }, undefined, [resource]],
+    [{ okta: {} }, 'provider', ['https://kc.test/realms/main']],
+  ] as const)('of %j with authorizationServers %s leads to %j', async (provider, setting, expected) => {
+    const issuer = 'https://kc.test/realms/main'
+    const { json } = await setUp({
+      issuer,
+      provider,
+      ...(setting === undefined ? {} : { authorizationServers: setting }),
+    }).ask(prm)
+    expect(json.authorization_servers).toEqual(expected)
+  })
+
   it('follows the request where no resource is configured', async () => {
     const { ask } = setUp({ resourceMetadata: {} })
     expect((await ask(`${prm}/mcp`, { host: 'gw.test' })).json).toMatchObject({

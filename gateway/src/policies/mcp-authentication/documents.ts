@@ -2,6 +2,7 @@ import type { Reply } from '../../net/send.ts'
 import type { Exchange, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import type { Addresses } from './addresses.ts'
+import type { Front } from './front/front.ts'
 import { jsonReply } from './json-reply.ts'
 import { type Presentation, presentServerMetadata, type ServerMetadata } from './server-metadata.ts'
 
@@ -13,6 +14,8 @@ export type DocumentsOptions = {
   register: (exchange: Exchange) => Promise<Reply>
   /** Endpoints of the provider that clients reach through the gateway; undefined where they go there themselves. */
   relay: Relay | undefined
+  /** Answers everything about the authorization server, if the gateway is one. */
+  front: Front | undefined
 }
 
 export type Relay = {
@@ -21,14 +24,15 @@ export type Relay = {
 }
 
 /** What a path asks for; `path` is that of the MCP endpoint, empty at the root. */
-type Asked = { kind: 'resource' | 'server' | 'client-registration' | 'authorize' | 'token'; path: string }
+type Placed<Kind> = { kind: Kind; path: string }
+type Asked = Placed<'resource' | 'server' | (typeof serverActions)[number]>
 
 /**
  * Answers what clients ask before they have a token: where the authorization server is, what it is like, and
  * registration. Open to every origin, as it is to everyone, and so before any other policy.
  */
 export function compileDocuments(options: DocumentsOptions): Policy {
-  const { addresses, resourceMetadata, serverMetadata, presentation, register, relay } = options
+  const { addresses, resourceMetadata, serverMetadata, presentation, register, relay, front } = options
 
   async function describeServer({ facts: { request } }: Exchange, path: string): Promise<Reply> {
     const upstream = await serverMetadata()
@@ -67,8 +71,17 @@ export function compileDocuments(options: DocumentsOptions): Policy {
   return {
     name: 'mcp discovery',
     onRequest(exchange) {
-      const asked = readPath(exchange.facts.request.path)
-      return asked && reply(exchange, asked)
+      const { path } = exchange.facts.request
+      if (front === undefined) {
+        const asked = readPath(path, serverActions)
+        return asked && reply(exchange, asked)
+      }
+      const asked = readPath(path, frontActions)
+      if (asked === undefined) return undefined
+      const { kind } = asked
+      return kind === 'resource'
+        ? reply(exchange, { kind, path: asked.path })
+        : front.answer(exchange, { name: kind, path: asked.path })
     },
   }
 }
@@ -77,9 +90,13 @@ const wellKnown = '/.well-known/'
 const resourceNames: readonly string[] = ['oauth-protected-resource']
 const serverNames: readonly string[] = ['oauth-authorization-server', 'openid-configuration']
 const serverActions = ['client-registration', 'authorize', 'token'] as const
+const frontActions = ['authorize', 'consent', 'callback', 'token', 'register'] as const
 
 /** Well-known names stand before the path of the endpoint (RFC 8414, RFC 9728); older clients append them to it. */
-function readPath(path: string): Asked | undefined {
+function readPath<Action extends string>(
+  path: string,
+  actions: readonly Action[],
+): Placed<'resource' | 'server' | Action> | undefined {
   const start = path.indexOf(wellKnown)
   if (start < 0) return undefined
   const rest = path.slice(start + wellKnown.length)
@@ -89,12 +106,12 @@ function readPath(path: string): Asked | undefined {
   const before = path.slice(0, start)
   if (resourceNames.includes(name)) return placed('resource', before, after)
   if (!serverNames.includes(name)) return undefined
-  const action = serverActions.find((each) => after.endsWith(`/${each}`))
+  const action = actions.find((each) => after.endsWith(`/${each}`))
   if (action === undefined) return placed('server', before, after)
   return placed(action, before, after.slice(0, -action.length - 1))
 }
 
-function placed(kind: Asked['kind'], before: string, after: string): Asked | undefined {
+function placed<Kind>(kind: Kind, before: string, after: string): Placed<Kind> | undefined {
   return before !== '' && after !== '' ? undefined : { kind, path: before + after }
 }
 

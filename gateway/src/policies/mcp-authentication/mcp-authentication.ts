@@ -1,12 +1,17 @@
 import type { AuthenticationCheck } from '../../pipeline/authentication.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { bearerLocation, compileLocation } from '../../pipeline/credential-location.ts'
+import { sendUnder } from '../../pipeline/destinations/egress.ts'
+import { fixedAddress } from '../../pipeline/jwt/key-source.ts'
+import type { TokenVerifier } from '../../pipeline/jwt/token.ts'
 import { compileVerifier } from '../../pipeline/jwt/verifier.ts'
 import type { Policy } from '../../pipeline/policy.ts'
-import { createAddresses } from './addresses.ts'
+import { createAddresses, ownIssuer } from './addresses.ts'
 import { compileAuthenticate } from './authenticate.ts'
 import type { McpAuthenticationConfig } from './config.ts'
+import { discoveredKeys } from './discovered-keys.ts'
 import { compileDocuments } from './documents.ts'
+import { compileFront, type Front } from './front/front.ts'
 import { providerOf } from './providers/index.ts'
 import type { Provider } from './providers/provider.ts'
 import { compileRegistration } from './registration.ts'
@@ -28,14 +33,20 @@ export type McpAuthentication = {
  */
 export function compileMcpAuthentication(
   config: McpAuthenticationConfig,
-  context: CompileContext,
+  given: CompileContext,
 ): McpAuthentication {
+  const egress = given.egress.of(config)
+  const context: CompileContext = { ...given, send: sendUnder(egress, given.send) }
   const { issuer, audiences, clientId, resourceMetadata = {} } = config
   const provider = providerOf(config.provider)
   const addresses = createAddresses(resourceMetadata.resource, config.trustForwardedHeaders === true)
-  const serverMetadata = keptServerMetadata(provider, issuer, context)
-  const authorizationServers =
-    config.authorizationServers ?? (config.provider === undefined ? 'provider' : 'gateway')
+  const serverMetadata = keptServerMetadata(provider, issuer, egress.key, context)
+  const authorizationServers = config.authorizationServers ?? defaultAuthorizationServers(config, provider)
+  const ofProvider = compileProviderVerifier(config, { provider, serverMetadata }, given)
+  const front =
+    authorizationServers === 'front'
+      ? compileFrontOf(config, { provider, serverMetadata, verifier: ofProvider }, given)
+      : undefined
   return {
     documents: compileDocuments({
       addresses,
@@ -53,8 +64,14 @@ export function compileMcpAuthentication(
         send: context.send,
       }),
       relay: provider.refusesResourceParameter
-        ? createRelay({ serverMetadata, client: confidentialClient(config, context), send: context.send })
+        ? createRelay({
+            serverMetadata,
+            client: confidentialClient(config, context),
+            // Its addresses are those of the provider's metadata.
+            send: sendUnder(given.egress.document, given.send),
+          })
         : undefined,
+      front,
     }),
     check: compileAuthenticate({
       mode: config.mode ?? 'strict',
@@ -62,29 +79,96 @@ export function compileMcpAuthentication(
         config.authorizationLocation === undefined
           ? bearerLocation
           : compileLocation(config.authorizationLocation),
-      verifier: compileVerifier(
-        { issuer, audiences, jwks: config.jwks, jwtValidationOptions: config.jwtValidationOptions },
-        context,
-        provider.keysUrl(issuer),
-      ),
+      verifier: front?.verifier ?? ofProvider,
       addresses,
       scopes: resourceMetadata.scopesSupported ?? [],
     }),
   }
 }
 
-function keptServerMetadata(provider: Provider, issuer: string, context: CompileContext): ServerMetadata {
+type OfProvider = { provider: Provider; serverMetadata: ServerMetadata }
+
+/** The verifier of the provider's own tokens. */
+function compileProviderVerifier(
+  config: McpAuthenticationConfig,
+  { provider, serverMetadata }: OfProvider,
+  context: CompileContext,
+): TokenVerifier {
+  const { issuer, audiences, jwks, jwtValidationOptions } = config
+  const keysUrl = provider.keysUrl(issuer)
+  const address =
+    config.provider === undefined
+      ? discoveredKeys({ issuer, serverMetadata, fallbackUrl: keysUrl, log: context.log })
+      : fixedAddress(keysUrl)
+  return compileVerifier({ issuer, audiences, jwks, jwtValidationOptions, node: config }, context, address)
+}
+
+function compileFrontOf(
+  config: McpAuthenticationConfig,
+  { provider, serverMetadata, verifier }: OfProvider & { verifier: TokenVerifier },
+  context: CompileContext,
+): Front {
+  const {
+    issuer,
+    audiences,
+    clientId,
+    clientSecret,
+    resourceMetadata: { resource, ...metadata } = {},
+  } = config
+  if (clientId === undefined || resource === undefined)
+    throw new Error('authorizationServers front needs clientId and resourceMetadata.resource')
+  return compileFront(
+    {
+      issuer: ownIssuer(resource),
+      resource,
+      audiences,
+      config: config.front ?? {},
+      allowedRedirectUris: config.allowedRedirectUris,
+      scopes: metadata.scopesSupported ?? [],
+      provider: {
+        issuer,
+        metadataIssuer: provider.metadataIssuer?.(issuer) ?? issuer,
+        serverMetadata,
+        adjust: (found) => provider.adjustMetadata?.(found, audiences) ?? found,
+        client: { id: clientId, secret: clientSecret && secretOf(clientSecret, context) },
+        resource: provider.refusesResourceParameter ? undefined : resource,
+        // Its addresses are those of the provider's metadata.
+        send: sendUnder(context.egress.document, context.send),
+        log: context.log,
+      },
+      verifier,
+    },
+    context,
+  )
+}
+
+function defaultAuthorizationServers(
+  config: McpAuthenticationConfig,
+  { alwaysSendsIssuer }: Provider,
+): 'gateway' | 'provider' {
+  return config.provider === undefined || alwaysSendsIssuer === true ? 'provider' : 'gateway'
+}
+
+function keptServerMetadata(
+  provider: Provider,
+  issuer: string,
+  egressKey: string,
+  context: CompileContext,
+): ServerMetadata {
   const urls = provider.metadataUrls(issuer)
-  return context.keep(`mcp authentication metadata: ${urls.join(' ')}`, () =>
+  return context.keep(`mcp authentication metadata: ${[...urls, egressKey].join(' ')}`, () =>
     fetchedServerMetadata(urls, context),
   )
 }
 
-function confidentialClient(
-  { clientId, clientSecret }: McpAuthenticationConfig,
-  { readFile }: CompileContext,
-) {
+function confidentialClient({ clientId, clientSecret }: McpAuthenticationConfig, context: CompileContext) {
   if (clientId === undefined || clientSecret === undefined) return undefined
-  const secret = typeof clientSecret === 'string' ? clientSecret : readFile(clientSecret.file).trim()
-  return { id: clientId, secret }
+  return { id: clientId, secret: secretOf(clientSecret, context) }
+}
+
+function secretOf(
+  secret: NonNullable<McpAuthenticationConfig['clientSecret']>,
+  { readFile }: CompileContext,
+): string {
+  return typeof secret === 'string' ? secret : readFile(secret.file).trim()
 }

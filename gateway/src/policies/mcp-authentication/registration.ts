@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import { type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json.ts'
 import { readAll } from '../../net/body.ts'
 import type { Reply, Send } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -82,7 +82,7 @@ function relayedRegistration(url: string, send: Send): (metadata: JsonObject) =>
         maxBytes,
         timeoutMs,
       })
-      const isObject = parseObject(text) !== undefined
+      const isObject = parseJsonObject(text) !== undefined
       return isObject && status >= 200 && status < 500 ? jsonReply(status, text) : unavailable
     } catch {
       // Why the provider did not answer is of no use to a client; that it did not is.
@@ -99,16 +99,7 @@ const unavailable: Reply = jsonReply(503, {
 })
 
 async function readObject({ body }: Exchange): Promise<JsonObject | undefined> {
-  return parseObject((await readAll(body, maxBytes, 'request_too_large')).toString('utf8'))
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  return parseJsonObject((await readAll(body, maxBytes, 'request_too_large')).toString('utf8'))
 }
 
 function stringsOf(value: JsonValue | undefined): string[] | undefined {

@@ -2,7 +2,6 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { fetchDocument } from '../../pipeline/jwt/fetch-document.ts'
-import { describeError } from '../../pipeline/log.ts'
 import type { Provider } from './providers/provider.ts'
 
 /** How the provider describes itself. Undefined as long as it has not been reached. */
@@ -36,7 +35,7 @@ export function fetchedServerMetadata(
     } catch (error) {
       dueAt = clock.monotonic() + retryMs
       log.warn(
-        { url: urls[0], err: describeError(error) },
+        { url: urls[0], err: error },
         current ? 'provider metadata is served stale' : 'provider metadata cannot be fetched',
       )
     }

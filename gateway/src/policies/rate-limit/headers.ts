@@ -23,17 +23,23 @@ export function setLimitHeaders(headers: Headers, tally: LimitTally) {
 /** A service whose own headers cannot be compared with ours is taken at its word, unless it is ours that refuses. */
 function saysOtherwise({ headers, refused }: LimitTally): boolean {
   if (headers === undefined || refused !== undefined) return false
-  return limitHeaders.some((name) => headers[name] !== undefined)
+  return Object.keys(headers).some(isLimitHeader)
 }
 
 /** The three headers that say where a request stands. */
 export const limitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
+
+/** Whether a header is about a limit: `x-ratelimit-*`, `ratelimit`, `ratelimit-*` (IETF draft "RateLimit header fields"). */
+export function isLimitHeader(name: string): boolean {
+  return name === 'ratelimit' || name.startsWith('ratelimit-') || name.startsWith('x-ratelimit-')
+}
 
 export function writeStanding(headers: Headers, standing: LimitStanding) {
   const { limit, remaining, resetSeconds, shownAs } = standing
   headers['x-ratelimit-limit'] = shownAs?.[0] ?? String(limit)
   headers['x-ratelimit-remaining'] = shownAs?.[1] ?? String(remaining)
   headers['x-ratelimit-reset'] = shownAs?.[2] ?? String(resetSeconds)
+  if (standing.related !== undefined) Object.assign(headers, standing.related)
 }
 
 /** Requests and tokens do not compare by number, so the smaller share that is left decides. */

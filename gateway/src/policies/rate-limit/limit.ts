@@ -1,13 +1,16 @@
+import { hash } from 'node:crypto'
 import { compileCheckedCel } from '../../cel/checked.ts'
 import type { CelProgram } from '../../cel/compile.ts'
 import { CelEvaluationError } from '../../cel/failure.ts'
+import { clientNetwork } from '../../lib/client-network.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { LimitMeter } from '../../pipeline/metrics.ts'
+import { needsBody } from '../../pipeline/rules.ts'
 import { type Bucket, createBucket, type Rate, refillBucket, takeFrom } from './bucket.ts'
 import { createKeyedBuckets, type KeyedBuckets } from './keyed-buckets.ts'
-import { bodyRoots, describeRule, keyRoots, type LimitRule } from './local-config.ts'
+import { describeRule, isAddressKey, keyRoots, type LimitRule } from './local-config.ts'
 
 /** One limit, with its count. */
 export type Limit = {
@@ -75,6 +78,7 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
   const label = `${options.place}: ${rule.label}`
   const stateName = `rate-limit/${options.place}/${rule.identity}`
   const program = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyRoots)
+  const byNetwork = rule.key !== undefined && isAddressKey(rule.key)
   const { counts, rate } = rule
   const meter = context.metrics.limit(label)
   // Held as it is kept, because it is forgotten once nobody holds it.
@@ -108,10 +112,11 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
     counts,
     rate,
     meter,
-    needsBody: [...bodyRoots].some((root) => program.roots.has(root)),
+    needsBody: needsBody(program),
     bucketOf(exchange, nowMs) {
       kept.rate = rate
-      return kept.buckets.find(keyOf(program, exchange), rate, nowMs)
+      const key = keyOf(program, exchange)
+      return kept.buckets.find(byNetwork && key !== undefined ? clientNetwork(key) : key, rate, nowMs)
     },
     charge(bucket, amount, nowMs) {
       takeFrom(kept.buckets.current(bucket, kept.rate, nowMs), kept.rate, amount)
@@ -143,6 +148,7 @@ function keyOf(program: CelProgram, exchange: Exchange): string | undefined {
   try {
     const value = program.evaluate(exchange.facts)
     if (typeof value === 'string') return value
+    if (value instanceof Uint8Array) return hash('sha256', value, 'hex')
     return value === null || typeof value === 'object' ? undefined : String(value)
   } catch (error) {
     if (error instanceof CelEvaluationError) return undefined

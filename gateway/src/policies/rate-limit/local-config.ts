@@ -17,22 +17,31 @@ import type { Rate } from './bucket.ts'
 
 const unitMs = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const
 
-/** Variables a limit's key may name. A key that names one of `bodyRoots` is read once the body is. */
+/** Variables a limit's key may name. Some exist once the body is read: `needsBody` of `pipeline/rules`. */
 export const keyRoots: ReadonlySet<string> = new Set([
+  'now',
   'request',
+  'request.body',
   'source',
   'jwt',
   'apiKey',
   'llmRequest',
   'llm',
 ])
-export const bodyRoots: ReadonlySet<string> = new Set(['llmRequest', 'llm'])
+
+/**
+ * Whether a key is the address of the client and nothing more. A client has all of an IPv6 /64, so such keys count by
+ * network (`lib/client-network.ts`); any other expression, such as `string(source.address)`, counts by its value.
+ */
+export function isAddressKey(source: string): boolean {
+  return /^\s*source\s*\.\s*address\s*$/.test(source)
+}
 
 const commonFields = {
   key: optional(
     cel(
       {
-        doc: 'Counts separately for every value of this expression. Requests for which it has no value share one count.',
+        doc: 'Counts separately for every value of this expression. Requests for which it has no value share one count. `source.address` counts IPv6 clients by /64; `string(source.address)` counts single addresses.',
         example: 'apiKey.id',
       },
       [...keyRoots],

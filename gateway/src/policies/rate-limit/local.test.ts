@@ -486,3 +486,24 @@ function exhaust(policies: readonly Policy[]): Reply {
     if (reply.status === 429) return reply
   }
 }
+
+describe('limits by the address of the client', () => {
+  const from = (address: string) => ({ source: { address, port: 1 } })
+  const statuses = (key: string, ...addresses: string[]) => {
+    const policies = policiesOf([{ requests: 1, unit: 'Minutes', key }], fixtureContext())
+    return addresses.map((address) => call(policies, from(address)).status)
+  }
+
+  it('count IPv6 by /64 and IPv4 by address', () => {
+    expect(statuses('source.address', '2001:db8::1', '2001:db8::2', '2001:db8:0:1::1')).toEqual([
+      200, 429, 200,
+    ])
+    expect(statuses('source.address', '10.0.0.1', '10.0.0.2', '10.0.0.1')).toEqual([200, 200, 429])
+  })
+
+  it('count other expressions over the address by their value', () => {
+    expect(statuses('string(source.address)', '2001:db8::1', '2001:db8::2')).toEqual([200, 200])
+    const composite = '"a/" + source.network'
+    expect(statuses(composite, '2001:db8::1', '2001:db8::2', '10.0.0.1')).toEqual([200, 429, 200])
+  })
+})

@@ -46,7 +46,7 @@ function latePolicy(limits: readonly Limit[], clock: Clock): Policy {
   const limitsOnReads = limits.filter((limit) => limit.counts === 'requests')
   const stepForReads = { ...step, limits: limitsOnReads }
   return {
-    name: 'token limits',
+    name: limitsOnReads.length === limits.length ? 'request limits after the body' : 'token limits',
     onRequest: (exchange) => admit(exchange, spendsTokens(exchange) ? step : stepForReads),
     onReply: showStanding,
     onEnd: chargeTokens,

@@ -9,9 +9,10 @@ import {
   readableObjectsIn,
   stringOf,
   type TextPart,
-  textParts,
 } from './content.ts'
-import { promptTexts } from './prompt.ts'
+import { textParts } from './parts.ts'
+import { ofUser, promptTexts } from './prompt.ts'
+import type { Reading } from './reading.ts'
 
 /** Chat completions. https://platform.openai.com/docs/api-reference/chat */
 export const chatContent: ContentReader = {
@@ -19,11 +20,15 @@ export const chatContent: ContentReader = {
   dropsEmptied: false,
   noEcho: 'null',
   // Some services take a `prompt` in place of messages.
-  request: ({ messages, prompt }) => [...messageTexts(messages), ...promptTexts(prompt)],
-  reply: ({ choices }) =>
+  request: ({ messages, prompt, prediction }, reading) => [
+    ...messageTexts(messages, reading),
+    ...promptTexts(prompt),
+    ...predictedTexts(prediction, reading),
+  ],
+  reply: ({ choices }, reading) =>
     objectsIn(choices).map(([index, choice]): GuardedText => {
       const message = objectOf(choice, 'message')
-      const parts = partsOf(message, ['choices', index, 'message'])
+      const parts = partsOf(message, ['choices', index, 'message'], reading)
       return {
         role: stringOf(message['role']),
         separator: ' ',
@@ -32,7 +37,7 @@ export const chatContent: ContentReader = {
         ),
       }
     }),
-  event({ choices }, found) {
+  event({ choices }, found, reading) {
     for (const [position, choice] of objectsIn(choices)) {
       const element = numberOf(choice['index'], position)
       const { delta, message } = choice
@@ -44,7 +49,7 @@ export const chatContent: ContentReader = {
         found({ element, part: 0, text: content, path, repeats: false, echo })
       } else if (typeof refusal !== 'string') {
         found({ element, part: 0, text: '', path: [], repeats: false, echo })
-        for (const { text, path: at } of textParts(content, path)) {
+        for (const { text, path: at } of textParts(content, path, reading)) {
           found({ element, part: 0, text, path: at, repeats: false })
         }
       }
@@ -53,30 +58,62 @@ export const chatContent: ContentReader = {
         const isAlone = typeof content !== 'string'
         found({ element, part: 1, text: refusal, path: at, repeats: false, echo: isAlone ? echo : undefined })
       }
+      const transcript = isJsonObject(delta) ? objectOf(delta, 'audio')['transcript'] : undefined
+      if (typeof transcript === 'string') {
+        const at = ['choices', position, 'delta', 'audio', 'transcript']
+        found({ element, part: 2, text: transcript, path: at, repeats: false })
+      }
       // Some servers end with the whole message.
       if (!isJsonObject(message)) continue
-      for (const { text, path: at } of partsOf(message, ['choices', position, 'message'])) {
-        found({ element, part: at.at(-1) === 'refusal' ? 1 : 0, text, path: at, repeats: true })
+      for (const { text, path: at } of partsOf(message, ['choices', position, 'message'], reading)) {
+        found({ element, part: partNumbers.get(at.at(-1)) ?? 0, text, path: at, repeats: true })
       }
     }
   },
 }
 
+const partNumbers: ReadonlyMap<unknown, number> = new Map([
+  ['refusal', 1],
+  ['transcript', 2],
+])
+
 /** The texts of messages, one for each. */
-export function messageTexts(messages: JsonValue | undefined): GuardedText[] {
+export function messageTexts(messages: JsonValue | undefined, reading: Reading): GuardedText[] {
   return readableObjectsIn(messages).map(([index, message]) => ({
     role: stringOf(message['role']),
     separator: ' ',
-    parts: partsOf(message, ['messages', index]),
+    parts: partsOf(message, ['messages', index], reading),
   }))
 }
 
-/** What a message says, and with what words it refuses. */
-function partsOf({ content, refusal }: JsonObject, path: JsonPath): TextPart[] {
-  const parts = textParts(content, [...path, 'content'])
-  return typeof refusal === 'string' && refusal !== ''
-    ? [...parts, { text: refusal, path: [...path, 'refusal'] }]
-    : parts
+/** Members of a message with what the model thought before, by different servers' names. */
+const reasoningMembers = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'thinking',
+  'thinking_blocks',
+]
+
+/** The texts of a message: its content, refusal, spoken words and, in a request, reasoning. */
+function partsOf(message: JsonObject, path: JsonPath, reading: Reading): TextPart[] {
+  const parts = textParts(message['content'], [...path, 'content'], reading)
+  const { refusal } = message
+  const { transcript } = objectOf(message, 'audio')
+  if (typeof refusal === 'string' && refusal !== '') parts.push({ text: refusal, path: [...path, 'refusal'] })
+  if (typeof transcript === 'string' && transcript !== '') {
+    parts.push({ text: transcript, path: [...path, 'audio', 'transcript'] })
+  }
+  if (reading.phase === 'response') return parts
+  for (const name of reasoningMembers) parts.push(...textParts(message[name], [...path, name], reading))
+  return parts
+}
+
+/** Text that the client expects in the answer. */
+function predictedTexts(prediction: JsonValue | undefined, reading: Reading): GuardedText[] {
+  if (!isJsonObject(prediction)) return []
+  const parts = textParts(prediction['content'], ['prediction', 'content'], reading)
+  return parts.length === 0 ? [] : [{ ...ofUser('', []), separator: ' ', parts }]
 }
 
 function objectOf(value: JsonObject, name: string): JsonObject {

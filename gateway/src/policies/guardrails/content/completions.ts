@@ -1,5 +1,6 @@
 import { messageTexts } from './chat.ts'
-import { type ContentReader, echoAt, type GuardedText, numberOf, objectsIn, textParts } from './content.ts'
+import { type ContentReader, echoAt, type GuardedText, numberOf, objectsIn } from './content.ts'
+import { textParts } from './parts.ts'
 import { ofUser, promptTexts } from './prompt.ts'
 
 /** Legacy completions. https://platform.openai.com/docs/api-reference/completions */
@@ -8,17 +9,17 @@ export const completionsContent: ContentReader = {
   dropsEmptied: false,
   noEcho: 'null',
   // Some services take messages in place of a `prompt`.
-  request: ({ prompt, suffix, messages }) => [
+  request: ({ prompt, suffix, messages }, reading) => [
     ...promptTexts(prompt),
     ...(typeof suffix === 'string' ? [ofUser(suffix, ['suffix'])] : []),
-    ...messageTexts(messages),
+    ...messageTexts(messages, reading),
   ],
-  reply: ({ choices }) =>
+  reply: ({ choices }, reading) =>
     objectsIn(choices).map(
       ([index, choice]): GuardedText => ({
         role: 'assistant',
         separator: '',
-        parts: textParts(choice['text'], ['choices', index, 'text']).map((part) => ({
+        parts: textParts(choice['text'], ['choices', index, 'text'], reading).map((part) => ({
           ...part,
           echo: echoAt(choice, ['choices', index]),
         })),

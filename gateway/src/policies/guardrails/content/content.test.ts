@@ -7,6 +7,7 @@ import { apis } from '../fixture-streams.ts'
 import { CheckFailure } from '../guard.ts'
 import { type ContentReader, type GuardedText, shownText, splicesFor } from './content.ts'
 import { contentReaders } from './index.ts'
+import { createReading } from './reading.ts'
 
 const text = fc.oneof(
   fc
@@ -75,7 +76,8 @@ function objectOf(json: string): JsonObject {
 /** What is shown of a body, and what is shown of it once `mask` is `****` in all of that. */
 function masked(body: object, reader: ContentReader, phase: 'request' | 'reply') {
   const json = JSON.stringify(body)
-  const texts = (value: JsonObject): GuardedText[] => reader[phase](value)
+  const texts = (value: JsonObject): GuardedText[] =>
+    reader[phase](value, createReading(phase === 'request' ? 'request' : 'response'))
   const before = texts(objectOf(json))
   const contents = before.map((shown) => shownText(shown).replaceAll('mask', '****'))
   const after = spliceJson(json, splicesFor(before, contents, reader))
@@ -118,7 +120,9 @@ function words(shown: string): string {
 
 describe('prompts of token numbers', () => {
   it.each([[[1, 2]], [[[1, 2], [3]]], [['text', 5]]])('cannot be read: %j', (prompt) => {
-    expect(() => contentReaders.completions.request({ prompt })).toThrow(CheckFailure)
+    expect(() => contentReaders.completions.request({ prompt }, createReading('request'))).toThrow(
+      CheckFailure,
+    )
   })
 })
 
@@ -138,7 +142,7 @@ describe('a part of a message that is masked away', () => {
     const reader = contentReaders.messages
     const json = JSON.stringify(body)
     const after = (shown: string) =>
-      spliceJson(json, splicesFor(reader.request(objectOf(json)), [shown], reader))
+      spliceJson(json, splicesFor(reader.request(objectOf(json), createReading('request')), [shown], reader))
     expect(after('a ')).toBe('{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}')
     expect(after('')).toBe(
       '{"messages":[{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":""}]}]}',
@@ -151,22 +155,41 @@ describe('texts in unusual places', () => {
 
   it('of chat are shown: refusals, a part without a list, a prompt', () => {
     const { request, reply } = contentReaders.chat
-    expect(shownOf(request({ messages: [{ role: 'assistant', content: null, refusal: 'no' }] }))).toEqual([
-      'no',
-    ])
     expect(
-      shownOf(request({ messages: [{ role: 'user', content: { type: 'text', text: 'alone' } }] })),
+      shownOf(
+        request(
+          { messages: [{ role: 'assistant', content: null, refusal: 'no' }] },
+          createReading('request'),
+        ),
+      ),
+    ).toEqual(['no'])
+    expect(
+      shownOf(
+        request(
+          { messages: [{ role: 'user', content: { type: 'text', text: 'alone' } }] },
+          createReading('request'),
+        ),
+      ),
     ).toEqual(['alone'])
     expect(
-      shownOf(request({ messages: [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }] })),
+      shownOf(
+        request(
+          { messages: [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }] },
+          createReading('request'),
+        ),
+      ),
     ).toEqual(['no'])
-    expect(shownOf(request({ prompt: 'instead' }))).toEqual(['instead'])
-    expect(shownOf(reply({ choices: [{ message: { content: null, refusal: 'no' } }] }))).toEqual(['no'])
+    expect(shownOf(request({ prompt: 'instead' }, createReading('request')))).toEqual(['instead'])
+    expect(
+      shownOf(reply({ choices: [{ message: { content: null, refusal: 'no' } }] }, createReading('response'))),
+    ).toEqual(['no'])
   })
 
   it('of completions are shown: messages', () => {
     const { request } = contentReaders.completions
-    expect(shownOf(request({ messages: [{ role: 'user', content: 'instead' }] }))).toEqual(['instead'])
+    expect(
+      shownOf(request({ messages: [{ role: 'user', content: 'instead' }] }, createReading('request'))),
+    ).toEqual(['instead'])
   })
 
   it('of messages are shown: what tools answered and documents say', () => {
@@ -180,7 +203,7 @@ describe('texts in unusual places', () => {
       { type: 'document', source: { type: 'content', content: [text] } },
       { type: 'search_result', source: 'https://example.com', title: 'found', content: [text] },
     ]
-    expect(shownOf(request({ messages: [{ role: 'user', content }] }))).toEqual([
+    expect(shownOf(request({ messages: [{ role: 'user', content }] }, createReading('request')))).toEqual([
       'a tool inside a title a document inside found inside',
     ])
   })
@@ -193,7 +216,13 @@ describe('texts in unusual places', () => {
       { type: 'thinking', thinking: 'thought' },
       { type: 'text', text: 'said' },
     ]
-    expect(shownOf(contentReaders.messages.reply({ content }))).toEqual(['inside', '', '', '', 'said'])
+    expect(shownOf(contentReaders.messages.reply({ content }, createReading('response')))).toEqual([
+      'inside',
+      '',
+      '',
+      '',
+      'said',
+    ])
   })
 
   it('of responses are shown: what tools answered, other roles, texts without one, variables of prompts', () => {
@@ -207,17 +236,23 @@ describe('texts in unusual places', () => {
       { type: 'reasoning', content: [{ type: 'reasoning_text', text: 'thought' }] },
     ]
     const prompt = { id: 'p', variables: { a: 'a variable', b: { type: 'input_text', text: 'another' } } }
-    expect(shownOf(request({ input, prompt }))).toEqual([
+    expect(shownOf(request({ input, prompt }, createReading('request')))).toEqual([
       'a tool',
       'in parts',
       'another role',
       'no role',
       'no item',
+      'thought',
       'a variable',
       'another',
     ])
     expect(
-      shownOf(reply({ output: [{ type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }] })),
+      shownOf(
+        reply(
+          { output: [{ type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }] },
+          createReading('response'),
+        ),
+      ),
     ).toEqual(['no'])
   })
 
@@ -233,6 +268,8 @@ describe('texts in unusual places', () => {
     ['responses', { input: 7 }],
     ['responses', { input: [['text']] }],
   ] as const)('that nobody can read make a check fail: %s, %j', (api, body) => {
-    expect(() => contentReaders[api].request(objectOf(JSON.stringify(body)))).toThrow(CheckFailure)
+    expect(() =>
+      contentReaders[api].request(objectOf(JSON.stringify(body)), createReading('request')),
+    ).toThrow(CheckFailure)
   })
 })

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
 import type { JsonPath, JsonSplice } from '../../../lib/json-splice.ts'
 import { CheckFailure } from '../guard.ts'
+import type { Reading } from './reading.ts'
 import { writeBack } from './text-change.ts'
 
 /** A text of a body that is shown to guards as one: the parts it consists of, and where each of them stands. */
@@ -16,6 +17,8 @@ export type TextPart = {
   readonly path: JsonPath
   /** Where the text is said once more token by token, which has to go when the text changes. */
   readonly echo?: JsonPath | undefined
+  /** True if the object that has the text consists of nothing else to check. */
+  readonly isWhole?: boolean
 }
 
 /** Text in one event of a stream. */
@@ -34,10 +37,10 @@ export type StreamPiece = {
 
 /** What one client API has for texts: requests, answers and events of streams. Throws `CheckFailure` on what has none to show. */
 export type ContentReader = {
-  request(body: JsonObject): GuardedText[]
-  reply(body: JsonObject): GuardedText[]
-  /** Reports the texts of an event in its order; one without text only says that its element exists. */
-  event(event: JsonObject, found: (piece: StreamPiece) => void): void
+  request(body: JsonObject, reading: Reading): GuardedText[]
+  reply(body: JsonObject, reading: Reading): GuardedText[]
+  /** Reports the texts of an event in its order; one without text only marks its element as present. */
+  event(event: JsonObject, found: (piece: StreamPiece) => void, reading: Reading): void
   /** Between the parts of an element in a stream. */
   readonly separator: string
   /** JSON text that stands for no echo. */
@@ -51,37 +54,6 @@ export function shownText({ parts, separator }: GuardedText): string {
   const [first, ...rest] = parts
   if (first === undefined) return ''
   return rest.length === 0 ? first.text : parts.map(({ text }) => text).join(separator)
-}
-
-/**
- * The parts of a `content` that is a string, or a list of parts of which some have text. Throws `CheckFailure` on what is
- * neither: an upstream might read it all the same.
- */
-export function textParts(content: JsonValue | undefined, path: JsonPath): TextPart[] {
-  if (content === undefined || content === null) return []
-  if (typeof content === 'string') return [{ text: content, path }]
-  if (Array.isArray(content)) return content.flatMap((part, index) => textsOfPart(part, [...path, index]))
-  return textsOfPart(content, path)
-}
-
-/** Texts of one part: its own, or those of what a tool answered or a document says. */
-function textsOfPart(part: JsonValue, path: JsonPath): TextPart[] {
-  if (typeof part === 'string') return [{ text: part, path }]
-  if (!isJsonObject(part)) throw new CheckFailure('content that is no text')
-  const { text, refusal, content, source, type } = part
-  if (typeof text === 'string') return [{ text, path: [...path, 'text'], echo: echoAt(part, path) }]
-  if (text !== undefined && text !== null) throw new CheckFailure('a text that is none')
-  if (typeof refusal === 'string') return [{ text: refusal, path: [...path, 'refusal'] }]
-  const found: TextPart[] = []
-  if (type === 'document' || type === 'search_result') {
-    for (const name of ['title', 'context']) found.push(...textParts(part[name], [...path, name]))
-  }
-  if (type === 'document' && isJsonObject(source)) {
-    if (source['type'] === 'text') found.push(...textParts(source['data'], [...path, 'source', 'data']))
-    found.push(...textParts(source['content'], [...path, 'source', 'content']))
-  }
-  if (content !== undefined) found.push(...textParts(content, [...path, 'content']))
-  return found
 }
 
 /** The place of log probabilities, which name every token of a text, if there are some. */
@@ -140,7 +112,7 @@ export function splicesFor(
       if (part.echo !== undefined) splices.push({ kind: 'set', path: part.echo, json: noEcho })
       const now = written[position] ?? ''
       if (now === part.text) continue
-      const isDropped = now === '' && dropsEmptied && keepsSome && part.path.at(-1) === 'text'
+      const isDropped = now === '' && dropsEmptied && keepsSome && part.isWhole === true
       if (isDropped) splices.push({ kind: 'remove', path: part.path.slice(0, -1) })
       else splices.push({ kind: 'set', path: part.path, json: JSON.stringify(now) })
     }

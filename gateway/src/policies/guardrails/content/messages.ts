@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
-import type { JsonPath } from '../../../lib/json-splice.ts'
+import { isJsonObject } from '../../../lib/json.ts'
 import {
   type ContentReader,
   type GuardedText,
@@ -8,61 +7,67 @@ import {
   readableObjectsIn,
   shownText,
   stringOf,
-  type TextPart,
-  textParts,
 } from './content.ts'
+import { textParts, textsOfPart } from './parts.ts'
 
 /** Anthropic's messages. https://docs.anthropic.com/en/api/messages */
 export const messagesContent: ContentReader = {
   separator: ' ',
   dropsEmptied: true,
   noEcho: 'null',
-  request({ system, messages }) {
+  request({ system, messages }, reading) {
     const instructions: GuardedText = {
       role: 'system',
       separator: '\n',
-      parts: textParts(system, ['system']),
+      parts: textParts(system, ['system'], reading),
     }
     const texts = readableObjectsIn(messages).map(
       ([index, { role, content }]): GuardedText => ({
         role: stringOf(role),
         separator: ' ',
-        parts: textParts(content, ['messages', index, 'content']),
+        parts: textParts(content, ['messages', index, 'content'], reading),
       }),
     )
     return shownText(instructions) === '' ? texts : [instructions, ...texts]
   },
-  reply: ({ content }) =>
+  reply: ({ content }, reading) =>
     objectsIn(content).map(
       ([index, block]): GuardedText => ({
         role: 'assistant',
         separator: ' ',
-        parts: partsOf(block, ['content', index]),
+        parts: textsOfPart(block, ['content', index], reading),
       }),
     ),
-  event(event, found) {
+  event(event, found, reading) {
     const { index, delta, content_block: block, message } = event
     if (isJsonObject(message)) {
-      for (const [element, { text }] of objectsIn(message['content'])) {
-        const path = ['message', 'content', element, 'text']
-        found({ element, part: 0, text: stringOf(text), path, repeats: false })
+      for (const [element, opening] of objectsIn(message['content'])) {
+        const parts = textsOfPart(opening, ['message', 'content', element], reading)
+        if (parts.length === 0) found({ element, part: 0, text: '', path: [], repeats: false })
+        for (const [part, { text, path }] of parts.entries()) {
+          found({ element, part, text, path, repeats: false })
+        }
       }
     }
     const at = { element: numberOf(index, 0), part: 0, repeats: false }
     if (isJsonObject(block)) {
-      const parts = partsOf(block, ['content_block'])
+      const parts = textsOfPart(block, ['content_block'], reading)
       if (parts.length === 0) found({ ...at, text: '', path: [] })
       for (const [part, { text, path }] of parts.entries()) found({ ...at, part, text, path })
     }
-    if (isJsonObject(delta) && typeof delta['text'] === 'string') {
-      found({ ...at, text: delta['text'], path: ['delta', 'text'] })
-    }
+    if (!isJsonObject(delta) || event['type'] === 'message_delta') return
+    const { type, text, content } = delta
+    if (typeof type === 'string' && !deltaTypes.has(type)) reading.unknown(type)
+    if (typeof text === 'string') found({ ...at, text, path: ['delta', 'text'] })
+    if (typeof content === 'string') found({ ...at, text: content, path: ['delta', 'content'] })
   },
 }
 
-/** What a block of an answer says: its text, or what a tool of the provider answered. */
-function partsOf({ type, text, content }: JsonObject, path: JsonPath): TextPart[] {
-  if (typeof text === 'string') return [{ text, path: [...path, 'text'] }]
-  const isResult = typeof type === 'string' && type.endsWith('_tool_result')
-  return isResult ? textParts(content, [...path, 'content']) : []
-}
+const deltaTypes: ReadonlySet<string> = new Set([
+  'text_delta',
+  'input_json_delta',
+  'citations_delta',
+  'thinking_delta',
+  'signature_delta',
+  'compaction_delta',
+])

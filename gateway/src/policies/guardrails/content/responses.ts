@@ -1,126 +1,111 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
 import type { JsonPath } from '../../../lib/json-splice.ts'
 import { CheckFailure } from '../guard.ts'
-import {
-  type ContentReader,
-  echoAt,
-  type GuardedText,
-  numberOf,
-  objectsIn,
-  type StreamPiece,
-  shownText,
-  stringOf,
-  textParts,
-} from './content.ts'
+import { type ContentReader, type GuardedText, numberOf, objectsIn, shownText } from './content.ts'
+import { itemMembersOf } from './part-types.ts'
+import { textParts } from './parts.ts'
+import type { Reading } from './reading.ts'
+import { type Report, reportPart, reportText } from './responses-events.ts'
 
 /** OpenAI's responses. https://platform.openai.com/docs/api-reference/responses */
 export const responsesContent: ContentReader = {
   separator: '\n',
   dropsEmptied: false,
   noEcho: '[]',
-  request({ instructions, input, prompt }) {
+  request({ instructions, input, prompt }, reading) {
     const system: GuardedText = {
       role: 'system',
       separator: '\n',
-      parts: textParts(instructions, ['instructions']),
+      parts: textParts(instructions, ['instructions'], reading),
     }
-    const texts = [...inputTexts(input), ...variableTexts(prompt)]
+    const texts = [...inputTexts(input, reading), ...variableTexts(prompt, reading)]
     return shownText(system) === '' ? texts : [system, ...texts]
   },
-  reply: ({ output }) =>
-    objectsIn(output).flatMap(([index, item]) => (isMessage(item) ? [ofItem(item, ['output', index])] : [])),
-  event(event, found) {
-    const { output_index: index, content_index: part, item, response } = event
-    const at = { element: numberOf(index, 0), part: numberOf(part, 0) }
-    const echo = echoAt(event, [])
-    switch (event['type']) {
-      case 'response.output_text.delta':
-        found({ ...at, text: stringOf(event['delta']), path: ['delta'], repeats: false, echo })
-        return
-      case 'response.output_text.done':
-        found({ ...at, text: stringOf(event['text']), path: ['text'], repeats: true, echo })
-        return
-      case 'response.refusal.delta':
-        found({ ...at, text: stringOf(event['delta']), path: ['delta'], repeats: false })
-        return
-      case 'response.refusal.done':
-        found({ ...at, text: stringOf(event['refusal']), path: ['refusal'], repeats: true })
-        return
-    }
-    if (isJsonObject(event['part'])) {
-      const { text, refusal } = event['part']
-      if (typeof refusal === 'string')
-        found({ ...at, text: refusal, path: ['part', 'refusal'], repeats: true })
-      if (typeof text === 'string' && isText(event['part'])) {
-        const echoInPart = echoAt(event['part'], ['part'])
-        found({ ...at, text, path: ['part', 'text'], repeats: true, echo: echoInPart })
-      }
-    }
-    if (isJsonObject(item)) reportItem(item, at.element, { path: ['item'], found })
-    if (isJsonObject(response)) {
-      for (const [position, output] of objectsIn(response['output'])) {
-        reportItem(output, position, { path: ['response', 'output', position], found })
-      }
+  reply: ({ output }, reading) =>
+    objectsIn(output).flatMap(([index, item]) => textsOfItem(item, ['output', index], reading)),
+  event(event, found, reading) {
+    const { output_index: index, item, response, part } = event
+    const element = numberOf(index, 0)
+    reportText(event, element, { found, reading })
+    if (isJsonObject(part)) reportPart(part, event, { found, reading })
+    if (isJsonObject(item)) reportItem(item, element, { path: ['item'], found, reading })
+    if (!isJsonObject(response)) return
+    for (const [position, output] of objectsIn(response['output'])) {
+      reportItem(output, position, { path: ['response', 'output', position], found, reading })
     }
   },
 }
 
-function inputTexts(input: JsonValue | undefined): GuardedText[] {
-  if (typeof input === 'string') {
-    return [{ role: 'user', separator: '\n', parts: textParts(input, ['input']) }]
-  }
-  if (!Array.isArray(input)) return textsOfItem(input, ['input'])
-  return input.flatMap((item, index) => textsOfItem(item, ['input', index]))
+function inputTexts(input: JsonValue | undefined, reading: Reading): GuardedText[] {
+  if (typeof input === 'string')
+    return [{ role: 'user', separator: '\n', parts: [{ text: input, path: ['input'] }] }]
+  if (!Array.isArray(input)) return textsOfItem(input, ['input'], reading)
+  return input.flatMap((item, index) => textsOfItem(item, ['input', index], reading))
 }
 
-/** What an item of the input says, or what a tool answered. Reasoning and calls of tools are no texts. */
-function textsOfItem(item: JsonValue | undefined, path: JsonPath): GuardedText[] {
+/** Texts of an item: what a message says, and what a tool answered. Calls of tools are no texts. */
+function textsOfItem(item: JsonValue | undefined, path: JsonPath, reading: Reading): GuardedText[] {
   if (item === undefined || item === null) return []
   if (typeof item === 'string') return [{ role: 'user', separator: '\n', parts: [{ text: item, path }] }]
   if (!isJsonObject(item)) throw new CheckFailure('input that cannot be read')
-  const { type, role, content, output } = item
-  if (type === 'reasoning') return []
-  const said = textParts(content, [...path, 'content'])
-  const answered = textParts(output, [...path, 'output'])
+  const { type, role, content } = item
+  const members = membersOf(item, reading)
+  if (type === 'reasoning' && reading.phase === 'response') return []
+  const said = textParts(content, [...path, 'content'], reading)
+  const speaker = reading.phase === 'response' || type === 'reasoning' ? 'assistant' : 'user'
   const texts: GuardedText[] = []
-  if (typeof role === 'string' || said.length > 0) {
-    texts.push({ role: typeof role === 'string' ? role : 'user', separator: '\n', parts: said })
+  if (typeof role === 'string' || said.length > 0 || (reading.phase === 'response' && type === 'message')) {
+    texts.push({ role: typeof role === 'string' ? role : speaker, separator: '\n', parts: said })
   }
-  if (answered.length > 0) texts.push({ role: 'tool', separator: '\n', parts: answered })
+  const answered = members.flatMap((name) => textParts(item[name], [...path, name], reading))
+  const answerer = type === 'reasoning' ? 'assistant' : 'tool'
+  if (answered.length > 0) texts.push({ role: answerer, separator: '\n', parts: answered })
   return texts
 }
 
-/** What is put into a prompt that the provider keeps. */
-function variableTexts(prompt: JsonValue | undefined): GuardedText[] {
+/** Members with text besides `content`. */
+function membersOf(item: JsonObject, reading: Reading): readonly string[] {
+  const { type } = item
+  if (type !== undefined && type !== null && typeof type !== 'string') {
+    throw new CheckFailure('a type that is no text')
+  }
+  const known = itemMembersOf(type ?? typeOf(item))
+  if (known === undefined) reading.unknown(type ?? 'none')
+  const members = [...(known ?? []), 'output']
+  // An update of the configuration has an object by this name.
+  return typeof item['text'] === 'string' ? [...members, 'text'] : members
+}
+
+/** Type of an item that states none: a message, or a reference to an earlier item. */
+function typeOf(item: JsonObject): string {
+  if ('role' in item || 'content' in item) return 'message'
+  const isReference = Object.keys(item).every((name) => name === 'id' || name === 'type')
+  return isReference && typeof item['id'] === 'string' ? 'item_reference' : ''
+}
+
+/** The content of variables of a prompt that the provider stores. */
+function variableTexts(prompt: JsonValue | undefined, reading: Reading): GuardedText[] {
   const variables = isJsonObject(prompt) ? prompt['variables'] : undefined
   if (!isJsonObject(variables)) return []
   return Object.entries(variables).flatMap(([name, value]) => {
-    const parts = textParts(value, ['prompt', 'variables', name])
+    const parts = textParts(value, ['prompt', 'variables', name], reading)
     return parts.length === 0 ? [] : [{ role: 'user', separator: '\n', parts }]
   })
 }
 
-function isMessage({ type }: JsonObject): boolean {
-  return type === 'message'
-}
+type ItemReport = Report & { path: JsonPath }
 
-/** Parts of reasoning have text too, which is no answer. */
-function isText({ type }: JsonObject): boolean {
-  return type === 'output_text' || type === undefined
-}
+/** Tool results have numbers of their own: they come as wholes, never as additions to a part of a message. */
+const firstResult = 1_000_000
 
-function ofItem({ role, content }: JsonObject, path: JsonPath): GuardedText {
-  const parts = textParts(content, [...path, 'content'])
-  return { role: typeof role === 'string' ? role : 'assistant', separator: '\n', parts }
-}
-
-type Where = { path: JsonPath; found(piece: StreamPiece): void }
-
-function reportItem(item: JsonObject, element: number, { path, found }: Where): void {
-  if (!isMessage(item)) return
-  found({ element, part: 0, text: '', path: [], repeats: false })
-  for (const { text, path: at, echo } of ofItem(item, path).parts) {
-    const part = at.at(-2)
-    found({ element, part: typeof part === 'number' ? part : 0, text, path: at, repeats: true, echo })
+function reportItem(item: JsonObject, element: number, { path, found, reading }: ItemReport): void {
+  for (const { role, parts } of textsOfItem(item, path, reading)) {
+    const isResult = role === 'tool' && item['type'] !== 'message'
+    if (!isResult) found({ element, part: 0, text: '', path: [], repeats: false })
+    for (const [position, { text, path: at, echo }] of parts.entries()) {
+      const place = at[path.length + 1]
+      const part = isResult ? firstResult + position : typeof place === 'number' ? place : 0
+      found({ element, part, text, path: at, repeats: true, echo })
+    }
   }
 }

@@ -30,6 +30,6 @@ export function compileKind(
   options: WebhookOptions & { rejection: Rejection },
   context: CompileContext,
 ): CompiledKind {
-  if (config.webhook === undefined) return compileRegex(config.regex, options.rejection)
+  if (config.webhook === undefined) return compileRegex(config.regex, options.rejection, context.threads)
   return compileWebhook(config.webhook, options, context)
 }

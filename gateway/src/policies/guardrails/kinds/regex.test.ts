@@ -1,12 +1,24 @@
 import { describe, expect, it } from 'vitest'
+import { type ThreadPool, ThreadPoolError } from '../../../lib/thread-pool.ts'
 import { fixtureExchange } from '../../../pipeline/fixtures.ts'
+import { CheckFailure } from '../guard.ts'
 import { hasCheckDigit } from './regex/builtins.ts'
+import { createSearchTask, searchTask } from './regex/task.ts'
 import { checkRegex, compileRegex, type RegexConfig } from './regex.ts'
 
 const rejection = { status: 403, body: 'no', headers: {} }
 
-function ask(config: RegexConfig, content: string) {
-  const { check } = compileRegex(config, rejection)
+/** Runs tasks in this thread, through the copy that a thread would get. */
+const threads: ThreadPool = {
+  run: async (task, request) => {
+    expect(task).toBe(searchTask)
+    return structuredClone(createSearchTask()(structuredClone(request) as never))
+  },
+  close() {},
+}
+
+function ask(config: RegexConfig, content: string, pool: ThreadPool = threads) {
+  const { check } = compileRegex(config, rejection, pool)
   return check({ texts: [{ role: 'user', content }], exchange: fixtureExchange(), replyHeaders: undefined })
 }
 
@@ -68,7 +80,7 @@ describe('a regex guard', () => {
     const rules: RegexConfig['rules'] = [{ builtin: 'email' }]
     expect(ask({ action: 'reject', rules }, 'a@b.co')).toMatchObject({ kind: 'reject', rejection })
     expect(ask({ action: 'reject', rules }, 'nothing')).toEqual({ kind: 'allow' })
-    expect(compileRegex({ action: 'audit', rules }, rejection)).toMatchObject({
+    expect(compileRegex({ action: 'audit', rules }, rejection, threads)).toMatchObject({
       audit: true,
       failOpen: false,
     })
@@ -82,16 +94,79 @@ describe('a regex guard', () => {
     ['phoneNumber', `+${'1'.repeat(200_000)}`],
     ['creditCard', '4 '.repeat(100_000)],
     ['ssn', '123-12-'.repeat(30_000)],
-  ] as const)('reads hostile text for %s in time', (name, text) => {
+  ] as const)('reads hostile text for %s in time', async (name, text) => {
     const startedAt = performance.now()
-    masked(builtin(name), text)
+    await ask(builtin(name), text)
     expect(performance.now() - startedAt).toBeLessThan(1_000)
   })
 
-  it('takes patterns of the configuration that would run away elsewhere', () => {
+  it('takes patterns of the configuration that would run away elsewhere', async () => {
     const startedAt = performance.now()
-    masked({ rules: [{ pattern: '(a+)+$' }] }, `${'a'.repeat(20_000)}b`)
+    await ask({ rules: [{ pattern: '(a+)+$' }] }, `${'a'.repeat(20_000)}b`)
     expect(performance.now() - startedAt).toBeLessThan(2_000)
+  })
+
+  describe('of a large text', () => {
+    const many = (text: string) => text.repeat(20_000)
+    const config: RegexConfig = { rules: [{ builtin: 'email' }, { pattern: 'ACME-[0-9]+' }] }
+
+    it('searches on a thread, with the same result', async () => {
+      expect(await ask(config, many('a@b.co ACME-1 '))).toMatchObject({
+        kind: 'modify',
+        contents: [many('<EMAIL_ADDRESS> <masked> ')],
+      })
+      expect(await ask(config, many('nothing '))).toEqual({ kind: 'allow' })
+      expect(await ask({ ...config, action: 'reject' }, `${many('nothing ')}ACME-1`)).toMatchObject({
+        kind: 'reject',
+      })
+      expect(await ask({ ...config, action: 'reject' }, many('nothing '))).toEqual({ kind: 'allow' })
+    })
+
+    it('searches many texts in batches, and puts the results together in order', async () => {
+      const sizes: number[] = []
+      const counting: ThreadPool = {
+        ...threads,
+        run(task, request, limits) {
+          sizes.push(limits.bytes)
+          return threads.run(task, request, limits)
+        },
+      }
+      const contents = Array.from({ length: 9_000 }, (_, index) =>
+        index % 4_500 === 7 ? 'ACME-1' : `text ${index}`,
+      )
+      const texts = contents.map((content) => ({ role: 'user', content }))
+      const checkWith = (action: RegexConfig['action']) =>
+        compileRegex({ ...config, action }, rejection, counting).check({
+          texts,
+          exchange: fixtureExchange(),
+          replyHeaders: undefined,
+        })
+      expect(await checkWith('mask')).toMatchObject({
+        kind: 'modify',
+        contents: contents.map((content) => content.replace('ACME-1', '<masked>')),
+      })
+      expect(sizes).toHaveLength(9)
+      expect(await checkWith('reject')).toMatchObject({ kind: 'reject' })
+      expect(sizes).toHaveLength(10)
+    })
+
+    it('fails when no thread answers', async () => {
+      const answers: ThreadPool['run'][] = [
+        () => Promise.reject(new ThreadPoolError('too much work')),
+        () => Promise.resolve({ found: true, masked: [] }),
+        () => Promise.resolve('no'),
+      ]
+      for (const run of answers) {
+        await expect(ask(config, many('nothing '), { run, close() {} })).rejects.toThrow(CheckFailure)
+      }
+    })
+
+    it('fails beyond the bound of characters times rules', () => {
+      const rules = Array.from({ length: 256 }, () => ({ pattern: 'x' }))
+      expect(() => ask({ rules }, 'a'.repeat(1024 * 1024 + 1))).toThrow('text too long for its rules')
+      expect(compileRegex({ rules, failureMode: 'failOpen' }, rejection, threads).failOpen).toBe(true)
+      expect(compileRegex({ rules }, rejection, threads).failOpen).toBe(false)
+    })
   })
 
   it('is refused with patterns that do not compile or match nothing at all', () => {

@@ -1,7 +1,9 @@
 import { compilePattern } from '../../../lib/pattern.ts'
+import type { ThreadPool } from '../../../lib/thread-pool.ts'
 import { enumeration, exactlyOne, type Infer, list, name, object, optional } from '../../../schema/dsl.ts'
-import type { CompiledKind, Rejection } from '../guard.ts'
-import { type Builtin, builtins, type Span } from './regex/builtins.ts'
+import { CheckFailure, type CompiledKind, type Rejection, type Verdict } from '../guard.ts'
+import { compileSearch } from './regex/search.ts'
+import { type Found, searchIn, searchOnThread } from './regex/task.ts'
 
 const rule = exactlyOne(
   {
@@ -24,12 +26,17 @@ export const regexSchema = object(
       }),
     ),
     rules: list(rule, { doc: 'What is looked for, in order.' }, { min: 1, max: 256 }),
+    failureMode: optional(
+      enumeration(['failClosed', 'failOpen', 'FailClosed', 'FailOpen'], {
+        doc: 'Whether content passes when it cannot be searched: characters times rules above 268435456, more than 10 s, or too many large texts at once.',
+        default: 'failClosed',
+      }),
+    ),
   },
   { doc: 'Looks for patterns in the gateway itself.', example: { rules: [{ builtin: 'email' }] } },
 )
 
 export type RegexConfig = Infer<typeof regexSchema>
-type RuleConfig = RegexConfig['rules'][number]
 
 type Report = (path: (string | number)[], message: string) => void
 
@@ -43,61 +50,37 @@ export function checkRegex(config: RegexConfig, report: Report): void {
   }
 }
 
-/** A rule, compiled: whether something is found in a text, and the text without it. */
-type Rule = { finds(text: string): boolean; mask(text: string): string }
+/** Most work on the thread that serves traffic, in microseconds; more goes to another thread. */
+const maxInlineWork = 10_000
+/** Most characters times rules of one check: 32 MiB with 8 rules. */
+const maxWork = 256 * 1024 * 1024
 
 /** Compiles the patterns; `rejection` is the answer to what is rejected. */
-export function compileRegex({ action = 'mask', rules }: RegexConfig, rejection: Rejection): CompiledKind {
-  const compiled = rules.map(compileRule)
+export function compileRegex(
+  { action = 'mask', rules, failureMode }: RegexConfig,
+  rejection: Rejection,
+  threads: ThreadPool,
+): CompiledKind {
+  const search = compileSearch(rules)
+  const masks = action === 'mask'
   const reason = 'a pattern was found'
+
+  function verdictOf({ found, masked }: Found): Verdict {
+    if (!found) return { kind: 'allow' }
+    return masked === undefined
+      ? { kind: 'reject', rejection, reason }
+      : { kind: 'modify', contents: masked, reason }
+  }
+
   return {
     audit: action === 'audit',
-    failOpen: false,
-    check({ texts }) {
-      const isFound = texts.some(({ content }) => compiled.some(({ finds }) => finds(content)))
-      if (!isFound) return { kind: 'allow' }
-      if (action !== 'mask') return { kind: 'reject', rejection, reason }
-      const contents = texts.map(({ content }) => compiled.reduce((rest, { mask }) => mask(rest), content))
-      return { kind: 'modify', contents, reason }
+    failOpen: failureMode === 'failOpen' || failureMode === 'FailOpen',
+    check({ texts: shown }) {
+      const texts = shown.map(({ content }) => content)
+      const length = texts.reduce((sum, text) => sum + text.length, 0)
+      if (length * search.cost <= maxInlineWork) return verdictOf(searchIn(search, masks, texts))
+      if (length * rules.length > maxWork) throw new CheckFailure('text too long for its rules')
+      return searchOnThread(threads, { rules, masks, texts }).then(verdictOf)
     },
   }
-}
-
-function compileRule({ pattern, builtin }: RuleConfig): Rule {
-  if (builtin !== undefined) return ruleOf(builtins[builtin])
-  const compiled = compilePattern(pattern)
-  if (!compiled.ok) throw new Error(compiled.message)
-  return {
-    // A match without characters, as of `\b`, is no find.
-    finds: (text) => compiled.test(text) && compiled.replaceAll(text, '') !== text,
-    mask: (text) => compiled.replaceAll(text, '<masked>'),
-  }
-}
-
-function ruleOf({ label, find, isOne = () => true, within }: Builtin): Rule {
-  if (within !== undefined) {
-    return {
-      finds: (text) => anyMatch(text, find, (match) => within(match).length > 0),
-      mask: (text) => text.replace(find, (match) => replaced(match, within(match), label)),
-    }
-  }
-  return {
-    finds: (text) => anyMatch(text, find, isOne),
-    mask: (text) => text.replace(find, (match) => (isOne(match) ? label : match)),
-  }
-}
-
-function anyMatch(text: string, find: RegExp, isOne: (match: string) => boolean): boolean {
-  for (const [match] of text.matchAll(find)) if (isOne(match)) return true
-  return false
-}
-
-function replaced(match: string, spans: readonly Span[], label: string): string {
-  let result = ''
-  let copied = 0
-  for (const { start, end } of spans) {
-    result += match.slice(copied, start) + label
-    copied = end
-  }
-  return result + match.slice(copied)
 }

@@ -9,6 +9,7 @@ import type { HeldStream } from './guarded-stream.ts'
  */
 export function holdUntilChecked({
   reader,
+  reading,
   source,
   check,
   maxHeldBytes,
@@ -16,7 +17,7 @@ export function holdUntilChecked({
   onRejected,
 }: HeldStream): void {
   const blocks = createBlocks()
-  const texts = collectTexts(reader)
+  const texts = collectTexts(reader, reading)
   let isReadable = true
   /** `passing`: what cannot be checked, because its guards fail open. */
   let state: 'collecting' | 'deciding' | 'passing' | 'over' = 'collecting'

@@ -1,6 +1,7 @@
 import { type JsonSplice, spliceJson } from '../../../lib/json-splice.ts'
 import type { SseEvent } from '../../../net/sse.ts'
 import type { ContentReader } from '../content/content.ts'
+import { createReading, type Reading } from '../content/reading.ts'
 import { createRewriter, writeBack } from '../content/text-change.ts'
 import { CheckFailure } from '../guard.ts'
 import type { Content } from '../run.ts'
@@ -19,8 +20,8 @@ export type CollectedTexts = {
 type Part = { text: string }
 type Element = { readonly number: number; readonly parts: Map<number, Part> }
 
-export function collectTexts(reader: ContentReader): CollectedTexts {
-  const read = createEventReader(reader)
+export function collectTexts(reader: ContentReader, reading: Reading): CollectedTexts {
+  const read = createEventReader(reader, reading)
   const elements = new Map<number, Element>()
   /** Whole texts that are none of those the events added up to: they are shown as texts of their own. */
   const others = new Set<string>()
@@ -78,7 +79,7 @@ export function collectTexts(reader: ContentReader): CollectedTexts {
       const othersAfter = new Map(
         [...others].map((text, index) => [text, contents[ordered.length + index] ?? text]),
       )
-      const readAgain = createEventReader(reader)
+      const readAgain = createEventReader(reader, createReading(reading.phase))
       return (event) => {
         const splices: JsonSplice[] = []
         readAgain(event, ({ element, part: number, text, path, repeats, echo }) => {

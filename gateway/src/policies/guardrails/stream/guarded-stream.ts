@@ -1,6 +1,7 @@
 import type { BodySource } from '../../../net/body.ts'
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
 import type { ContentReader } from '../content/content.ts'
+import type { Reading } from '../content/reading.ts'
 import type { Content, Outcome } from '../run.ts'
 import type { Delivery } from './delivery.ts'
 
@@ -8,6 +9,7 @@ import type { Delivery } from './delivery.ts'
 export type GuardedStream = {
   readonly api: LlmApi
   readonly reader: ContentReader
+  readonly reading: Reading
   readonly source: BodySource
   /** Asks the guards; undefined for content that cannot be shown to them. */
   check(texts: readonly Content[] | undefined): Promise<Outcome>

@@ -19,9 +19,9 @@ export type NotedStream = GuardedStream & {
  * waits for their verdict, because a check that fails closed ends even such a stream in another way.
  */
 export function passAndNote(stream: NotedStream): BodySource {
-  const { api, reader, source, check, maxHeldBytes, refusalEvent, onRejected } = stream
+  const { api, reader, reading, source, check, maxHeldBytes, refusalEvent, onRejected } = stream
   const transform: BodyTransform = (sink) => {
-    const texts = collectTexts(reader)
+    const texts = collectTexts(reader, reading)
     const held: Uint8Array[] = []
     let size = 0
     let heldBytes = 0

@@ -2,7 +2,9 @@ import { type JsonPath, type JsonSplice, locateJson } from '../../../lib/json-sp
 import { readJsonObject } from '../../../lib/json-text.ts'
 import type { SseEvent } from '../../../net/sse.ts'
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
+import { findDisguisedLlmName } from '../../../pipeline/llm-names.ts'
 import type { ContentReader, StreamPiece } from '../content/content.ts'
+import type { Reading } from '../content/reading.ts'
 import { CheckFailure } from '../guard.ts'
 
 /** Reports the texts of an event. Throws `CheckFailure` on one that could be read in two ways, or not at all. */
@@ -18,9 +20,18 @@ const maxMisses = 16
  * A reader of the events of one stream. Most events of a stream are the one before with another text in it; those are read
  * without being parsed, as long as the text needs no escapes.
  */
-export function createEventReader(reader: ContentReader): EventReader {
+export function createEventReader(reader: ContentReader, reading: Reading): EventReader {
   let template: Template | undefined
   let misses = 0
+
+  let hasUnknown = false
+  const noting: Reading = {
+    ...reading,
+    unknown(type) {
+      hasUnknown = true
+      reading.unknown(type)
+    },
+  }
 
   return (event, found) => {
     const { data } = event
@@ -33,16 +44,24 @@ export function createEventReader(reader: ContentReader): EventReader {
     if (data === '[DONE]' || data.trim() === '[DONE]') return
     const json = readJsonObject(data)
     if (json.kind !== 'object') throw new CheckFailure('an event that cannot be read')
+    if (findDisguisedLlmName(json.value) !== undefined) {
+      throw new CheckFailure('an event whose names differ only in case')
+    }
+    hasUnknown = false
     let only: StreamPiece | undefined
     let count = 0
-    reader.event(json.value, (piece) => {
-      only = piece
-      count += 1
-      found(piece)
-    })
+    reader.event(
+      json.value,
+      (piece) => {
+        only = piece
+        count += 1
+        found(piece)
+      },
+      noting,
+    )
     if (misses > maxMisses) return
     misses += 1
-    template = only !== undefined && count === 1 ? templateOf(data, only) : undefined
+    template = only !== undefined && count === 1 && !hasUnknown ? templateOf(data, only) : undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import { createSseParser, formatSseEvent, type SseEvent } from '../../../net/sse.ts'
 import type { StreamPiece } from '../content/content.ts'
+import type { Reading } from '../content/reading.ts'
 import { writeBack } from '../content/text-change.ts'
 import type { Content } from '../run.ts'
 import type { HeldStream } from './guarded-stream.ts'
@@ -25,6 +26,7 @@ const maxWaitingBytes = 64 * 1024
  */
 export function checkInWindows({
   reader,
+  reading,
   source,
   check,
   maxHeldBytes,
@@ -32,7 +34,16 @@ export function checkInWindows({
   onRejected,
 }: HeldStream): void {
   const window = createWindow(reader.noEcho)
-  const read = createEventReader(reader)
+  /** Content of unknown type is checked at once, though no text may come with it. */
+  let unknown: 'none' | 'waiting' | 'checked' = 'none'
+  const noting: Reading = {
+    ...reading,
+    unknown(type) {
+      if (unknown === 'none') unknown = 'waiting'
+      reading.unknown(type)
+    },
+  }
+  const read = createEventReader(reader, noting)
   let waiting: HeldEvent[] = []
   let waitingBytes = 0
   let newCharacters = 0
@@ -82,7 +93,7 @@ export function checkInWindows({
     waiting = []
     waitingBytes = 0
     if (window.heldBytes > maxHeldBytes) isReadable = false
-    if (!isReadable) {
+    if (!isReadable || unknown === 'waiting') {
       void checkNow()
       return
     }
@@ -97,6 +108,7 @@ export function checkInWindows({
 
   async function checkNow(): Promise<void> {
     isChecking = true
+    if (unknown === 'waiting') unknown = 'checked'
     newCharacters = 0
     newBytes = 0
     const wasReadable = isReadable

@@ -11,12 +11,15 @@ export const entra: Provider = {
     const base = version2Issuer.exec(issuer)?.[1] ?? withoutTrailingSlashes(issuer)
     return `${base}/discovery/v2.0/keys`
   },
-  metadataUrls(issuer) {
-    const tenant = version1Issuer.exec(issuer)?.[1]
-    if (tenant === undefined) return [openIdConfigurationUrl(issuer)]
-    return [openIdConfigurationUrl(`https://login.microsoftonline.com/${tenant}/v2.0`)]
-  },
+  metadataUrls: (issuer) => [openIdConfigurationUrl(metadataIssuer(issuer))],
+  metadataIssuer,
   registersAtGateway: 'always',
   registrationUrl: () => undefined,
   refusesResourceParameter: true,
+}
+
+/** Tokens of version 1 have an issuer without metadata of version 2. */
+function metadataIssuer(issuer: string): string {
+  const tenant = version1Issuer.exec(issuer)?.[1]
+  return tenant === undefined ? issuer : `https://login.microsoftonline.com/${tenant}/v2.0`
 }

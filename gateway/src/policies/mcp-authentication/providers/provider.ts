@@ -17,6 +17,13 @@ export type Provider = {
   adjustMetadata?(metadata: JsonObject, audiences: readonly string[]): JsonObject
   /** The provider refuses the `resource` parameter of RFC 8707, so authorization and token requests pass the gateway, which takes it off. */
   refusesResourceParameter?: true
+  /**
+   * The provider always sends its `iss` with codes (RFC 9207). Under the issuer of the gateway, strict clients refuse such
+   * codes, so `authorizationServers` defaults to `provider`.
+   */
+  alwaysSendsIssuer?: true
+  /** The `issuer` of its metadata, where it differs from that of its tokens. */
+  metadataIssuer?(issuer: string): string
 }
 
 export function withoutTrailingSlashes(issuer: string): string {

@@ -18,6 +18,16 @@ import { keyRoots } from '../local-config.ts'
 
 const roots = [...keyRoots]
 
+/** Members of `llm` that exist once an answer has ended, for the cost of tokens. */
+const answerMembers = [
+  ...['configuredModel', 'provider', 'responseModel', 'cost', 'inputTokens', 'outputTokens', 'totalTokens'],
+  ...['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
+  ...['inputAudioTokens', 'outputAudioTokens'],
+].map((name) => `llm.${name}`)
+
+/** Variables of the cost of tokens. */
+export const costRoots: ReadonlySet<string> = new Set([...roots, ...answerMembers])
+
 const entry = object(
   {
     key: name({ doc: 'Name that the service knows the value by.', example: 'team' }),
@@ -47,12 +57,12 @@ const descriptor = object(
     cost: optional(
       cel(
         {
-          doc: 'How much a request counts for, as a whole number. For tokens it is evaluated after the answer and may name `llm.inputTokens`, `llm.outputTokens` and the other counts.',
+          doc: 'How much a request counts for, rounded up to a whole number. For tokens it is evaluated after the answer and may name `llm.inputTokens`, `llm.outputTokens` and the other counts, and `llm.cost` in US dollars where `config.modelCatalog` is set.',
           default: '1, or the tokens used',
           example: 'llm.inputTokens + 4 * llm.outputTokens',
           advanced: true,
         },
-        roots,
+        [...costRoots],
       ),
     ),
     limitOverride: optional(
@@ -87,7 +97,18 @@ export const globalRateLimitSchema = exactlyOne(
         default: 'failClosed',
       }),
     ),
-    timeout: optional(duration({ doc: 'Longest wait for the service.', default: '500ms' })),
+    protocol: optional(
+      enumeration(['envoy', 'kuadrant'], {
+        doc: "How tokens are checked and reported: with Envoy's method, or with Limitador's own (`kuadrant.service.ratelimit.v1`), because Limitador does not count a report to Envoy's method that exceeds the rest of a budget.",
+        default: 'envoy',
+      }),
+    ),
+    timeout: optional(
+      duration({
+        doc: 'Longest wait for the service, for all checks of a request together.',
+        default: '500ms',
+      }),
+    ),
     name: optional(
       name({ doc: 'Name in metrics and logs.', default: 'global and the domain', advanced: true }),
     ),
@@ -122,7 +143,7 @@ export function checkGlobalRateLimit(
 ): void {
   if (config.host !== undefined) checkBackendHost(config.host, (message) => report(['host'], message))
   const timeoutMs = timeoutOf(config)
-  if (timeoutMs === 0) report(['timeout'], 'must be longer than zero: nobody answers in no time')
+  if (timeoutMs === 0) report(['timeout'], 'must be greater than 0')
   if (timeoutMs > longestTimeoutMs) report(['timeout'], 'must be at most 60s: every request waits for it')
   config.descriptors.forEach((item, index) => {
     const check = (source: string | undefined, variables: ReadonlySet<string>, path: (string | number)[]) => {
@@ -132,7 +153,9 @@ export function checkGlobalRateLimit(
     item.entries.forEach((pair, at) => {
       check(pair.value, allowedRoots, ['entries', at, 'value'])
     })
-    check(item.cost, allowedRoots, ['cost'])
+    check(item.cost, countsTokens(item) ? new Set([...allowedRoots, ...answerMembers]) : allowedRoots, [
+      'cost',
+    ])
     check(item.limitOverride, allowedRoots, ['limitOverride'])
   })
 }

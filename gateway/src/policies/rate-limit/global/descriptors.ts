@@ -2,9 +2,11 @@ import { hash } from 'node:crypto'
 import { compileCheckedCel } from '../../../cel/checked.ts'
 import type { CelProgram } from '../../../cel/compile.ts'
 import { CelEvaluationError } from '../../../cel/failure.ts'
+import { clientNetwork } from '../../../lib/client-network.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
-import { bodyRoots, keyRoots } from '../local-config.ts'
-import { countsTokens, type DescriptorConfig } from './config.ts'
+import { needsBody } from '../../../pipeline/rules.ts'
+import { isAddressKey, keyRoots } from '../local-config.ts'
+import { costRoots, countsTokens, type DescriptorConfig } from './config.ts'
 import { type Descriptor, type LimitUnit, limitUnits, maxUint32 } from './wire.ts'
 
 /** One thing that is counted, compiled. */
@@ -20,20 +22,24 @@ export type CompiledDescriptor = {
 }
 
 export function compileDescriptor(config: DescriptorConfig): CompiledDescriptor {
-  const entries = config.entries.map(({ key, value }) => ({ key, value: compileCheckedCel(value, keyRoots) }))
+  const entries = config.entries.map(({ key, value }) => ({
+    key,
+    value: compileCheckedCel(value, keyRoots),
+    byNetwork: isAddressKey(value),
+  }))
   const override = config.limitOverride && compileCheckedCel(config.limitOverride, keyRoots)
-  const cost = config.cost === undefined ? undefined : compileCheckedCel(config.cost, keyRoots)
+  const cost = config.cost === undefined ? undefined : compileCheckedCel(config.cost, costRoots)
   const counts = countsTokens(config) ? 'tokens' : 'requests'
   const early = [...entries.map(({ value }) => value), override, counts === 'requests' ? cost : undefined]
   return {
     counts,
-    needsBody: early.some((program) => program && [...bodyRoots].some((root) => program.roots.has(root))),
+    needsBody: early.some((program) => program && needsBody(program)),
     describe(facts) {
       const pairs: [string, string][] = []
-      for (const { key, value } of entries) {
+      for (const { key, value, byNetwork } of entries) {
         const text = textOf(value, facts)
         if (text === undefined) return undefined
-        pairs.push([key, text])
+        pairs.push([key, byNetwork ? clientNetwork(text) : text])
       }
       return { entries: pairs, limit: override ? limitOf(override, facts) : undefined }
     },
@@ -51,11 +57,16 @@ const hashMark = 'sha256:'
 
 function textOf(program: CelProgram, facts: Facts): string | undefined {
   const value = evaluate(program, facts)
+  if (value instanceof Uint8Array) return value.byteLength === 0 ? undefined : hashed(value)
   if (value === undefined || value === null || typeof value === 'object') return undefined
   const text = String(value)
   if (text === '') return undefined
   if (text.length <= longestValue && !text.startsWith(hashMark)) return text
-  return `${hashMark}${hash('sha256', text, 'hex')}`
+  return hashed(text)
+}
+
+function hashed(value: string | Uint8Array): string {
+  return `${hashMark}${hash('sha256', value, 'hex')}`
 }
 
 /**

@@ -1,6 +1,6 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { describe, expect, it } from 'vitest'
-import type { GrpcCall } from '../../../net/grpc-client.ts'
+import { type GrpcCall, GrpcError } from '../../../net/grpc-client.ts'
 import type { Reply } from '../../../net/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { fixtureContext, fixtureExchange, fixtureUsage, textOf } from '../../../pipeline/fixtures.ts'
@@ -10,22 +10,33 @@ import type { GlobalRateLimitConfig } from './config.ts'
 import { compileGlobalRateLimit } from './global.ts'
 import { encodeRequest } from './wire.ts'
 
+/** Yes, with a status of nothing left. */
+function usedUp(code: number): Uint8Array {
+  const limit = new BinaryWriter().uint32(8).uint32(100).uint32(16).int32(3).finish()
+  const status = new BinaryWriter().uint32(8).int32(code).uint32(18).bytes(limit).finish()
+  return new BinaryWriter().uint32(8).int32(code).uint32(18).bytes(status).finish()
+}
+
 const ok = new BinaryWriter().uint32(8).int32(1).finish()
 const over = new BinaryWriter().uint32(8).int32(2).finish()
 
-type Answers = (message: Uint8Array) => Uint8Array | Promise<Uint8Array>
+type Answers = (message: Uint8Array, deadlineMs: number) => Uint8Array | Promise<Uint8Array>
 
 function service(answers: Answers = () => ok) {
   const asked: string[] = []
-  const call: GrpcCall = async (message) => {
-    asked.push(Buffer.from(message).toString('hex'))
-    return answers(message)
+  const methods: string[] = []
+  const method = (_target: unknown, path: string): GrpcCall => {
+    return async (message, { deadlineMs }) => {
+      asked.push(Buffer.from(message).toString('hex'))
+      methods.push(path.slice(path.lastIndexOf('/') + 1))
+      return answers(message, deadlineMs)
+    }
   }
   const context = {
     ...fixtureContext(),
-    grpc: { method: () => call, holdOpen() {}, drain: async () => {}, close() {} },
+    grpc: { method, holdOpen() {}, drain: async () => {}, close() {} },
   }
-  return { asked, context }
+  return { asked, methods, context }
 }
 
 type Descriptors = GlobalRateLimitConfig['descriptors']
@@ -133,7 +144,7 @@ describe('requests', () => {
 
   it('give back what local limits counted when the service refuses, or fails', async () => {
     let answers: Answers = () => over
-    const { context } = service((message) => answers(message))
+    const { context } = service((message) => answers(message, 0))
     const local = compileLocalRateLimit([{ requests: 1, unit: 'Hours' }], context, { place: 'llm' })
     const policies = [local.beforeBody, ...policiesOf(context, config([byUser]))].filter(
       (policy) => policy !== undefined,
@@ -159,6 +170,36 @@ describe('tokens', () => {
     const { asked, context } = service()
     await send(policiesOf(context, config(tokens)), from('ada', { usage: fixtureUsage(42) }))
     expect(asked).toEqual([question('ada', 0), question('ada', 42)])
+  })
+
+  it('are reported by descriptor, each in a call of its own', async () => {
+    const { asked, context } = service()
+    const twice = { ...byUser, type: 'tokens' as const, cost: 'llm.inputTokens * 2' }
+    await send(policiesOf(context, config([...tokens, twice])), from('ada', { usage: fixtureUsage(42) }))
+    expect(asked.slice(1)).toEqual([question('ada', 42), question('ada', 84)])
+  })
+
+  it('are refused when the budget is used up to the last one, if the service confirms it', async () => {
+    const none = usedUp(1)
+    for (const [confirmed, status] of [
+      [over, 429],
+      // A service that only watches the limit.
+      [none, 200],
+    ] as const) {
+      const { asked, context } = service((message) =>
+        Buffer.from(message).toString('hex') === question('ada', 0) ? none : confirmed,
+      )
+      expect((await send(policiesOf(context, config(tokens)), from('ada'))).status).toBe(status)
+      expect(asked).toEqual([question('ada', 0), question('ada', 1)])
+    }
+  })
+
+  it('are checked and reported with methods of their own under protocol kuadrant', async () => {
+    const { asked, methods, context } = service()
+    const global = { ...config([byUser, ...tokens, ...tokens]), protocol: 'kuadrant' as const }
+    await send(policiesOf(context, global), from('ada', { usage: fixtureUsage(9) }))
+    expect(methods).toEqual(['ShouldRateLimit', 'CheckRateLimit', 'CheckRateLimit', 'Report', 'Report'])
+    expect(asked.slice(1)).toEqual([0, 0, 9, 9].map((hits) => question('ada', hits)))
   })
 
   it('are not reported where none were used, nor for requests the service refused', async () => {
@@ -191,9 +232,21 @@ describe('tokens', () => {
     const policies = policiesOf(context, config([{ ...byUser, type: 'tokens', cost }]))
     await send(policies, from('ada', { usage: fixtureUsage(21) }))
     expect(asked[1]).toBe(question('ada', 42))
-    const failing = policiesOf(context, config([{ ...byUser, type: 'tokens', cost: 'llm.nothing' }]))
+    const failing = policiesOf(context, config([{ ...byUser, type: 'tokens', cost: 'llm.totalTokens / 0' }]))
     await send(failing, from('ada', { usage: fixtureUsage(21) }))
     expect(asked[3]).toBe(question('ada', 21))
+  })
+
+  it('cost dollars in the unit of the expression', async () => {
+    const { asked, context } = service()
+    const cost = 'llm.cost * 1000000.0'
+    const policies = policiesOf(context, config([{ ...byUser, type: 'tokens', cost }]))
+    const llm = {
+      ...({ operation: 'chat', api: 'chat_completions' } as const),
+      ...{ requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false, cost: 0.0012341 },
+    }
+    await send(policies, from('ada', { llm, usage: fixtureUsage(21) }))
+    expect(asked[1]).toBe(question('ada', 1235))
   })
 
   it('mean nothing for reads, and where there are none', async () => {
@@ -201,6 +254,26 @@ describe('tokens', () => {
     expect((await send(policiesOf(context, config(tokens)), from('ada', {}, 'GET'))).status).toBe(200)
     expect(policiesOf(context, config(tokens), false)).toEqual([])
     expect(asked).toEqual([])
+  })
+})
+
+describe('a service without answers', () => {
+  it('costs a request one timeout, however many checks it needs', async () => {
+    const deadlines: number[] = []
+    const { context } = service((_, deadlineMs) => {
+      deadlines.push(deadlineMs)
+      context.clock.advance(deadlineMs)
+      throw new GrpcError(4, 'deadline exceeded')
+    })
+    const startedAt = context.clock.monotonic()
+    const global = config([byUser, { ...byUser, type: 'tokens' }], { failureMode: 'failOpen' })
+    const policies = policiesOf(context, global)
+    expect((await send(policies, from('ada'))).status).toBe(200)
+    expect(deadlines).toEqual([500])
+    for (let request = 0; request < 10; request++) await send(policies, from('ada'))
+    expect(deadlines).toHaveLength(5)
+    expect(context.clock.monotonic() - startedAt).toBe(2_500)
+    expect(context.decisions.get('llm: global d failed_open')).toBe(22)
   })
 })
 

@@ -1,11 +1,14 @@
-import type { GrpcCall } from '../../../net/grpc-client.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { type GrpcCall, GrpcError } from '../../../net/grpc-client.ts'
 import type { Headers } from '../../../net/headers.ts'
 import type { Reply } from '../../../net/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Exchange, LimitStanding, LimitTally } from '../../../pipeline/exchange.ts'
 import { forwardingOf } from '../../../pipeline/forwarding.ts'
 import type { Policy } from '../../../pipeline/policy.ts'
+import { isLimitHeader } from '../headers.ts'
 import { chargeTokens, giveBackClaims, showStanding, spendsTokens, tallyOf } from '../tally.ts'
+import { type Breaker, createBreaker } from './breaker.ts'
 import { type GlobalRateLimitConfig, timeoutOf } from './config.ts'
 import { type CompiledDescriptor, compileDescriptor } from './descriptors.ts'
 import { type GlobalLimitState, globalLimitState, labelOf } from './state.ts'
@@ -13,10 +16,13 @@ import { limiterTarget } from './target.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 import {
   type Answer,
+  checkRateLimit,
   type Descriptor,
+  type DescriptorStatus,
   decodeAnswer,
   encodeRequest,
   type Hit,
+  reportUsage,
   shouldRateLimit,
 } from './wire.ts'
 
@@ -41,11 +47,20 @@ export function compileGlobalRateLimit(
   context: CompileContext,
   { place, hasTokens }: GlobalRateLimitOptions,
 ): GlobalRateLimit {
+  const target = limiterTarget(config, context)
+  const own = config.protocol === 'kuadrant'
   const limiter: Limiter = {
     label: labelOf(config, place),
     domain: config.domain,
-    call: context.grpc.method(limiterTarget(config, context), shouldRateLimit),
+    countRequest: context.grpc.method(target, shouldRateLimit),
+    checkTokens: context.grpc.method(target, own ? checkRateLimit : shouldRateLimit),
+    reportTokens: context.grpc.method(target, own ? reportUsage : shouldRateLimit),
+    checksByDescriptor: own,
     deadlineMs: timeoutOf(config),
+    clock: context.clock,
+    breaker: context.keep(`rate-limit/breaker/${target.host} ${target.port} ${target.tlsKey}`, () =>
+      createBreaker(context.clock),
+    ),
     failsOpen: config.failureMode === 'failOpen' || config.failureMode === 'FailOpen',
     state: globalLimitState(config, place, context),
   }
@@ -64,8 +79,16 @@ export function compileGlobalRateLimit(
 type Limiter = {
   readonly label: string
   readonly domain: string
-  readonly call: GrpcCall
+  readonly countRequest: GrpcCall
+  /** Checks a count of 0. */
+  readonly checkTokens: GrpcCall
+  readonly reportTokens: GrpcCall
+  /** Limitador's limits name descriptors by their number in the call, which is 0 in reports. */
+  readonly checksByDescriptor: boolean
   readonly deadlineMs: number
+  readonly clock: Clock
+  /** Shared by all limits at the service. */
+  readonly breaker: Breaker
   readonly failsOpen: boolean
   readonly state: GlobalLimitState
 }
@@ -127,8 +150,11 @@ function askForTokens(
     if (descriptor !== undefined) described.push({ compiled, descriptor })
   }
   if (described.length === 0) return undefined
-  const hits = described.map(({ descriptor }) => ({ descriptor, hits: 0 }))
-  return ask(limiter, { hits, counts: 'tokens' }, exchange).then((refusal) => {
+  return checkBudgets(
+    limiter,
+    described.map(({ descriptor }) => ({ descriptor, hits: 0 })),
+    exchange,
+  ).then((refusal) => {
     if (refusal === undefined) {
       tallyOf(exchange).claims.push({
         giveBack() {},
@@ -139,18 +165,32 @@ function askForTokens(
   })
 }
 
+async function checkBudgets(
+  limiter: Limiter,
+  hits: readonly Hit[],
+  exchange: Exchange,
+): Promise<Reply | undefined> {
+  if (!limiter.checksByDescriptor) return ask(limiter, { hits, counts: 'tokens' }, exchange)
+  for (const hit of hits) {
+    const refusal = await ask(limiter, { hits: [hit], counts: 'tokens' }, exchange)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
 type Described = { compiled: CompiledDescriptor; descriptor: Descriptor }
 
+/** One report for each descriptor, because services that know no counts by descriptor count the same for all of a call. */
 function report(
-  { state, call, domain }: Limiter,
+  { state, reportTokens, domain }: Limiter,
   described: readonly Described[],
   { facts }: Exchange,
   totalTokens: number,
 ): void {
-  const hits = described
-    .map(({ compiled, descriptor }) => ({ descriptor, hits: compiled.costOfTokens(facts, totalTokens) }))
-    .filter((hit) => hit.hits > 0)
-  if (hits.length > 0) state.reports.push(call, encodeRequest(domain, hits, mostOf(hits)))
+  for (const { compiled, descriptor } of described) {
+    const hits = compiled.costOfTokens(facts, totalTokens)
+    if (hits > 0) state.reports.push(reportTokens, encodeRequest(domain, [{ descriptor, hits }], hits))
+  }
 }
 
 function mostOf(hits: readonly Hit[]): number {
@@ -159,20 +199,22 @@ function mostOf(hits: readonly Hit[]): number {
 
 type Question = { hits: readonly Hit[]; counts: 'requests' | 'tokens' }
 
-async function ask(
-  limiter: Limiter,
-  { hits, counts }: Question,
-  exchange: Exchange,
-): Promise<Reply | undefined> {
-  const { call, domain, deadlineMs, state } = limiter
+async function ask(limiter: Limiter, question: Question, exchange: Exchange): Promise<Reply | undefined> {
+  const { hits, counts } = question
+  const { state } = limiter
+  const tally = tallyOf(exchange)
   let answer: Answer
   try {
-    answer = decodeAnswer(await call(encodeRequest(domain, hits, mostOf(hits)), { deadlineMs }))
+    answer = await answerTo(limiter, question, tally)
+    if (answer.code === 'ok' && counts === 'tokens' && answer.statuses.some(isUsedUp)) {
+      const { statuses } = answer
+      const confirming = hits.map((hit, index) => ({ ...hit, hits: isUsedUp(statuses[index]) ? 1 : 0 }))
+      answer = await answerTo(limiter, { counts, hits: confirming }, tally)
+    }
   } catch (error) {
     return failed(limiter, exchange, error)
   }
   const verdict = verdictOf(answer)
-  const tally = tallyOf(exchange)
   if (verdict.refusal !== undefined) {
     state.meter.checked('refused')
     giveBackClaims(tally)
@@ -187,13 +229,53 @@ async function ask(
   return undefined
 }
 
+/**
+ * A budget used up to the last token admits a count of 0, and must not admit a request. A count of 1 is the question then,
+ * rather than a refusal here, because a service that only watches a limit (Envoy's `shadow_mode`) answers it with yes.
+ */
+function isUsedUp(status: DescriptorStatus | undefined): boolean {
+  return status?.limit !== undefined && status.remaining === 0
+}
+
+/** The answer of the service. Throws without calling it while it is known not to answer, or once the request has waited enough. */
+async function answerTo(limiter: Limiter, { hits, counts }: Question, tally: LimitTally): Promise<Answer> {
+  const { breaker, clock, domain } = limiter
+  const deadlineMs = limiter.deadlineMs - (tally.waitedMs ?? 0)
+  if (deadlineMs <= 0) throw new Error('the timeout of this request was spent on earlier checks')
+  if (!breaker.admits()) throw new Error('not called: the last calls had no answer')
+  const call = counts === 'tokens' ? limiter.checkTokens : limiter.countRequest
+  const startedAt = clock.monotonic()
+  try {
+    const bytes = await call(encodeRequest(domain, hits, mostOf(hits)), { deadlineMs })
+    breaker.succeeded()
+    return decodeAnswer(bytes)
+  } catch (error) {
+    if (isWithoutAnswer(error)) breaker.failed()
+    else breaker.succeeded()
+    throw error
+  } finally {
+    tally.waitedMs = (tally.waitedMs ?? 0) + clock.monotonic() - startedAt
+  }
+}
+
+/** DEADLINE_EXCEEDED and UNAVAILABLE; every other status is an answer. */
+function isWithoutAnswer(error: unknown): boolean {
+  return error instanceof GrpcError && (error.status === 4 || error.status === 14)
+}
+
 function takeOver({ replyHeaders, requestHeaders }: Verdict, exchange: Exchange, tally: LimitTally): void {
-  if (hasAny(replyHeaders)) tally.headers = { ...tally.headers, ...replyHeaders }
+  if (hasAny(replyHeaders)) tally.headers = { ...withoutLimits(tally.headers, replyHeaders), ...replyHeaders }
   if (hasAny(requestHeaders)) {
     forwardingOf(exchange).headerEdits.push((headers) => {
       Object.assign(headers, requestHeaders)
     })
   }
+}
+
+/** Headers about a limit come from one answer only. */
+function withoutLimits(known: Headers | undefined, next: Headers): Headers | undefined {
+  if (known === undefined || !Object.keys(next).some(isLimitHeader)) return known
+  return Object.fromEntries(Object.entries(known).filter(([name]) => !isLimitHeader(name)))
 }
 
 function hasAny(headers: Headers): boolean {

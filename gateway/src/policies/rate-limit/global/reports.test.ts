@@ -76,6 +76,23 @@ describe('reports', () => {
     expect([call.mock.calls.length, decisions.get('l report failed')]).toEqual([2, 2])
   })
 
+  it('are not sent again after a deadline, because the service may have counted them', async () => {
+    const { reports, decisions } = queue()
+    const call = vi.fn<GrpcCall>(async () => {
+      throw new GrpcError(4, 'deadline exceeded')
+    })
+    reports.push(call, message)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect([call.mock.calls.length, decisions.get('l report unknown')]).toEqual([1, 1])
+  })
+
+  it('are counted apart when the service answers that the limit is exceeded', async () => {
+    const { reports, decisions } = queue()
+    reports.push(async () => Uint8Array.of(8, 2), message)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(decisions).toEqual(new Map([['l report over_limit', 1]]))
+  })
+
   it('go out a few at a time, in order, and are dropped beyond a bound', async () => {
     const { reports, decisions } = queue(10)
     const waiting: (() => void)[] = []

@@ -23,14 +23,14 @@ const defaultMaxWaiting = 10_000
 const reportDeadlineMs = 5_000
 /** A service that restarts is back within a few seconds; one that is away for longer loses what it did not hear. */
 const retryDelaysMs = [100, 300, 1_000, 3_000]
-/** INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED: asking again changes nothing. */
-const finalStatuses: ReadonlySet<number> = new Set([3, 5, 7, 12, 16])
+const deadlineExceeded = 4
+const unavailable = 14
 
 type Report = { call: GrpcCall; message: Uint8Array }
 
 /**
- * Sends reports in order of their coming, a few at a time. What fails is sent again: a report may count twice when only
- * its answer was lost, but silently not counting would make the limit one in name only.
+ * Sends reports in the order of arrival, a few at a time. Only UNAVAILABLE is retried. After a deadline the outcome is
+ * unknown: a service whose store stalls counts the report later, and each retry as well.
  */
 export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   const { label, meter, client, log, maxWaiting = defaultMaxWaiting } = options
@@ -41,7 +41,7 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   /** Losses are told once until a report arrives again: the metric has their number. */
   let losing = false
 
-  function lost(outcome: 'failed' | 'dropped', reason: string): void {
+  function lost(outcome: 'unknown' | 'failed' | 'dropped', reason: string): void {
     meter.reported(outcome)
     if (!losing) log.warn({ limit: label, reason }, 'reports of tokens to the rate limit service are lost')
     losing = true
@@ -72,14 +72,16 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   async function deliver({ call, message }: Report): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        decodeAnswer(await call(message, { deadlineMs: reportDeadlineMs }))
-        meter.reported('sent')
+        const { code } = decodeAnswer(await call(message, { deadlineMs: reportDeadlineMs }))
+        meter.reported(code === 'overLimit' ? 'over_limit' : 'sent')
         losing = false
         return
       } catch (error) {
-        const delayMs = mayPass(error) ? retryDelaysMs[attempt] : undefined
-        if (delayMs === undefined)
-          return lost('failed', error instanceof Error ? error.message : String(error))
+        const delayMs = statusOf(error) === unavailable ? retryDelaysMs[attempt] : undefined
+        if (delayMs === undefined) {
+          const outcome = statusOf(error) === deadlineExceeded ? 'unknown' : 'failed'
+          return lost(outcome, error instanceof Error ? error.message : String(error))
+        }
         await new Promise((resolve) => setTimeout(resolve, delayMs))
       }
     }
@@ -102,7 +104,6 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   }
 }
 
-/** What the service did not understand, or answered with what is no answer, it may well have counted. */
-function mayPass(error: unknown): boolean {
-  return error instanceof GrpcError && !finalStatuses.has(error.status)
+function statusOf(error: unknown): number | undefined {
+  return error instanceof GrpcError ? error.status : undefined
 }

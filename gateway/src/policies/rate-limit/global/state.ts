@@ -1,5 +1,5 @@
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { GlobalLimitMeter } from '../../../pipeline/metrics.ts'
+import type { GlobalLimitMeter, ReportOutcome } from '../../../pipeline/metrics.ts'
 import type { GlobalRateLimitConfig } from './config.ts'
 import { createReportQueue, type ReportQueue } from './reports.ts'
 
@@ -15,7 +15,7 @@ export type GlobalLimitState = {
 /** Numbers since the start. */
 export type GlobalLimitCounts = {
   readonly checks: { allowed: number; refused: number; failed_open: number; failed_closed: number }
-  readonly reports: { sent: number; failed: number; dropped: number }
+  readonly reports: Record<ReportOutcome, number>
   lastFailure: { readonly at: string; readonly reason: string } | undefined
 }
 
@@ -37,7 +37,7 @@ export function globalLimitState(
   return context.keep(`rate-limit/global/${label}`, () => {
     const counts: GlobalLimitCounts = {
       checks: { allowed: 0, refused: 0, failed_open: 0, failed_closed: 0 },
-      reports: { sent: 0, failed: 0, dropped: 0 },
+      reports: { sent: 0, over_limit: 0, unknown: 0, failed: 0, dropped: 0 },
       lastFailure: undefined,
     }
     const meter = countingMeter(counts, context.metrics.globalLimit(label))

@@ -9,15 +9,19 @@ import type { GlobalRateLimitConfig } from './config.ts'
 /** Where the service is. Throws when a file that its TLS names cannot be read. */
 export function limiterTarget(config: GlobalRateLimitConfig, context: CompileContext): GrpcTarget {
   const { backend: reference } = config
-  if (reference === undefined) return targetAt(config.host, undefined)
+  if (reference === undefined) return targetAt(config.host, undefined, context.egress.of(config))
   const backend = findBackend(reference, context.backends ?? [])
   if (backend?.host === undefined) throw new Error(missingBackend(reference, backend))
   const tls = backend.policies?.backendTLS
-  return targetAt(backend.host, tls && compileBackendTls(tls, context))
+  return targetAt(backend.host, tls && compileBackendTls(tls, context), context.egress.of(backend))
 }
 
-function targetAt(host: string, tls: { settings: GrpcTarget['tls']; key: string } | undefined): GrpcTarget {
+function targetAt(
+  host: string,
+  tls: { settings: GrpcTarget['tls']; key: string } | undefined,
+  egress: GrpcTarget['egress'],
+): GrpcTarget {
   const address = parseHostPort(host)
   if (address === undefined) throw new Error(`"${host}" is not host:port`)
-  return { ...address, tls: tls?.settings, tlsKey: tls?.key ?? '' }
+  return { ...address, tls: tls?.settings, tlsKey: tls?.key ?? '', egress }
 }

@@ -50,6 +50,13 @@ describe('a yes', () => {
     expect(replyHeaders).toEqual({})
   })
 
+  it('shows further headers about a limit only together with its standing', () => {
+    const sent = { ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10', 'x-quota': 'x' }
+    const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(3)] })
+    expect(standing?.related).toEqual({ ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10' })
+    expect(replyHeaders).toEqual({ 'x-quota': 'x' })
+  })
+
   it('passes headers on that cannot be compared', () => {
     const sent = { 'x-ratelimit-limit': 'many', 'x-ratelimit-remaining': 'some', 'x-ratelimit-reset': 'soon' }
     const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(1)] })

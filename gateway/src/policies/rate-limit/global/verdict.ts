@@ -1,7 +1,7 @@
 import { type Headers, isHopByHop } from '../../../net/headers.ts'
 import type { Reply } from '../../../net/send.ts'
 import type { LimitStanding } from '../../../pipeline/exchange.ts'
-import { limitExceeded, limitHeaders, writeStanding } from '../headers.ts'
+import { isLimitHeader, limitExceeded, limitHeaders, writeStanding } from '../headers.ts'
 import type { Answer, DescriptorStatus, HeaderField, LimitUnit } from './wire.ts'
 
 /** What an answer of the service means for a request. */
@@ -19,13 +19,16 @@ export type Verdict = {
 /** Anything but a clear yes is a no: a service that does not know must not let through. */
 export function verdictOf(answer: Answer): Verdict {
   const sent = fieldsOf(answer.responseHeaders, ofMessages)
-  const standing = hasLimitHeaders(sent) ? standingOfHeaders(sent) : standingOfStatuses(answer)
+  const chosen = hasLimitHeaders(sent) ? standingOfHeaders(sent) : standingOfStatuses(answer)
+  const standing = chosen && withRelated(chosen, sent)
   if (answer.code !== 'ok') {
     const refusal = refusalOf(answer, sent, standing)
     return { refusal, standing, replyHeaders: {}, requestHeaders: {} }
   }
   const replyHeaders = fieldsOf(answer.responseHeaders, ofContents)
-  if (standing !== undefined) for (const name of limitHeaders) delete replyHeaders[name]
+  if (standing !== undefined) {
+    for (const name of Object.keys(replyHeaders)) if (isLimitHeader(name)) delete replyHeaders[name]
+  }
   return {
     refusal: undefined,
     standing,
@@ -42,6 +45,14 @@ function refusalOf(answer: Answer, sent: Headers, standing: LimitStanding | unde
   if (resetSeconds !== undefined) headers['retry-after'] ??= String(Math.max(1, resetSeconds))
   return { status: 429, headers, body: Buffer.from(answer.body ?? Buffer.from(limitExceeded)) }
 }
+
+/** Headers about the same limit are shown with it or not at all: those of two limits contradict each other. */
+function withRelated(standing: LimitStanding, sent: Headers): LimitStanding {
+  const related = Object.entries(sent).filter(([name]) => isLimitHeader(name) && !ownLimitHeaders.has(name))
+  return related.length === 0 ? standing : { ...standing, related: Object.fromEntries(related) }
+}
+
+const ownLimitHeaders: ReadonlySet<string> = new Set(limitHeaders)
 
 function hasLimitHeaders(headers: Headers): boolean {
   return limitHeaders.some((name) => headers[name] !== undefined)

@@ -14,6 +14,9 @@ import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 
 /** Path of the method that checks and counts. */
 export const shouldRateLimit = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
+/** Paths of Limitador's own methods for the same messages: one checks and counts nothing, one counts and checks nothing. */
+export const checkRateLimit = '/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit'
+export const reportUsage = '/kuadrant.service.ratelimit.v1.RateLimitService/Report'
 
 /** Units of a limit, in the order of their numbers on the wire. */
 export const limitUnits = ['unknown', 'second', 'minute', 'hour', 'day', 'month', 'year', 'week'] as const

@@ -11,7 +11,7 @@ it('reads every answer anew that differs from the one before, were it by a byte'
   expect(read(allow)).toEqual({ kind: 'allow', reason: 'fine' })
   expect(read(reject)).toMatchObject({ kind: 'reject', rejection: { status: 403, body: 'no' } })
   expect(read(reject)).toMatchObject({ kind: 'reject' })
-  expect(() => read(Buffer.from('{"action":{"raison":"fine"}}'))).toThrow(CheckFailure)
+  expect(() => read(Buffer.from('{"action":{"denied":"fine"}}'))).toThrow(CheckFailure)
   expect(read(Buffer.from('{"action":{"reason":"dine"}}'))).toEqual({ kind: 'allow', reason: 'dine' })
 })
 
@@ -29,4 +29,31 @@ it('reads an answer that is larger than what is remembered each time', () => {
   const large = (reason: string) => Buffer.from(JSON.stringify({ action: { reason: reason.repeat(2_000) } }))
   expect(read(large('a'))).toMatchObject({ kind: 'allow' })
   expect(read(large('b'))).toEqual({ kind: 'allow', reason: 'b'.repeat(2_000) })
+})
+
+it.each([
+  { reason: 'ok', score: 0.1 },
+  { reason: 'ok', score: 0.1, model: 'classifier-2', latencyMs: 12, id: 'x' },
+  { reason: '', trace: { spans: [1] }, labels: [] },
+])('ignores members of an allow that decide nothing: %j', (action) => {
+  const read = createAnswerReader('request')
+  expect(read(Buffer.from(JSON.stringify({ action })))).toMatchObject({ kind: 'allow' })
+})
+
+it.each([
+  'blocked',
+  'type',
+  'Status',
+  'statusCode',
+  'allow',
+  'is_safe',
+  'Bo\u0064y',
+  'decision',
+  'messages',
+  'flagged',
+])('takes no allow with a member %s for one', (name) => {
+  const read = createAnswerReader('request')
+  expect(() => read(Buffer.from(JSON.stringify({ action: { reason: 'x', [name]: false } })))).toThrow(
+    CheckFailure,
+  )
 })

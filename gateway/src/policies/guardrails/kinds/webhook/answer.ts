@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { foldName } from '../../../../lib/json-names.ts'
 import { readJsonObject } from '../../../../lib/json-text.ts'
 import { CheckFailure, type Phase, type Verdict } from '../../guard.ts'
 
@@ -22,9 +23,9 @@ export function createAnswerReader(phase: Phase): AnswerReader {
 }
 
 /**
- * Reads what a webhook answered: `{"action": …}`, whose shape alone tells what it is. Stricter than it would have to be:
- * what is neither a well-formed allow, modify nor reject is no answer, because taking it for an allow would let content
- * through that the webhook wanted to hold. Throws `CheckFailure`.
+ * Reads the answer of a webhook: `{"action": …}`, whose shape alone determines its kind. An answer that is neither a
+ * well-formed allow, modify nor reject fails the check, because the webhook may have rejected the content in another
+ * protocol. Unknown members beside a reason are ignored unless their name may be a decision. Throws `CheckFailure`.
  */
 function readAnswer(bytes: Buffer, phase: Phase): Verdict {
   if (!isUtf8(bytes)) throw malformed('not UTF-8')
@@ -35,9 +36,65 @@ function readAnswer(bytes: Buffer, phase: Phase): Verdict {
   if (!isJsonObject(action)) throw malformed('no action')
   const reason = reasonOf(action)
   if (Object.hasOwn(action, 'body')) return readDecision(action, phase, reason)
-  // An unknown key may be somebody's way to say no.
-  if (Object.keys(action).some((key) => key !== 'reason')) throw malformed('an action of no known shape')
+  const others = Object.keys(action).filter((name) => name !== 'reason')
+  if (others.length > 0 && (reason === undefined || others.some(mayDecide))) {
+    throw malformed('an action of no known shape')
+  }
   return { kind: 'allow', reason }
+}
+
+/** Parts of names by which a webhook of another protocol may reject or change content: `blocked`, `status`, `type`. */
+const decisions = [
+  ...[
+    'accept',
+    'action',
+    'allow',
+    'approv',
+    'banned',
+    'block',
+    'bod',
+    'choice',
+    'code',
+    'content',
+    'decision',
+    'denial',
+  ],
+  ...[
+    'denied',
+    'deny',
+    'drop',
+    'error',
+    'fail',
+    'flag',
+    'forbid',
+    'harm',
+    'mask',
+    'message',
+    'modif',
+    'outcome',
+    'pass',
+  ],
+  ...[
+    'permit',
+    'prohibit',
+    'redact',
+    'refus',
+    'reject',
+    'replac',
+    'response',
+    'result',
+    'safe',
+    'status',
+    'stop',
+    'success',
+  ],
+  ...['text', 'type', 'valid', 'verdict', 'violat'],
+].map(foldName)
+
+/** True for a member of an allow that may be meant otherwise; others, such as `score`, are ignored. */
+function mayDecide(name: string): boolean {
+  const folded = foldName(name)
+  return folded === 'OK' || decisions.some((part) => folded.includes(part))
 }
 
 function readDecision(action: JsonObject, phase: Phase, reason: string | undefined): Verdict {

@@ -17,7 +17,7 @@ import {
   string,
 } from '../../../../schema/dsl.ts'
 import type { Phase } from '../../guard.ts'
-import { headerTarget, isDerived, rootsOfHeaders } from './headers.ts'
+import { headerRoots, headerTarget, isDerived } from './headers.ts'
 
 /** `webhook`: specification, "Guardrail webhook object". */
 export const webhookSchema = object(
@@ -49,8 +49,8 @@ export const webhookSchema = object(
       }),
     ),
     headers: optional(
-      map(cel({ doc: 'What is sent.' }, [...rootsOfHeaders('request')]), {
-        doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. One that cannot be evaluated is left out. `llmRequest` exists for request guards only.',
+      map(cel({ doc: 'What is sent.' }, [...headerRoots]), {
+        doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. One that cannot be evaluated is left out. In response guards `llmRequest` has no value, so a header that needs it is left out.',
         example: { ':path': '"/v1/check"', 'x-user': 'jwt.sub' },
       }),
     ),
@@ -90,8 +90,8 @@ type Report = (path: (string | number)[], message: string) => void
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const pseudoHeaders = [':path', ':method', ':authority']
 
-/** Reports targets that lead nowhere, headers that cannot be sent and expressions over what does not exist in the phase. */
-export function checkWebhook(config: WebhookConfig, { phase, backends }: WebhookPlace, report: Report): void {
+/** Reports targets that lead nowhere, headers that cannot be sent and expressions that do not compile. */
+export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, report: Report): void {
   const { target, headers = {}, forwardHeaderMatches = [] } = config
   if (target.host !== undefined)
     checkBackendHost(target.host, (message) => report(['target', 'host'], message))
@@ -106,7 +106,7 @@ export function checkWebhook(config: WebhookConfig, { phase, backends }: Webhook
     if (names.has(meant)) report(at, `is the same as another one: ${meant}`)
     names.add(meant)
     if (!pseudoHeaders.includes(meant)) checkField(meant, (message) => report(at, message))
-    checkCel(source, rootsOfHeaders(phase), (message) => report(at, message))
+    checkCel(source, headerRoots, (message) => report(at, message))
   }
   for (const [index, { name: field, value }] of forwardHeaderMatches.entries()) {
     const at = ['forwardHeaderMatches', index]

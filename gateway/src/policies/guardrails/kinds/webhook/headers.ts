@@ -19,12 +19,14 @@ type HeaderMatch = {
   value: { exact?: string | undefined; regex?: string | undefined }
 }
 
-const always = ['request', 'source', 'jwt', 'apiKey', 'llm'] as const
-
-/** Variables of header expressions: what the client sent is gone when the answer is there. */
-export function rootsOfHeaders(phase: Phase): ReadonlySet<string> {
-  return new Set(phase === 'request' ? [...always, 'llmRequest'] : always)
-}
+/**
+ * Variables of header expressions. `llmRequest` has a value in the request phase only, and the last members of `llm` in the
+ * response phase only; a header whose expression cannot be evaluated is omitted (specification, "Guardrail webhook calls").
+ */
+export const headerRoots: ReadonlySet<string> = new Set([
+  ...['now', 'request', 'source', 'jwt', 'apiKey', 'llm', 'llmRequest'],
+  ...['llm.configuredModel', 'llm.provider', 'llm.responseModel'],
+])
 
 /** The name as it is sent, or what it changes of the request line. */
 export function headerTarget(name: string): string {
@@ -41,19 +43,21 @@ type Expression = { target: string; program: CelProgram }
 
 /** Compiles what the head of a call consists of, besides the credential and changes of a named backend. */
 export function compileHead(config: HeadConfig, phase: Phase): (question: Question) => CallHead {
-  const roots = rootsOfHeaders(phase)
   const expressions = Object.entries(config.headers ?? {}).map(
     ([name, source]): Expression => ({
       target: headerTarget(name),
-      program: compileCheckedCel(source, roots),
+      program: compileCheckedCel(source, headerRoots),
     }),
   )
+  const namesBody = expressions.some(({ program }) => program.roots.has('llmRequest'))
   const forwards = (config.forwardHeaderMatches ?? []).map(compileMatch)
   const path = phase === 'request' ? '/request' : '/response'
   return (question) => {
     const head: CallHead = { method: 'POST', path, headers: { 'content-type': 'application/json' } }
     for (const forward of forwards) forward(question, head.headers)
-    for (const expression of expressions) apply(expression, question.exchange.facts, head)
+    const { facts } = question.exchange
+    const visible = phase === 'request' || !namesBody ? facts : { ...facts, llmRequest: undefined }
+    for (const expression of expressions) apply(expression, visible, head)
     return head
   }
 }

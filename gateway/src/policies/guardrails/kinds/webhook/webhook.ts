@@ -1,5 +1,8 @@
 import { type CancellationSource, createCancellation } from '../../../../lib/cancellation.ts'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
+import type { JsonObject } from '../../../../lib/json.ts'
+import type { Turns } from '../../../../lib/turns.ts'
+import { writeJsonSteps } from '../../../../lib/write-json.ts'
 import { isSource, readAll } from '../../../../net/body.ts'
 import { firstHeader } from '../../../../net/headers.ts'
 import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/send.ts'
@@ -25,6 +28,8 @@ import { createSlots, type Slots } from './slots.ts'
 
 const defaultTimeoutMs = 10_000
 const maxAnswerBytes = 2 * 1024 * 1024
+/** Characters of content that are written at once. */
+const maxInlineLength = 256 * 1024
 
 /** Asks webhooks one question: everything about a call that is known beforehand. */
 type Caller = {
@@ -36,6 +41,7 @@ type Caller = {
   readonly phase: Phase
   readonly headOf: ReturnType<typeof compileHead>
   readonly readAnswer: AnswerReader
+  readonly turns: Turns
 }
 
 export type WebhookOptions = WebhookPlace & { limits: WebhookLimits }
@@ -50,7 +56,7 @@ export function compileWebhook(
   const destination =
     target.host === undefined
       ? compileNamedDestination(target.backend, backends, context)
-      : compileDestination({ host: target.host, policies: [] }, context)
+      : compileDestination({ host: target.host, node: target, policies: [] }, context)
   const slots = context.keep(`guardrails/webhook/${destination.origin}`, createSlots)
   slots.resize(limits.maxConnections)
   const caller: Caller = {
@@ -62,6 +68,7 @@ export function compileWebhook(
     phase,
     headOf: compileHead(config, phase),
     readAnswer: createAnswerReader(phase),
+    turns: context.turns,
   }
   return {
     audit: config.action === 'audit',
@@ -73,8 +80,9 @@ export function compileWebhook(
 /** The pool of an origin keeps the limit too: a slot is free a moment before its connection is. */
 function connectionOf({ connection }: Destination, limits: WebhookLimits): UpstreamConnection {
   const { maxConnections, keepAliveMs } = limits
-  const key = `webhook ${maxConnections} ${keepAliveMs} ${connection?.key ?? ''}`
-  return { ...connection, key, keepAliveMs, ...(maxConnections === 0 ? {} : { maxConnections }) }
+  const key = `webhook ${maxConnections} ${keepAliveMs} ${connection.key}`
+  const most = maxConnections === 0 ? Number.POSITIVE_INFINITY : maxConnections
+  return { ...connection, key, keepAliveMs, maxConnections: most }
 }
 
 /**
@@ -128,7 +136,12 @@ function ask(caller: Caller, question: Question): Promise<Verdict> {
 }
 
 async function call(caller: Caller, question: Question, cancellation: CancellationSource): Promise<Verdict> {
-  const body = Buffer.from(bodyOf(caller.phase, question.texts))
+  const content = bodyOf(caller.phase, question.texts)
+  const length = question.texts.reduce((sum, text) => sum + text.content.length, 0)
+  const body =
+    length > maxInlineLength
+      ? await caller.turns.run(writeJsonSteps(content))
+      : Buffer.from(JSON.stringify(content))
   try {
     const reply = await caller.send(requestTo(caller, question, { body, cancellation }))
     const bytes = readReply(reply, body.byteLength)
@@ -162,10 +175,10 @@ function requestTo(
 }
 
 /** The exact body of the protocol: role and content, both texts, and nothing else. */
-function bodyOf(phase: Phase, texts: readonly Shown[]): string {
+function bodyOf(phase: Phase, texts: readonly Shown[]): JsonObject {
   const messages = texts.map(({ role, content }) => ({ role, content }))
   const body = phase === 'request' ? { messages } : { choices: messages.map((message) => ({ message })) }
-  return JSON.stringify({ body })
+  return { body }
 }
 
 /** New content may be as large as what was sent. */

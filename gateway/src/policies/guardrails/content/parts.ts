@@ -1,0 +1,83 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import type { JsonPath } from '../../../lib/json-splice.ts'
+import { CheckFailure } from '../guard.ts'
+import { echoAt, type TextPart } from './content.ts'
+import { isReasoning, textMembersOf } from './part-types.ts'
+import type { Reading } from './reading.ts'
+
+/**
+ * The parts of a `content` that is a string, or a list of parts of which some have text. Throws `CheckFailure` on other
+ * JSON: an upstream might read it all the same.
+ */
+export function textParts(content: JsonValue | undefined, path: JsonPath, reading: Reading): TextPart[] {
+  if (content === undefined || content === null) return []
+  if (typeof content === 'string') return [{ text: content, path }]
+  if (!Array.isArray(content)) return textsOfPart(content, path, reading)
+  return content.flatMap((part, index) => textsOfPart(part, [...path, index], reading))
+}
+
+/** Members that some server may read whatever the type says. */
+const usualMembers = ['text', 'refusal', 'thinking', 'content', 'title', 'stdout', 'stderr'] as const
+
+/**
+ * Texts of one part: those its type defines, and all other members that usually have text, because servers differ in
+ * which of them they read. Reports a type that is not known, and a part without one that has no text.
+ */
+export function textsOfPart(part: JsonValue, path: JsonPath, reading: Reading): TextPart[] {
+  if (typeof part === 'string') return [{ text: part, path }]
+  if (!isJsonObject(part)) throw new CheckFailure('content that is no text')
+  const { type } = part
+  const members = membersOf(type, reading)
+  const isSkipped = typeof type === 'string' && isReasoning(type) && reading.phase === 'response'
+  const found: TextPart[] = []
+  for (const name of members ?? []) {
+    if (!isSkipped) found.push(...textsOfMember(part, name, { path, reading }))
+  }
+  for (const name of usualMembers) {
+    if (!members?.includes(name)) found.push(...textsOfMember(part, name, { path, reading }))
+  }
+  if (type === 'document') found.push(...textsOfSource(part, path, reading))
+  if (found.length === 0 && members === undefined && typeof type !== 'string') reading.unknown('none')
+  const [only] = found
+  return only !== undefined && found.length === 1
+    ? [{ ...only, isWhole: only.path.at(-1) === 'text' }]
+    : found
+}
+
+function membersOf(type: JsonValue | undefined, reading: Reading): readonly string[] | undefined {
+  if (type === undefined || type === null) return undefined
+  if (typeof type !== 'string') throw new CheckFailure('a type that is no text')
+  const members = textMembersOf(type)
+  if (members === undefined) reading.unknown(type)
+  return members
+}
+
+function textsOfMember(
+  part: JsonObject,
+  name: string,
+  { path, reading }: { path: JsonPath; reading: Reading },
+): TextPart[] {
+  const value = part[name]
+  if (value === undefined || value === null) return []
+  if (name !== 'text') return textParts(value, [...path, name], reading)
+  if (typeof value !== 'string') throw new CheckFailure('a text that is none')
+  return [{ text: value, path: [...path, name], echo: echoAt(part, path) }]
+}
+
+const opaqueSources: ReadonlySet<unknown> = new Set(['base64', 'url', 'file'])
+
+/** The source of a document; some are text. */
+function textsOfSource({ source }: JsonObject, path: JsonPath, reading: Reading): TextPart[] {
+  if (!isJsonObject(source)) return textParts(source, [...path, 'source'], reading)
+  const at = [...path, 'source']
+  const { type, data, content, text } = source
+  const isText = type === 'text'
+  if (!isText && type !== 'content' && !opaqueSources.has(type)) {
+    reading.unknown(typeof type === 'string' ? type : 'none')
+  }
+  return [
+    ...(isText ? textParts(data, [...at, 'data'], reading) : []),
+    ...textParts(content, [...at, 'content'], reading),
+    ...textParts(text, [...at, 'text'], reading),
+  ]
+}

@@ -1,0 +1,62 @@
+import { spliceJson } from '../../lib/json-splice.ts'
+import { type JsonText, readJsonObject } from '../../lib/json-text.ts'
+import type { ThreadPool } from '../../lib/thread-pool.ts'
+import type { LlmApi } from '../../pipeline/llm-message.ts'
+import { type GuardedText, splicesFor } from './content/content.ts'
+import { contentReaders } from './content/index.ts'
+import { createReading } from './content/reading.ts'
+import type { Phase } from './guard.ts'
+
+/** Name of the task in the pool of threads. */
+export const writeBackTask = 'guard write-back'
+
+type Place = { api: LlmApi; phase: Phase }
+type Changed = Place & { json: JsonText; texts: readonly GuardedText[]; contents: readonly string[] }
+type Request = Place & { bytes: Uint8Array; contents: readonly string[] }
+
+const deadlineMs = 10_000
+/** Texts that guards have changed are compared with no bound other than that of the body. */
+const noLimits = { maxDepth: 1000, maxMembers: Number.MAX_SAFE_INTEGER, maxElements: Number.MAX_SAFE_INTEGER }
+
+/** The bytes of a body with texts changed by guards; a large one is written on a thread. */
+export function writeBack(
+  { api, phase, json, texts, contents }: Changed,
+  threads: ThreadPool,
+): Buffer | Promise<Buffer> {
+  const { large } = json
+  if (large === undefined) return Buffer.from(spliced({ api, phase }, json.text, texts, contents))
+  const { bytes } = large
+  const request: Request = { api, phase, bytes, contents }
+  return threads.run(writeBackTask, request, { deadlineMs, bytes: 2 * bytes.byteLength }).then((written) => {
+    if (written instanceof Uint8Array)
+      return Buffer.from(written.buffer, written.byteOffset, written.byteLength)
+    throw new Error('a thread returned no body')
+  })
+}
+
+/** The thread's side: reads the texts again, because only the body and the new contents are copied to it. */
+export function runWriteBack({ api, phase, bytes, contents }: Request): Uint8Array {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+  const json = readJsonObject(text, noLimits)
+  if (json.kind !== 'object') throw new Error('the body cannot be read again')
+  const reader = contentReaders[api]
+  const reading = createReading(phase)
+  const texts = phase === 'request' ? reader.request(json.value, reading) : reader.reply(json.value, reading)
+  return Buffer.from(spliced({ api, phase }, text, texts, contents))
+}
+
+function spliced(
+  { api, phase }: Place,
+  text: string,
+  texts: readonly GuardedText[],
+  contents: readonly string[],
+): string {
+  const reader = contentReaders[api]
+  const { noEcho } = reader
+  // Providers refuse parts of a request without text; in an answer they may stay.
+  const splices = splicesFor(texts, contents, {
+    noEcho,
+    dropsEmptied: phase === 'request' && reader.dropsEmptied,
+  })
+  return splices.length === 0 ? text : spliceJson(text, splices)
+}

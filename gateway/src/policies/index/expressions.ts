@@ -1,0 +1,58 @@
+import { readsField } from '../../cel/reads.ts'
+import { ruleSource } from '../../pipeline/rules.ts'
+import type { Path } from '../../schema/path.ts'
+import type { PoliciesConfig } from './schema.ts'
+
+export type WrittenExpression = { path: Path; source: string }
+
+/** The expressions of a set of policies, with their places in it. */
+export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
+  const { authorization, mcpAuthorization, localRateLimit, remoteRateLimit, rateLimit } = policies
+  return [
+    ...ofRules('authorization', authorization?.rules),
+    ...ofRules('mcpAuthorization', mcpAuthorization?.rules),
+    ...ofLocal(['localRateLimit'], localRateLimit),
+    ...ofLocal(['rateLimit', 'local'], rateLimit?.local),
+    ...ofGlobal(['remoteRateLimit'], remoteRateLimit),
+    ...ofGlobal(['rateLimit', 'global'], rateLimit?.global),
+  ]
+}
+
+/** Reports expressions over `request.body` in policies in front of MCP servers. `where` names the place of the servers. */
+export function checkNoBody(
+  policies: PoliciesConfig,
+  where: string,
+  report: (path: Path, message: string) => void,
+): void {
+  for (const { source, path } of expressionsOf(policies)) {
+    if (!readsField(source, 'request', 'body')) continue
+    report(
+      path,
+      `request.body does not exist on MCP routes, and ${where} is behind this gateway: move the expression to the routes it is for`,
+    )
+  }
+}
+
+function ofRules(name: string, rules: Parameters<typeof ruleSource>[0][] = []): WrittenExpression[] {
+  return rules.map((rule, index) => {
+    const { source, path } = ruleSource(rule)
+    return { source, path: [name, 'rules', index, ...path] }
+  })
+}
+
+function ofLocal(path: Path, limits: PoliciesConfig['localRateLimit'] = []): WrittenExpression[] {
+  return limits.flatMap(({ key }, index) =>
+    key === undefined ? [] : [{ source: key, path: [...path, index, 'key'] }],
+  )
+}
+
+function ofGlobal(path: Path, limits: PoliciesConfig['remoteRateLimit']): WrittenExpression[] {
+  return (limits?.descriptors ?? []).flatMap(({ entries, cost, limitOverride }, index) => {
+    const at = [...path, 'descriptors', index]
+    return [
+      ...entries.map(({ value }, entry) => ({ source: value, path: [...at, 'entries', entry, 'value'] })),
+      ...(cost === undefined ? [] : [{ source: cost, path: [...at, 'cost'] }]),
+      ...(limitOverride === undefined ? [] : [{ source: limitOverride, path: [...at, 'limitOverride'] }]),
+    ]
+  })
+}

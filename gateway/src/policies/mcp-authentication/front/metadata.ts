@@ -1,0 +1,55 @@
+import type { JsonObject } from '../../../lib/json.ts'
+
+/** Addresses of the front. Its issuer and its endpoints depend on the configuration only, never on a request. */
+export type FrontAddresses = {
+  issuer: string
+  /** The MCP endpoint, the one audience of its tokens (RFC 8707). */
+  resource: string
+  /** Origin of all endpoints. */
+  origin: string
+  /** Path of the issuer. */
+  path: string
+  endpoint(name: 'authorize' | 'consent' | 'callback' | 'token' | 'register'): string
+}
+
+export function frontAddresses(issuer: string, resource: string): FrontAddresses {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/+$/, '')
+  return {
+    issuer,
+    resource,
+    origin,
+    path,
+    // Behind a prefix that belongs to the MCP endpoint wherever it is attached.
+    endpoint: (name) => `${origin}/.well-known/oauth-authorization-server${path}/${name}`,
+  }
+}
+
+export type FrontMetadataOptions = {
+  addresses: FrontAddresses
+  scopes: readonly string[]
+  /** Whether clients may register themselves, and describe themselves by documents. */
+  registration: boolean
+  clientDocuments: boolean
+}
+
+/** Metadata of the gateway as an authorization server (RFC 8414). */
+export function frontMetadata(options: FrontMetadataOptions): JsonObject {
+  const { addresses, scopes, registration, clientDocuments } = options
+  return {
+    issuer: addresses.issuer,
+    authorization_endpoint: addresses.endpoint('authorize'),
+    token_endpoint: addresses.endpoint('token'),
+    ...(registration ? { registration_endpoint: addresses.endpoint('register') } : {}),
+    ...(scopes.length === 0 ? {} : { scopes_supported: [...scopes] }),
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_methods_supported: ['none'],
+    code_challenge_methods_supported: ['S256'],
+    // RFC 9207: every authorization response has `iss`.
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: clientDocuments,
+    protected_resources: [addresses.resource],
+  }
+}

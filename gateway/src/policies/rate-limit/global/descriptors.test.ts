@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { fixtureExchange } from '../../../pipeline/fixtures.ts'
+import { compileDescriptor } from './descriptors.ts'
+
+const facts = (body: string) => fixtureExchange({}, { body: Buffer.from(body) }).facts
+const value = (source: string) => ({ entries: [{ key: 'k', value: source }] })
+
+describe('descriptors over request.body', () => {
+  it('wait for the body, wherever they name it', () => {
+    for (const config of [
+      value('request.body'),
+      value('request["body"] == b"a" ? "a" : "b"'),
+      { ...value('"a"'), cost: 'size(request.body)' },
+      { ...value('"a"'), limitOverride: '{"unit": "hour", "requestsPerUnit": size(request.body)}' },
+    ])
+      expect(compileDescriptor(config).needsBody).toBe(true)
+    expect(compileDescriptor(value('request.path')).needsBody).toBe(false)
+  })
+
+  it('cost what they say', () => {
+    const { costOfRequest } = compileDescriptor({ ...value('"a"'), cost: 'size(request.body) / 2' })
+    expect(costOfRequest(facts('12345678'))).toBe(4)
+  })
+
+  it('name bytes by their hash', () => {
+    const { describe: describeFacts } = compileDescriptor(value('request.body'))
+    const hashOfA = 'ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb'
+    expect(describeFacts(facts('a'))?.entries).toEqual([['k', `sha256:${hashOfA}`]])
+    expect(describeFacts(facts(''))).toBeUndefined()
+  })
+})

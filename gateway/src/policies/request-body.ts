@@ -1,0 +1,39 @@
+import type { Headers } from '../net/headers.ts'
+import { refuse } from '../pipeline/errors.ts'
+import { forwardingOf } from '../pipeline/forwarding.ts'
+import type { Policy } from '../pipeline/policy.ts'
+import { type BodyRules, readWholeBody } from '../pipeline/whole-body.ts'
+
+const empty = new Uint8Array(0)
+
+/**
+ * Reads the body for expressions that name `request.body`. The bytes they see are the bytes that are forwarded: a content
+ * coding is removed from both.
+ */
+export function compileRequestBody(rules: BodyRules): Policy {
+  return {
+    name: 'request body',
+    onRequest(exchange) {
+      const { facts } = exchange
+      // Upgrades have none, too: what follows them belongs to another protocol.
+      if (exchange.body === undefined) {
+        facts.body = empty
+        return undefined
+      }
+      return readWholeBody(exchange, rules).then((read) => {
+        if (read.kind === 'refused') return refuse(exchange, read.refusal)
+        facts.body = read.bytes
+        exchange.body = read.bytes.byteLength === 0 ? undefined : read.bytes
+        if (read.decoded) forwardingOf(exchange).headerEdits.push(removeCoding)
+        return undefined
+      })
+    },
+  }
+}
+
+/** Statements about the coded bytes, which are not forwarded (RFC 9110 section 8.4, RFC 9530). */
+const aboutCoding = ['content-encoding', 'content-digest', 'repr-digest', 'digest', 'content-md5']
+
+function removeCoding(headers: Headers): void {
+  for (const name of aboutCoding) delete headers[name]
+}
