@@ -4,7 +4,8 @@ import { createHeaderFilter, type Headers } from '../../net/headers.ts'
 import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
 import type { Destination } from '../../pipeline/destinations/destination.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { isForwardingHeader, writeForwarded } from '../../pipeline/forwarded.ts'
+import { writeForwarded } from '../../pipeline/forwarded.ts'
+import { isWithheldHeader } from '../../pipeline/withheld-headers.ts'
 import { announcedLength, type ObservedBody, observed } from './held-body.ts'
 
 /** How one attempt differs from what the exchange itself says. */
@@ -18,7 +19,7 @@ export type Attempt = {
 
 /** Made anew for the connection to the upstream, or written by `writeForwarded`. `expect` has been answered here. */
 const towardsUpstream = createHeaderFilter(
-  (name) => name === 'host' || name === 'content-length' || name === 'expect' || isForwardingHeader(name),
+  (name) => name === 'host' || name === 'content-length' || name === 'expect' || isWithheldHeader(name),
 )
 
 const towardsClient = createHeaderFilter(() => false)
@@ -96,6 +97,7 @@ function headersFor(
   const headers = towardsUpstream(client)
   // RFC 9110 section 10.1.4: the one member that is not about this connection only.
   if (client['te'] !== undefined && acceptsTrailers(client['te'])) headers['te'] = 'trailers'
+  if (exchange.allowedClientHeaders) restore(headers, client, exchange.allowedClientHeaders)
   writeForwarded(headers, exchange)
   if (exchange.forwarding) for (const edit of exchange.forwarding.headerEdits) edit(headers)
   editRequestHeaders?.(headers)
@@ -105,6 +107,14 @@ function headersFor(
     if (length !== undefined) headers['content-length'] = String(length)
   }
   return headers
+}
+
+/** Adds headers that are withheld unless the route allows them. */
+function restore(headers: Headers, client: Headers, names: readonly string[]): void {
+  for (const name of names) {
+    const value = client[name]
+    if (value !== undefined && isWithheldHeader(name)) headers[name] = value
+  }
 }
 
 function acceptsTrailers(te: string | string[]): boolean {

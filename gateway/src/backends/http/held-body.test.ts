@@ -48,6 +48,23 @@ describe('a held body', () => {
 })
 
 describe('a copied body', () => {
+  it('is not copied where its budget is used up', async () => {
+    const takes: number[] = []
+    const budget = {
+      take(bytes: number) {
+        takes.push(bytes)
+        return takes.length < 2
+      },
+    }
+    const chunks = [Buffer.from('one'), Buffer.from('four'), Buffer.from('five')]
+    let isCopied = false
+    const source = copied({ ...sourceOf(chunks, false), budget }, 100, () => {
+      isCopied = true
+    })
+    expect(await readSlowly(source)).toEqual(Buffer.from('onefourfive'))
+    expect([isCopied, takes]).toEqual([false, [3, 4]])
+  })
+
   it('is the same to its reader, and copied where it fits', async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.nat(200), async (chunks, limit) => {

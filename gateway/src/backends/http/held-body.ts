@@ -2,8 +2,8 @@ import { type Body, type BodySink, type BodySource, isSource } from '../../net/b
 import type { Headers } from '../../net/headers.ts'
 
 /**
- * A body of at most `maxBytes` as bytes, so that it can be sent again; a larger one as it was, with what has been read of it
- * in front. Rejects when the body breaks off before either is known.
+ * A body of at most `maxBytes` as bytes, so that it can be sent again; a larger one, or one without budget, as it was, with what
+ * has been read of it in front. Rejects when the body breaks off before either is known.
  */
 export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
   if (!isSource(body)) return body
@@ -32,7 +32,7 @@ export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
         if (sink) return sink.write(chunk)
         chunks.push(chunk)
         size += chunk.byteLength
-        if (size <= maxBytes) return true
+        if (size <= maxBytes && body.budget?.take(chunk.byteLength) !== false) return true
         if (!larger) {
           larger = true
           resolve(rest)
@@ -96,7 +96,7 @@ export function observed(source: BodySource): ObservedBody {
   }
 }
 
-/** The body as it is, and a copy of it for `onCopy` once it has ended, if it has at most `maxBytes`. */
+/** The body as it is, and a copy of it for `onCopy` once it has ended, if it has at most `maxBytes` and its budget suffices. */
 export function copied(source: BodySource, maxBytes: number, onCopy: (copy: Uint8Array) => void): BodySource {
   return {
     start(sink) {
@@ -106,6 +106,7 @@ export function copied(source: BodySource, maxBytes: number, onCopy: (copy: Uint
         write(chunk) {
           size += chunk.byteLength
           if (size > maxBytes) chunks = undefined
+          else if (chunks && source.budget?.take(chunk.byteLength) === false) chunks = undefined
           else chunks?.push(chunk)
           return sink.write(chunk)
         },

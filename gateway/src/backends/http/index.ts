@@ -96,7 +96,7 @@ function compileEntry<B extends RouteBackend, N extends NamedBackend>(
   }
   // Nothing else of the route's: its other policies have been carried out already.
   const policies = [entry.policies, found?.policies, { backendTLS, backendAuth }]
-  const destination = compileDestination({ host, name: found?.name, policies }, context)
+  const destination = compileDestination({ host, node: found ?? entry, name: found?.name, policies }, context)
   return { kind: 'destination', weight, health: destination.health, destination }
 }
 
@@ -108,7 +108,7 @@ function compileMirror(
   const destination =
     backend.host === undefined
       ? compileNamedDestination(backend.backend, named, context)
-      : compileDestination({ host: backend.host, policies: [] }, context)
+      : compileDestination({ host: backend.host, node: backend, policies: [] }, context)
   return createMirror({ destination, share: percentage ?? 1, random: context.random, send: context.send })
 }
 

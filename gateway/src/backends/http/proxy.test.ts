@@ -10,6 +10,7 @@ import {
 } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
+import { defaultAdmission } from '../../../test/support/admission.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { createHttpClient } from '../../net/http-client.ts'
 import { defaultServerLimits } from '../../net/http-server.ts'
@@ -322,6 +323,7 @@ async function gateway(host: string, policies: ForwardingPolicies = {}): Promise
     unrouted: metrics.route(''),
   })
   const server = await listen({
+    admission: defaultAdmission(),
     host: '127.0.0.1',
     port: 0,
     clock: systemClock,

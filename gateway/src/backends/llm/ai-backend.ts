@@ -137,7 +137,7 @@ function compileEntry(
     basePath,
     fixedPath: entry.pathOverride,
     keepsPath: true,
-    connection: compileConnection(asked, context),
+    connection: compileConnection(asked, context.egress.of(entry), context),
     credential: isPlain ? readSecret(auth.key, `${place}: backendAuth.key`, context) : undefined,
     passesCredential: isPlain && auth.passthrough !== undefined,
     authorize: isPlain ? undefined : compileAuthorize(auth, context),

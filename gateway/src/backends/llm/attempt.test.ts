@@ -162,7 +162,7 @@ describe('failover', () => {
     })
     const { exchange } = await call(gateway, { body, cancellation })
     expect(gateway.asked()).toBe('a')
-    expect(exchange.facts.usage).toMatchObject({ estimated: true, outputTokens: 0 })
+    expect(exchange.facts.usage).toMatchObject({ estimated: true, outputTokens: 4096 })
   })
 
   it('does not change the target once a stream has begun', async () => {

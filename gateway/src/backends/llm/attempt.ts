@@ -22,7 +22,8 @@ export async function attempt(exchange: Exchange, call: Call, options: AttemptOp
   let refusal: Refusal | undefined
   let failure: GatewayError | undefined
   for (const [index, candidate] of call.candidates.entries()) {
-    const prepared = prepare(exchange, call, candidate, timeLimits)
+    const preparing = prepare(exchange, call, candidate, { timeLimits, turns: context.turns })
+    const prepared = preparing instanceof Promise ? await preparing : preparing
     if (prepared.kind === 'refused') {
       refusal ??= prepared.refusal
       continue
@@ -82,6 +83,7 @@ function credentialFor(exchange: Exchange, { credential, passesCredential }: Tar
 /** What an attempt that failed has reported does not count. */
 function forget({ facts }: Exchange, call: Call): void {
   call.answered = false
+  call.hasOutput = false
   if (call.message) call.message.answer = undefined
   call.usage = undefined
   facts.usage = undefined

@@ -19,6 +19,8 @@ export type Call = {
   asked: boolean
   /** Whether a provider answered with success. */
   answered: boolean
+  /** Whether a whole answer was read or a stream began, so that `generatedBytes` counts what was generated. */
+  hasOutput: boolean
   /** Bytes of generated text seen so far. */
   generatedBytes: number
   /** What has been reported so far; `final` once it counts the whole answer. */
@@ -43,6 +45,7 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
     hideUsage,
     asked: false,
     answered: false,
+    hasOutput: false,
     generatedBytes: 0,
     usage: undefined,
     usageFinal: false,

@@ -1,6 +1,7 @@
 import { compileCel } from '../../cel/compile.ts'
 import { parseDuration } from '../../lib/duration.ts'
 import { compilePattern } from '../../lib/pattern.ts'
+import { isCredential } from '../../pipeline/destinations/authorize.ts'
 import { nearest } from '../../schema/nearest.ts'
 import {
   type LlmConfig,
@@ -11,7 +12,6 @@ import {
 } from './config.ts'
 import { compileNamePattern, namePatternMistake } from './name-pattern.ts'
 import { findProvider, providers } from './providers/index.ts'
-import { isCredential } from './target.ts'
 
 /** Told each mistake with its path inside the `llm` section. */
 export type Report = (path: (string | number)[], message: string) => void

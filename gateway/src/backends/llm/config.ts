@@ -22,7 +22,7 @@ import {
 import { gatewayReferences } from '../../schema/gateway-references.ts'
 
 /** CEL variables that exist where a virtual model chooses its target. */
-export const routingRoots = ['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'] as const
+export const routingRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'] as const
 
 const modelName = name({
   doc: 'Model name sent upstream in place of the one the client sent.',

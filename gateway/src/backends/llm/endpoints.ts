@@ -1,4 +1,4 @@
-import type { ErrorFormat, RequestFacts } from '../../pipeline/exchange.ts'
+import type { ErrorFormat, LlmOperation, RequestFacts } from '../../pipeline/exchange.ts'
 
 /** The API calls that are known, by what they ask for. */
 export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'
@@ -11,6 +11,18 @@ export type Asked =
   /** Forwarded as it is: the configuration says that such paths may be. */
   | { readonly kind: 'passthrough' }
   | { readonly kind: 'unknown' }
+
+/** The operation of each call, for rules: paths have many spellings. */
+export const operations: Readonly<Record<Endpoint | 'models' | 'passthrough', LlmOperation>> = {
+  chat: { operation: 'chat', api: 'chat_completions' },
+  completions: { operation: 'text_completion', api: 'completions' },
+  embeddings: { operation: 'embeddings', api: 'embeddings' },
+  responses: { operation: 'chat', api: 'responses' },
+  messages: { operation: 'chat', api: 'messages' },
+  count_tokens: { operation: 'count_tokens', api: 'count_tokens' },
+  models: { operation: 'list_models', api: 'models' },
+  passthrough: { operation: 'passthrough', api: 'passthrough' },
+}
 
 /** How requests are read: what their paths ask for, and the shape of what refuses them. Called once per request. */
 export type Endpoints = {

@@ -1,3 +1,4 @@
+import { runAtOnce } from '../../lib/breathe.ts'
 import { type CancellationSource, createCancellation } from '../../lib/cancellation.ts'
 import type { BodySink, BodySource } from '../../net/body.ts'
 import { readAll } from '../../net/body.ts'
@@ -35,7 +36,11 @@ export function fixtureGateway(
   provider: FixtureProvider,
   { random, maxBufferSize = 1024 * 1024, ...limits }: FixtureOptions = {},
 ): FixtureGateway {
-  return fixtureLlm((context) => compileLlm(config, context, { maxBufferSize, ...limits }), provider, random)
+  return fixtureLlm(
+    (context) => runAtOnce(compileLlm(config, context, { maxBufferSize, ...limits })),
+    provider,
+    random,
+  )
 }
 
 /** A gateway whose LLM traffic is compiled by the test. */

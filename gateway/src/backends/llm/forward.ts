@@ -1,15 +1,18 @@
 import type { JsonObject } from '../../lib/json.ts'
-import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../lib/json-text.ts'
+import { editBytes, editTopLevel, type JsonText, memberText, readJsonObject } from '../../lib/json-text.ts'
+import type { Turns } from '../../lib/turns.ts'
+import { writeJsonSteps } from '../../lib/write-json.ts'
 import { createHeaderFilter, firstHeader, type Headers } from '../../net/headers.ts'
 import type { OutgoingRequest } from '../../net/send.ts'
 import type { Refusal } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isWithheldHeader } from '../../pipeline/withheld-headers.ts'
 import type { Call } from './call.ts'
 import { type Endpoint, versionedRest } from './endpoints.ts'
 import type { Candidate } from './models.ts'
 import type { Target } from './target.ts'
 import { chatToMessages } from './translate/chat-to-messages.ts'
-import { parseExactObject } from './translate/exact-json.ts'
+import { parseExactObject, readExact } from './translate/exact-json.ts'
 import { messagesToChat } from './translate/messages-to-chat.ts'
 import type { Translation } from './translate/translation.ts'
 
@@ -18,13 +21,32 @@ export type Prepared =
   | { kind: 'request'; request: OutgoingRequest; translation: Translation | undefined }
   | { kind: 'refused'; refusal: Refusal }
 
+export type PrepareOptions = { timeLimits: TimeLimits; turns: Turns }
+
 export type TimeLimits = { firstByteTimeoutMs: number | undefined; idleTimeoutMs: number | undefined }
 
 /** The request for one candidate. The credential is not on it yet. */
-export function prepare(exchange: Exchange, call: Call, candidate: Candidate, limits: TimeLimits): Prepared {
+export function prepare(
+  exchange: Exchange,
+  call: Call,
+  candidate: Candidate,
+  { timeLimits, turns }: PrepareOptions,
+): Prepared | Promise<Prepared> {
   const route = routeTo(call, pathOf(exchange), candidate)
   if (route.kind === 'refused') return route
-  const body = bodyFor(call, candidate, route)
+  const body = bodyFor(call, candidate, route, turns)
+  const complete = (made: BodyFor) => completed(exchange, call, candidate, { made, route, timeLimits })
+  return body instanceof Promise ? body.then(complete) : complete(body)
+}
+
+type Completing = { made: BodyFor; route: RouteTo; timeLimits: TimeLimits }
+
+function completed(
+  exchange: Exchange,
+  call: Call,
+  candidate: Candidate,
+  { made: body, route, timeLimits: limits }: Completing,
+): Prepared {
   if (typeof body === 'object' && 'refusal' in body) return body
   const { facts, cancellation } = exchange
   const request: OutgoingRequest = {
@@ -98,14 +120,17 @@ const callNames: Record<Endpoint, string> = {
 
 type BodyFor = Uint8Array | string | undefined | { kind: 'refused'; refusal: Refusal }
 
-function bodyFor(call: Call, candidate: Candidate, route: RouteTo): BodyFor {
+function bodyFor(call: Call, candidate: Candidate, route: RouteTo, turns: Turns): BodyFor | Promise<BodyFor> {
   const { json, bytes } = call
   if (json === undefined) return bytes.length > 0 ? bytes : undefined
   // Read again, because the input of a tool call may hold numbers longer than `JSON.parse` keeps.
-  if (route.translation)
-    return translatedBody(parseExactObject(json.text) ?? json.value, candidate, route.translation)
+  if (route.translation) {
+    if (json.large) return translatedLarge(json, candidate, route.translation, turns)
+    const translated = translatedBody(parseExactObject(json.text) ?? json.value, candidate, route.translation)
+    return isRefusal(translated) ? translated : JSON.stringify(translated)
+  }
   const edits = editsFor(json, call, candidate)
-  return edits ? Buffer.from(editTopLevel(json, edits)) : bytes
+  return edits ? editBytes(json, edits) : bytes
 }
 
 type Edits = { set: Map<string, string>; remove: Set<string> }
@@ -161,7 +186,29 @@ function renameMaxTokens(
   remove.add('max_tokens')
 }
 
-function translatedBody(value: JsonObject, { target, model }: Candidate, translation: Translation): BodyFor {
+type Refused = { kind: 'refused'; refusal: Refusal }
+
+function isRefusal(body: JsonObject | Refused): body is Refused {
+  return 'refusal' in body && body['kind'] === 'refused'
+}
+
+/** As `translatedBody`, in turns with traffic. */
+async function translatedLarge(
+  json: JsonText,
+  candidate: Candidate,
+  translation: Translation,
+  turns: Turns,
+): Promise<BodyFor> {
+  const value = json.large && (await readExact(json.large.bytes, turns))
+  const translated = translatedBody(value ?? json.value, candidate, translation)
+  return isRefusal(translated) ? translated : turns.run(writeJsonSteps(translated))
+}
+
+function translatedBody(
+  value: JsonObject,
+  { target, model }: Candidate,
+  translation: Translation,
+): JsonObject | Refused {
   const edited: JsonObject = { ...value, model }
   for (const [name, text] of target.overrides) edited[name] = JSON.parse(text)
   for (const [name, text] of target.defaults)
@@ -175,18 +222,19 @@ function translatedBody(value: JsonObject, { target, model }: Candidate, transla
   if (target.provider.paths.chat !== undefined) {
     const { max_tokens: maxTokens, ...rest } = body
     if (maxTokens !== undefined && target.provider.renamesMaxTokens?.(model)) {
-      return JSON.stringify({ ...rest, max_completion_tokens: maxTokens })
+      return { ...rest, max_completion_tokens: maxTokens }
     }
   }
-  return JSON.stringify(body)
+  return body
 }
 
 function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
   const headers = towardsProvider(client)
+  // Parameters of the client's type are not forwarded: servers that obey a charset would read another text.
+  if (call.json !== undefined) headers['content-type'] = 'application/json'
   target.editHeaders?.(headers)
   // Bodies are read for usage and by guards: a coding would have to be taken off again.
   headers['accept-encoding'] = 'identity'
-  if (call.bytes.length > 0) headers['content-type'] ??= 'application/json'
   const { defaultHeaders } = target.provider
   for (const name in defaultHeaders) headers[name] ??= defaultHeaders[name] ?? ''
   return headers
@@ -219,9 +267,7 @@ const withheldNames: ReadonlySet<string> = new Set([
   'x-api-key',
   'api-key',
   'cookie',
-  'forwarded',
   'via',
-  'x-real-ip',
   'origin',
   'referer',
   'expect',
@@ -230,7 +276,7 @@ const withheldNames: ReadonlySet<string> = new Set([
 const towardsProvider = createHeaderFilter(
   (name) =>
     withheldNames.has(name) ||
-    name.startsWith('x-forwarded-') ||
+    isWithheldHeader(name) ||
     name.startsWith('sec-') ||
     name.startsWith('access-control-'),
 )

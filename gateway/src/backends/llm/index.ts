@@ -5,11 +5,19 @@ import { usualEndpoints } from './endpoints.ts'
 import { createLlm, type Llm, type LlmLimits } from './llm.ts'
 import { compileModels } from './models.ts'
 
-/** Compiles the `llm` section. Throws on what `checkLlm` reports, and on a credential file that cannot be read. */
-export function compileLlm(config: LlmConfig, context: CompileContext, limits: LlmLimits): Llm {
+/**
+ * Compiles the `llm` section, in steps so that traffic does not wait for thousands of models. Throws on what `checkLlm` reports,
+ * and on a credential file that cannot be read.
+ */
+export function* compileLlm(
+  config: LlmConfig,
+  context: CompileContext,
+  limits: LlmLimits,
+): Generator<void, Llm> {
+  const models = yield* compileModels(config, context)
   return createLlm(
     {
-      models: compileModels(config, context),
+      models,
       endpoints: usualEndpoints(config.passthrough === true),
       timeLimits: {
         firstByteTimeoutMs: milliseconds(config.timeouts?.firstByte),

@@ -1,8 +1,10 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
+import { defaultJsonLimits, type JsonLimits } from '../../lib/json-limits.ts'
 import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { ErrorFormat, Exchange, RequestFacts } from '../../pipeline/exchange.ts'
+import type { ErrorFormat, Exchange, RequestFacts, Usage } from '../../pipeline/exchange.ts'
 import type { Backend, Policy } from '../../pipeline/policy.ts'
+import { bodyRules } from '../../pipeline/whole-body.ts'
 import { type AttemptOptions, attempt } from './attempt.ts'
 import { type Call, callOf } from './call.ts'
 import { dollarsOf } from './catalog/money.ts'
@@ -11,12 +13,15 @@ import type { Endpoints } from './endpoints.ts'
 import { pathOf, type TimeLimits } from './forward.ts'
 import { answerModels, type ModelList } from './model-list.ts'
 import type { Models } from './models.ts'
+import { isBackground, outputLimit } from './output-limit.ts'
 import { readRequest } from './request.ts'
-import { estimateTokens, estimateUsage } from './usage.ts'
+import { estimateTokens, estimateUsage, withOutputTokens } from './usage.ts'
 
 export type LlmLimits = {
   /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
   maxBufferSize: number
+  /** Bounds on the structure of a request body: `frontendPolicies.http.json`. */
+  jsonLimits?: JsonLimits | undefined
   /** Bound on an answer that is read whole. */
   maxReplyBytes?: number
   /** What calls cost; undefined where no catalog says so. */
@@ -43,9 +48,10 @@ export type LlmParts = { models: Models; endpoints: Endpoints; timeLimits: TimeL
 export function createLlm(
   { models, endpoints, timeLimits }: LlmParts,
   context: CompileContext,
-  { maxBufferSize, maxReplyBytes = defaultMaxReplyBytes, prices }: LlmLimits,
+  { maxBufferSize, jsonLimits = defaultJsonLimits, maxReplyBytes = defaultMaxReplyBytes, prices }: LlmLimits,
 ): Llm {
-  const rules = { models, endpoints, maxBodyBytes: maxBufferSize }
+  const body = bodyRules(maxBufferSize, context)
+  const rules = { ...body, models, endpoints, jsonLimits, turns: context.turns }
   const started = context.keep('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
   const list: ModelList = { models, started }
   const options: AttemptOptions = { context, maxReplyBytes, timeLimits }
@@ -90,9 +96,7 @@ function settle(exchange: Exchange, { clock }: CompileContext): void {
   if (!call?.served) return
   const { meter } = call.served.target
   if (counts(call) && !call.usageFinal && mayHaveWorked(exchange, call)) {
-    const { llmRequest } = exchange.facts
-    const requestTokens = llmRequest ? estimateTokens(llmRequest) : 0
-    exchange.facts.usage = estimateUsage(call.usage, requestTokens, call.generatedBytes)
+    exchange.facts.usage = estimateFor(exchange, call)
   }
   const firstByteMs = call.firstByteAt === undefined ? undefined : call.firstByteAt - exchange.startedAt
   meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
@@ -114,6 +118,20 @@ function bill(exchange: Exchange, prices: Prices): void {
   llm.costStatus = usage.estimated ? 'estimated' : 'exact'
   llm.cost = dollarsOf(cost.amount)
   target.meter.cost(cost.amount, exchange.keyGroup)
+}
+
+/**
+ * The usage of a call whose provider did not report all of it: what was seen, or the most it may be where nothing can be
+ * seen. That is a response in the background, and an unstreamed answer that the client did not wait for.
+ */
+function estimateFor(exchange: Exchange, call: Call): Usage {
+  const { llmRequest = {}, llm } = exchange.facts
+  const { endpoint, served } = call
+  const seen = estimateUsage(call.usage, estimateTokens(llmRequest), call.generatedBytes)
+  const isUnseen = !call.hasOutput && llm?.streaming !== true
+  if (endpoint === 'passthrough' || served === undefined) return seen
+  if (!isUnseen && !isBackground(endpoint, llmRequest)) return seen
+  return withOutputTokens(seen, outputLimit(endpoint, llmRequest, served.target))
 }
 
 function counts({ endpoint }: Call): boolean {

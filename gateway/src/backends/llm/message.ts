@@ -1,4 +1,5 @@
-import { readJsonObject } from '../../lib/json-text.ts'
+import { readJson } from '../../lib/read-json.ts'
+import type { Turns } from '../../lib/turns.ts'
 import type { LlmApi, LlmMessage } from '../../pipeline/llm-message.ts'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoints.ts'
@@ -17,17 +18,17 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
 }
 
 /** A call as policies see it; undefined for one whose content is not text. */
-export function messageOf(call: Call): LlmMessage | undefined {
+export function messageOf(call: Call, turns: Turns): LlmMessage | undefined {
   const api = apiOf(call.endpoint)
   if (api === undefined) return undefined
   return {
     api,
     request: () => call.json,
-    replaceRequest(text) {
-      const json = readJsonObject(text)
+    async replaceRequest(bytes) {
+      const json = await readJson(bytes, turns)
       if (json.kind !== 'object') throw new Error('a request was replaced by what is no JSON object')
       call.json = json
-      call.bytes = Buffer.from(text)
+      call.bytes = bytes
     },
     guardrailsOfModels() {
       const asked = call.served === undefined ? call.candidates : [call.served]

@@ -49,10 +49,15 @@ type Virtual = (facts: Facts) => Resolution
 
 /**
  * Compiles the resolution of model names: virtual models by exact name first, then `llm.models` by the number of literal
- * characters, then by order; entries whose header matches fail are skipped.
+ * characters, then by order; entries whose header matches fail are skipped. One step for each model.
  */
-export function compileModels(config: LlmConfig, context: CompileContext): Models {
-  const entries = config.models.map((model) => compileEntry(model, config, context))
+export function* compileModels(config: LlmConfig, context: CompileContext): Generator<void, Models> {
+  const entries: Entry[] = []
+  for (const model of config.models) {
+    yield
+    entries.push(compileEntry(model, config, context))
+  }
+  yield
   const lookup = compileLookup(entries)
   const virtuals = new Map(
     (config.virtualModels ?? []).map(({ name, routing }) => [name, compileRouting(routing, lookup, context)]),

@@ -1,22 +1,27 @@
-import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
-import { type JsonText, type JsonTextProblem, readJsonObject } from '../../lib/json-text.ts'
+import { type JsonObject, parseJsonObject } from '../../lib/json.ts'
+import { answerLimits } from '../../lib/json-limits.ts'
+import type { LargeJson } from '../../lib/large-json.ts'
+import { isLarge, type ReadJson, readInTurns, readJson } from '../../lib/read-json.ts'
+import type { Turns } from '../../lib/turns.ts'
+import { writeJsonSteps } from '../../lib/write-json.ts'
 import { isSource, readAll } from '../../net/body.ts'
+import { type DecodeErrors, decode, isPlain } from '../../net/content-encoding.ts'
 import { createHeaderFilter, firstHeader, type Headers } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
 import { createSseParser, formatSseEvent } from '../../net/sse.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { errorBody, type Refusal, terminalEvent } from '../../pipeline/errors.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
+import { findDisguisedLlmName } from '../../pipeline/llm-names.ts'
 import type { Call } from './call.ts'
-import { type DecodeErrors, decode, isPlain } from './encoding.ts'
 import type { Endpoint } from './endpoints.ts'
 import { apiOf } from './message.ts'
 import type { Candidate } from './models.ts'
+import { isFinalUsage } from './output-limit.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch } from './stream-watch.ts'
-import { parseExactObject } from './translate/exact-json.ts'
+import { readExact } from './translate/exact-json.ts'
 import type { Translation, TranslationContext } from './translate/translation.ts'
 import { generatedTextBytes, mergeUsage, modelIn, usageIn } from './usage.ts'
 
@@ -47,13 +52,12 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
 async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Reply): Promise<Reply> {
   const { call, translation, exchange } = answering
   const bytes = await readDecoded(answering, reply)
-  const read = translation === undefined && call.message?.readsAnswer ? readForCheck(bytes) : undefined
-  // A translated tool call carries its input along: long numbers in it must survive.
-  const message = read
-    ? objectIn(read)
-    : translation
-      ? parseExactObject(bytes.toString())
-      : parseObject(bytes)
+  const { turns } = answering.context
+  const read =
+    translation === undefined && call.message?.readsAnswer ? await readForCheck(bytes, turns) : undefined
+  // A translated tool call has its input along: long numbers in it must survive.
+  const reading = read ? objectIn(read) : translation ? readExact(bytes, turns) : readAny(bytes, turns)
+  const message = reading instanceof Promise ? await reading : reading
   if (!message)
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
   const headers = withoutCoding(reply.headers)
@@ -61,17 +65,25 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   const usage = usageIn(upstreamEndpoint, message)
   if (usage) takeUsage(exchange, call, usage)
   takeModel(exchange, modelIn(upstreamEndpoint, message))
-  call.usageFinal = usage !== undefined
+  call.usageFinal = usage !== undefined && isFinalUsage(upstreamEndpoint, message)
+  call.hasOutput = true
   call.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
   if (call.message && read?.kind === 'object') call.message.answer = { kind: 'whole', json: read }
   if (!translation) return { status: reply.status, headers, body: bytes }
   headers['content-type'] = 'application/json'
   const translated = translation.reply(message, translationContext(answering))
-  const text = JSON.stringify(translated)
+  const body = isLarge(bytes)
+    ? await turns.run(writeJsonSteps(translated))
+    : Buffer.from(JSON.stringify(translated))
   if (call.message?.readsAnswer) {
-    call.message.answer = { kind: 'whole', json: { kind: 'object', text, value: translated } }
+    const json = isLarge(body)
+      ? await readJson(body, turns)
+      : ({ kind: 'object', text: body.toString(), value: translated } as const)
+    if (json.kind !== 'object')
+      throw new GatewayError('upstream_invalid', 'upstream answered too large an object')
+    call.message.answer = { kind: 'whole', json }
   }
-  return { status: reply.status, headers, body: Buffer.from(text) }
+  return { status: reply.status, headers, body }
 }
 
 function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): Reply {
@@ -92,7 +104,8 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
       takeUsage(exchange, call, upstreamEndpoint === 'messages' ? mergeUsage(call.usage, usage) : usage)
       takeModel(exchange, modelIn(upstreamEndpoint, message))
       // The opening report of a stream of messages counts the input only.
-      call.usageFinal = upstreamEndpoint !== 'messages' || message['type'] === 'message_delta'
+      const isWhole = upstreamEndpoint !== 'messages' || message['type'] === 'message_delta'
+      call.usageFinal = isWhole && isFinalUsage(upstreamEndpoint, message)
     },
     onGenerated(bytes) {
       call.generatedBytes += bytes
@@ -100,6 +113,7 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
       call.usageFinal = false
     },
   })
+  call.hasOutput = true
   const headers = withoutCoding(reply.headers)
   // Proxies between here and the client would otherwise hold events back.
   headers['x-accel-buffering'] ??= 'no'
@@ -151,12 +165,16 @@ function streamConversion(translation: Translation, context: TranslationContext)
   }
 }
 
-/** An answer that somebody checks must not be readable in two ways. */
-function readForCheck(bytes: Buffer): JsonText | JsonTextProblem {
-  return isUtf8(bytes) ? readJsonObject(bytes.toString()) : { kind: 'invalid', message: 'not valid UTF-8' }
+/** An answer that is checked must not be readable in two ways. */
+async function readForCheck(bytes: Buffer, turns: Turns): Promise<ReadJson> {
+  const read = await readJson(bytes, turns)
+  if (read.kind !== 'object') return read
+  return findDisguisedLlmName(read.value) === undefined
+    ? read
+    : { kind: 'invalid', message: 'of names that differ only in case' }
 }
 
-function objectIn(read: JsonText | JsonTextProblem): JsonObject | undefined {
+function objectIn(read: ReadJson | LargeJson): JsonObject | undefined {
   return read.kind === 'object' ? read.value : undefined
 }
 
@@ -184,7 +202,7 @@ async function answerError(answering: Answering, reply: Reply): Promise<Reply> {
   const bytes = withoutCredential(await readDecoded(answering, reply), answering.candidate.target.credential)
   const headers = withoutCoding(reply.headers)
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
-  const isJson = parseObject(bytes) !== undefined
+  const isJson = !isLarge(bytes) && parseJsonObject(bytes.toString()) !== undefined
   if (isJson && !translation) return { status, headers, body: bytes }
   headers['content-type'] = 'application/json'
   if (isJson && translation) {
@@ -222,13 +240,11 @@ function readDecoded({ maxReplyBytes }: Answering, { body, headers }: Reply): Pr
   return bytes.then((coded) => decode(coded, encoding, maxReplyBytes, decodeErrors))
 }
 
-function parseObject(bytes: Buffer): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString())
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+/** An answer that is forwarded unchecked: read for its usage. */
+function readAny(bytes: Buffer, turns: Turns): JsonObject | undefined | Promise<JsonObject | undefined> {
+  if (!isLarge(bytes)) return parseJsonObject(bytes.toString())
+  const options = { limits: answerLimits, unchecked: JSON.parse }
+  return readInTurns(bytes, turns, options).then(objectIn)
 }
 
 function isEventStream(headers: Headers): boolean {

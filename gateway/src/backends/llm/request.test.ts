@@ -49,6 +49,27 @@ describe('readRequest', () => {
       'invalid_request_body',
       'messages[0].role',
     ],
+    [
+      'a key that folds to a field',
+      { body: { ...chatBody, me\u017f\u017fages: [] } },
+      400,
+      'invalid_request_body',
+      'me\u017f\u017fages',
+    ],
+    [
+      'a key of a part that folds to a field',
+      { body: { model: 'gpt-4o', messages: [{ role: 'user', content: [{ type: 'text', Text: 'x' }] }] } },
+      400,
+      'invalid_request_body',
+      'messages[0].content[0].Text',
+    ],
+    [
+      'another charset',
+      { headers: { 'content-type': 'application/json; charset=utf-7' }, body: chatBody },
+      415,
+      'unsupported_content_type',
+      null,
+    ],
     ['no model', { body: { messages: [] } }, 400, 'missing_model', 'model'],
     ['a model that is no string', { body: { model: 3 } }, 400, 'missing_model', 'model'],
     ['an empty model', { body: { model: '' } }, 400, 'missing_model', 'model'],
@@ -66,6 +87,23 @@ describe('readRequest', () => {
       403,
       'model_not_allowed',
       'models',
+    ],
+    [
+      'a model the key may not use in place of one that declines',
+      {
+        body: { ...chatBody, fallbacks: [{ model: 'gpt-4o' }, { model: 'other' }] },
+        mayUseModel: (name: string) => name !== 'other',
+      },
+      403,
+      'model_not_allowed',
+      'fallbacks',
+    ],
+    [
+      'a model that the provider chooses, where the key names some',
+      { body: { ...chatBody, fallbacks: 'default' }, mayUseModel: () => true },
+      403,
+      'model_not_allowed',
+      'fallbacks',
     ],
     [
       'stream that is no boolean',
@@ -187,6 +225,8 @@ describe('readRequest', () => {
     const { exchange } = await call(gateway(), { body: { ...chatBody, stream: true } })
     expect(exchange.facts.llmRequest).toEqual({ ...chatBody, stream: true })
     expect(exchange.facts.llm).toEqual({
+      operation: 'chat',
+      api: 'chat_completions',
       requestModel: 'gpt-4o',
       configuredModel: 'gpt-4o',
       provider: 'openai',

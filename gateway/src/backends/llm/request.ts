@@ -1,30 +1,34 @@
-import { isUtf8 } from 'node:buffer'
-import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
-import { type JsonText, readJsonObject } from '../../lib/json-text.ts'
-import { readAll } from '../../net/body.ts'
-import { firstHeader, type Headers } from '../../net/headers.ts'
+import type { JsonLimits } from '../../lib/json-limits.ts'
+import type { FindDisguised } from '../../lib/json-names.ts'
+import { exactObject, type JsonText } from '../../lib/json-text.ts'
+import { type ReadJson, readJson } from '../../lib/read-json.ts'
+import type { Turns } from '../../lib/turns.ts'
+import { readJsonMediaType } from '../../net/json-media-type.ts'
 import type { Reply } from '../../net/send.ts'
 import { type Refusal, refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { findDisguisedLlmName, findDisguisedTopName } from '../../pipeline/llm-names.ts'
+import { type BodyRules, readWholeBody } from '../../pipeline/whole-body.ts'
 import { createCall } from './call.ts'
-import { type DecodeErrors, decode, isPlain } from './encoding.ts'
-import type { Endpoint, Endpoints } from './endpoints.ts'
+import { type Endpoint, type Endpoints, operations } from './endpoints.ts'
 import { pathOf } from './forward.ts'
 import { messageOf } from './message.ts'
 import type { Models } from './models.ts'
 
-export type RequestRules = {
+export type RequestRules = BodyRules & {
   models: Pick<Models, 'resolve' | 'needsName'>
   endpoints: Pick<Endpoints, 'ask'>
-  /** Bound on a body, before and after a content coding is taken off. */
-  maxBodyBytes: number
+  jsonLimits: JsonLimits
+  turns: Turns
 }
+
+/** Requests for lists of models have none that is read or forwarded. */
+const noBody = new Uint8Array(0)
 
 /** Stands for the model of a request that names none. */
 const unnamedModel = '*'
 
-type Body = { kind: 'body'; bytes: Buffer } | { kind: 'refused'; refusal: Refusal }
 type Read = { kind: 'json'; json: JsonText } | { kind: 'refused'; refusal: Refusal }
 
 /**
@@ -38,8 +42,11 @@ export function readRequest(
   const { method } = exchange.facts.request
   const path = pathOf(exchange)
   const asked = rules.endpoints.ask(path)
+  if (asked.kind !== 'unknown')
+    exchange.llmOperation = operations[asked.kind === 'endpoint' ? asked.endpoint : asked.kind]
   switch (asked.kind) {
     case 'models':
+      exchange.facts.body = noBody
       return method === 'GET' || method === 'HEAD' ? undefined : methodNotAllowed(exchange, 'GET, HEAD')
     case 'endpoint':
       if (method !== 'POST') return methodNotAllowed(exchange, 'POST')
@@ -62,22 +69,21 @@ async function readCall(
   rules: RequestRules,
 ): Promise<Reply | undefined> {
   const { facts } = exchange
-  const { headers } = facts.request
-  if (!isJsonType(firstHeader(headers, 'content-type'))) {
-    return refuse(exchange, {
-      status: 415,
-      code: 'unsupported_content_type',
-      message: 'content-type must be application/json',
-    })
-  }
-  const body = await readBody(exchange, rules.maxBodyBytes)
+  const mediaType = readJsonMediaType(facts.request.headers)
+  if (mediaType === 'other') return refuse(exchange, notJson)
+  if (mediaType === 'charset') return refuse(exchange, notUtf8)
+  const body = await readWholeBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
-  const read = readJson(body.bytes)
+  facts.body = body.bytes
+  const reading = readJson(body.bytes, rules.turns, rules.jsonLimits)
+  const read = checked(reading instanceof Promise ? await reading : reading, findDisguisedLlmName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { json } = read
   const model = modelOf(json.value, rules)
   if (model === undefined) return refuse(exchange, missingModel)
-  const mistake = streamMistake(endpoint, json.value)
+  const mistake =
+    streamMistake(endpoint, json.value) ??
+    (endpoint === 'responses' ? backgroundMistake(exchange, json.value, rules) : undefined)
   if (mistake) return refuse(exchange, mistake)
   return take(exchange, { endpoint, bytes: body.bytes, json, model }, rules)
 }
@@ -90,17 +96,19 @@ function modelOf({ model }: JsonObject, { models }: RequestRules): string | unde
 
 /** A path nobody thought of: it goes to the model its body names, else to the one named `*`. */
 async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
-  const body = await readBody(exchange, rules.maxBodyBytes)
+  const mediaType = readJsonMediaType(exchange.facts.request.headers)
+  if (mediaType === 'charset') return refuse(exchange, notUtf8)
+  const body = await readWholeBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
-  const contentType = firstHeader(exchange.facts.request.headers, 'content-type')
-  if (body.bytes.length === 0 || !isJsonType(contentType)) {
+  exchange.facts.body = body.bytes
+  if (body.bytes.length === 0 || mediaType === 'other') {
     return take(
       exchange,
       { endpoint: 'passthrough', bytes: body.bytes, json: undefined, model: unnamedModel },
       rules,
     )
   }
-  const read = readJson(body.bytes)
+  const read = checked(await readJson(body.bytes, rules.turns, rules.jsonLimits), findDisguisedTopName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { model } = read.json.value
   const name = typeof model === 'string' && model !== '' ? model : unnamedModel
@@ -112,14 +120,18 @@ type Taken = { endpoint: Endpoint | 'passthrough'; bytes: Buffer; json: JsonText
 function take(
   exchange: Exchange,
   { endpoint, bytes, json, model }: Taken,
-  { models }: RequestRules,
+  { models, turns }: RequestRules,
 ): Reply | undefined {
   const { facts, mayUseModel } = exchange
   if (mayUseModel && !mayUseModel(model)) return refuse(exchange, modelNotAllowed)
-  if (mayUseModel && !mayFallBack(json?.value['models'], mayUseModel))
-    return refuse(exchange, { ...modelNotAllowed, param: 'models' })
-  facts.llmRequest = json?.value
+  for (const param of ['models', 'fallbacks']) {
+    if (mayUseModel && !mayFallBack(json?.value[param], mayUseModel))
+      return refuse(exchange, { ...modelNotAllowed, param })
+  }
+  facts.llmRequest = json && exactObject(json)
   facts.llm = {
+    operation: operations[endpoint].operation,
+    api: operations[endpoint].api,
     requestModel: model,
     configuredModel: undefined,
     provider: undefined,
@@ -134,15 +146,22 @@ function take(
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
   const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
   exchange.backendState = call
-  call.message = messageOf(call)
+  call.message = messageOf(call, turns)
   exchange.llmMessage = call.message
   return undefined
 }
 
-/** `models` names further models to some services (OpenRouter's fallbacks), which must not be a way around the key's. */
+/**
+ * `models` (OpenRouter) and `fallbacks` (Anthropic) name further models to some services, which must not be a way around the key's.
+ * The word `default` of `fallbacks` may be any model.
+ */
 function mayFallBack(models: JsonValue | undefined, mayUseModel: (model: string) => boolean): boolean {
   if (models === undefined || models === null) return true
-  return Array.isArray(models) && models.every((name) => typeof name === 'string' && mayUseModel(name))
+  if (!Array.isArray(models)) return false
+  return models.every((item) => {
+    const name = isJsonObject(item) ? item['model'] : item
+    return typeof name === 'string' && mayUseModel(name)
+  })
 }
 
 /** Not those that ask for a tunnel or for the request back. */
@@ -165,52 +184,18 @@ function methodNotAllowed(exchange: Exchange, allow: string): Reply {
   })
 }
 
-/** Absent counts as JSON, since plain HTTP clients leave it out; every other type would be read differently elsewhere. */
-function isJsonType(contentType: string | undefined): boolean {
-  if (contentType === undefined || contentType === 'application/json') return true
-  const semicolon = contentType.indexOf(';')
-  const type = (semicolon === -1 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()
-  return type === 'application/json' || (type.startsWith('application/') && type.endsWith('+json'))
-}
-
-const decodeErrors: DecodeErrors = {
-  tooLarge: 'request_too_large',
-  malformed: 'bad_request',
-  unknown: 'unsupported_encoding',
-}
-
-async function readBody({ body, facts }: Exchange, maxBytes: number): Promise<Body> {
-  const encoding = encodingOf(facts.request.headers)
-  try {
-    const bytes = await readAll(body, maxBytes, 'request_too_large')
-    if (encoding === undefined) return { kind: 'body', bytes }
-    return { kind: 'body', bytes: await decode(bytes, encoding, maxBytes, decodeErrors) }
-  } catch (error) {
-    if (error instanceof GatewayError && error.code === 'request_too_large') {
-      const message = `request body is larger than ${maxBytes} bytes`
-      return { kind: 'refused', refusal: { status: 413, code: 'request_body_too_large', message } }
-    }
-    if (error instanceof GatewayError && error.code === 'bad_request') {
-      return {
-        kind: 'refused',
-        refusal: { status: 400, code: 'request_body_decode_failed', message: error.message },
-      }
-    }
-    throw error
-  }
-}
-
-function encodingOf(headers: Headers): string | undefined {
-  const encoding = firstHeader(headers, 'content-encoding')
-  return isPlain(encoding) ? undefined : encoding
-}
-
-function readJson(bytes: Buffer): Read {
-  if (!isUtf8(bytes)) return invalidBody('request body is not valid UTF-8')
-  const json = readJsonObject(bytes.toString())
+function checked(json: ReadJson, findDisguised: FindDisguised): Read {
   switch (json.kind) {
-    case 'object':
-      return { kind: 'json', json }
+    case 'object': {
+      const problem = findDisguised(json.value)
+      if (problem === undefined) return { kind: 'json', json }
+      const { path } = problem
+      if (problem.kind === 'too many') return invalidBody('request body has too many unknown keys', path)
+      return invalidBody(
+        `key "${path}" differs only in case from a field of the API or from another key`,
+        path,
+      )
+    }
     case 'invalid':
       return invalidBody(`request body is ${json.message}`)
     case 'duplicate':
@@ -239,9 +224,43 @@ function streamMistake(endpoint: Endpoint, body: JsonObject): Refusal | undefine
   return invalidField('stream_options.include_usage', 'stream_options.include_usage must be true or false')
 }
 
+/**
+ * A response in the background outlives its answer, so its maximum is charged, which it has to state. Without a path to fetch
+ * it from it would be paid for and lost.
+ */
+function backgroundMistake(
+  exchange: Exchange,
+  body: JsonObject,
+  { endpoints }: RequestRules,
+): Refusal | undefined {
+  const { background, max_output_tokens: limit } = body
+  if (background === undefined || background === null || background === false) return undefined
+  if (background !== true) return invalidField('background', 'background must be true or false')
+  if (endpoints.ask(`${pathOf(exchange)}/id`).kind !== 'passthrough') {
+    return invalidField(
+      'background',
+      'background must be false: the path to fetch the response from is not forwarded',
+    )
+  }
+  if (typeof limit === 'number' && Number.isSafeInteger(limit) && limit > 0) return undefined
+  return invalidField(
+    'max_output_tokens',
+    'max_output_tokens must be set with background: its maximum is charged',
+  )
+}
+
 function invalidField(param: string, message: string): Refusal {
   return { status: 400, code: 'invalid_request_body', message, param }
 }
+
+/** A request without `content-type` counts as JSON, because plain HTTP clients omit it. */
+const notJson: Refusal = {
+  status: 415,
+  code: 'unsupported_content_type',
+  message: 'content-type must be application/json',
+}
+
+const notUtf8: Refusal = { ...notJson, message: 'charset of content-type must be utf-8' }
 
 const missingModel: Refusal = {
   status: 400,

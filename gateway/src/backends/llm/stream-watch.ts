@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
-import { endOfString } from '../../lib/json-text.ts'
+import { type JsonObject, parseJsonObject } from '../../lib/json.ts'
+import { endOfString } from '../../lib/json-string.ts'
 import type { Usage } from '../../pipeline/exchange.ts'
 import type { Endpoint } from './endpoints.ts'
 import { usageIn } from './usage.ts'
@@ -200,16 +200,9 @@ function valueStartsWith(lines: string, index: number, character: string): boole
   return lines[start] === character
 }
 
-/** The object in a `data:` line, or undefined. */
+/** The object in a `data:` line. Undefined for any other line, which passes and is counted by its bytes. */
 export function parseDataLine(line: string): JsonObject | undefined {
-  if (!line.startsWith('data:')) return undefined
-  try {
-    const value: unknown = JSON.parse(line.slice(5))
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    // Some other server's idea of an event: it passes, and the answer is counted by its bytes.
-    return undefined
-  }
+  return line.startsWith('data:') ? parseJsonObject(line.slice(5)) : undefined
 }
 
 function isUsageChunk({ choices }: JsonObject): boolean {

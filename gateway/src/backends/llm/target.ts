@@ -2,6 +2,7 @@ import type { Headers } from '../../net/headers.ts'
 import type { Send, UpstreamConnection } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Authorize } from '../../pipeline/destinations/authorize.ts'
+import { isCredential } from '../../pipeline/destinations/authorize.ts'
 import type { LlmMeter } from '../../pipeline/metrics.ts'
 import type { SecretSource } from '../../schema/dsl.ts'
 import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from './config.ts'
@@ -22,8 +23,7 @@ export type Target = {
   readonly fixedPath: string | undefined
   /** Whether paths that are passed through stay as they are. */
   readonly keepsPath: boolean
-  /** How connections are made, where not as usual. */
-  readonly connection: UpstreamConnection | undefined
+  readonly connection: UpstreamConnection
   /** Undefined: the client's own credential goes through. */
   readonly credential: string | undefined
   /** Whether what the client was authenticated with is passed on. */
@@ -62,7 +62,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     basePath,
     fixedPath: undefined,
     keepsPath: false,
-    connection: undefined,
+    connection: connectionTo(params.baseUrl === model.params?.baseUrl ? model : (shared ?? model), context),
     passesCredential: false,
     authorize: undefined,
     editHeaders: undefined,
@@ -79,6 +79,12 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
       }),
     ),
   }
+}
+
+/** Connections as usual to an address that `node` names. */
+function connectionTo(node: object, { egress }: CompileContext): UpstreamConnection {
+  const policy = egress.of(node)
+  return { key: policy.key, egress: policy }
 }
 
 function sharedProvider(model: ModelConfig, { providers = [] }: LlmConfig): ProviderConfig | undefined {
@@ -139,11 +145,6 @@ function readOrExplain(read: () => string, place: string): string {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new Error(`${place} cannot be read: ${reason}`, { cause })
   }
-}
-
-/** Whether a text can be sent as a credential; anything else would fail, or be cut, only once a request is served. */
-export function isCredential(text: string): boolean {
-  return /^[\x21-\x7e]+$/.test(text)
 }
 
 export function jsonTexts(fields: Record<string, unknown>): Map<string, string> {

@@ -1,5 +1,11 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
-import { maxJsonDepth } from '../../lib/json-text.ts'
+import {
+  type ExactJsonObject,
+  type ExactJsonValue,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/json.ts'
+import { defaultJsonLimits } from '../../lib/json-limits.ts'
 import type { Usage } from '../../pipeline/exchange.ts'
 import type { Endpoint } from './endpoints.ts'
 
@@ -135,8 +141,14 @@ export function estimateUsage(
   }
 }
 
+/** The usage with at least so many output tokens. */
+export function withOutputTokens(counts: Usage, atLeast: number): Usage {
+  const outputTokens = Math.max(counts.outputTokens, atLeast)
+  return { ...counts, outputTokens, totalTokens: counts.inputTokens + outputTokens }
+}
+
 /** Input tokens of a request of any API: the bytes of its texts / 4, at least one. */
-export function estimateTokens(request: JsonObject): number {
+export function estimateTokens(request: ExactJsonObject): number {
   return Math.max(1, Math.ceil(textBytes(request) / 4))
 }
 
@@ -156,13 +168,15 @@ export function generatedTextBytes(message: JsonObject): number {
   return textBytes(message)
 }
 
-function textBytes(value: JsonValue, depth = 0): number {
+const { maxDepth } = defaultJsonLimits
+
+function textBytes(value: ExactJsonValue, depth = 0): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
-  if (typeof value !== 'object' || value === null || depth > maxJsonDepth) return 0
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return 0
   let bytes = 0
-  if (Array.isArray(value)) {
+  if (isExactList(value)) {
     // Token ids, which embeddings accept in place of text, are tokens themselves.
-    for (const item of value) bytes += typeof item === 'number' ? 4 : textBytes(item, depth + 1)
+    for (const item of value) bytes += isNumeric(item) ? 4 : textBytes(item, depth + 1)
     return bytes
   }
   for (const key in value) {
@@ -199,4 +213,13 @@ function count(value: JsonValue | undefined): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxTokens
     ? value
     : undefined
+}
+
+function isNumeric(value: ExactJsonValue): boolean {
+  return typeof value === 'number' || typeof value === 'bigint'
+}
+
+/** `Array.isArray` does not narrow read-only lists. */
+function isExactList(value: object): value is readonly ExactJsonValue[] {
+  return Array.isArray(value)
 }

@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describeConnection } from '../../net/connection.ts'
+import { anywhere } from '../../net/egress/egress.ts'
 import { createDialTls } from '../../net/tcp-dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { fixtureContext } from '../../pipeline/fixtures.ts'
@@ -175,7 +177,13 @@ describe('a connection', () => {
     await once(silent, 'listening')
     const stuck = {
       ...target(portOf(silent), 'stuck'),
-      dial: { host: '127.0.0.1', port: portOf(silent), tls: createDialTls({}), timeoutMs: 200 },
+      dial: {
+        host: '127.0.0.1',
+        port: portOf(silent),
+        tls: createDialTls({}),
+        timeoutMs: 200,
+        egress: anywhere,
+      },
     }
     const { dial, lines } = await listener([{ name: 'db', hostnames: [], targets: [stuck] }])
     await broken(await dial(undefined))
@@ -191,7 +199,13 @@ describe('a connection', () => {
     const upstream = once(silent, 'connection')
     const stuck = {
       ...target(portOf(silent), 'stuck'),
-      dial: { host: '127.0.0.1', port: portOf(silent), tls: createDialTls({}), timeoutMs: 60_000 },
+      dial: {
+        host: '127.0.0.1',
+        port: portOf(silent),
+        tls: createDialTls({}),
+        timeoutMs: 60_000,
+        egress: anywhere,
+      },
     }
     const { dial, lines, accepted } = await listener([{ name: 'db', hostnames: [], targets: [stuck] }])
     await dial(undefined)
@@ -280,7 +294,11 @@ describe('pickByWeight', () => {
 })
 
 function target(port: number, name = 'backend', weight = 1): TcpTarget {
-  return { name, weight, dial: { host: '127.0.0.1', port, tls: undefined, timeoutMs: 5_000 } }
+  return {
+    name,
+    weight,
+    dial: { host: '127.0.0.1', port, tls: undefined, timeoutMs: 5_000, egress: anywhere },
+  }
 }
 
 type TestContext = CompileContext & { lines: object[]; metricsText(): Promise<string> }
@@ -315,7 +333,7 @@ async function listening(
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
     accepted.push(socket)
     sockets.push(socket)
-    serve({ socket, serverName, address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 })
+    serve({ socket, connection: describeConnection(socket, { serverName, identity: undefined }) })
   }).listen(0, '127.0.0.1')
   servers.push(server)
   await once(server, 'listening')

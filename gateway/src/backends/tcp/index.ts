@@ -52,7 +52,7 @@ export function compileTcpRoutes(
     listeners.map(({ hostname, routes }) => ({ hostname, target: compileRoutes(routes, hostname, context) })),
   )
 
-  return (connection) => {
+  return ({ socket, connection }) => {
     const serverName = connection.serverName ?? ''
     const route = routesOf(serverName)?.(serverName)
     const { name, targets, meter } = route ?? unrouted
@@ -68,7 +68,7 @@ export function compileTcpRoutes(
     if (route === undefined) return refuse('no route for this connection')
     if (open.count >= maxConnections) return refuse('too many connections')
     open.count += 1
-    carry(connection.socket, targets, {
+    carry(socket, targets, {
       random,
       idleTimeoutMs,
       onReceived(bytes) {
@@ -87,8 +87,8 @@ export function compileTcpRoutes(
     })
 
     function refuse(refusedBy: string): void {
-      connection.socket.on('error', ignore)
-      reset(connection.socket)
+      socket.on('error', ignore)
+      reset(socket)
       meter.closed('refused')
       write(context, line, { outcome: 'refused', refusedBy })
     }

@@ -22,7 +22,12 @@ export function compileTcpTargets(
     const host = backend.host ?? named?.host
     if (host === undefined) throw new Error(missingBackend(backend.backend ?? '', named))
     const destination = compileDestination(
-      { host, name: named?.name, policies: [backend.policies, named?.policies, route.policies] },
+      {
+        host,
+        node: named ?? backend,
+        name: named?.name,
+        policies: [backend.policies, named?.policies, route.policies],
+      },
       context,
     )
     const { name, port, connection, health } = destination
@@ -33,8 +38,9 @@ export function compileTcpTargets(
       dial: {
         host: destination.host,
         port,
-        tls: connection?.tls && compileDialTls(connection.tls, name, context),
-        timeoutMs: connection?.connectTimeoutMs ?? defaultConnectTimeoutMs,
+        tls: connection.tls && compileDialTls(connection.tls, name, context),
+        timeoutMs: connection.connectTimeoutMs ?? defaultConnectTimeoutMs,
+        egress: context.egress.of(named ?? backend),
       },
     }
   })

@@ -1,5 +1,6 @@
 import {
   exactlyOne,
+  filePath,
   type Infer,
   integer,
   list,
@@ -78,7 +79,7 @@ export const catalogSchema = object(
 /** `config.modelCatalog`: later entries count before earlier ones. */
 export const modelCatalogSchema = list(
   exactlyOne(
-    { file: name({ doc: 'Path of a catalog, JSON or YAML.' }), inline: catalogSchema },
+    { file: filePath({ doc: 'Path of a catalog, JSON or YAML.' }), inline: catalogSchema },
     {},
     { doc: 'A catalog, in a file or in place.' },
   ),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createNestingScan, parseExactJson, parseExactObject } from './exact-json.ts'
+import { createNestingScan, parseExactJson, parseExactObject, parseNestedObject } from './exact-json.ts'
 
 describe('parseExactJson', () => {
   it.each([
@@ -52,5 +52,13 @@ describe('createNestingScan', () => {
         expect(scan.complete).toBe(true)
       }),
     )
+  })
+})
+
+describe('JSON in a string of a client', () => {
+  it('has limits of its own', () => {
+    expect(parseNestedObject('{"a":12345678901234567890}')).toMatchObject({ a: expect.anything() })
+    expect(parseNestedObject(`{"a":[${'{},'.repeat(100_001)}1]}`)).toBeUndefined()
+    expect(parseNestedObject(`{"a":"${'x'.repeat(4 * 1024 * 1024)}"}`)).toBeUndefined()
   })
 })

@@ -1,4 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import { answerLimits } from '../../../lib/json-limits.ts'
+import { limitExceeded } from '../../../lib/json-text.ts'
+import { isLarge, readInTurns } from '../../../lib/read-json.ts'
+import type { Turns } from '../../../lib/turns.ts'
 
 declare global {
   // Both are part of ECMAScript 2026 and of every Node this runs on; the compiler's library does not list them yet.
@@ -33,6 +37,25 @@ export function parseExactJson(text: string): JsonValue | undefined {
 export function parseExactObject(text: string): JsonObject | undefined {
   const value = parseExactJson(text)
   return isJsonObject(value) ? value : undefined
+}
+
+/** Characters of JSON in a string, as of the input of a tool call. Its structure is not that of the body it is in. */
+const maxNestedLength = 4 * 1024 * 1024
+
+/** `parseExactObject` of JSON in a string of a client; undefined beyond limits of its own as well. */
+export function parseNestedObject(text: string): JsonObject | undefined {
+  if (text.length > maxNestedLength || limitExceeded(text) !== undefined) return undefined
+  return parseExactObject(text)
+}
+
+/** `parseExactObject` of bytes, a large object in turns with traffic. */
+export function readExact(
+  bytes: Buffer,
+  turns: Turns,
+): JsonObject | undefined | Promise<JsonObject | undefined> {
+  if (!isLarge(bytes)) return parseExactObject(bytes.toString())
+  const options = { limits: answerLimits, unchecked: parseExactJson }
+  return readInTurns(bytes, turns, options).then((json) => (json.kind === 'object' ? json.value : undefined))
 }
 
 /** JSON text of a value that came from an upstream; undefined when it is nested too deep to be written. */

@@ -18,6 +18,8 @@ import {
 } from './words.ts'
 
 const maxChoices = 16
+/** Characters of all choices. */
+const maxText = 2 * 1024 * 1024
 
 /** https://platform.openai.com/docs/api-reference/chat, every field of the specification's LLM route present. */
 export function echoChat(request: JsonObject): EchoAnswer {
@@ -25,6 +27,9 @@ export function echoChat(request: JsonObject): EchoAnswer {
   const call = toolCallFor(request, lastRole(messages) === 'tool')
   const said = limit(lastSaid(messages), newer ?? older)
   const choices = typeof n === 'number' && n >= 1 ? Math.min(Math.floor(n), maxChoices) : 1
+  if (said.text.length * choices > maxText) {
+    return { kind: 'tooLarge', message: `echo answers ${maxText} characters in several choices` }
+  }
   const reply: Reply = {
     text: said.text,
     call,

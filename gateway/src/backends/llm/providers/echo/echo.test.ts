@@ -2,9 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { call, fixtureGateway, open } from '../../fixtures.ts'
 
 const gateway = () =>
-  fixtureGateway({ models: [{ name: '*', provider: 'echo' }] }, () => {
-    throw new Error('echo needs no network')
-  })
+  fixtureGateway(
+    { models: [{ name: '*', provider: 'echo' }] },
+    () => {
+      throw new Error('echo needs no network')
+    },
+    { maxBufferSize: 8 * 1024 * 1024 },
+  )
 
 const tools = [
   {
@@ -24,6 +28,28 @@ const tools = [
     },
   },
 ]
+
+describe('size of an answer', () => {
+  const text = 'a'.repeat(300_000)
+  const inputs = Array.from({ length: 513 }, () => 'a')
+  it.each([
+    [
+      'a request of more than 2 MiB',
+      '/v1/chat/completions',
+      { messages: [{ role: 'user', content: text.repeat(8) }] },
+    ],
+    [
+      'choices of more than 2 MiB',
+      '/v1/chat/completions',
+      { n: 8, messages: [{ role: 'user', content: text }] },
+    ],
+    ['long instructions', '/v1/responses', { input: 'a', instructions: text }],
+    ['many embeddings', '/v1/embeddings', { input: inputs }],
+  ])('is bounded: %s is answered with 413', async (_, path, body) => {
+    const answer = await call(gateway(), { path, body: { model: 'm', ...body } })
+    expect(answer.status).toBe(413)
+  })
+})
 
 /** The JSON values of a stream's events; of no type, as JSON.parse gives them. */
 function events(text: string) {

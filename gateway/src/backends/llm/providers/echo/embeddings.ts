@@ -7,6 +7,8 @@ import { modelOf } from './words.ts'
 const defaultDimensions = 256
 const maxDimensions = 4096
 const maxInputs = 2048
+/** Numbers of one answer, 10 to 20 ms: 512 inputs of the default size. */
+const maxNumbers = 131_072
 
 /** https://platform.openai.com/docs/api-reference/embeddings: unit vectors that depend on the input alone. */
 export function echoEmbeddings(request: JsonObject): EchoAnswer {
@@ -15,7 +17,11 @@ export function echoEmbeddings(request: JsonObject): EchoAnswer {
     typeof dimensions === 'number' && dimensions >= 1
       ? Math.min(Math.floor(dimensions), maxDimensions)
       : defaultDimensions
-  const data = inputsOf(input).map((text, index) => {
+  const inputs = inputsOf(input)
+  if (inputs.length * size > maxNumbers) {
+    return { kind: 'tooLarge', message: `echo answers ${maxNumbers} numbers: inputs times dimensions` }
+  }
+  const data = inputs.map((text, index) => {
     const vector = vectorOf(text, size)
     const embedding = format === 'base64' ? Buffer.from(vector.buffer).toString('base64') : [...vector]
     return { object: 'embedding', index, embedding }

@@ -3,16 +3,25 @@ import type { EchoAnswer } from './answer.ts'
 import { type ToolCall, toolCallFor } from './tool-call.ts'
 import { countsOf, created, idOf, lastSaid, limit, modelOf, piecesOf, serviceTier } from './words.ts'
 
+const maxRepeated = 256 * 1024
+
 /** https://platform.openai.com/docs/api-reference/responses */
 export function echoResponse(request: JsonObject): EchoAnswer {
   const { input, max_output_tokens: maxTokens, stream } = request
+  // The events of a stream repeat these three times.
+  if (JSON.stringify([request['instructions'], request['metadata'], request['tools']]).length > maxRepeated) {
+    return {
+      kind: 'tooLarge',
+      message: `echo answers ${maxRepeated} characters of instructions, metadata and tools`,
+    }
+  }
   const call = toolCallFor(request, lastType(input) === 'function_call_output')
   const said = limit(typeof input === 'string' ? input : lastSaid(input), maxTokens)
   const item = call ? callItem(request, call) : messageItem(request, said.text)
   const { input: inputTokens, output: outputTokens } = countsOf(request, call ? call.args : said.text)
   const usage = {
     input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: outputTokens,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: inputTokens + outputTokens,
@@ -32,7 +41,6 @@ export function echoResponse(request: JsonObject): EchoAnswer {
     status: 'in_progress',
     incomplete_details: null,
     output: [],
-    usage: null,
   }
   return {
     kind: 'stream',

@@ -8,9 +8,16 @@ export const created = 1_700_000_000
 export const serviceTier = 'default'
 export const systemFingerprint = 'fp_echo'
 
+const hashes = new WeakMap<JsonObject, string>()
+
+/** Notes the bytes that a request was read from: its ids are made of them. */
+export function noteBytes(request: JsonObject, bytes: string | Uint8Array): void {
+  hashes.set(request, hash('sha256', bytes, 'hex').slice(0, 24))
+}
+
 /** The same id for the same request. */
 export function idOf(prefix: string, request: JsonObject): string {
-  return prefix + hash('sha256', JSON.stringify(request), 'hex').slice(0, 24)
+  return `${prefix}${hashes.get(request) ?? ''}`
 }
 
 export function modelOf({ model }: JsonObject): string {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
-import { parseExactObject } from '../exact-json.ts'
+import { parseNestedObject } from '../exact-json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 import { textBlocks, toContent } from './content.ts'
 
@@ -105,7 +105,7 @@ function toToolUse(call: JsonValue, path: string, refusals: Refusals): JsonObjec
   if (typeof name === 'string') block.name = name
   else refusals.add(`${path}.function.name`, 'must be a string')
   // Models that call a function without parameters often write nothing at all.
-  const input = text === '' ? {} : typeof text === 'string' ? parseExactObject(text) : undefined
+  const input = text === '' ? {} : typeof text === 'string' ? parseNestedObject(text) : undefined
   if (input !== undefined) block.input = input
   else refusals.add(`${path}.function.arguments`, 'must be a JSON object in a string')
   return block

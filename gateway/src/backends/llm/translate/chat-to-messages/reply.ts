@@ -43,7 +43,8 @@ export function completionHead(message: JsonObject, { requestModel, now }: Trans
     created: Math.floor(createdMs / 1000),
     model: typeof model === 'string' ? model : requestModel,
     service_tier: isJsonObject(usage) && usage.service_tier === 'priority' ? 'priority' : 'default',
-    system_fingerprint: null,
+    // Messages have none; clients with strict schemas expect a text.
+    system_fingerprint: 'fp_messages',
   }
 }
 

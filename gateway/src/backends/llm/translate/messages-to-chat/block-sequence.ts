@@ -112,7 +112,7 @@ function startEvent(index: number, content: BlockKind): SseEvent {
 function emptyBlock(content: BlockKind): JsonObject {
   switch (content.kind) {
     case 'text':
-      return { type: 'text', text: '', citations: null }
+      return { type: 'text', text: '' }
     case 'thinking':
       return { type: 'thinking', thinking: '', signature: '' }
     case 'tool_use':

@@ -90,7 +90,7 @@ function readMessage(
   if (reasoning !== '') content.push({ type: 'thinking', thinking: reasoning, signature: '' })
   const refusal = stringOf(message.refusal)
   const text = contentText(message.content) + refusal
-  if (text !== '') content.push({ type: 'text', text, citations: null })
+  if (text !== '') content.push({ type: 'text', text })
   const calls = message.tool_calls ?? []
   if (!Array.isArray(calls)) throw invalidAnswer('tool_calls is not a list')
   let calledTools = false
