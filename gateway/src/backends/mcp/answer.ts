@@ -3,6 +3,8 @@ import type { BodySink, BodySource } from '../../net/body.ts'
 import type { Headers } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
 import { formatSseEvent } from '../../net/sse.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { asGatewayError } from './joint.ts'
 import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from './targets/target.ts'
 
 /** How an event stream towards a client begins and ends. */
@@ -175,6 +177,20 @@ export function createAnswer(options: AnswerOptions): Answer {
   function eventStream(content: Reply['body']): Reply {
     return { status: 200, headers: { ...eventStreamHeaders, ...options.headers?.() }, body: content }
   }
+}
+
+/** Starts the flow of an answer. A defect there ends the answer, so that its session is not in use for ever. */
+export function feed(
+  { cancellation }: Pick<Exchange, 'cancellation'>,
+  answer: Answer,
+  start: () => MessageFlow,
+): void {
+  try {
+    answer.attach(start())
+  } catch (error) {
+    answer.sink.fail({ kind: 'error', error: asGatewayError(error) })
+  }
+  cancellation.onCancel(answer.abandon)
 }
 
 const abandoned: TargetFailure = {

@@ -39,12 +39,9 @@ describe('a request the gateway waits for', () => {
     })
   })
 
-  it.each([
-    ['tools/list', 60_000],
-    ['initialize', 120_000],
-  ])('fails when the target takes too long: %s', async (method, limitMs) => {
-    const { asking, session } = fixture(() => undefined, method)
-    vi.advanceTimersByTime(limitMs - 1)
+  it('fails when the target takes too long', async () => {
+    const { asking, session } = fixture(() => undefined)
+    vi.advanceTimersByTime(59_999)
     expect(session?.cancelled).toBe(0)
     vi.advanceTimersByTime(1)
     expect(await asking.outcome).toMatchObject({

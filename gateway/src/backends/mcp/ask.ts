@@ -16,8 +16,7 @@ export type Outcome = { kind: 'answer'; message: Message } | { kind: 'failed'; f
 
 export type Asking = { outcome: Promise<Outcome>; flow: MessageFlow }
 
-/** How long a target may take to begin a session, for which programs may have to be downloaded, and to answer anything else the gateway asks. */
-const initializeTimeoutMs = 120_000
+/** Longest wait for an answer. That to `initialize` has a limit of its own (`initialize-limit.ts`). */
 const answerTimeoutMs = 60_000
 /** How long a target's stream may stay open behind its response. */
 const lingerMs = 1_000
@@ -42,14 +41,8 @@ export function ask(
     clearTimeout(timer)
     resolve(result)
   }
-  const timer = setTimeout(
-    () => {
-      flow.cancel()
-      settle({ kind: 'failed', failure: tooSlow })
-    },
-    method === 'initialize' ? initializeTimeoutMs : answerTimeoutMs,
-  )
-  timer.unref()
+  const timer = method === 'initialize' ? undefined : setTimeout(expire, answerTimeoutMs)
+  timer?.unref()
   const flow = session.request(message, context, {
     message(received, mark) {
       if (settled) return true
@@ -73,6 +66,11 @@ export function ask(
       if (!settled) settle({ kind: 'failed', failure })
     },
   })
+  function expire(): void {
+    flow.cancel()
+    settle({ kind: 'failed', failure: tooSlow })
+  }
+
   /** A message that cannot be passed on fails the request; the target must not hear of it. */
   function passOn(received: Message, mark: EventMark | undefined): boolean {
     try {

@@ -1,6 +1,6 @@
-import { parseDuration } from '../../lib/duration.ts'
+import { longestTimerMs, parseDuration } from '../../lib/duration.ts'
+import { readSessionKey } from '../../lib/session-key.ts'
 import type { McpBackendConfig, McpConfig, TargetConfig } from './config.ts'
-import { readSessionKey } from './session-id.ts'
 import { checkOpenApi } from './targets/openapi.ts'
 import { checkSse } from './targets/sse.ts'
 import { checkStdio } from './targets/stdio.ts'
@@ -22,7 +22,11 @@ export function checkMcp(config: McpConfig, report: Report): void {
 }
 
 /** Reports what a schema cannot see in an `mcp` backend. */
-export function checkMcpBackend({ targets }: Pick<McpBackendConfig, 'targets'>, report: Report): void {
+export function checkMcpBackend(
+  { targets, initializeTimeout }: Pick<McpBackendConfig, 'targets' | 'initializeTimeout'>,
+  report: Report,
+): void {
+  if (initializeTimeout !== undefined) checkTimeLimit(initializeTimeout, ['initializeTimeout'], report)
   const seen = new Set<string>()
   for (const [index, target] of targets.entries()) {
     const { name } = target
@@ -48,6 +52,12 @@ export function checkSessionKey(key: string, report: Report): void {
 /** Reports a `config.mcp.sessionTtl` that would end every session at once. */
 export function checkSessionTtl(text: string, report: Report): void {
   if (parseDuration(text) === 0) report([], 'must be longer than 0')
+}
+
+function checkTimeLimit(text: string, path: string[], report: Report): void {
+  const limitMs = parseDuration(text)
+  if (limitMs === 0) report(path, 'must be longer than 0')
+  if (limitMs !== undefined && limitMs > longestTimerMs) report(path, 'must be at most 24d')
 }
 
 function checkTarget(target: TargetConfig, report: Report): void {

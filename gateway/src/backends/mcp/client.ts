@@ -1,9 +1,13 @@
-import type { JsonObject } from '../../lib/json.ts'
+import { clientNetwork } from '../../lib/client-network.ts'
+import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../lib/json.ts'
+import { exactText } from '../../lib/json-text.ts'
 import { createHeaderFilter } from '../../net/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isWithheldHeader } from '../../pipeline/withheld-headers.ts'
 import type { Federation } from './federation.ts'
 import type { ClientMessage } from './json-rpc.ts'
 import type { Revision } from './protocol.ts'
+import type { SessionClient } from './sessions.ts'
 import { callSubject, type Subject } from './subject.ts'
 import type { CallContext, Item, Permissions } from './targets/target.ts'
 
@@ -27,7 +31,13 @@ export function callContext(
     for (const edit of exchange.forwarding.headerEdits) edit(forwarded)
   }
   const { cancellation, credential, mcpCall } = exchange
-  const context: CallContext = { headers: forwarded, cancellation, credential, noted: mcpCall }
+  const context: CallContext = {
+    headers: forwarded,
+    cancellation,
+    credential,
+    noted: mcpCall,
+    client: () => clientOf(exchange).counted,
+  }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }
 }
@@ -44,6 +54,19 @@ export function noteCall(exchange: Exchange, message: ClientMessage, { members }
   }
 }
 
+/** Bound on the text about a batch in the access log. */
+const maxNoteChars = 1_000
+
+/** Notes a batch for the access log: the method and item of each message. */
+export function noteBatch(exchange: Exchange, messages: readonly ClientMessage[]): void {
+  const notes = messages.flatMap((message) => {
+    if (message.kind === 'response') return []
+    const item = loggable(callSubject(message.json.value))
+    return [item === undefined ? message.method : `${message.method} ${item}`]
+  })
+  exchange.mcpCall = { method: 'batch', item: notes.join(', ').slice(0, maxNoteChars), target: undefined }
+}
+
 /** The query of a URI may hold secrets. */
 function loggable(subject: Subject | undefined): string | undefined {
   if (subject?.kind !== 'resource') return subject?.name
@@ -51,8 +74,26 @@ function loggable(subject: Subject | undefined): string | undefined {
   return end === -1 ? subject.name : subject.name?.slice(0, end)
 }
 
-/** Who a session belongs to: the token's subject, the key, or nobody in particular. */
-export function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
+/** The client that sessions of a request belong to. */
+export function clientOf(exchange: Exchange): SessionClient {
+  const owner = ownerOf(exchange)
+  if (owner !== '') return { owner, counted: owner }
+  const { address } = exchange.facts.source
+  return address.includes(':') ? unknownAt(address) : { owner, counted: address }
+}
+
+/** A client without identity at an IPv6 address. Its network is read only where sessions begin, because that takes 2 us. */
+function unknownAt(address: string): SessionClient {
+  return {
+    owner: '',
+    get counted() {
+      return clientNetwork(address)
+    },
+  }
+}
+
+/** The identity behind a request, from its token and its key; empty where there is neither. */
+function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
   if (jwt === undefined) return apiKey === undefined ? '' : ownerText(undefined, apiKey)
   if (apiKey !== undefined) return ownerText(jwt, apiKey)
   const known = ownersByClaims.get(jwt)
@@ -63,11 +104,27 @@ export function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
 }
 
 /** The claims of a token are the same object for as long as the token is known to be valid. */
-const ownersByClaims = new WeakMap<JsonObject, string>()
+const ownersByClaims = new WeakMap<ExactJsonObject, string>()
 
-function ownerText(jwt: JsonObject | undefined, apiKey: JsonObject | undefined): string {
-  const subject = jwt && (jwt['sub'] ?? jwt['client_id'] ?? jwt['azp'] ?? null)
-  return JSON.stringify([jwt?.['iss'] ?? null, subject ?? null, apiKey?.['id'] ?? null])
+/** Unambiguous: each part is JSON with the name of its claim, so that no `client_id` equals the `sub` of another identity. */
+function ownerText(jwt: ExactJsonObject | undefined, apiKey: JsonObject | undefined): string {
+  return exactText([jwt && subjectOf(jwt), apiKey && (apiKey['id'] ?? apiKey)])
+}
+
+/**
+ * Claims that name an identity, the most specific first. Tokens of people without `sub` (lightweight tokens of Keycloak) name a login
+ * as `sid`; `client_id` and `azp` are the same for all people who use an application.
+ */
+const identityClaims = ['sub', 'sid', 'client_id', 'azp'] as const
+
+/** A token without any of them has only itself. */
+function subjectOf(jwt: ExactJsonObject): ExactJsonValue[] {
+  const issuer = jwt['iss'] ?? null
+  for (const claim of identityClaims) {
+    const value = jwt[claim]
+    if (value !== undefined && value !== null && value !== '') return [issuer, claim, value]
+  }
+  return [issuer, 'claims', jwt]
 }
 
 const maxStreamMs = 24 * 60 * 60_000
@@ -92,27 +149,18 @@ const withheldNames: ReadonlySet<string> = new Set([
   'host',
   'accept',
   'accept-encoding',
-  'cf-connecting-ip',
   'content-length',
   'content-type',
   'content-encoding',
   'cookie',
   'expect',
-  'forwarded',
   'last-event-id',
   'mcp-protocol-version',
   'mcp-session-id',
   'origin',
   'referer',
-  'true-client-ip',
   'via',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-real-ip',
 ])
-
-/** Frameworks take these for the method or the address itself, so that a permitted call would be another one. */
-const overrides = /^x-(?:original-|http-)?method(?:-override)?$|^x-(?:original|rewrite)-ur[il]$/
 
 const forwardWithoutSession = createHeaderFilter(isWithheld)
 
@@ -122,8 +170,7 @@ const forward = createHeaderFilter((name) => isWithheld(name) || name.startsWith
 function isWithheld(name: string): boolean {
   return (
     withheldNames.has(name) ||
-    overrides.test(name) ||
-    name.startsWith('x-forwarded-') ||
+    isWithheldHeader(name) ||
     name.startsWith('sec-') ||
     name.startsWith('access-control-')
   )

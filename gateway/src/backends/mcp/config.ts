@@ -3,6 +3,7 @@ import {
   enumeration,
   exactlyOne,
   type Infer,
+  integer,
   list,
   name,
   object,
@@ -11,6 +12,7 @@ import {
   secret,
 } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
+import { defaultMcpLimits } from './admission.ts'
 import { openApiSchema } from './targets/openapi.ts'
 import { sseSchema } from './targets/sse.ts'
 import { stdioSchema } from './targets/stdio.ts'
@@ -49,6 +51,12 @@ const backendFields = {
       default: 'conditional',
     }),
   ),
+  initializeTimeout: optional(
+    duration({
+      doc: 'How long a target may take to answer `initialize`, the start of its program included. The official clients wait for 60 s, and under `failOpen` a target that is slower is left out.',
+      default: '45s',
+    }),
+  ),
   failureMode: optional(
     enumeration(['failClosed', 'failOpen'], {
       doc: 'With several targets: whether one that fails fails what all are asked, or is left out.',
@@ -79,6 +87,46 @@ const fields = object(mcpFields, { doc: 'The MCP endpoint.' })
 export type McpBackendConfig = Infer<typeof mcpBackendSchema>
 export type McpConfig = Infer<typeof fields>
 export type TargetConfig = McpBackendConfig['targets'][number]
+
+/** Fields of `config.limits` about MCP. */
+export const mcpLimitFields = {
+  maxMcpSessions: optional(
+    integer(
+      {
+        doc: 'Most MCP sessions in memory. Beyond it, sessions that go on from their id are put out of memory, others are ended once they were unused for a minute; else new ones are refused with 503.',
+        default: defaultMcpLimits.maxMcpSessions,
+      },
+      { min: 1 },
+    ),
+  ),
+  maxMcpSessionsPerClient: optional(
+    integer(
+      {
+        doc: 'Most MCP sessions of one client: of one subject or virtual key, without authentication of one address (IPv6: /64). A new session ends one that was unused for a minute, else it is refused with 429.',
+        default: defaultMcpLimits.maxMcpSessionsPerClient,
+      },
+      { min: 1 },
+    ),
+  ),
+  maxMcpPrograms: optional(
+    integer(
+      {
+        doc: 'Most programs of `stdio` targets that run at a time. Beyond it, `initialize` is refused with 503.',
+        default: defaultMcpLimits.maxMcpPrograms,
+      },
+      { min: 1, max: 5_000 },
+    ),
+  ),
+  maxMcpProgramsPerClient: optional(
+    integer(
+      {
+        doc: 'Most programs of `stdio` targets that run for one client. Beyond it, `initialize` is refused with 429.',
+        default: defaultMcpLimits.maxMcpProgramsPerClient,
+      },
+      { min: 1 },
+    ),
+  ),
+}
 
 /** `config.mcp`. */
 export const mcpSettingsSchema = object(

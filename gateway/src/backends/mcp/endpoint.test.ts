@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
+import { createCancellation } from '../../lib/cancellation.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { JsonObject } from '../../lib/json.ts'
+import { createTurns } from '../../lib/turns.ts'
 import type { Reply } from '../../net/send.ts'
 import { textOf } from '../../pipeline/fixtures.ts'
 import type { Backend } from '../../pipeline/policy.ts'
@@ -12,6 +15,8 @@ import {
   type FakeTarget,
   type FakeTargetOptions,
   fakeTarget,
+  fixturePlaces,
+  introduction,
   mcpExchange,
   messagesIn,
   read,
@@ -31,21 +36,37 @@ const call = (id: number, name = 'echo') => ({ jsonrpc: '2.0', id, method: 'tool
 
 type Options = { targets?: FakeTarget[]; stateless?: boolean; rules?: McpRules; maxBodyBytes?: number }
 
+/** The client of requests without authentication. */
+const nobody = { owner: '', counted: '' }
 const clock = { now: () => 1_000, monotonic: () => 1_000 }
 
-function createStore(): Sessions {
+function createStore(places = fixturePlaces()): Sessions {
   const ids = createSessionIds(Buffer.alloc(32, 3), 'mcp')
-  return createSessions({ clock, ids, sharedKey: true, ttlMs: 1_000, maxSessions: 10, maxRemembered: 10 })
+  return createSessions({ clock, ids, sharedKey: true, ttlMs: 1_000, places, maxRemembered: 10 })
 }
 
 function fixture(options: Options = {}) {
   const targets = options.targets ?? [target()]
   const sessions = createStore()
-  const federation = federate(targets, { prefixMode: 'conditional', failOpen: false, version: '1' })
+  const federation = federate(targets, {
+    prefixMode: 'conditional',
+    failOpen: false,
+    version: '1',
+    initializeTimeoutMs: 5_000,
+  })
   if (federation === undefined) throw new Error('no targets')
   const { stateless = false, rules, maxBodyBytes = 10_000 } = options
   const create = (store: Sessions): Backend =>
-    createEndpoint({ federation, sessions: store, clock, stateless, rules, maxBodyBytes, version: '1' })
+    createEndpoint({
+      federation,
+      sessions: store,
+      clock,
+      stateless,
+      rules,
+      maxBodyBytes,
+      turns: createTurns(systemClock),
+      version: '1',
+    })
   const backend = create(sessions)
   return {
     backend,
@@ -85,6 +106,8 @@ describe('a POST', () => {
   it.each([
     ['text/plain', 415],
     ['application/x-www-form-urlencoded', 415],
+    ['application/json; charset=utf-7', 415],
+    ['application/json-patch', 415],
     ['Application/JSON; charset=utf-8', 400],
   ])('must be JSON: %s', async (type, status) => {
     expect((await post({ 'content-type': type })).status).toBe(status)
@@ -124,6 +147,31 @@ describe('a POST', () => {
     })
   })
 
+  it('is refused before its body is read where it names no session of its client', async () => {
+    const { backend, begin } = fixture()
+    const facts = { jwt: { iss: 'i', sub: 'alice' } }
+    const headers = await begin(facts)
+    const start = vi.fn()
+    const send = (id: string, sub: string) => {
+      const exchange = mcpExchange('POST', {
+        headers: { 'content-type': 'application/json', 'mcp-session-id': id },
+        facts: { jwt: { iss: 'i', sub } },
+      })
+      return backend({ ...exchange, body: { start, resume() {}, cancel() {} } })
+    }
+    expect((await send(headers['mcp-session-id'], 'mallory')).status).toBe(404)
+    expect((await send('unknown', 'alice')).status).toBe(404)
+    expect(start).not.toHaveBeenCalled()
+  })
+
+  it('without a session must be small, because it only begins one', async () => {
+    const { backend } = fixture({ maxBodyBytes: 10_000_000 })
+    const params = { ...initialize.params, padding: 'x'.repeat(64 * 1024) }
+    await expect(backend(mcpExchange('POST', { body: { ...initialize, params } }))).rejects.toMatchObject({
+      code: 'request_too_large',
+    })
+  })
+
   it('must belong to a session', async () => {
     const reply = await post({})
     expect(reply.status).toBe(400)
@@ -135,7 +183,7 @@ describe('a POST', () => {
     async (id) => {
       const reply = await post({ 'mcp-session-id': id })
       expect(reply.status).toBe(404)
-      expect(errorIn(reply)).toMatchObject({ id: 1, error: { code: -32001 } })
+      expect(errorIn(reply)).toMatchObject({ id: null, error: { code: -32001 } })
     },
   )
 })
@@ -159,10 +207,44 @@ describe('a session', () => {
     expect(own.sessions[0]?.closed).toBe(1)
   })
 
+  it.each([
+    [{ complete: false, status: 200 }, 404],
+    [{ complete: true, status: 500 }, 404],
+    [{ complete: true, status: 200 }, 200],
+  ])('ends unless the answer with its id was delivered: %j', async (delivery, status) => {
+    const { backend, target: own } = fixture()
+    const exchange = mcpExchange('POST', { body: initialize })
+    const reply = await backend(exchange)
+    exchange.onDelivered?.({ ...delivery, bytesSent: 0, firstByteAt: undefined })
+    expect(own.sessions[0]?.closed).toBe(status === 404 ? 1 : 0)
+    const headers = { 'mcp-session-id': String(reply.headers['mcp-session-id']) }
+    expect((await backend(mcpExchange('POST', { headers, body: call(1) }))).status).toBe(status)
+  })
+
+  it('that ended is refused with the reason, and only to its client', async () => {
+    const pinned = fakeTarget('a', { pinned: true })
+    const { backend, begin } = fixture({ targets: [pinned] })
+    const facts = { jwt: { iss: 'i', sub: 'alice' } }
+    const headers = await begin(facts)
+    pinned.sessions[0]?.die('target "a" ended: exit code 3')
+    const ask = async (sub: string) =>
+      textOf(
+        await backend(mcpExchange('POST', { headers, body: call(1), facts: { jwt: { iss: 'i', sub } } })),
+      )
+    expect(await ask('alice')).toContain('Session not found: target \\"a\\" ended: exit code 3')
+    expect(await ask('mallory')).toMatch(/"Session not found"/)
+    const stream = await backend(mcpExchange('GET', { headers, facts }))
+    expect([stream.status, textOf(stream)]).toEqual([
+      404,
+      'mcp: Session not found: target "a" ended: exit code 3',
+    ])
+  })
+
   it('does not begin twice', async () => {
     const { backend, begin } = fixture()
     const headers = await begin()
-    expect((await backend(mcpExchange('POST', { headers, body: initialize }))).status).toBe(400)
+    const reply = await backend(mcpExchange('POST', { headers, body: initialize }))
+    expect([reply.status, errorIn(reply)]).toMatchObject([200, { id: 0, error: { code: -32600 } }])
   })
 
   it('is left behind by a client that goes before it begins', async () => {
@@ -204,7 +286,7 @@ describe('a session', () => {
   it('is over after DELETE', async () => {
     const { backend, begin, target: own } = fixture()
     const headers = await begin()
-    expect((await backend(mcpExchange('DELETE', { headers }))).status).toBe(202)
+    expect((await backend(mcpExchange('DELETE', { headers }))).status).toBe(204)
     expect(own.sessions[0]?.closed).toBe(1)
     expect((await backend(mcpExchange('POST', { headers, body: call(1) }))).status).toBe(404)
     expect((await backend(mcpExchange('DELETE', { headers }))).status).toBe(404)
@@ -237,7 +319,12 @@ describe('an endpoint that takes over from another', () => {
     const [old, kept] = [fakeTarget('a', { pinned: true }), target({ pinned: true })]
     const before = fixture({ targets: [old] })
     await before.begin()
-    const federation = federate([kept], { prefixMode: 'conditional', failOpen: false, version: '1' })
+    const federation = federate([kept], {
+      prefixMode: 'conditional',
+      failOpen: false,
+      version: '1',
+      initializeTimeoutMs: 5_000,
+    })
     if (federation === undefined) throw new Error('no targets')
     const after = createEndpoint({
       federation,
@@ -246,6 +333,7 @@ describe('an endpoint that takes over from another', () => {
       stateless: false,
       rules: undefined,
       maxBodyBytes: 10_000,
+      turns: createTurns(systemClock),
       version: '1',
     })
     expect(old.sessions[0]?.closed).toBe(0)
@@ -301,42 +389,199 @@ describe('what the client sends', () => {
     }
   })
 
-  it('is refused with what the target said of it', async () => {
+  it('is accepted, with a refusal of the target in the log only', async () => {
     const { backend, begin, target: own } = fixture()
     const headers = await begin()
     own.refusals['notifications/x'] = {
       kind: 'reply',
       reply: { status: 418, headers: {}, body: Buffer.from('tea') },
     }
-    const reply = await backend(
-      mcpExchange('POST', { headers, body: { jsonrpc: '2.0', method: 'notifications/x' } }),
-    )
-    expect(reply.status).toBe(418)
-    expect(textOf(reply)).toBe('tea')
+    const exchange = mcpExchange('POST', { headers, body: { jsonrpc: '2.0', method: 'notifications/x' } })
+    expect(await backend(exchange)).toEqual({ status: 202, headers: {}, body: undefined })
+    expect(exchange.refusedBy).toBe('mcp: target')
+  })
+
+  it('is refused with the challenge of a target', async () => {
+    const { backend, begin, target: own } = fixture()
+    const headers = await begin()
+    const challenge: Reply = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: undefined }
+    own.refusals['notifications/x'] = { kind: 'reply', reply: challenge }
+    const exchange = mcpExchange('POST', { headers, body: { jsonrpc: '2.0', method: 'notifications/x' } })
+    expect(await backend(exchange)).toBe(challenge)
+  })
+})
+
+describe('a batch', () => {
+  const old = (name = 'a') =>
+    target({ behaviours: { initialize: () => ({ ...introduction(name), protocolVersion: '2025-03-26' }) } })
+  const batchOf = async (body: unknown, options: Options = {}, facts = {}) => {
+    const all = fixture({ targets: [old()], ...options })
+    const headers = await all.begin(facts)
+    const exchange = mcpExchange('POST', { headers, body: JSON.stringify(body), facts })
+    return { ...all, headers, exchange, send: () => all.backend(exchange) }
+  }
+  const ping = { jsonrpc: '2.0', method: 'notifications/x' }
+
+  it('is answered with the response to each of its requests, where its revision was agreed to', async () => {
+    const { send, target: own, exchange, sessions, headers } = await batchOf([call(1), ping, call(2, 'b')])
+    const reply = read(await send())
+    expect(messagesIn(reply)).toEqual([
+      { jsonrpc: '2.0', id: 1, result: { content: [] } },
+      { jsonrpc: '2.0', id: 2, result: { content: [] } },
+    ])
+    expect(reply.ended).toBe(true)
+    expect(own.sessions[0]?.delivered).toEqual([ping])
+    expect(exchange.mcpCall).toMatchObject({
+      method: 'batch',
+      item: 'tools/call echo, notifications/x, tools/call b',
+    })
+    const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, nobody)
+    expect(session?.uses).toEqual([])
+  })
+
+  it('goes on being accepted by another process', async () => {
+    const { create, headers } = await batchOf([])
+    const elsewhere = create(createStore())
+    const reply = await elsewhere(mcpExchange('POST', { headers, body: JSON.stringify([call(1)]) }))
+    expect(messagesIn(read(reply))).toMatchObject([{ id: 1, result: {} }])
+  })
+
+  it('without requests is accepted', async () => {
+    const { send } = await batchOf([ping, ping])
+    expect((await send()).status).toBe(202)
+  })
+
+  it.each([
+    ['nothing', []],
+    ['too much', Array.from({ length: 51 }, (_, id) => call(id))],
+    ['one message that is malformed', [call(1), { jsonrpc: '2.0', id: 2 }]],
+    ['a batch', [[call(1)]]],
+    ['one id twice', [call(1), call(1, 'b')]],
+    ['initialize', [initialize]],
+    [
+      'a message of a revision without sessions',
+      [{ ...call(1), params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } } }],
+    ],
+  ])('of %s is refused as a whole', async (_, body) => {
+    const { send, target: own } = await batchOf(body)
+    const reply = await send()
+    expect([reply.status, errorIn(reply)]).toMatchObject([400, { error: { code: expect.any(Number) } }])
+    expect(own.sessions[0]?.requests).toHaveLength(1)
+  })
+
+  it.each([
+    ['a key that occurs twice', '[{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}]'],
+    ['more behind it', '[{"jsonrpc":"2.0","id":1,"method":"ping"}],"x":[1]'],
+    ['another one behind it', '[],"batch":[{"jsonrpc":"2.0","id":1,"method":"ping"}]'],
+    ['no end', '[{"jsonrpc":"2.0","id":1,"method":"ping"}'],
+  ])('with %s is refused', async (_, body) => {
+    const { backend, begin } = fixture({ targets: [old()] })
+    const reply = await backend(mcpExchange('POST', { headers: await begin(), body }))
+    expect(reply.status).toBe(400)
+  })
+
+  it('is refused in sessions of other revisions', async () => {
+    const { send } = await batchOf([call(1)], { targets: [target()] })
+    expect((await send()).status).toBe(400)
+  })
+
+  it('holds each request against the rules', async () => {
+    const rules: McpRules = {
+      permits: (_, { name }) => name === 'echo',
+      permitsMethod: (_, method) => method === 'initialize',
+    }
+    const { send, target: own } = await batchOf([call(1), call(2, 'other')], { rules })
+    expect(messagesIn(read(await send()))).toEqual([
+      { jsonrpc: '2.0', id: 1, result: { content: [] } },
+      { jsonrpc: '2.0', id: 2, error: { code: -32602, message: 'Unknown tool: other' } },
+    ])
+    expect(own.sessions[0]?.requests).toHaveLength(2)
+  })
+
+  it('must have one request where requests are limited', async () => {
+    const limits = { requests: undefined, tokens: undefined, refused: undefined, shown: false, claims: [] }
+    const { id: _, ...callWithoutId } = call(3)
+    for (const [messages, status] of [
+      [[call(1)], 200],
+      [[call(1), call(2)], 400],
+      [[call(1), callWithoutId], 400],
+      [[callWithoutId, callWithoutId], 400],
+    ] as const) {
+      const { exchange, send } = await batchOf(messages)
+      exchange.limits = limits
+      expect((await send()).status).toBe(status)
+    }
+  })
+
+  it('answers the requests that are left when its session ends', async () => {
+    const hanging = target({
+      behaviours: {
+        initialize: () => ({ ...introduction('a'), protocolVersion: '2025-03-26' }),
+        'tools/call': ({ name }) => (name === 'hangs' ? undefined : { content: [] }),
+      },
+    })
+    const { send, backend, headers } = await batchOf([call(1), call(2, 'hangs')], { targets: [hanging] })
+    const reply = read(await send())
+    expect(reply.ended).toBe(false)
+    await backend(mcpExchange('DELETE', { headers }))
+    expect(messagesIn(reply)).toMatchObject([
+      { id: 1, result: {} },
+      { id: 2, error: { code: -32001 } },
+    ])
+    expect(reply.ended).toBe(true)
+  })
+})
+
+describe('an answer to initialize', () => {
+  const answer = messageOf({ jsonrpc: '2.0', id: 0, result: introduction('a') })
+
+  it('begins one session, however often it comes', async () => {
+    const twice = target({
+      behaviours: {
+        initialize(_, sink) {
+          sink.message(answer)
+          sink.message(answer)
+          return undefined
+        },
+      },
+    })
+    const { begin, sessions } = fixture({ targets: [twice] })
+    await begin()
+    expect(sessions.size).toBe(1)
+  })
+
+  it('begins no session after the client has left', async () => {
+    const late = target({ behaviours: { initialize: () => undefined } })
+    const { backend, sessions } = fixture({ targets: [late] })
+    const cancellation = createCancellation()
+    const replied = backend({ ...mcpExchange('POST', { body: initialize }), cancellation })
+    await settle()
+    cancellation.cancel()
+    await replied
+    late.sessions[0]?.sinks[0]?.message(answer)
+    expect(sessions.size).toBe(0)
   })
 })
 
 describe('failures of a target', () => {
-  it.each([
-    ['upstream_connect', 503],
-    ['upstream_timeout', 504],
-    ['upstream_invalid', 502],
-    ['internal', 500],
-  ] as const)('%s is answered with its status and a JSON-RPC error', async (code, status) => {
-    const error = new GatewayError(code, 'what happened')
-    const { backend, begin } = fixture({
-      targets: [target({ behaviours: { 'tools/call': () => ({ kind: 'error', error }) } })],
-    })
-    const exchange = mcpExchange('POST', { headers: await begin(), body: call(3) })
-    const reply = await backend(exchange)
-    expect(reply.status).toBe(status)
-    expect(errorIn(reply)).toEqual({
-      jsonrpc: '2.0',
-      id: 3,
-      error: { code: -32603, message: 'what happened' },
-    })
-    expect(exchange.failure).toBe(error)
-  })
+  it.each(['upstream_connect', 'upstream_timeout', 'upstream_invalid', 'internal'] as const)(
+    '%s in a session is answered with a JSON-RPC error and status 200',
+    async (code) => {
+      const error = new GatewayError(code, 'what happened')
+      const { backend, begin } = fixture({
+        targets: [target({ behaviours: { 'tools/call': () => ({ kind: 'error', error }) } })],
+      })
+      const exchange = mcpExchange('POST', { headers: await begin(), body: call(3) })
+      const reply = await backend(exchange)
+      expect(reply.status).toBe(200)
+      expect(errorIn(reply)).toEqual({
+        jsonrpc: '2.0',
+        id: 3,
+        error: { code: -32603, message: 'what happened' },
+      })
+      expect(exchange.failure).toBe(error)
+    },
+  )
 
   it('that are defects end the request, and leave its session free', async () => {
     const defective = (): never => {
@@ -346,15 +591,43 @@ describe('failures of a target', () => {
     const { backend, begin, sessions } = fixture({ targets: [own] })
     const headers = await begin()
     const reply = await backend(mcpExchange('POST', { headers, body: call(3) }))
-    expect(reply.status).toBe(500)
-    expect(textOf(reply)).not.toContain('defect')
+    expect(reply.status).toBe(200)
+    expect(errorIn(reply)).toMatchObject({ id: 3, error: { code: -32603, message: 'internal error' } })
     Object.defineProperty(own, 'listening', { get: defective })
     expect((await backend(mcpExchange('GET', { headers }))).status).toBe(500)
-    const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, '')
+    const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, nobody)
     expect(session?.uses.length).toBe(0)
   })
 
-  it('that refuse over HTTP are passed on', async () => {
+  it('that refuse over HTTP are a JSON-RPC error with their status and text', async () => {
+    const refused: Reply = { status: 500, headers: {}, body: Buffer.from('internal trouble') }
+    const own = target({ behaviours: { 'tools/call': () => ({ kind: 'reply', reply: refused }) } })
+    const { backend, begin } = fixture({ targets: [own] })
+    const reply = await backend(mcpExchange('POST', { headers: await begin(), body: call(3) }))
+    expect(reply.status).toBe(200)
+    expect(errorIn(reply)).toEqual({
+      jsonrpc: '2.0',
+      id: 3,
+      error: {
+        code: -32603,
+        message: 'the target answered with status 500',
+        data: { status: 500, body: 'internal trouble' },
+      },
+    })
+  })
+
+  it('that refuse over HTTP with a JSON-RPC error are answered with that error', async () => {
+    const text =
+      '{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no such tool","data":{"n":9007199254740993}}}'
+    const body = Buffer.from(text)
+    const refused: Reply = { status: 400, headers: { 'content-type': 'application/json' }, body }
+    const own = target({ behaviours: { 'tools/call': () => ({ kind: 'reply', reply: refused }) } })
+    const { backend, begin } = fixture({ targets: [own] })
+    const reply = await backend(mcpExchange('POST', { headers: await begin(), body: call(3) }))
+    expect([reply.status, textOf(reply)]).toEqual([200, text])
+  })
+
+  it('that demand credentials are passed on', async () => {
     const refused: Reply = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: Buffer.from('x') }
     const own = target({ behaviours: { 'tools/call': () => ({ kind: 'reply', reply: refused }) } })
     const { backend, begin } = fixture({ targets: [own] })
@@ -370,12 +643,12 @@ describe('rules', () => {
 
   it('apply with the token of the very request, and hide what they refuse', async () => {
     const { backend, begin } = fixture({ targets: [target(), fakeTarget('b')], rules })
-    const headers = await begin({ jwt: { role: 'echo' } })
+    const headers = await begin({ jwt: { sub: 'x', role: 'echo' } })
     const post = (role: string, name: string) =>
-      backend(mcpExchange('POST', { headers, body: call(1, name), facts: { jwt: { role } } }))
+      backend(mcpExchange('POST', { headers, body: call(1, name), facts: { jwt: { sub: 'x', role } } }))
     expect((await post('echo', 'a_echo')).status).toBe(200)
     const refused = await post('other', 'a_echo')
-    expect(refused.status).toBe(400)
+    expect(refused.status).toBe(200)
     expect(errorIn(refused)).toEqual({
       jsonrpc: '2.0',
       id: 1,
@@ -440,7 +713,7 @@ describe('a GET', () => {
     const headers = await begin()
     const exchange = mcpExchange('GET', { headers })
     await backend(exchange)
-    const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, '')
+    const session = sessions.find(headers['mcp-session-id'], { target: own, members: [own] }, nobody)
     expect(session?.uses.length).toBe(1)
     exchange.cancellation.cancel()
     expect(session?.uses.length).toBe(0)
@@ -527,7 +800,9 @@ describe('stateless mode', () => {
     const error = new GatewayError('upstream_connect', 'no')
     const own = target({ behaviours: { initialize: () => ({ kind: 'error', error }) } })
     const { backend } = fixture({ stateless: true, targets: [own] })
-    expect((await backend(mcpExchange('POST', { body: call(1) }))).status).toBe(503)
+    const reply = await backend(mcpExchange('POST', { body: call(1) }))
+    expect([reply.status, errorIn(reply)]).toMatchObject([200, { id: 1, error: { message: 'no' } }])
+    expect((await backend(mcpExchange('POST', { body: initialize }))).status).toBe(503)
     await settle()
     expect(own.sessions[0]?.closed).toBe(1)
   })

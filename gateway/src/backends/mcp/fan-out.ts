@@ -6,6 +6,7 @@ import type { Joint } from './joint.ts'
 import { editJson, readTargetObject } from './json-edit.ts'
 import { errorText, invalidParams, methodNotFound, paramsOf } from './json-rpc.ts'
 import { type Listed, listAll } from './list-all.ts'
+import { createPauses, longChars } from './pauses.ts'
 import { formatPositions, type Positions, readPositions } from './positions.ts'
 import { renameFromTarget, renameItem } from './rename.ts'
 import type { CallContext, Message, MessageSink } from './targets/target.ts'
@@ -63,7 +64,7 @@ export async function listFromAll(fleet: Fleet, asked: Asked, member: string, ow
   const failed = listed.filter(({ list }) => list.kind !== 'items')
   const [first] = failed
   if (first && (!fleet.failOpen || failed.length === listed.length)) passOnList(first.list, joint.sink)
-  else answer(message, joint.sink, mergeLists(fleet, member, listed, owners))
+  else answerList(message, joint.sink, await mergeLists(fleet, member, listed, owners))
 }
 
 /** Learns which target has which tool or prompt. Targets that fail have none. */
@@ -76,7 +77,7 @@ export async function findOwners(
   const value: JsonObject = { jsonrpc: '2.0', id: fleet.newId(), method: `${member}/list` }
   const message: Message = { text: JSON.stringify(value), value }
   const listed = await listEach(fleet, { message, context, joint }, member, undefined)
-  mergeLists(fleet, member, listed, owners)
+  await mergeLists(fleet, member, listed, owners)
 }
 
 /** A JSON-RPC error as the response to a request. */
@@ -120,7 +121,13 @@ function listEach(
   return Promise.all(lists)
 }
 
-function mergeLists(fleet: Fleet, member: string, listed: readonly ListedBy[], owners: Owners): string {
+async function mergeLists(
+  fleet: Fleet,
+  member: string,
+  listed: readonly ListedBy[],
+  owners: Owners,
+): Promise<string> {
+  const pauseAfter = createPauses()
   const next = new Map<string, string>()
   const seen = new Set<string>()
   const items: string[] = []
@@ -130,6 +137,8 @@ function mergeLists(fleet: Fleet, member: string, listed: readonly ListedBy[], o
     if (list.kind !== 'items') continue
     if (list.next !== undefined) next.set(nameOf(fleet, index), list.next)
     for (const item of list.items) {
+      const pause = pauseAfter(item.length)
+      if (pause) await pause
       if (!prefixed && !isFirst(item, seen, (name) => owners.set(`${member} ${name}`, index))) continue
       items.push(renameItem(item, member, index, names))
     }
@@ -173,6 +182,18 @@ function passOnList(list: Listed, sink: MessageSink): void {
 
 function answer(request: Message, sink: MessageSink, resultText: string): void {
   respond(`{"jsonrpc":"2.0","id":${idTextOf(request)},"result":${resultText}}`, sink)
+}
+
+/** A response with a list. A long one is not read again: its value has only the envelope. */
+function answerList(request: Message, sink: MessageSink, resultText: string): void {
+  if (resultText.length < longChars) {
+    answer(request, sink, resultText)
+    return
+  }
+  const { id = null } = request.value
+  const text = `{"jsonrpc":"2.0","id":${idTextOf(request)},"result":${resultText}}`
+  sink.message({ text, value: { jsonrpc: '2.0', id, result: {} } })
+  sink.end()
 }
 
 function respond(text: string, sink: MessageSink): void {

@@ -1,3 +1,4 @@
+import { withInitializeLimit } from './initialize-limit.ts'
 import { createMultiplex } from './multiplex.ts'
 import { withPermissions } from './permissions.ts'
 import type { Target } from './targets/target.ts'
@@ -14,14 +15,16 @@ export type FederationOptions = {
   prefixMode: 'conditional' | 'always' | 'never'
   failOpen: boolean
   version: string
+  /** Longest wait for a target's answer to `initialize`. */
+  initializeTimeoutMs: number
 }
 
 /** A single target is passed through as it is, unless its names are to carry its own. */
 export function federate(members: readonly Target[], options: FederationOptions): Federation | undefined {
   const [only] = members
   if (only === undefined) return undefined
-  const { prefixMode, failOpen, version } = options
-  const guarded = members.map(withPermissions)
+  const { prefixMode, failOpen, version, initializeTimeoutMs } = options
+  const guarded = members.map((member) => withInitializeLimit(withPermissions(member), initializeTimeoutMs))
   const [guardedOnly] = guarded
   if (guardedOnly && guarded.length === 1 && prefixMode !== 'always') return { target: guardedOnly, members }
   return {

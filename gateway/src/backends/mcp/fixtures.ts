@@ -6,6 +6,7 @@ import type { Reply } from '../../net/send.ts'
 import { createSseParser, type SseEvent } from '../../net/sse.ts'
 import type { Exchange, Facts } from '../../pipeline/exchange.ts'
 import { fixtureExchange } from '../../pipeline/fixtures.ts'
+import { createSessionPlaces, defaultMcpLimits, type McpLimits, type Places } from './admission.ts'
 import { messageOf, paramsOf } from './json-rpc.ts'
 import type {
   CallContext,
@@ -200,6 +201,11 @@ export function settle(): Promise<void> {
 export function resultIn(collected: Collected): JsonValue | undefined {
   const [only, more] = collected.messages.filter((message) => 'result' in message)
   return more === undefined ? only?.['result'] : undefined
+}
+
+/** Places without instruments; by default there is no bound that a test reaches. */
+export function fixturePlaces(limits: Partial<McpLimits> = {}): Places {
+  return createSessionPlaces({ ...defaultMcpLimits, ...limits }, () => ({ changed() {}, refused() {} }))
 }
 
 export type FakeExchange = Exchange & { cancellation: CancellationSource }

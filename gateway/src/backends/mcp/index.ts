@@ -1,16 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { milliseconds } from '../../lib/duration.ts'
+import type { JsonLimits } from '../../lib/json-limits.ts'
+import { readSessionKey } from '../../lib/session-key.ts'
 import type { Reply } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Destination } from '../../pipeline/destinations/destination.ts'
+import { sendFrom } from '../../pipeline/destinations/egress.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
+import {
+  createProgramPlaces,
+  createSessionPlaces,
+  defaultMcpLimits,
+  type McpLimits,
+  type Places,
+} from './admission.ts'
 import type { McpRules } from './client.ts'
 import type { McpBackendConfig, TargetConfig } from './config.ts'
 import { createEndpoint } from './endpoint.ts'
 import { federate } from './federation.ts'
 import { refuseMcp } from './replies.ts'
-import { createSessionIds, readSessionKey } from './session-id.ts'
+import { createSessionIds } from './session-id.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { compileOpenApi, type OpenApiContext } from './targets/openapi.ts'
 import { compileSse } from './targets/sse.ts'
@@ -27,10 +37,16 @@ import {
 export type McpOptions = {
   /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
   maxBufferSize: number
+  /** Bound on the body of a message, beside `maxBufferSize`: `frontendPolicies.http.maxMcpMessageSize`. */
+  maxMessageSize?: number | undefined
+  /** Bounds on the structure of a request body: `frontendPolicies.http.json`. */
+  jsonLimits?: JsonLimits | undefined
   /** `config.session.key`, or the environment's `SESSION_KEY`. */
   sessionKey?: string | undefined
   /** `config.mcp.sessionTtl`. */
   sessionTtl?: string | undefined
+  /** Of `config.limits`; the first ones hold for as long as the process runs. */
+  limits?: McpLimits | undefined
   rules?: McpRules | undefined
   /** Version the gateway introduces itself with to clients and targets. */
   version: string
@@ -47,8 +63,11 @@ export type Mcp = {
   stop(): Promise<void>
 }
 
+/** Messages are decoded in one step: 4 MiB take up to 10 ms, 32 MiB 80 ms. */
+export const defaultMaxMessageBytes = 4 * 1024 * 1024
+
+const defaultInitializeTimeoutMs = 45_000
 const defaultSessionTtlMs = 30 * 60_000
-const maxSessions = 10_000
 const maxRemembered = 100_000
 const shortestSweepMs = 1_000
 const longestSweepMs = 30_000
@@ -56,7 +75,13 @@ const longestSweepMs = 30_000
 /** Compiles the `mcp` section, or the `mcp` backend of a route. Throws on what `checkMcp` reports. */
 export function compileMcp(config: McpBackendConfig, context: CompileContext, options: McpOptions): Mcp {
   const { rules, version, place = 'mcp' } = options
-  const sessions = context.keep(`${place}/sessions`, () => keepSessions(context, options, place))
+  const limits = options.limits ?? defaultMcpLimits
+  const meterOf = context.metrics.admission
+  const places = context.keep('mcp-admission/sessions', () => createSessionPlaces(limits, meterOf))
+  const programs = context.keep('mcp-admission/programs', () => createProgramPlaces(limits, meterOf))
+  const sessions = context.keep(`${place}/sessions`, () =>
+    keepSessions(context, { ...options, places }, place),
+  )
   const { prefixMode = 'conditional', failureMode, targets } = config
   const placed = targets.map((target) => ({
     target,
@@ -67,14 +92,16 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
     placed.map(({ destination }) => destination),
     context,
   )
-  const federation = context.memo(node, `${place}/federation ${prefixMode} ${failureMode}`, () =>
+  const initializeTimeoutMs = milliseconds(config.initializeTimeout) ?? defaultInitializeTimeoutMs
+  const settings = `${prefixMode} ${failureMode} ${initializeTimeoutMs}`
+  const federation = context.memo(node, `${place}/federation ${settings}`, () =>
     federate(
       placed.map(({ target, destination }) =>
         context.memo(jointNode(target, [destination], context), 'mcp/target', () =>
-          compileTarget(target, destination, context),
+          compileTarget(target, destination, { ...context, programs }),
         ),
       ),
-      { prefixMode, failOpen: failureMode === 'failOpen', version },
+      { prefixMode, failOpen: failureMode === 'failOpen', version, initializeTimeoutMs },
     ),
   )
   const backend = federation
@@ -84,7 +111,9 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
         clock: context.clock,
         stateless: config.statefulMode === 'stateless',
         rules,
-        maxBodyBytes: options.maxBufferSize,
+        maxBodyBytes: Math.min(options.maxBufferSize, options.maxMessageSize ?? defaultMaxMessageBytes),
+        jsonLimits: options.jsonLimits,
+        turns: context.turns,
         version,
       })
     : refuseAll
@@ -126,15 +155,16 @@ function destinationOf(
 function compileTarget(
   target: TargetConfig,
   destination: Destination | undefined,
-  context: CompileContext,
+  context: CompileContext & { programs: Places },
 ): Target {
   const { name, policies, stdio } = target
   if (stdio !== undefined) return compileStdio(name, stdio, context)
-  const upstream = destination ?? (policies && compileUpstream(policies, context))
-  if (upstream === undefined) return compileHttpTarget(target, context)
+  const upstream = destination ?? (policies && compileUpstream(policies, target, context))
+  const ownSend = sendFrom(target, context)
+  if (upstream === undefined) return compileHttpTarget(target, { ...context, send: ownSend })
   const send = withUpstream(context.send, upstream)
   const secure = policies?.backendTLS !== undefined
-  const asked = { ...context, send, sendForDocument: context.send, destination, secure }
+  const asked = { ...context, send, sendForDocument: ownSend, destination, secure }
   return withClientCredential(compileHttpTarget(target, asked), upstream.authorize)
 }
 
@@ -149,7 +179,7 @@ function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Targe
 /** Sessions outlive reloads, and the place they belong to if nobody stops them. */
 function keepSessions(
   { clock }: CompileContext,
-  { sessionKey, sessionTtl }: McpOptions,
+  { sessionKey, sessionTtl, places }: McpOptions & { places: Places },
   place: string,
 ): Sessions {
   const key = sessionKey === undefined ? undefined : readSessionKey(sessionKey)
@@ -162,7 +192,7 @@ function keepSessions(
     ids: createSessionIds(key ?? randomBytes(32), place),
     sharedKey: key !== undefined,
     ttlMs,
-    maxSessions,
+    places,
     maxRemembered,
     // A time to live that is short is meant: no session outlives it twice over.
     sweepEveryMs: Math.max(shortestSweepMs, Math.min(longestSweepMs, ttlMs)),

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { editTopLevel, endOfString, type JsonText, memberText, readJsonObject } from '../../lib/json-text.ts'
+import { endOfString } from '../../lib/json-string.ts'
+import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../lib/json-text.ts'
 
 /** A place inside JSON: names of members, and `*` for every item of an array. */
 export type JsonPath = readonly string[]

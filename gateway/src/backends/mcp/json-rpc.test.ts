@@ -60,6 +60,14 @@ describe('a message of a client', () => {
     expect(kindOf('{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"Name":1,"name":2}}')).toBe('request')
   })
 
+  it('lets parameters of unknown notifications be named as they like', () => {
+    const textOf = (method: string) =>
+      JSON.stringify({ jsonrpc: '2.0', method, params: { Data: 1, data: 2 } })
+    expect(readClientMessage(textOf('notifications/vendor/changed'))).toMatchObject({ kind: 'notification' })
+    for (const method of ['notifications/message', 'notifications/tasks/status', 'notifications/cancelled'])
+      expect(readClientMessage(textOf(method))).toMatchObject({ kind: 'malformed' })
+  })
+
   it('lets arguments of tools be named as they like', () => {
     const text =
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"Name":1,"name":2}}}'

@@ -1,5 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import type { JsonLimits } from '../../lib/json-limits.ts'
+import type { NameProblem } from '../../lib/json-names.ts'
 import { type JsonText, memberText, readJsonObject } from '../../lib/json-text.ts'
+import { isLarge, type ReadJson, readJson } from '../../lib/read-json.ts'
+import type { Turns } from '../../lib/turns.ts'
+import { itemTexts } from './json-edit.ts'
+import { findDisguisedMcpName } from './mcp-names.ts'
 import type { Message } from './targets/target.ts'
 
 /** A message of a client that may go on. `idText` is the id exactly as written, for answers the gateway gives itself. */
@@ -7,6 +13,9 @@ export type ClientMessage =
   | { kind: 'request'; json: JsonText; method: string; id: string | number; idText: string }
   | { kind: 'notification'; json: JsonText; method: string }
   | { kind: 'response'; json: JsonText; id: string | number | null }
+
+/** A JSON-RPC batch: at least one message. */
+export type ClientBatch = { kind: 'batch'; messages: ClientMessage[] }
 
 /** Why a body is no single JSON-RPC message, in JSON-RPC's own codes. */
 export type Malformed = { kind: 'malformed'; code: number; message: string; idText: string }
@@ -23,24 +32,74 @@ export const sessionNotFound = -32001
 export const headerMismatch = -32020
 export const unsupportedVersion = -32022
 
+/** Bound on the messages of a batch. */
+const maxBatch = 50
+
+export type ContentOptions = { batches: boolean; limits: JsonLimits | undefined; turns: Turns }
+type Content = ClientMessage | ClientBatch | Malformed
+
+/**
+ * Reads the body of a POST: one message, or an array of them where `batches` are accepted (MCP 2025-03-26 only). A large message
+ * is read in turns with traffic; a batch is as small as what is read at once.
+ */
+export function readClientContent(bytes: Buffer, options: ContentOptions): Content | Promise<Content> {
+  const { batches, limits, turns } = options
+  const isList = isListText(bytes.toString('latin1', 0, 1024))
+  if (isLarge(bytes)) {
+    if (batches && isList) return malformed(invalidRequest, 'the batch is too large: send single messages')
+    return Promise.resolve(readJson(bytes, turns, limits)).then((json) => clientMessageOf(json, isList))
+  }
+  const text = bytes.toString()
+  return batches && isList ? readBatch(text, limits) : readClientMessage(text, limits)
+}
+
+function isListText(text: string): boolean {
+  return /^\s*\[/.test(text)
+}
+
+/** One message that cannot be read refuses the whole batch: no part of it has been handled then. */
+function readBatch(text: string, limits: JsonLimits | undefined): ClientBatch | Malformed {
+  // As the member of an object, so that the same reader finds duplicate keys at any depth.
+  const json = readJsonObject(`{"batch":${text}}`, limits)
+  if (json.kind === 'duplicate') return malformed(invalidRequest, `"${json.path}" occurs twice`)
+  if (json.kind === 'invalid') return malformed(parseError, `the body is ${json.message}`)
+  const { batch } = json.value
+  if (!Array.isArray(batch) || Object.keys(json.value).length !== 1)
+    return malformed(parseError, 'the body is not valid JSON')
+  if (batch.length === 0 || batch.length > maxBatch) {
+    return malformed(invalidRequest, `a batch must have 1 to ${maxBatch} messages`)
+  }
+  const messages: ClientMessage[] = []
+  for (const item of itemTexts(text)) {
+    const message = readClientMessage(item, limits)
+    if (message.kind === 'malformed') return message
+    messages.push(message)
+  }
+  return { kind: 'batch', messages }
+}
+
 /**
  * Reads the body of a POST: exactly one message (JSON-RPC 2.0 section 4 and 5; batches went with MCP 2025-06-18).
  * Names that differ from the protocol's only by case are refused, because readers that ignore case would see another
  * message than the rules saw.
  */
-export function readClientMessage(text: string): ClientMessage | Malformed {
-  const json = readJsonObject(text)
-  if (json.kind === 'duplicate') return malformed(invalidRequest, `"${json.path}" occurs twice`)
+export function readClientMessage(text: string, limits?: JsonLimits): ClientMessage | Malformed {
+  return clientMessageOf(readJsonObject(text, limits), isListText(text))
+}
+
+function clientMessageOf(json: ReadJson, isList: boolean): ClientMessage | Malformed {
+  if (json.kind === 'duplicate') return malformed(invalidRequest, `"${json.path.slice(0, 200)}" occurs twice`)
   if (json.kind === 'invalid') {
-    if (/^\s*\[/.test(text)) return malformed(invalidRequest, 'batches are not supported: send one message')
+    if (isList)
+      return malformed(invalidRequest, 'batches are not supported in this revision: send one message')
     return malformed(parseError, `the body is ${json.message}`)
   }
   const { value } = json
   const id = value['id']
   const validId = typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
   const idText = validId ? textOfId(id, json) : 'null'
-  const disguised = disguisedName(value, envelopeNames) ?? disguisedParameter(value)
-  if (disguised !== undefined) return malformed(invalidRequest, `"${disguised}" is misspelt`, idText)
+  const disguised = findDisguisedMcpName(value)
+  if (disguised !== undefined) return malformed(invalidRequest, messageFor(disguised), idText)
   if (value['jsonrpc'] !== '2.0') return malformed(invalidRequest, 'jsonrpc must be "2.0"', idText)
   const { method, params } = value
   if (params !== undefined && (typeof params !== 'object' || params === null)) {
@@ -57,6 +116,10 @@ export function readClientMessage(text: string): ClientMessage | Malformed {
   if (answers !== 1) return malformed(invalidRequest, 'neither a request nor a response', idText)
   if (!validId && id !== null) return malformed(invalidRequest, 'a response needs the id it answers')
   return { kind: 'response', json, id }
+}
+
+function messageFor({ kind, path }: NameProblem): string {
+  return kind === 'disguised' ? `"${path}" is misspelt` : `too many unknown keys, the last of them "${path}"`
 }
 
 /** The id as JSON. Only a number too long to be read exactly has to be looked for in the text. */
@@ -85,42 +148,6 @@ export function isResponseTo({ value }: Message, id: string | number): boolean {
 export function paramsOf(value: JsonObject): JsonObject {
   const { params } = value
   return isJsonObject(params) ? params : {}
-}
-
-const envelopeNames: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
-/** Parameters that say what a call is about. */
-const subjectNames: ReadonlySet<string> = new Set([
-  'name',
-  'uri',
-  'arguments',
-  'ref',
-  'type',
-  'taskId',
-  '_meta',
-])
-const subjectMethods = /^(?:tools|prompts|resources|completion|tasks)\//
-
-function disguisedParameter({ method, params }: JsonObject): string | undefined {
-  if (typeof method !== 'string' || !isJsonObject(params) || !subjectMethods.test(method)) return undefined
-  const { ref } = params
-  return (
-    disguisedName(params, subjectNames) ?? (isJsonObject(ref) ? disguisedName(ref, subjectNames) : undefined)
-  )
-}
-
-function disguisedName(object: JsonObject, names: ReadonlySet<string>): string | undefined {
-  for (const key in object) {
-    if (!names.has(key) && names.has(foldCase(key))) return key
-  }
-  return undefined
-}
-
-const folded: ReadonlyMap<string, string> = new Map([['taskid', 'taskId']])
-
-/** Both ways, because some letters meet an ASCII one only in upper case (long s) or only in lower case (Kelvin sign). */
-function foldCase(key: string): string {
-  const lower = key.toUpperCase().toLowerCase()
-  return folded.get(lower) ?? lower
 }
 
 function malformed(code: number, message: string, idText = 'null'): Malformed {

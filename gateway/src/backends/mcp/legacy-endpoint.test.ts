@@ -1,8 +1,18 @@
 import { describe, expect, it, vi } from 'vitest'
+import { systemClock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
+import { createTurns } from '../../lib/turns.ts'
 import { isSource } from '../../net/body.ts'
 import { federate } from './federation.ts'
-import { type FakeTarget, fakeTarget, mcpExchange, messagesIn, read, settle } from './fixtures.ts'
+import {
+  type FakeTarget,
+  fakeTarget,
+  fixturePlaces,
+  mcpExchange,
+  messagesIn,
+  read,
+  settle,
+} from './fixtures.ts'
 import { messageOf } from './json-rpc.ts'
 import { createLegacyEndpoint } from './legacy-endpoint.ts'
 import { createSessionIds } from './session-id.ts'
@@ -22,10 +32,15 @@ function fixture(
     ids,
     sharedKey: true,
     ttlMs: 1_000,
-    maxSessions: 2,
+    places: fixturePlaces({ maxMcpSessions: 2 }),
     maxRemembered: 10,
   })
-  const federation = federate([target], { prefixMode: 'conditional', failOpen: false, version: '1' })
+  const federation = federate([target], {
+    prefixMode: 'conditional',
+    failOpen: false,
+    version: '1',
+    initializeTimeoutMs: 5_000,
+  })
   if (federation === undefined) throw new Error('no targets')
   const backend = createLegacyEndpoint({
     federation,
@@ -34,6 +49,7 @@ function fixture(
     stateless: false,
     rules: undefined,
     maxBodyBytes: 10_000,
+    turns: createTurns(systemClock),
     version: '1',
   })
   const open = async (facts = {}) => {

@@ -4,14 +4,21 @@ import { formatSseEvent } from '../../net/sse.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { createAnswer } from './answer.ts'
-import { callContext, noteCall, ownerOf, tokenLifeMs } from './client.ts'
+import { callContext, clientOf, noteCall, tokenLifeMs } from './client.ts'
 import { asGatewayError } from './joint.ts'
 import { readTargetObject } from './json-edit.ts'
 import type { ClientMessage } from './json-rpc.ts'
 import { acceptsEventStream, revisionOf } from './protocol.ts'
-import { failureText, refuseMcp, refuseUnknownSession, replyToFailure, tooManySessions } from './replies.ts'
-import { answerBody, type EndpointOptions } from './request-body.ts'
-import type { Session, Use } from './sessions.ts'
+import {
+  accepted,
+  failureText,
+  refuseMcp,
+  refuseUnknownSession,
+  replyToFailure,
+  replyToUndelivered,
+} from './replies.ts'
+import { answerBody, type EndpointOptions, refuseContent } from './request-body.ts'
+import type { LegacyStream, Session, Use } from './sessions.ts'
 import type { CallContext, Message, MessageFlow, MessageSink } from './targets/target.ts'
 
 /** Bound on requests under way in one session: unlike those of the newer transport they hold no connection of the client. */
@@ -21,13 +28,8 @@ const maxRequests = 1_024
  * The HTTP+SSE transport of revision 2024-11-05: a GET opens the only stream of a session and is told where to POST; all
  * answers come on that stream, and the session ends with it.
  */
-export function createLegacyEndpoint({
-  federation,
-  sessions,
-  clock,
-  rules,
-  maxBodyBytes,
-}: EndpointOptions): Backend {
+export function createLegacyEndpoint(options: EndpointOptions): Backend {
+  const { federation, sessions, clock, rules, maxBodyBytes, jsonLimits, turns } = options
   return (exchange) => {
     const { method } = exchange.facts.request
     if (method === 'GET') return open(exchange)
@@ -47,9 +49,11 @@ export function createLegacyEndpoint({
       const message = 'accept must list text/event-stream'
       return refuseMcp(exchange, { status: 406, reason: 'accept', message })
     }
+    const client = clientOf(exchange)
+    const admitted = sessions.admit(client)
+    if (admitted.kind === 'refused') return replyToFailure(exchange, admitted.failure, undefined)
     const target = federation.target.open()
-    const session = sessions.pin(target, federation, ownerOf(exchange))
-    if (session === undefined) return replyToFailure(exchange, tooManySessions, undefined)
+    const session = sessions.pin({ target, federation, client, place: admitted.place, revision: undefined })
     const flows = new Set<MessageFlow>()
     const answer = createAnswer({
       opening: formatSseEvent({ event: 'endpoint', data: `${path}?sessionId=${session.id}` }),
@@ -58,7 +62,7 @@ export function createLegacyEndpoint({
         clearTimeout(expiry)
         for (const flow of flows) flow.cancel()
         sessions.release(session, use)
-        void sessions.end(session)
+        void sessions.end(session, 'its stream ended')
       },
     })
     let full = false
@@ -104,30 +108,43 @@ export function createLegacyEndpoint({
       const message = 'the sessionId parameter is missing: open the stream with a GET first'
       return refuseMcp(exchange, { status: 422, reason: 'no session', message })
     }
-    return answerBody(exchange, maxBodyBytes, (message) => take(exchange, id, message))
+    const refusal = refuseContent(exchange)
+    if (refusal !== undefined) return refusal
+    const session = sessions.find(id, federation, clientOf(exchange))
+    if (session?.legacy === undefined) return refuseEnded(exchange, id)
+    return answerBody(exchange, { maxBytes: maxBodyBytes, batches: false, jsonLimits, turns }, (content) =>
+      content.kind === 'batch' || session.ended || session.legacy === undefined
+        ? refuseEnded(exchange, id)
+        : take(exchange, { session, stream: session.legacy }, content),
+    )
   }
 
-  async function take(exchange: Exchange, id: string, message: ClientMessage): Promise<Reply> {
+  function refuseEnded(exchange: Exchange, id: string): Reply {
+    return refuseUnknownSession(exchange, undefined, sessions.endingOf(id, clientOf(exchange)))
+  }
+
+  async function take(
+    exchange: Exchange,
+    { session, stream }: { session: Session; stream: LegacyStream },
+    message: ClientMessage,
+  ): Promise<Reply> {
     const { headers } = exchange.facts.request
-    const session = sessions.find(id, federation, ownerOf(exchange))
-    if (session?.legacy === undefined) return refuseUnknownSession(exchange, undefined)
     noteCall(exchange, message, federation)
     // What is started here goes on after this exchange, so it is not cancelled with it.
     const context = {
       ...callContext(exchange, revisionOf(headers, message.json.value), rules),
       cancellation: never,
     }
-    session.legacy.extend(tokenLifeMs(exchange, clock.now()))
+    stream.extend(tokenLifeMs(exchange, clock.now()))
     if (message.kind === 'request') {
-      if (session.legacy.start(message.json, context)) return { status: 202, headers: {}, body: undefined }
+      if (stream.start(message.json, context)) return accepted()
       const reason = 'the answers on the stream are not read'
       return refuseMcp(exchange, { status: 503, reason: 'stream full', message: reason }, message.idText)
     }
     const failure = await session.target.deliver(message.json, context)
-    if (failure?.kind === 'ended') void sessions.end(session)
-    return failure
-      ? replyToFailure(exchange, failure, undefined)
-      : { status: 202, headers: {}, body: undefined }
+    if (failure === undefined) return accepted()
+    if (failure.kind === 'ended') void sessions.end(session, failure.reason)
+    return replyToUndelivered(exchange, failure)
   }
 
   function start(
@@ -158,7 +175,7 @@ export function createLegacyEndpoint({
           json: message,
         })
         stream.message(readTargetObject(text))
-        if (failure.kind === 'ended') void sessions.end(session)
+        if (failure.kind === 'ended') void sessions.end(session, failure.reason)
       },
     })
     if (!over) flows.add(flow)
@@ -176,7 +193,7 @@ export function createLegacyEndpoint({
       mark() {},
       end() {},
       fail(failure) {
-        if (failure.kind === 'ended') void sessions.end(session)
+        if (failure.kind === 'ended') void sessions.end(session, failure.reason)
       },
     }
     session.target.listen(context, sink).then(

@@ -1,7 +1,10 @@
 import { editTopLevel, memberText } from '../../lib/json-text.ts'
 import { type Asking, ask, errorCodeOf, type Outcome } from './ask.ts'
-import { itemTexts, readTargetObject } from './json-edit.ts'
+import { asGatewayError } from './joint.ts'
+import { readTargetObject } from './json-edit.ts'
 import { methodNotFound } from './json-rpc.ts'
+import { longChars } from './pauses.ts'
+import { maxListAnswerBytes, readList } from './read-list.ts'
 import { withText } from './rename.ts'
 import type { CallContext, EventMark, Message, TargetFailure, TargetSession } from './targets/target.ts'
 
@@ -46,7 +49,9 @@ export async function listAll(listing: Listing): Promise<Listed> {
     const code = errorCodeOf(message)
     if (code === methodNotFound) break
     if (code !== undefined) return { kind: 'error', message }
-    const read = readItems(message, listing.member)
+    if (message.text.length > longChars) await otherWork()
+    const read = tryReadItems(message, listing.member)
+    if (read.kind === 'failed') return read
     for (const item of read.items) {
       items.push(item)
       chars += item.length
@@ -61,7 +66,8 @@ export async function listAll(listing: Listing): Promise<Listed> {
 
 function readPage(listing: Listing, cursor: string | undefined, page: number): Promise<Outcome> {
   const { session, context, others, add } = listing
-  return add(ask(session, pageRequest(listing, cursor, page), context, others)).outcome
+  const bounded = { ...context, maxAnswerBytes: maxListAnswerBytes }
+  return add(ask(session, pageRequest(listing, cursor, page), bounded, others)).outcome
 }
 
 /** The client's own request, for another page. Only the first carries its id, by which the client may cancel it. */
@@ -76,15 +82,30 @@ function pageRequest({ message, newId }: Listing, cursor: string | undefined, pa
   return set.size === 0 ? message : withText(message, editTopLevel(json, { set }))
 }
 
-function readItems({ text }: Message, member: string): { items: string[]; next: string | undefined } {
-  const message = readTargetObject(text)
-  const resultText = memberText(message, 'result') ?? '{}'
-  if (!resultText.startsWith('{')) return { items: [], next: undefined }
-  const result = readTargetObject(resultText)
-  const list = memberText(result, member) ?? '[]'
-  const { nextCursor } = result.value
+/** A page that cannot be read is a failure of its target, which others may do without. */
+function tryReadItems(message: Message, member: string): PageItems | Extract<Listed, { kind: 'failed' }> {
+  try {
+    return { kind: 'items', ...readPageItems(message, member) }
+  } catch (error) {
+    return { kind: 'failed', failure: { kind: 'error', error: asGatewayError(error) } }
+  }
+}
+
+type PageItems = { kind: 'items'; items: readonly string[]; next: string | undefined }
+
+/** Parsing a page and taking it apart are two steps of up to 30 ms. */
+function otherWork(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function readPageItems(
+  message: Message,
+  member: string,
+): { items: readonly string[]; next: string | undefined } {
+  const list = readList(message, member)
+  const nextCursor = list?.result.value['nextCursor']
   return {
-    items: list.startsWith('[') ? itemTexts(list) : [],
+    items: list?.texts ?? [],
     next: typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined,
   }
 }

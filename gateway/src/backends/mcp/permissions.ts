@@ -1,9 +1,10 @@
-import { isJsonObject } from '../../lib/json.ts'
-import { asGatewayError, idle } from './joint.ts'
-import { editJson, readTargetObject } from './json-edit.ts'
+import { type ExactJsonObject, isExactJsonObject, isJsonObject } from '../../lib/json.ts'
+import { exactObject } from '../../lib/json-text.ts'
+import { filtered } from './filter-list.ts'
+import { idle } from './joint.ts'
 import { methodNotFound, paramsOf } from './json-rpc.ts'
-import { withText } from './rename.ts'
-import { callSubject, type List, listOf } from './subject.ts'
+import { maxListAnswerBytes } from './read-list.ts'
+import { callSubject, listOf } from './subject.ts'
 import type {
   CallContext,
   Message,
@@ -61,7 +62,15 @@ export function withPermissions(target: Target): Target {
         const listing = filtered(sink, list, (name) =>
           permissions.permits({ method, kind: list.kind, name, target: target.name }, 'list'),
         )
-        return session.request(message, context, listing)
+        const bounded = { ...context, maxAnswerBytes: maxListAnswerBytes }
+        const flow = session.request(message, bounded, listing.sink)
+        return {
+          resume: () => flow.resume(),
+          cancel() {
+            listing.cancel()
+            flow.cancel()
+          },
+        }
       }
       const failure = list ? unknownMethod(method) : refusalUnder(permissions, method, message)
       if (failure === undefined) return session.request(message, context, sink)
@@ -73,16 +82,15 @@ export function withPermissions(target: Target): Target {
     function refusalUnder(
       permissions: Permissions,
       method: string,
-      { value }: Message,
+      { text, value }: Message,
     ): TargetFailure | undefined {
       const subject = callSubject(value)
       if (subject === undefined) {
         return permissions.permitsMethod(method) ? undefined : unknownMethod(method)
       }
       const { kind, name } = subject
-      const input = paramsOf(value)['arguments']
       const item = { method, kind, name: name ?? '', target: target.name }
-      const call = isJsonObject(input) ? { ...item, arguments: input } : item
+      const call = kind === 'tool' ? { ...item, arguments: argumentsOf({ text, value }) } : item
       return name !== undefined && permissions.permits(call, 'call')
         ? undefined
         : { kind: 'unknown', item: kind }
@@ -90,43 +98,15 @@ export function withPermissions(target: Target): Target {
   }
 }
 
+/** The arguments as rules read them: with exact integers. */
+function argumentsOf({ text, value }: Message): ExactJsonObject | undefined {
+  const given = paramsOf(value)['arguments']
+  if (!isJsonObject(given)) return undefined
+  const { params } = exactObject({ kind: 'object', text, value })
+  const exact = isExactJsonObject(params) ? params['arguments'] : undefined
+  return isExactJsonObject(exact) ? exact : given
+}
+
 function unknownMethod(method: string): TargetFailure {
   return { kind: 'refused', status: 400, code: methodNotFound, message: `Method not found: ${method}` }
-}
-
-/** Leaves items out of the response; one without a name cannot be judged and goes too. */
-function filtered(sink: MessageSink, list: List, keeps: (name: string) => boolean): MessageSink {
-  let failed = false
-  return {
-    ...sink,
-    message(message, mark) {
-      if (failed) return true
-      let kept: Message
-      try {
-        kept = filterItems(message, list, keeps)
-      } catch (error) {
-        failed = true
-        sink.fail({ kind: 'error', error: asGatewayError(error) })
-        return true
-      }
-      return sink.message(kept, mark)
-    },
-    end() {
-      if (!failed) sink.end()
-    },
-    fail(failure) {
-      if (!failed) sink.fail(failure)
-    },
-  }
-}
-
-/** Read anew: whoever reads the text in another way than the rules would see what they left out. */
-function filterItems(message: Message, { member, naming }: List, keeps: (name: string) => boolean): Message {
-  const { value } = readTargetObject(message.text)
-  if (!('result' in value)) return message
-  const text = editJson(message.text, ['result', member, '*'], (item) => {
-    const name = item.startsWith('{') ? readTargetObject(item).value[naming] : undefined
-    return typeof name === 'string' && keeps(name) ? item : undefined
-  })
-  return withText({ text: message.text, value }, text)
 }

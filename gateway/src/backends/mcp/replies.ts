@@ -3,6 +3,7 @@ import type { Reply } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { errorText, internalError, invalidParams, sessionNotFound } from './json-rpc.ts'
 import { callSubject } from './subject.ts'
+import { readTargetRefusal } from './target-refusal.ts'
 import type { Message, TargetFailure } from './targets/target.ts'
 
 /** Why a request is refused: an HTTP status, a code for the log, and what the client is told. */
@@ -38,10 +39,49 @@ export function replyToFailure(exchange: Exchange, failure: TargetFailure, asked
   return refuseMcp(exchange, { status, reason, code, message }, asked?.idText)
 }
 
-/** The JSON-RPC error that ends a stream in place of the response. */
+/**
+ * Reply to a failed request of a session-based revision: status 200 with the JSON-RPC error, because client libraries end their
+ * session at any other status. HTTP statuses remain for HTTP matters: an ended session (404), and a target's challenge for
+ * credentials, which the client has to answer.
+ */
+export function answerFailure(exchange: Exchange, failure: TargetFailure, asked: Asked): Reply {
+  if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, asked)
+  if (failure.kind === 'error') exchange.failure ??= failure.error
+  exchange.refusedBy ??= `mcp: ${describeFailure(failure, asked).reason}`
+  return jsonReply(200, failureText(failure, asked))
+}
+
+/**
+ * Reply to a notification or response that was not delivered. JSON-RPC has no answer to one-way messages, and client libraries
+ * end their session at a 4xx or 5xx: accepted, with the reason in the access log.
+ */
+export function replyToUndelivered(exchange: Exchange, failure: TargetFailure): Reply {
+  if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, undefined)
+  if (failure.kind === 'error') exchange.failure ??= failure.error
+  exchange.refusedBy ??= `mcp: ${describeFailure(failure, undefined).reason}`
+  return accepted()
+}
+
+/** Reply to a message without an answer (202). */
+export function accepted(): Reply {
+  return { status: 202, headers: {}, body: undefined }
+}
+
+/** The JSON-RPC error that replaces the response to a request. */
 export function failureText(failure: TargetFailure, asked: Asked): string {
   const { code, message } = describeFailure(failure, asked)
-  return errorText(asked.idText, code, message)
+  if (failure.kind !== 'reply') return errorText(asked.idText, code, message)
+  const refusal = readTargetRefusal(failure.reply, asked.json.value['id'])
+  return refusal.kind === 'error'
+    ? `{"jsonrpc":"2.0","id":${asked.idText},"error":${refusal.text}}`
+    : errorText(asked.idText, code, message, refusal.data)
+}
+
+/** A refusal for want of credentials. */
+function isChallenge(failure: TargetFailure): boolean {
+  if (failure.kind !== 'reply') return false
+  const { status, headers } = failure.reply
+  return status === 401 || (status === 403 && headers['www-authenticate'] !== undefined)
 }
 
 function describeFailure(failure: TargetFailure, asked: Asked | undefined) {
@@ -93,8 +133,13 @@ function jsonReply(status: number, text: string): Reply {
   return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) }
 }
 
-export function refuseUnknownSession(exchange: Exchange, idText: string | undefined): Reply {
-  const message = 'Session not found'
+/** `ending` is the reason why the session ended, where it is known. */
+export function refuseUnknownSession(
+  exchange: Exchange,
+  idText: string | undefined,
+  ending: string | undefined,
+): Reply {
+  const message = ending === undefined ? 'Session not found' : `Session not found: ${ending}`
   return refuseMcp(
     exchange,
     { status: 404, reason: 'unknown session', code: sessionNotFound, message },
@@ -103,9 +148,3 @@ export function refuseUnknownSession(exchange: Exchange, idText: string | undefi
 }
 
 export const sessionEnded: TargetFailure = { kind: 'ended', reason: 'it was closed' }
-export const tooManySessions: TargetFailure = {
-  kind: 'refused',
-  status: 503,
-  code: internalError,
-  message: 'too many sessions',
-}

@@ -1,11 +1,14 @@
 import type { Clock } from '../../lib/clock.ts'
+import type { JsonLimits } from '../../lib/json-limits.ts'
+import type { Turns } from '../../lib/turns.ts'
 import { readAll } from '../../net/body.ts'
 import { firstHeader } from '../../net/headers.ts'
+import { readJsonMediaType } from '../../net/json-media-type.ts'
 import type { Reply } from '../../net/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { McpRules } from './client.ts'
 import type { Federation } from './federation.ts'
-import { type ClientMessage, readClientMessage } from './json-rpc.ts'
+import { type ClientBatch, type ClientMessage, readClientContent } from './json-rpc.ts'
 import { refuseMcp } from './replies.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -17,31 +20,52 @@ export type EndpointOptions = {
   stateless: boolean
   rules: McpRules | undefined
   maxBodyBytes: number
+  jsonLimits?: JsonLimits | undefined
+  turns: Turns
   version: string
 }
 
-/** Reads the message a POST carries and answers it, or says why there is none. */
-export function answerBody(
-  exchange: Exchange,
-  maxBodyBytes: number,
-  answer: (message: ClientMessage) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
+export type Request = Extract<ClientMessage, { kind: 'request' }>
+
+/** What a POST may carry. */
+export type BodyLimits = {
+  maxBytes: number
+  /** Whether a JSON-RPC batch may come in place of a message. */
+  batches: boolean
+  jsonLimits: JsonLimits | undefined
+  turns: Turns
+}
+
+/** Refuses a POST by its head: only JSON without encoding is read. */
+export function refuseContent(exchange: Exchange): Reply | undefined {
   const { headers } = exchange.facts.request
-  const type = firstHeader(headers, 'content-type')
-  if (type !== 'application/json' && type?.toLowerCase().startsWith('application/json') !== true) {
-    const message = 'content-type must be application/json'
+  const mediaType = readJsonMediaType(headers)
+  if (mediaType !== 'json') {
+    const message =
+      mediaType === 'charset'
+        ? 'charset of content-type must be utf-8'
+        : 'content-type must be application/json'
     return refuseMcp(exchange, { status: 415, reason: 'content-type', message })
   }
   if ((firstHeader(headers, 'content-encoding') ?? 'identity') !== 'identity') {
     const message = 'content-encoding is not supported for MCP messages'
     return refuseMcp(exchange, { status: 415, reason: 'content-encoding', message })
   }
-  return readAll(exchange.body, maxBodyBytes, 'request_too_large').then((bytes) => {
-    const message = readClientMessage(bytes.toString())
-    if (message.kind !== 'malformed') return answer(message)
-    const refusal = { status: 400, reason: 'malformed', message: message.message, code: message.code }
-    return refuseMcp(exchange, refusal, message.idText)
-  })
+  return undefined
+}
+
+/** Reads the message or batch that a POST carries and answers it, or refuses a malformed one. */
+export async function answerBody(
+  exchange: Exchange,
+  { maxBytes, batches, jsonLimits: limits, turns }: BodyLimits,
+  answer: (content: ClientMessage | ClientBatch) => Reply | Promise<Reply>,
+): Promise<Reply> {
+  const bytes = await readAll(exchange.body, maxBytes, 'request_too_large')
+  const reading = readClientContent(bytes, { batches, limits, turns })
+  const content = reading instanceof Promise ? await reading : reading
+  if (content.kind !== 'malformed') return answer(content)
+  const refusal = { status: 400, reason: 'malformed', message: content.message, code: content.code }
+  return refuseMcp(exchange, refusal, content.idText)
 }
 
 /** The id to answer, as JSON; undefined for what is not answered. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createSessionIds, digestOwner, readSessionKey } from './session-id.ts'
+import { readSessionKey } from '../../lib/session-key.ts'
+import { createSessionIds, digestOwner } from './session-id.ts'
 
 const key = Buffer.alloc(32, 7)
 const ids = createSessionIds(key, 'mcp')

@@ -9,6 +9,8 @@ export type SealedSession = {
   owner: string
   /** What the targets need to go on. */
   state: JsonObject
+  /** Revision that the targets agreed to. */
+  revision?: string | undefined
 }
 
 export type SessionIds = {
@@ -32,12 +34,12 @@ const tagBytes = 16
 export function createSessionIds(key: Buffer, place: string): SessionIds {
   const context = Buffer.from(`tollgate/mcp-session/1/${place}`)
   return {
-    seal({ createdAt, owner, state }) {
+    seal({ createdAt, owner, state, revision }) {
       // A random nonce may be used 2^32 times with one key (NIST SP 800-38D, 8.3), far more than sessions are opened.
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)
       cipher.setAAD(context)
-      const text = JSON.stringify({ t: createdAt, o: owner, s: state })
+      const text = JSON.stringify({ t: createdAt, o: owner, s: state, r: revision })
       const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
       const id = sealed.toString('base64url')
       return id.length > maxIdLength ? undefined : id
@@ -63,11 +65,6 @@ export function createSessionIds(key: Buffer, place: string): SessionIds {
   }
 }
 
-/** The key from its 64 hexadecimal digits; undefined for anything else. */
-export function readSessionKey(text: string): Buffer | undefined {
-  return /^[0-9a-fA-F]{64}$/.test(text) ? Buffer.from(text, 'hex') : undefined
-}
-
 /** A digest of whoever a session belongs to, so that the id names nobody. */
 export function digestOwner(owner: string): string {
   return createHash('sha256').update(owner).digest('base64url').slice(0, 22)
@@ -75,7 +72,7 @@ export function digestOwner(owner: string): string {
 
 function readSealed(value: unknown): SealedSession | undefined {
   if (!isJsonObject(value)) return undefined
-  const { t: createdAt, o: owner, s: state } = value
+  const { t: createdAt, o: owner, s: state, r: revision } = value
   if (typeof createdAt !== 'number' || typeof owner !== 'string' || !isJsonObject(state)) return undefined
-  return { createdAt, owner, state }
+  return { createdAt, owner, state, ...(typeof revision === 'string' ? { revision } : undefined) }
 }

@@ -52,9 +52,10 @@ function createSession() {
     wire,
     say,
     die: (reason: string) => listener?.ended(reason),
-    request(text: string) {
+    request(text: string, bounds: Pick<CallContext, 'maxAnswerBytes'> = {}) {
       const { sink, heard } = hear()
-      return { heard, flow: session.request({ text, value: JSON.parse(text) }, context(), sink) }
+      const call = { ...context(), ...bounds }
+      return { heard, flow: session.request({ text, value: JSON.parse(text) }, call, sink) }
     },
     async listen() {
       const { sink, heard } = hear()
@@ -319,7 +320,11 @@ describe('a session over one wire', () => {
       kind: 'error',
       error: { code: 'upstream_reset', message: 'target "files" ended: exit code 1' },
     })
-    expect([stream.heard.end, deaths, wire.closed]).toEqual(['end', ['exit code 1'], true])
+    expect([stream.heard.end, deaths, wire.closed]).toEqual([
+      'end',
+      ['target "files" ended: exit code 1'],
+      true,
+    ])
     const late = request(list('2'))
     expect(late.heard.end).toBe(undefined)
     await Promise.resolve()
@@ -376,5 +381,43 @@ describe('a session over one wire', () => {
       kind: 'error',
       error: { message: expect.stringContaining('too many') },
     })
+  })
+})
+
+describe('a large response', () => {
+  const padding = 'x'.repeat(2 * 1024 * 1024)
+  const result = `{"text":"${padding}"}`
+  const shapes: [string, (id: number) => string][] = [
+    ['first', (id) => `{"id":${id},"jsonrpc":"2.0","result":${result}}`],
+    ['behind the version', (id) => `{"jsonrpc": "2.0", "id": ${id}, "result":${result}}`],
+    ['last', (id) => `{"result":${result},"jsonrpc":"2.0","id":${id}}`],
+    ['before the version', (id) => `{"result":${result},"id":${id},"jsonrpc":"2.0"}`],
+  ]
+
+  it.each(shapes)('fails the request that bounds its answer, with its id %s', (_, text) => {
+    const { request, say, sent } = createSession()
+    const bounded = request('{"jsonrpc":"2.0","id":1,"method":"tools/list"}', { maxAnswerBytes: 1024 * 1024 })
+    const other = request('{"jsonrpc":"2.0","id":2,"method":"tools/call"}')
+    say(text(wireId(sent[0])))
+    expect(bounded.heard.end).toMatchObject({ kind: 'error', error: { code: 'upstream_too_large' } })
+    expect(other.heard.end).toBe(undefined)
+    say(text(wireId(sent[1])))
+    expect(other.heard.end).toBe('end')
+  })
+
+  it.each(shapes)('of too many parts fails its request and no other, with its id %s', (_, text) => {
+    const { request, say, sent } = createSession()
+    const one = request('{"jsonrpc":"2.0","id":1,"method":"tools/call"}')
+    const other = request('{"jsonrpc":"2.0","id":2,"method":"tools/call"}')
+    say(
+      text(wireId(sent[0])).replace(
+        '"text":',
+        `"parts":[${'{},'.repeat(110_000)}{"id":${wireId(sent[1])}}],"text":`,
+      ),
+    )
+    expect(one.heard.end).toMatchObject({
+      error: { message: expect.stringContaining('more than 100000 objects') },
+    })
+    expect(other.heard.end).toBe(undefined)
   })
 })

@@ -81,7 +81,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
         return failLater(sink, failure('upstream_timeout', problem))
       }
       const outlet = createOutlet(sink, onHeld)
-      const id = calls.add({ clientId, outlet }, json.value)
+      const id = calls.add({ clientId, outlet, maxAnswerChars: context.maxAnswerBytes }, json.value)
       const text = editTopLevel(json, { set: new Map([['id', String(id)]]) })
       connected(context).send(text, context, (problem) => {
         if (problem && calls.take(id)) outlet.fail(problem)
@@ -160,7 +160,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       ? failure('upstream_reset', `target "${name}" ended: ${reason}`)
       : failure('upstream_connect', `target "${name}" is not available: ${reason}`)
     finish(reason, () => problem)
-    for (const onDeath of deathListeners) onDeath(reason)
+    for (const onDeath of deathListeners) onDeath(`target "${name}" ended: ${reason}`)
     // What it left behind ends as well.
     void wire?.close()
   }
@@ -176,6 +176,7 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
 
   function receive(text: string): void {
     if (over !== undefined) return
+    if (text.length > largeChars && exceedsOwnBound(text)) return
     const json = readJsonObject(text)
     if (json.kind !== 'object') {
       const problem = json.kind === 'duplicate' ? `duplicate key ${json.path}` : json.message
@@ -215,8 +216,18 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     wire?.send(JSON.stringify({ jsonrpc: '2.0', id, error }), undefined, () => {})
   }
 
+  /** Fails the request that a large response answers where it is larger than the request allows; it is not parsed then. */
+  function exceedsOwnBound(text: string): boolean {
+    const id = idAtEdge(text)
+    const maxChars = id === undefined ? undefined : calls.maxAnswerCharsOf(id)
+    if (id === undefined || maxChars === undefined || text.length <= maxChars) return false
+    const problem = `target "${name}" answered more than ${maxChars} characters`
+    calls.take(id)?.outlet.fail(failure('upstream_too_large', problem))
+    return true
+  }
+
   function failUnreadable(text: string, problem: string): void {
-    const id = unreadableId(text)
+    const id = text.length > largeChars ? idAtEdge(text) : unreadableId(text)
     const call = id === undefined ? undefined : calls.take(id)
     call?.outlet.fail(failure('upstream_invalid', `target "${name}" sent an unusable response: ${problem}`))
   }
@@ -252,6 +263,20 @@ function failLater(sink: MessageSink, reason: TargetFailure): MessageFlow {
 function parsedId(text: string): JsonValue {
   const id: JsonValue = JSON.parse(text)
   return id
+}
+
+/** Larger responses are not parsed to find their id. */
+const largeChars = 1024 * 1024
+const edgeChars = 200
+
+/** The id of a response from its beginning or end, where libraries write it. */
+function idAtEdge(text: string): number | undefined {
+  const atStart = /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d+)\s*,/.exec(
+    text.slice(0, edgeChars),
+  )
+  const atEnd = /,\s*"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(text.slice(-edgeChars))
+  const found = atStart?.[1] ?? atEnd?.[1]
+  return found === undefined ? undefined : Number(found)
 }
 
 function unreadableId(text: string): number | undefined {

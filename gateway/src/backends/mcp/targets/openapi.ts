@@ -6,7 +6,16 @@ import { readAll } from '../../../net/body.ts'
 import { firstHeader, type Headers } from '../../../net/headers.ts'
 import type { Send } from '../../../net/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { anyOfShapes, exactlyOne, type Infer, jsonObject, name, object, url } from '../../../schema/dsl.ts'
+import {
+  anyOfShapes,
+  exactlyOne,
+  filePath,
+  type Infer,
+  jsonObject,
+  name,
+  object,
+  url,
+} from '../../../schema/dsl.ts'
 import { errorText, internalError, invalidParams, invalidRequest, methodNotFound } from '../json-rpc.ts'
 import {
   addressFields,
@@ -31,7 +40,7 @@ export const openApiSchema = exactlyOne(
     schema: anyOfShapes(
       [
         object(
-          { file: name({ doc: 'Path of the document.' }) },
+          { file: filePath({ doc: 'Path of the document.' }) },
           { doc: 'A document in a file, JSON or YAML.' },
         ),
         object(
@@ -68,7 +77,10 @@ export function checkOpenApi(config: OpenApiConfig, report: Report): void {
   for (const { place, message } of read.mistakes) report(['schema', ...place], message)
 }
 
-export type OpenApiContext = Pick<CompileContext, 'send' | 'log' | 'clock' | 'readFile'> &
+export type OpenApiContext = Pick<
+  CompileContext,
+  'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'turns'
+> &
   Whereabouts & {
     /** The plain value of YAML text; throws an error that says what is wrong with it. */
     readonly parseYaml: (text: string) => unknown

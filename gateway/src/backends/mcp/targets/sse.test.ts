@@ -137,6 +137,13 @@ describe('a legacy SSE target', () => {
     expect(stream.cancelled).toBe(true)
   })
 
+  it('ends a stream that has not begun when the session is closed', async () => {
+    const { request, session, sent } = start()
+    request(1)
+    await session.close()
+    expect(sent.map(({ cancellation }) => cancellation?.cancelled)).toEqual([true])
+  })
+
   it('holds the stream back while its reader is full', async () => {
     const { request, event, settled, stream, messages } = start()
     const flow = request(1)

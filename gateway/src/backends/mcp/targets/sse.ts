@@ -1,3 +1,4 @@
+import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { type BodySource, isSource, readAll } from '../../../net/body.ts'
 import { firstHeader, type Headers } from '../../../net/headers.ts'
@@ -81,6 +82,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
   let source: BodySource | undefined
   let over = false
   let paused = false
+  const cancellation = createCancellation()
   const patience = setTimeout(() => end('it did not say in time where messages go'), answerTimeoutMs)
 
   const headers = { ...headersOf(call), accept: 'text/event-stream' }
@@ -89,6 +91,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
     method: 'GET',
     headers,
     body: undefined,
+    cancellation,
     firstByteTimeoutMs: answerTimeoutMs,
     idleTimeoutMs: streamIdleMs,
   }).then(connect, (error: unknown) => end(messageOf(error)))
@@ -215,6 +218,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
     over = true
     clearTimeout(patience)
     source?.cancel()
+    cancellation.cancel()
   }
 }
 

@@ -3,13 +3,14 @@ import { createCancellation } from '../../../lib/cancellation.ts'
 import type { Child, ChildCommand, ChildListener } from '../../../net/child-process.ts'
 import { fixtureContext } from '../../../pipeline/fixtures.ts'
 import { check } from '../../../schema/check.ts'
+import { fixturePlaces } from '../fixtures.ts'
 import { checkStdio, compileStdio, type StdioConfig, stdioSchema } from './stdio.ts'
 import type { CallContext, TargetFailure } from './target.ts'
 
 const context: CallContext = { headers: {}, cancellation: createCancellation() }
 
 /** A target whose programs are the test's own. */
-function start(config: StdioConfig = { cmd: 'server' }) {
+function start(config: StdioConfig = { cmd: 'server' }, programs = fixturePlaces()) {
   const { clock } = fixtureContext()
   const lines: object[] = []
   const commands: ChildCommand[] = []
@@ -22,6 +23,7 @@ function start(config: StdioConfig = { cmd: 'server' }) {
   }
   const target = compileStdio('files', config, {
     clock,
+    programs,
     log: { debug() {}, info: log, warn: log, error: log },
     spawn(command, listener): Child {
       commands.push(command)
@@ -133,6 +135,22 @@ describe('a stdio target', () => {
       kind: 'error',
       error: { message: 'target "files" does not read its input' },
     })
+  })
+
+  it('is not started above its bound, and has its place until it is gone', async () => {
+    const programs = fixturePlaces({ maxMcpSessions: 1 })
+    const first = start(undefined, programs)
+    const second = start(undefined, programs)
+    first.request(ping)
+    second.request(ping)
+    await Promise.resolve()
+    expect(second.failures).toMatchObject([{ kind: 'refused', status: 503 }])
+    expect([first.commands.length, second.commands.length]).toEqual([1, 0])
+    await first.session.close()
+    await first.session.close()
+    const third = start(undefined, programs)
+    third.request(ping)
+    expect(third.commands).toHaveLength(1)
   })
 
   it('cannot be continued by another process', () => {

@@ -2,10 +2,11 @@ import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { Child, ChildCommand, SpawnProcess } from '../../../net/child-process.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { boolean, type Infer, list, map, name, object, optional, string } from '../../../schema/dsl.ts'
+import type { Place, Places } from '../admission.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex.ts'
 import { createLineSplitter } from './lines.ts'
 import { createLogThrottle } from './log-throttle.ts'
-import type { Target } from './target.ts'
+import type { CallContext, Target, TargetFailure } from './target.ts'
 
 /** `mcp.targets[].stdio`. */
 export const stdioSchema = object(
@@ -52,7 +53,11 @@ export function checkStdio({ cmd, args, env }: StdioConfig, report: Report): voi
   }
 }
 
-export type StdioContext = Pick<CompileContext, 'clock' | 'log'> & { readonly spawn: SpawnProcess }
+export type StdioContext = Pick<CompileContext, 'clock' | 'log'> & {
+  readonly spawn: SpawnProcess
+  /** Places of programs, in total and for each client. */
+  readonly programs: Places
+}
 
 const maxLineBytes = 32 * 1024 * 1024
 const maxErrorLineBytes = 2000
@@ -69,7 +74,7 @@ const logLinesPerSecond = 20
  * (MCP 2025-11-25, Transports, stdio). What it writes to its error output goes to the log with the target's name.
  */
 export function compileStdio(targetName: string, config: StdioConfig, context: StdioContext): Target {
-  const { clock, log, spawn } = context
+  const { clock, log, spawn, programs } = context
   const command: ChildCommand = {
     command: config.cmd,
     args: config.args ?? [],
@@ -84,7 +89,9 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     log.info({ target: targetName, ...fields, ...(suppressed > 0 ? { suppressed } : {}) }, message)
   }
 
-  function open(listener: WireListener, onGarbage: { count: number }): Wire {
+  function open(listener: WireListener, call: CallContext, onGarbage: { count: number }): Wire {
+    const admitted = programs.admit(call.client?.())
+    if (admitted.kind === 'refused') return refusedWire(admitted.failure)
     const wire = createWire(targetName, listener)
     const child = spawn(command, {
       stdout: (chunk) => stdout.push(chunk),
@@ -107,7 +114,7 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     const stderr = createLineSplitter(maxErrorLineBytes, (line, whole) =>
       logLine({ line: whole ? line : `${line}…` }, 'error output of an MCP target'),
     )
-    return wire.over(child)
+    return wire.over(child, admitted.place)
   }
 
   return {
@@ -118,7 +125,7 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
       return createDuplexSession({
         name: targetName,
         log,
-        open: (listener) => open(listener, onGarbage),
+        open: (listener, call) => open(listener, call, onGarbage),
         garbage(text, problem) {
           onGarbage.count += 1
           // Broken JSON may hold what a tool was to answer, which is nothing for the log.
@@ -143,7 +150,7 @@ function createWire(targetName: string, listener: WireListener) {
       for (const tell of unsent) tell(reason)
       unsent = []
     },
-    over: (child: Child): Wire => ({
+    over: (child: Child, place: Place): Wire => ({
       send(text, _, sent) {
         if (child.waiting() > maxWaitingChars) {
           const error = new GatewayError('upstream_timeout', `target "${targetName}" does not read its input`)
@@ -158,8 +165,23 @@ function createWire(targetName: string, listener: WireListener) {
       },
       pause: child.pause,
       resume: child.resume,
-      close: child.end,
+      // Sessions close their wire when the program has ended by itself, too.
+      async close() {
+        await child.end()
+        // Free once the program and all that it started are gone.
+        place.release()
+      },
     }),
+  }
+}
+
+/** The wire of a program that was not started. */
+function refusedWire(failure: TargetFailure): Wire {
+  return {
+    send: (_text, _context, sent) => queueMicrotask(() => sent(failure)),
+    pause() {},
+    resume() {},
+    close: () => Promise.resolve(),
   }
 }
 

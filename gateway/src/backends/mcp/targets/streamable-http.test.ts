@@ -139,6 +139,15 @@ describe('a request to a server over HTTP', () => {
     expect(sink).toMatchObject({ messages: [], ended: false })
   })
 
+  it('cancels the request whose answer has not begun, and no other of the same client', async () => {
+    const { session, sent } = await begun(events(stream()), json(result(2)))
+    const client = fixtureContext()
+    session.request(request(1, 'x'), client, collect()).cancel()
+    session.request(request(2, 'x'), client, collect())
+    expect(sent.map(({ cancellation }) => cancellation?.cancelled)).toEqual([true, false])
+    expect(client.cancellation.cancelled).toBe(false)
+  })
+
   it('cancels an answer that comes after nobody listens any more', async () => {
     const body = stream()
     const { session } = await begun(events(body))

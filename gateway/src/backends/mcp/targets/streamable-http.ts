@@ -1,6 +1,7 @@
+import { type Cancellation, type CancellationSource, createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
-import { readJsonObject } from '../../../lib/json-text.ts'
+import { exceededLimit, readJsonObject } from '../../../lib/json-text.ts'
 import { type BodySource, isSource, readAll } from '../../../net/body.ts'
 import { firstHeader, type Headers } from '../../../net/headers.ts'
 import type { OutgoingRequest, Reply } from '../../../net/send.ts'
@@ -74,7 +75,9 @@ export function compileStreamableHttp(
     let closed = false
     return {
       request(message, context, sink) {
-        const call = createCall(name, sink)
+        const cancellation = createCancellation()
+        context.cancellation.onCancel(cancellation.cancel)
+        const call = createCall(name, sink, { maxBytes: context.maxAnswerBytes, cancellation })
         const begins = message.value['method'] === 'initialize'
         const heard = begins ? (reply: Message) => noteVersion(message, reply) : undefined
         send(post(message, context, call)).then((reply) => {
@@ -103,7 +106,8 @@ export function compileStreamableHttp(
         if (lastEventId !== undefined && headerText.test(lastEventId)) headers['last-event-id'] = lastEventId
         let reply: Reply
         try {
-          reply = await send({ ...outgoing('GET', headers, undefined, context), idleTimeoutMs: listenIdleMs })
+          const request = outgoing('GET', headers, undefined, context.cancellation)
+          reply = await send({ ...request, idleTimeoutMs: listenIdleMs })
         } catch (error) {
           return { kind: 'failed', failure: failureOf(name, error) }
         }
@@ -141,7 +145,8 @@ export function compileStreamableHttp(
       const headers = headersFor(context)
       headers['accept'] = 'application/json, text/event-stream'
       headers['content-type'] = 'application/json'
-      const request = outgoing('POST', headers, message.text, context)
+      const cancellation = call?.cancellation ?? context.cancellation
+      const request = outgoing('POST', headers, message.text, cancellation)
       return call ? request : { ...request, firstByteTimeoutMs: deliverTimeoutMs }
     }
 
@@ -241,18 +246,17 @@ export function compileStreamableHttp(
     method: string,
     headers: Headers,
     body: string | undefined,
-    context: CallContext,
+    cancellation: Cancellation,
   ): OutgoingRequest {
-    const { cancellation } = context
     return { origin, path, method, headers, body, cancellation, idleTimeoutMs: callIdleMs }
   }
 
   function readWhole(reply: Reply, call: Call, heard: ((message: Message) => void) | undefined): void {
-    readAll(reply.body, maxMessageBytes, 'upstream_too_large').then((bytes) => {
+    readAll(reply.body, call.maxBytes, 'upstream_too_large').then((bytes) => {
       if (call.over) return
       const message = readMessage(bytes.toString())
-      if (message === undefined) {
-        call.fail(invalid('something that is no JSON-RPC message'))
+      if (typeof message === 'string') {
+        call.fail(invalid(`something that is ${message}`))
         return
       }
       heard?.(message)
@@ -266,7 +270,7 @@ export function compileStreamableHttp(
     call.source = body
     let full = false
     const parser = createSseParser({
-      maxEventBytes: maxMessageBytes,
+      maxEventBytes: call.maxBytes,
       onEvent(event) {
         if (call.over) return
         full = !takeEvent(event, call, heard) || full
@@ -304,9 +308,9 @@ export function compileStreamableHttp(
     // Other events are no messages of this transport.
     if (event !== undefined && event !== 'message') return true
     const message = readMessage(data)
-    if (message === undefined) {
+    if (typeof message === 'string') {
       call.source?.cancel()
-      call.fail(invalid('an event that is no JSON-RPC message'))
+      call.fail(invalid(`an event that is ${message}`))
       return true
     }
     heard?.(message)
@@ -345,7 +349,11 @@ function readState(state: JsonObject, { origin, path }: TargetAddress): State | 
 /** One request or stream: passes on to its sink until it is over. */
 type Call = MessageFlow & {
   over: boolean
+  /** Bound on one message. */
+  readonly maxBytes: number
   source: BodySource | undefined
+  /** Ends the request upstream, also while its answer has not begun; streams of `listen` have none. */
+  readonly cancellation: CancellationSource | undefined
   message(message: Message, mark?: EventMark): boolean
   mark(mark: EventMark): void
   end(): void
@@ -353,10 +361,18 @@ type Call = MessageFlow & {
   failWith(error: unknown): void
 }
 
-function createCall(name: string, sink: MessageSink): Call {
+type CallOptions = { maxBytes?: number | undefined; cancellation?: CancellationSource | undefined }
+
+function createCall(
+  name: string,
+  sink: MessageSink,
+  { maxBytes = maxMessageBytes, cancellation }: CallOptions = {},
+): Call {
   const call: Call = {
     over: false,
+    maxBytes,
     source: undefined,
+    cancellation,
     message: (message, mark) => call.over || sink.message(message, mark),
     mark(mark) {
       if (!call.over) sink.mark(mark)
@@ -377,6 +393,7 @@ function createCall(name: string, sink: MessageSink): Call {
       if (call.over) return
       call.over = true
       call.source?.cancel()
+      cancellation?.cancel()
     },
   }
   return call
@@ -391,18 +408,26 @@ function failureOf(name: string, error: unknown): TargetFailure {
   return { kind: 'error', error: new GatewayError('internal', 'internal error', { cause: error }) }
 }
 
-function readMessage(text: string): Message | undefined {
+/** Shorter texts are read within some milliseconds whatever their structure is. */
+const boundedChars = 128 * 1024
+
+/** Reads a message; a text with the reason where it is none. */
+function readMessage(text: string): Message | string {
+  const exceeded = text.length > boundedChars ? exceededLimit(text) : undefined
+  if (exceeded !== undefined) return `a message ${exceeded}`
   // The engine may take an escaped key for another (decision 010), and what is decided here is whose message it is.
   const exact = text.includes('\\') ? readJsonObject(text) : undefined
   if (exact?.kind === 'object') return { text, value: exact.value }
-  if (exact?.kind === 'duplicate') return undefined
+  if (exact?.kind === 'duplicate') return notMessage
   try {
     const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? { text, value } : undefined
+    return isJsonObject(value) ? { text, value } : notMessage
   } catch {
-    return undefined
+    return notMessage
   }
 }
+
+const notMessage = 'no JSON-RPC message'
 
 function isEventStream({ headers }: Reply): boolean {
   return firstHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true

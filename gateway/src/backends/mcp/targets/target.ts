@@ -1,6 +1,6 @@
 import type { Cancellation } from '../../../lib/cancellation.ts'
 import type { GatewayError } from '../../../lib/gateway-error.ts'
-import type { JsonObject } from '../../../lib/json.ts'
+import type { ExactJsonObject, JsonObject } from '../../../lib/json.ts'
 import type { Headers } from '../../../net/headers.ts'
 import type { Reply } from '../../../net/send.ts'
 import type { McpCall } from '../../../pipeline/exchange.ts'
@@ -54,7 +54,8 @@ export type Item = {
   readonly name: string
   readonly target: string
   /** Only of a call. */
-  readonly arguments?: JsonObject
+  /** With exact integers. */
+  readonly arguments?: ExactJsonObject | undefined
 }
 
 /** Rules as they apply to one request of one client. */
@@ -72,8 +73,12 @@ export type CallContext = {
   /** Of the client's request. */
   readonly protocolVersion?: string
   readonly lastEventId?: string
+  /** Bound on the answer to a request, in bytes, below that of the target. */
+  readonly maxAnswerBytes?: number | undefined
   /** What the client was authenticated with, for targets it is meant to be passed on to. */
   readonly credential?: string | undefined
+  /** Key that programs of the client are counted by. */
+  readonly client?: (() => string) | undefined
   /** Where the access log of the client's request learns which target it went to. */
   readonly noted?: McpCall | undefined
   /** Undefined where no rules are configured. */

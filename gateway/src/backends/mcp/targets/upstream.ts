@@ -37,11 +37,15 @@ export type Upstream = Pick<
   'connection' | 'requestTimeoutMs' | 'authorize' | 'editRequestHeaders'
 >
 
-/** How a target with policies of its own is asked. Throws when a file that they name cannot be read. */
-export function compileUpstream(policies: TargetPoliciesConfig, context: CompileContext): Upstream {
+/** How `target`, with policies of its own, is asked. Throws when a file that they name cannot be read. */
+export function compileUpstream(
+  policies: TargetPoliciesConfig,
+  target: object,
+  context: CompileContext,
+): Upstream {
   const timeout = policies.http?.requestTimeout
   return {
-    connection: compileConnection(policies, context),
+    connection: compileConnection(policies, context.egress.of(target), context),
     requestTimeoutMs: milliseconds(timeout),
     authorize: compileAuthorize(policies.backendAuth, context),
     editRequestHeaders:

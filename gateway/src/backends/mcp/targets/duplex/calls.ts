@@ -6,6 +6,8 @@ export type Call = {
   /** The id that the client gave it, as JSON text, so that ids of any form come back as they were sent. */
   readonly clientId: string
   readonly outlet: Outlet
+  /** Bound on the answer, in characters. */
+  readonly maxAnswerChars?: number | undefined
 }
 
 /** The requests under way on one wire, by the ids they have there. */
@@ -13,6 +15,8 @@ export type Calls = {
   readonly size: number
   /** Adds a request and gives it an id that none had before. */
   add(call: Call, request: JsonObject): number
+  /** The bound on the answer to a request that is under way. */
+  maxAnswerCharsOf(id: number): number | undefined
   /** Takes a request out, because it is over. */
   take(id: number): Call | undefined
   takeAll(): Call[]
@@ -36,9 +40,10 @@ export function createCalls(): Calls {
     get size() {
       return entries.size
     },
-    add({ clientId, outlet }, request) {
+    maxAnswerCharsOf: (id) => entries.get(id)?.maxAnswerChars,
+    add(call, request) {
       lastId += 1
-      entries.set(lastId, { clientId, outlet, progressToken: progressTokenOf(request) })
+      entries.set(lastId, { ...call, progressToken: progressTokenOf(request) })
       return lastId
     },
     take(id) {

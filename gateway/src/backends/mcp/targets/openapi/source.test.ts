@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { ThreadPoolError } from '../../../../lib/thread-pool.ts'
 import type { Reply } from '../../../../net/send.ts'
 import { fixtureContext } from '../../../../pipeline/fixtures.ts'
+import { createDocumentTask, documentTask } from './document-task.ts'
 import { createSource, readInline, type SourceConfig, strayKey } from './source.ts'
 
 const document = (title: string) => JSON.stringify({ openapi: '3.1.0', info: { title }, paths: {} })
@@ -155,5 +157,49 @@ describe('a document on a server', () => {
     expect(context.sent).toHaveLength(1)
     context.clock.advance(5_001)
     expect(await titleFrom(source)).toBe('A')
+  })
+})
+
+describe('a large document from a server', () => {
+  const padded = (title: string) => {
+    const operation = (id: string) => ({
+      get: { operationId: id, responses: {}, 'x-notes': 'x'.repeat(400) },
+    })
+    const paths = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`/p${index}`, operation(`o${index}`)]),
+    )
+    return JSON.stringify({ openapi: '3.1.0', info: { title }, paths })
+  }
+
+  /** Runs the task in this thread, through the copies that a thread would make. */
+  const onThread = (context: ReturnType<typeof contextWith>, tasks: string[] = []) => ({
+    ...context,
+    threads: {
+      run: async (task: string, request: unknown) => {
+        tasks.push(task)
+        return structuredClone(createDocumentTask(context.parseYaml)(structuredClone(request) as never))
+      },
+      close() {},
+    },
+  })
+
+  it('is read on a thread, with the same operations', async () => {
+    const tasks: string[] = []
+    const context = onThread(contextWith({}, [answer(padded('T'))]), tasks)
+    const read = await createSource('pets', { url: 'http://api.test/doc' }, context)()
+    expect(tasks).toEqual([documentTask])
+    expect(read).toEqual(await createSource('pets', padded('T'), contextWith())())
+    expect(read.operations.size).toBe(60)
+  })
+
+  it('cannot be used where it has mistakes, or where no thread reads it', async () => {
+    const broken = onThread(contextWith({}, [answer(`${padded('T')}}`)]))
+    await expect(createSource('pets', { url: 'http://api.test/doc' }, broken)()).rejects.toThrow(
+      'cannot be used',
+    )
+    const context = contextWith({}, [answer(padded('T'))])
+    const run = () => Promise.reject(new ThreadPoolError('deadline of a thread exceeded'))
+    const late = { ...context, threads: { run, close() {} } }
+    await expect(createSource('pets', { url: 'http://api.test/doc' }, late)()).rejects.toThrow('deadline')
   })
 })

@@ -3,11 +3,15 @@ import { GatewayError } from '../../../../lib/gateway-error.ts'
 import { readAll } from '../../../../net/body.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { type ApiDocument, type ReadDocument, readApiDocument } from './document.ts'
+import { parseDocument, readFetched } from './document-task.ts'
 
 /** The document, as soon as there is one. Rejects with a `GatewayError`. */
 export type Source = () => Promise<ApiDocument>
 
-export type SourceContext = Pick<CompileContext, 'send' | 'log' | 'clock' | 'readFile'> & {
+export type SourceContext = Pick<
+  CompileContext,
+  'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'turns'
+> & {
   readonly parseYaml: (text: string) => unknown
 }
 
@@ -16,8 +20,6 @@ export type SourceConfig = Record<string, unknown> | string
 
 const maxDocumentBytes = 16 * 1024 * 1024
 const fetchTimeoutMs = 30_000
-/** Reading YAML takes many times as long as reading JSON. */
-const maxYamlChars = 2 * 1024 * 1024
 /** How long a fetched document is taken for current, and how long a failure to fetch it stands. */
 const freshMs = 5 * 60_000
 const retryMs = 5_000
@@ -64,21 +66,6 @@ function fixed(targetName: string, read: ReadDocument, { log }: SourceContext, w
   logLeftOut(targetName, read.document, log)
   const document = Promise.resolve(read.document)
   return () => document
-}
-
-function parseDocument(text: string, parseYaml: (text: string) => unknown): ReadDocument {
-  const isJson = /^\s*\{/.test(text)
-  const limit = isJson ? maxDocumentBytes : maxYamlChars
-  if (text.length > limit) return mistake(`it is larger than ${limit} characters`)
-  try {
-    return readApiDocument(isJson ? JSON.parse(text) : parseYaml(text))
-  } catch (error) {
-    return mistake(error instanceof Error ? error.message : 'cannot be read')
-  }
-}
-
-function mistake(message: string): ReadDocument {
-  return { kind: 'mistakes', mistakes: [{ place: [], message }] }
 }
 
 const maxShownMistakes = 5
@@ -160,7 +147,7 @@ async function fetchDocument(
   // Reading a large document takes long enough to be felt, so an unchanged one is not read again.
   const digest = createHash('sha256').update(bytes).digest('hex')
   if (former?.digest === digest) return former
-  const read = parseDocument(bytes.toString('utf8'), context.parseYaml)
+  const read = await readFetched(bytes, context)
   if (read.kind === 'mistakes') throw unusable(targetName, wording(read))
   return { digest, document: read.document }
 }
