@@ -2,19 +2,23 @@ import { compilePrices, type Prices } from '../backends/llm/catalog/prices.ts'
 import { compileLlm } from '../backends/llm/index.ts'
 import { compileMcp, type McpOptions } from '../backends/mcp/index.ts'
 import { mcpPaths } from '../backends/mcp/paths.ts'
-import { parseCidr } from '../lib/cidr.ts'
+import { createBreathe, runSteps } from '../lib/breathe.ts'
+import { type Cidr, compileCidrs, parseCidr } from '../lib/cidr.ts'
 import { isLoopbackHost } from '../lib/host-port.ts'
+import { defaultJsonLimits, type JsonLimits } from '../lib/json-limits.ts'
 import { type ClientReader, createClientReader } from '../pipeline/clients.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { compileNamedDestination } from '../pipeline/destinations/destination.ts'
 import type { Backend } from '../pipeline/policy.ts'
+import { compileListenerTable } from '../pipeline/routing/listener-table.ts'
 import type { Found } from '../pipeline/routing/route-table.ts'
-import type { HttpListener, Listener, Route, Snapshot } from '../pipeline/snapshot.ts'
+import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapshot.ts'
 import { compileGuardrails, type GuardPlace } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import type { PolicyLevel } from '../policies/index/level.ts'
-import { compilePolicies } from '../policies/index.ts'
+import { compilePolicies, type Reach } from '../policies/index.ts'
 import { portsOf } from './ports.ts'
+import { mcpLimitsOf } from './process-limits.ts'
 import type { Config } from './schema.ts'
 import { plainRoute } from './traffic/compile-gateway.ts'
 import { compileTraffic, type Section } from './traffic/compile-traffic.ts'
@@ -41,10 +45,11 @@ type Surroundings = {
   context: CompileContext
   sections: TrafficSections
   maxBufferSize: number
+  jsonLimits: JsonLimits
   webhooks: WebhookLimits
-  isLoopback: boolean
+  reach: Reach
   prices: Prices | undefined
-  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'version'>
+  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version' | 'maxMessageSize'>
 }
 
 /** Compiles a validated Config. Throws with the path of a file the Config names and that cannot be read. */
@@ -54,50 +59,61 @@ export async function compileConfig(
   facts: ProcessFacts,
 ): Promise<Snapshot> {
   const sections = trafficSections(config, given.memo)
-  const context: CompileContext = { ...given, backends: sections.backends }
+  const sessionKey = config.config?.session?.key ?? facts.sessionKey
+  const context: CompileContext = { ...given, backends: sections.backends, sessionKey }
   const surroundings: Surroundings = {
     config,
     context,
     sections,
     maxBufferSize: config.frontendPolicies?.http?.maxBufferSize ?? defaultMaxBufferBytes,
+    jsonLimits: jsonLimitsOf(config),
     webhooks: facts.webhooks ?? webhookLimits({}),
-    isLoopback: isLoopbackHost(config.config?.bindAddress ?? defaultBindAddress),
+    reach: reachOf(config),
     prices: compilePrices(config.config?.modelCatalog, context),
     mcp: {
-      sessionKey: config.config?.session?.key ?? facts.sessionKey,
+      sessionKey,
       sessionTtl: config.config?.mcp?.sessionTtl,
+      limits: mcpLimitsOf(config.config?.limits ?? {}),
       version: facts.version,
+      maxMessageSize: config.frontendPolicies?.http?.maxMcpMessageSize,
     },
   }
   const ports = portsOf({ ...config, gateways: surroundings.sections.gateways })
   const clients = clientReader(config)
-  const { llm, mcp } = sectionsOf(surroundings)
+  const address = (port: number) => addressOf(config, port)
+  const { llm, mcp } = await sectionsOf(surroundings)
   const { listeners, stops } = await compileTraffic({
     ...surroundings,
     attached: [
-      ...(config.ui ? [uiSection(config.ui, facts.ui, context)] : []),
+      ...(config.ui ? [uiSection(config.ui, facts.ui, surroundings)] : []),
       ...(mcp && ports.mcp === undefined ? [mcp] : []),
       ...(llm && ports.llm === undefined ? [llm] : []),
     ],
-    address: (port) => addressOf(config, port),
+    address,
     clients,
   })
-  if (llm && ports.llm !== undefined) listeners.push(ownListener(llm, addressOf(config, ports.llm), clients))
-  if (mcp && ports.mcp !== undefined) listeners.push(ownListener(mcp, addressOf(config, ports.mcp), clients))
+  if (llm && ports.llm !== undefined) listeners.push(ownListener(llm, address(ports.llm), clients))
+  if (mcp && ports.mcp !== undefined) listeners.push(ownListener(mcp, address(ports.mcp), clients))
   if (mcp?.stop) stops.set('mcp', mcp.stop)
   return { listeners: new Map(listeners.map((listener) => [listener.key, listener])), stops }
 }
 
-function sectionsOf(surroundings: Surroundings): { llm: Section | undefined; mcp: Section | undefined } {
+async function sectionsOf(
+  surroundings: Surroundings,
+): Promise<{ llm: Section | undefined; mcp: Section | undefined }> {
   const { llm, mcp } = surroundings.config
-  return { llm: llm && llmSection(llm, surroundings), mcp: mcp && mcpSection(mcp, surroundings) }
+  return { llm: llm && (await llmSection(llm, surroundings)), mcp: mcp && mcpSection(mcp, surroundings) }
 }
 
-function llmSection(
+async function llmSection(
   config: NonNullable<Config['llm']>,
-  { context, sections, maxBufferSize, webhooks, prices }: Surroundings,
-): Section {
-  const { llmRequest, backend, errorFormat } = compileLlm(config, context, { maxBufferSize, prices })
+  { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach }: Surroundings,
+): Promise<Section> {
+  const limits = { maxBufferSize, jsonLimits, prices }
+  const { llmRequest, backend, errorFormat } = await runSteps(
+    compileLlm(config, context, limits),
+    createBreathe(context.clock),
+  )
   const own = levelOf('llm', config.policies)
   const guardrails = compileGuardrails(
     {
@@ -118,7 +134,7 @@ function llmSection(
     paths: ['/'],
     routeBehind: (levels) => ({
       name: 'llm',
-      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest, guardrails })
+      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest, guardrails, reach })
         .policies,
       backend,
       meter: context.metrics.route('llm'),
@@ -130,13 +146,14 @@ function llmSection(
 
 function mcpSection(
   config: NonNullable<Config['mcp']>,
-  { context, sections, maxBufferSize, isLoopback, mcp }: Surroundings,
+  { context, sections, maxBufferSize, jsonLimits, reach, mcp }: Surroundings,
 ): Section {
   const own = levelOf('mcp', config.policies)
   const compile = (rules: McpOptions['rules']) =>
     compileMcp(config, context, {
       ...mcp,
       maxBufferSize,
+      jsonLimits,
       rules,
       place: 'mcp',
       destination: (reference) => compileNamedDestination(reference, sections.backends, context),
@@ -145,7 +162,7 @@ function mcpSection(
     references: config.gateways,
     paths: mcpPaths,
     routeBehind(levels) {
-      const { policies, rules } = compilePolicies([...levels, ...own], context, { kind: 'mcp', isLoopback })
+      const { policies, rules } = compilePolicies([...levels, ...own], context, { kind: 'mcp', reach })
       const { backend } = compile(rules)
       return {
         name: 'mcp',
@@ -159,13 +176,14 @@ function mcpSection(
   }
 }
 
-function uiSection(config: UiConfig, backend: Backend, context: CompileContext): Section {
+function uiSection(config: UiConfig, backend: Backend, { context, maxBufferSize }: Surroundings): Section {
   const own = levelOf('ui', config.policies)
   return {
     references: config.gateways,
     paths: uiPaths,
     routeBehind: (levels) => {
-      const { policies } = compilePolicies([...levels, ...own], context, { kind: 'http' })
+      const kind = { kind: 'http', maxBodyBytes: maxBufferSize } as const
+      const { policies } = compilePolicies([...levels, ...own], context, kind)
       return plainRoute('ui', policies, backend, context)
     },
   }
@@ -182,20 +200,44 @@ function levelOf(place: string, policies: PolicyLevel['policies'] | undefined): 
 /** A section at a port of its own: every request of the address takes its route. */
 function ownListener(
   { routeBehind }: Section,
-  address: Pick<Listener, 'key' | 'host' | 'port'>,
+  address: Address,
   clients: ClientReader | undefined,
 ): HttpListener {
   const found: Found<Route> = { target: routeBehind([]), prefix: '/' }
   return { ...address, kind: 'http', tls: undefined, match: () => found, clients }
 }
 
-function addressOf({ config }: Config, port: number): Pick<Listener, 'key' | 'host' | 'port'> {
-  const host = config?.bindAddress ?? defaultBindAddress
-  return { key: `${host}:${port}`, host, port }
+function addressOf(config: Config, port: number): Address {
+  const host = config.config?.bindAddress ?? defaultBindAddress
+  const trusted = trustedProxies(config)
+  const isProxy = trusted.length === 0 ? undefined : compileCidrs(trusted)
+  return { key: `${host}:${port}`, host, port, isProxy }
 }
 
 /** Undefined where no proxy is trusted: the peer of a connection is its client. */
-function clientReader({ frontendPolicies }: Config): ClientReader | undefined {
-  const trusted = (frontendPolicies?.http?.trustedProxies ?? []).flatMap((text) => parseCidr(text) ?? [])
+function clientReader(config: Config): ClientReader | undefined {
+  const trusted = trustedProxies(config)
   return trusted.length === 0 ? undefined : createClientReader({ trusted })
+}
+
+function trustedProxies({ frontendPolicies }: Config): Cidr[] {
+  return (frontendPolicies?.http?.trustedProxies ?? []).flatMap((text) => parseCidr(text) ?? [])
+}
+
+function reachOf({ config, frontendPolicies }: Config): Reach {
+  const allowed = (frontendPolicies?.http?.allowedHosts ?? []).map((hostname) => ({ hostname, target: true }))
+  const find = compileListenerTable(allowed)
+  return {
+    isLoopback: isLoopbackHost(config?.bindAddress ?? defaultBindAddress),
+    isAllowedHost: (host) => find(host) === true,
+  }
+}
+
+function jsonLimitsOf({ frontendPolicies }: Config): JsonLimits {
+  const { maxDepth, maxMembers, maxElements } = frontendPolicies?.http?.json ?? {}
+  return {
+    maxDepth: maxDepth ?? defaultJsonLimits.maxDepth,
+    maxMembers: maxMembers ?? defaultJsonLimits.maxMembers,
+    maxElements: maxElements ?? defaultJsonLimits.maxElements,
+  }
 }

@@ -38,10 +38,11 @@ function refuseLarge(bytes: number): void {
 }
 
 function unreadable(file: string, error: unknown): Error {
-  return new Error(`cannot read the configuration file ${file}: ${problemOf(error)}`, { cause: error })
+  return new Error(`cannot read the configuration file ${file}: ${readProblem(error)}`, { cause: error })
 }
 
-function problemOf(error: unknown): string {
+/** The reason a file cannot be read, as words after "cannot be read: ". */
+export function readProblem(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'ENOENT':

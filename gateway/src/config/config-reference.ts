@@ -146,6 +146,7 @@ const formatWords = {
   cel: 'CEL expression',
   url: 'URL',
   port: 'port',
+  file: 'path of a file',
 }
 
 function range(min: number | undefined, max: number | undefined): string {

@@ -12,7 +12,9 @@ export const formatChecks: Partial<Record<Format, FormatCheck>> = {
   },
 }
 
-const allRoots: ReadonlySet<string> = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'])
+const allRoots: ReadonlySet<string> = new Set([
+  ...['now', 'request', 'request.body', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'],
+])
 
 function offsetOf(text: string, line: number, column: number): number {
   const before = text.split('\n').slice(0, line - 1)

@@ -252,6 +252,35 @@ it.each([
   expect(found[0]).toMatch(`c.yaml:${place}: `)
 })
 
+it.each([
+  [`llm: {port: \${PORT}}`, '1:13', `'\${PORT}'`],
+  [`llm: [a, x-\${A:-b}, c]`, '1:12', `'\${A:-b}'`],
+])('reports the unquoted reference of %j once, with the quotes to add', (text, place, reference) => {
+  expect(issues(text)).toEqual([
+    `c.yaml:${place}: inside brackets a reference to the environment must be in quotes: ${reference}`,
+  ])
+})
+
+it('reports only the first of the syntax errors that follow from one mistake', () => {
+  expect(issues('llm:\n  models: [\n  - x: {{\n  foo\n  bar: "')).toHaveLength(1)
+})
+
+it('checks the items of a list behind a malformed one, at their own places', () => {
+  const text =
+    'llm:\n  models:\n  - {provider: echo}\n  - {name: a, provider: echo}\n  - {name: a, provider: echo}'
+  expect(issues(text)).toEqual([
+    'c.yaml:3:5: llm.models[0].name: is required: a string',
+    'c.yaml:5:12: llm.models[2].name: duplicate model name "a"',
+  ])
+})
+
+it('never shows PEM text', () => {
+  const pem = '-----BEGIN PRIVATE KEY----- c2VjcmV0'
+  const found = issues(`llm: {port: "${pem}", models: [], "${pem}": 1}`)
+  expect(found.join()).not.toContain('c2VjcmV0')
+  expect(found).toHaveLength(2)
+})
+
 it('refuses whole numbers that would be rounded, without showing them', () => {
   const text =
     'llm:\n  models:\n  - {name: a, provider: echo, params: {apiKey: 12345678901234567890}, overrides: {seed: 9007199254740993}}'

@@ -1,10 +1,13 @@
 import { type Checked, check, type Mistake } from '../schema/check.ts'
 import type { Format, Schema } from '../schema/dsl.ts'
+import { eachText } from '../schema/each-text.ts'
 import { formatPath, type Path } from '../schema/path.ts'
-import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
+import { printable } from '../schema/printable.ts'
+import { describe, type Shape } from '../schema/shape.ts'
 import type { Environment } from './environment.ts'
 import { knownElsewhere } from './known-keys.ts'
 import { type PlainValue, toPlainValue } from './plain-value.ts'
+import { checkValidParts, unpruned } from './valid-parts.ts'
 import { locate, type Position, readYaml, scalarAt, type YamlText, type YamlTree } from './yaml-text.ts'
 
 /** Something wrong in a configuration file: where, and what would be right. */
@@ -45,7 +48,6 @@ export type LoadedConfig<T> =
 
 /** More issues than anybody reads; a bound for files that are not configuration at all. */
 const maxIssues = 500
-const maxIssueLength = 400
 
 /**
  * Reads a configuration file's text: YAML, then environment references, then the schema, then the checks. All issues are
@@ -122,22 +124,11 @@ function formatMistakes<T>(source: ConfigSource<T>, tree: YamlTree, value: unkno
   const formats = source.formats
   if (formats === undefined) return []
   const found: Found[] = []
-  const visit = (here: unknown, shapes: readonly Shape[], path: Path): void => {
-    if (typeof here === 'string') {
-      const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
-      const wrong = formatted?.meta.format && formats[formatted.meta.format]?.(here, formatted)
-      if (wrong) found.push({ offset: offsetInside(tree, path, wrong.at), path, message: wrong.message })
-      return
-    }
-    if (typeof here !== 'object' || here === null) return
-    // Free JSON has no formats, and may be large.
-    if (shapes.every((shape) => shape.kind === 'any')) return
-    for (const [key, entry] of Object.entries(here)) {
-      const step = Array.isArray(here) ? Number(key) : key
-      visit(entry, shapesUnder(shapes, step), [...path, step])
-    }
-  }
-  visit(value, openChoice(describe(source.schema)), [])
+  eachText(source.schema, value, (text, shapes, path) => {
+    const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
+    const wrong = formatted?.meta.format && formats[formatted.meta.format]?.(text, formatted)
+    if (wrong) found.push({ offset: offsetInside(tree, path, wrong.at), path, message: wrong.message })
+  })
   return found
 }
 
@@ -163,50 +154,17 @@ function checkMistakes<T>(
   value: unknown,
   checked: Checked<T>,
 ): Found[] {
-  const valid = checked.kind === 'valid' ? checked : checkSoundParts(source.schema, value, checked)
-  if (valid.kind !== 'valid') return []
+  const valid =
+    checked.kind === 'valid' ? unpruned(checked.value) : checkValidParts(source.schema, value, checked)
+  if (valid === undefined) return []
   const found: Found[] = []
-  const report: Report = (path, message, at) => {
+  const report: Report = (place, message, at) => {
+    const path = valid.written(place)
     const offset = at === 'key' ? locate(tree, path, 'key') : offsetInside(tree, path, at)
     found.push({ offset, path, message })
   }
   for (const run of source.checks) run(valid.value, report)
   return found
-}
-
-/** Taking a part away can leave what is around it incomplete, so it is taken away in turn, up to this many times. */
-const maxPrunings = 20
-
-function checkSoundParts<T>(schema: Schema<T>, value: unknown, first: Checked<T>): Checked<T> {
-  const copy = structuredClone(value)
-  let checked = first
-  for (let round = 0; round < maxPrunings && checked.kind === 'mistakes'; round++) {
-    for (const { path } of checked.mistakes) removePart(copy, path)
-    checked = check(schema, copy)
-  }
-  return checked
-}
-
-/** Removes the innermost object member on the path that is there. List items stay, or later ones would change their place. */
-function removePart(root: unknown, path: Path): void {
-  for (let length = path.length; length > 0; length--) {
-    const key = path[length - 1]
-    const holder = valueAt(root, path.slice(0, length - 1))
-    // An earlier mistake has taken this part away already.
-    if (typeof holder !== 'object' || holder === null) return
-    if (typeof key !== 'string' || !Object.hasOwn(holder, key)) continue
-    Reflect.deleteProperty(holder, key)
-    return
-  }
-}
-
-function valueAt(root: unknown, path: Path): unknown {
-  let here = root
-  for (const step of path) {
-    if (typeof here !== 'object' || here === null) return undefined
-    here = Reflect.get(here, step)
-  }
-  return here
 }
 
 function limited(issues: ConfigIssue[]): ConfigIssue[] {
@@ -224,12 +182,6 @@ function toIssue({ offset, path, message, suggestion }: Found, file: string, yam
     message: printable(message),
     ...optionally(suggestion),
   }
-}
-
-/** Keys and names come from the file: an issue stays one line of bearable length, whatever they hold. */
-function printable(text: string): string {
-  const line = text.replace(/\s+/g, ' ').replace(/\p{C}/gu, '\uFFFD')
-  return line.length > maxIssueLength ? `${line.slice(0, maxIssueLength)}…` : line
 }
 
 function withoutByteOrderMark(text: string): string {

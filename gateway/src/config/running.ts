@@ -33,10 +33,11 @@ export type ConfigStatus = {
 }
 
 /**
- * Where a configuration comes from: the file, the other files it names, and config resources. What runs is made of all of them,
+ * Where a configuration comes from: the file, the other files it names, and config resources, which a database has. While the
+ * database is away, its latest state is not known. What runs is made of all of them,
  * so a commit settles what the latter two had said; the file alone may still say something else.
  */
-export type ConfigSource = 'file' | 'namedFiles' | 'resources'
+export type ConfigSource = 'file' | 'namedFiles' | 'resources' | 'database'
 
 /** A configuration that compiles and whose ports are open. Ended by one of the two. */
 export type PreparedConfig = {

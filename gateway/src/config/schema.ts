@@ -8,13 +8,17 @@ import {
   checkSessionTtl,
 } from '../backends/mcp/check-config.ts'
 import { mcpFields, mcpSettingsSchema, sessionSettingsSchema } from '../backends/mcp/config.ts'
+import { defaultMaxMessageBytes } from '../backends/mcp/index.ts'
 import { tcpRouteSchema } from '../backends/tcp/config.ts'
 import { parseCidr } from '../lib/cidr.ts'
 import { isLoopbackHost, parseHostPort } from '../lib/host-port.ts'
+import { defaultJsonLimits } from '../lib/json-limits.ts'
 import { findBackend } from '../pipeline/destinations/config.ts'
 import { missingBackend } from '../pipeline/destinations/destination.ts'
+import { hostnameMistake } from '../pipeline/routing/hostnames.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
-import { checkPolicyBackends, checkRoutePolicies } from '../policies/index/check.ts'
+import { checkCosts, checkPolicyBackends, checkRoutePolicies } from '../policies/index/check.ts'
+import { checkNoBody } from '../policies/index/expressions.ts'
 import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/index/schema.ts'
 import {
   duration,
@@ -33,7 +37,9 @@ import type { Path } from '../schema/path.ts'
 import type { Report } from './load.ts'
 import { policyLevels } from './policy-levels.ts'
 import { portsOf } from './ports.ts'
+import { processLimitsSchema } from './process-limits.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
+import type { ListenerPlan } from './traffic/attachments.ts'
 import { bindsSchema } from './traffic/binds.ts'
 import { checkAttachment } from './traffic/check-attachment.ts'
 import { checkTraffic } from './traffic/check-traffic.ts'
@@ -73,6 +79,7 @@ const processSettings = object(
       duration({ doc: 'How long requests in flight may take after a stop signal.', default: '25s' }),
     ),
     logging: optional(logging),
+    limits: optional(processLimitsSchema),
     mcp: optional(mcpSettingsSchema),
     session: optional(sessionSettingsSchema),
     storage: optional(storageSchema),
@@ -80,6 +87,35 @@ const processSettings = object(
     modelCatalog: optional(modelCatalogSchema),
   },
   { doc: 'Settings of the process, read once at start.' },
+)
+
+const jsonLimits = object(
+  {
+    maxMembers: optional(
+      integer(
+        { doc: 'Most members of one object.', default: defaultJsonLimits.maxMembers },
+        { min: 1, max: 1_000_000 },
+      ),
+    ),
+    maxElements: optional(
+      integer(
+        {
+          doc: 'Most objects, arrays and members of a body together. Ten times as many items of lists and members are allowed.',
+          default: defaultJsonLimits.maxElements,
+        },
+        { min: 1, max: 1_000_000 },
+      ),
+    ),
+    maxDepth: optional(
+      integer(
+        { doc: 'Most levels of nesting.', default: defaultJsonLimits.maxDepth },
+        { min: 1, max: defaultJsonLimits.maxDepth },
+      ),
+    ),
+  },
+  {
+    doc: 'Bounds on JSON bodies of LLM and MCP requests, checked before a body is parsed. A body that exceeds one is answered with 400.',
+  },
 )
 
 const frontendPolicies = object(
@@ -92,6 +128,14 @@ const frontendPolicies = object(
               doc: 'Proxies in front of the gateway that say in `x-forwarded-*` or `forwarded` who the client is. They must set or remove `x-forwarded-proto` and `x-forwarded-host`. Nobody else is believed.',
             }),
           ),
+          allowedHosts: optional(
+            list(
+              name({ doc: 'A hostname, `*.example.com` or `*`, without port.', example: 'ai.example.com' }),
+              {
+                doc: 'Hosts that clients on this machine or in private networks may name on LLM and MCP routes without authentication, beside addresses, local names and hostnames of listeners and routes. Web pages reach such routes through names of their own (DNS rebinding) otherwise.',
+              },
+            ),
+          ),
           maxBufferSize: optional(
             integer(
               {
@@ -101,6 +145,16 @@ const frontendPolicies = object(
               { min: 1, max: maxBufferBytes },
             ),
           ),
+          maxMcpMessageSize: optional(
+            integer(
+              {
+                doc: 'Largest message of an MCP client that is read, in bytes; larger ones are answered with 413. `maxBufferSize` is a bound as well. Messages are decoded in one step, so a larger value makes other requests wait: 32 MiB take up to 80 ms.',
+                default: defaultMaxMessageBytes,
+              },
+              { min: 1, max: maxBufferBytes },
+            ),
+          ),
+          json: optional(jsonLimits),
         },
         { doc: 'Limits of HTTP requests.' },
       ),
@@ -173,7 +227,10 @@ export function checkConfig(config: Config, report: Report): void {
       report([name, 'port'], 'either a port of its own or gateways, not both')
     } else if (portsOf({ ...config, gateways: sections.gateways })[name] === undefined) {
       const attachment = { references: section.gateways, path: [name], needs: 'http' } as const
-      checkAttachment(attachment, sections.gateways, (path, message) => report(path, message))
+      const listeners = checkAttachment(attachment, sections.gateways, (path, message) =>
+        report(path, message),
+      )
+      if (name === 'mcp') checkMcpListeners(listeners, sections, report)
     }
   }
   if (config.ui) {
@@ -190,10 +247,16 @@ export function checkConfig(config: Config, report: Report): void {
       )
     }
   })
+  config.frontendPolicies?.http?.allowedHosts?.forEach((hostname, index) => {
+    const mistake = hostnameMistake(hostname)
+    if (mistake !== undefined) report(['frontendPolicies', 'http', 'allowedHosts', index], mistake)
+  })
   for (const { policies, path } of policyLevels(config, sections)) {
-    checkPolicyBackends(policies, sections.backends, (at, message) =>
-      report(sections.written([...path, ...at]), message),
-    )
+    const reportPolicy: Report = (at, message) => report(sections.written([...path, ...at]), message)
+    checkPolicyBackends(policies, sections.backends, reportPolicy)
+    // A catalog may come from the database, which is read later.
+    if (config.config?.modelCatalog === undefined && config.config?.storage?.mode !== 'hybrid')
+      checkCosts(policies, reportPolicy)
   }
   checkStorage(config.config ?? {}, under('config'))
   if (config.config?.modelCatalog)
@@ -210,6 +273,17 @@ export function checkConfig(config: Config, report: Report): void {
     checkGuardrails(guardrails, sections.backends, under(...path))
   }
   if (config.llm?.policies) checkRoutePolicies(config.llm.policies, 'llm', under('llm', 'policies'))
+}
+
+/** Reports policies of listeners that have no meaning for the `mcp` section behind them. */
+function checkMcpListeners(
+  listeners: readonly ListenerPlan[],
+  { written }: TrafficSections,
+  report: Report,
+): void {
+  for (const { config, path } of listeners) {
+    checkNoBody(config, 'the mcp section', (at, message) => report(written([...path, ...at]), message))
+  }
 }
 
 /** The guards of the `llm` section, wherever it has some. */

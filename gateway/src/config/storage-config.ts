@@ -9,6 +9,7 @@ import {
   optional,
   secret,
 } from '../schema/dsl.ts'
+import { nearest } from '../schema/nearest.ts'
 
 /** `config.storage`: where changes through the config resource API go, and what they may bring in. */
 export const storageSchema = object(
@@ -40,7 +41,7 @@ export const storageSchema = object(
     ),
     allowMetadataAddresses: optional(
       boolean({
-        doc: 'Whether values sent to the API may lead to link-local addresses and to the metadata services of clouds.',
+        doc: 'Whether destinations set through the API, and in mode `file` names in this file, may lead to link-local addresses and to the metadata services of clouds. Names are checked at each connection, after they are resolved.',
         default: false,
         advanced: true,
       }),
@@ -54,7 +55,7 @@ export const databaseSchema = object(
   {
     url: optional(
       secret({
-        doc: '`sqlite://<path>`, created where it does not exist, or `postgres://…`, which several replicas may share.',
+        doc: '`sqlite://<path>`, created where it does not exist, or `postgres://…`, which several replicas may share. Other schemes are refused.',
         example: 'sqlite:///var/lib/tollgate/tollgate.db',
       }),
     ),
@@ -68,6 +69,12 @@ export const databaseSchema = object(
       secret({
         doc: 'Encrypts secret fields at rest: 32 bytes as 64 hexadecimal digits or as base64.',
         example: '$TOLLGATE_ENCRYPTION_KEY',
+      }),
+    ),
+    previousEncryptionKeys: optional(
+      list(secret({ doc: 'An earlier key, in the form of `encryptionKey`.', example: '$TOLLGATE_OLD_KEY' }), {
+        doc: 'Keys that decrypt only, for a rotation. Records of theirs are encrypted with `encryptionKey` in the background.',
+        advanced: true,
       }),
     ),
   },
@@ -85,12 +92,21 @@ export function checkStorage(
   report: Report,
 ): void {
   const { storage, database } = settings
-  const key = database?.encryptionKey
-  if (key !== undefined && !encryptionKeyForm.test(key)) {
-    report(['database', 'encryptionKey'], 'expected 32 bytes as 64 hexadecimal digits or as base64')
+  const keys: [path: (string | number)[], key: string | undefined][] = [
+    [['database', 'encryptionKey'], database?.encryptionKey],
+    ...(database?.previousEncryptionKeys ?? []).map((key, index): [(string | number)[], string] => [
+      ['database', 'previousEncryptionKeys', index],
+      key,
+    ]),
+  ]
+  for (const [path, key] of keys) {
+    if (key !== undefined && !encryptionKeyForm.test(key))
+      report(path, 'expected 32 bytes as 64 hexadecimal digits or as base64')
   }
-  if (storage?.mode !== 'hybrid') return
   const { url, maxConnections } = database ?? {}
+  const mistake = url === undefined ? undefined : urlMistake(url)
+  if (mistake !== undefined) report(['database', 'url'], mistake)
+  if (storage?.mode !== 'hybrid') return
   if (url === undefined || url === '') {
     report(['storage', 'mode'], 'config.storage.mode=hybrid requires config.database.url')
     return
@@ -105,7 +121,7 @@ export function checkStorage(
 
 const encryptionKeyForm = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i
 
-/** Whether a `config.database.url` means Postgres; everything else is the path of a SQLite file. */
+/** Whether a `config.database.url` is an address of Postgres; every other valid one is the path of a SQLite file. */
 export function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(url)
 }
@@ -113,4 +129,20 @@ export function isPostgresUrl(url: string): boolean {
 /** The file that a `config.database.url` of SQLite names. */
 export function sqlitePathOf(url: string): string {
   return url.replace(/^sqlite:(?:\/\/)?/i, '').replace(/\?.*$/s, '')
+}
+
+const schemes = ['postgres', 'postgresql', 'sqlite']
+
+/**
+ * Describes an address with an unknown scheme; undefined for a valid one. A text without a scheme is the path of a SQLite
+ * file. The message contains the scheme only, because the rest may contain a password.
+ */
+function urlMistake(url: string): string | undefined {
+  const scheme = /^([^/\\?#:]*):/.exec(url)?.[1]
+  if (scheme === undefined || isPostgresUrl(url) || /^sqlite:/i.test(url)) return undefined
+  const name = scheme.toLowerCase()
+  const suggestion = schemes.includes(name) ? name : nearest(name, schemes)
+  const hint = suggestion === undefined ? '' : `, did you mean \`${suggestion}://\`?`
+  const shown = /^[a-z][a-z0-9+.-]{0,30}$/.test(name) ? ` \`${name}:\`` : ''
+  return `expected sqlite://<path> or postgres://…, unsupported scheme${shown}${hint}`
 }

@@ -40,6 +40,28 @@ describe('a configuration that is no text', () => {
     expect(loadConfigText(source).kind).toBe('issues')
   })
 
+  it.each([
+    ['remoteRateLimit', 'llm.cost * 1000.0', {}, 'llm.cost has no value without prices'],
+    ['rateLimit', 'llm.cost * 1000.0', {}, 'llm.cost has no value without prices'],
+    ['remoteRateLimit', 'llm.costs', {}, 'did you mean "llm.cost"?'],
+    ['remoteRateLimit', 'llm.cost * 1000.0', { modelCatalog: [{ inline: { providers: {} } }] }, undefined],
+    ['remoteRateLimit', 'llm.totalTokens', {}, undefined],
+  ])('with a cost in %s of %s and %j has the issue %s', (field, cost, config, message) => {
+    const entries = [{ key: 'k', value: 'apiKey.id' }]
+    const limits = { host: 'l:1', domain: 'd', descriptors: [{ entries, type: 'tokens', cost }] }
+    const policies = field === 'rateLimit' ? { rateLimit: { global: limits } } : { [field]: limits }
+    const issues = validateConfig({ config, llm: { models: [{ name: 'e', provider: 'echo' }], policies } })
+    if (message === undefined) expect(issues).toEqual([])
+    else expect(issues.join()).toContain(message)
+  })
+
+  it('refuses a cost in dollars for requests, which come before the answer', () => {
+    const entries = [{ key: 'k', value: 'apiKey.id' }]
+    const limits = { host: 'l:1', domain: 'd', descriptors: [{ entries, cost: 'llm.cost' }] }
+    const llm = { models: [{ name: 'e', provider: 'echo' }], policies: { remoteRateLimit: limits } }
+    expect(validateConfig({ llm }).join()).toContain('it exists after the answer only')
+  })
+
   it('has at most so many issues as a person reads', () => {
     const issues = validateConfig(tree(...Array.from({ length: 200 }, (_, index) => `== ${index}`)))
     expect(issues).toHaveLength(51)

@@ -1,5 +1,7 @@
+import { runAtOnce } from '../lib/breathe.ts'
 import { check, type Mistake } from '../schema/check.ts'
 import { formatPath, type Path } from '../schema/path.ts'
+import { printable } from '../schema/printable.ts'
 import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
 import { formatChecks } from './formats.ts'
 import { type Config, checkConfig, configSchema } from './schema.ts'
@@ -8,17 +10,26 @@ import { type Config, checkConfig, configSchema } from './schema.ts'
 export type ConfigTree = Readonly<Record<string, unknown>>
 
 const maxIssues = 50
-const maxIssueLength = 400
 
 /**
  * What is wrong with a configuration that did not come from a text, as lines for a person; none when it is valid. Runs the
  * same schema, formats and checks as loading does, without files and the network. `sound` remembers items of lists that are
  * right in themselves, so that one more among 10,000 routes takes a third of the time.
  */
-export function validateConfig(tree: ConfigTree, sound: WeakSet<object> = new WeakSet()): string[] {
+export function validateConfig(tree: ConfigTree, sound?: WeakSet<object>): string[] {
+  return runAtOnce(validating(tree, sound))
+}
+
+/** The steps of `validateConfig`, so that traffic does not wait for all of them. */
+export function* validating(
+  tree: ConfigTree,
+  sound: WeakSet<object> = new WeakSet(),
+): Generator<void, string[]> {
   const mistakes = schemaMistakes(tree, sound)
   if (mistakes.length > 0) return lines(mistakes)
+  yield
   const found: { path: Path; message: string }[] = formatMistakes(tree, sound)
+  yield
   if (found.length === 0) checkConfig(checkedConfig(tree), (path, message) => found.push({ path, message }))
   return lines(found)
 }
@@ -89,11 +100,7 @@ function lines(mistakes: readonly { path: Path; message: string }[]): string[] {
   return more > 0 ? [...shown, `and ${more} more mistakes`] : shown
 }
 
-/** Keys and names come from outside: an issue stays one line of bearable length, whatever they hold. */
 function line(path: Path, message: string): string {
   const place = formatPath(path)
-  const text = `${place === '' ? '' : `${place}: `}${message}`
-    .replace(/\s+/g, ' ')
-    .replace(/\p{C}/gu, '\uFFFD')
-  return text.length > maxIssueLength ? `${text.slice(0, maxIssueLength)}…` : text
+  return printable(`${place === '' ? '' : `${place}: `}${message}`)
 }

@@ -65,12 +65,17 @@ function readDocument(text: string, keepSourceTokens: boolean): { yaml: YamlText
     // The library compares each key with every other; `entriesOf` does it with a Set.
     uniqueKeys: false,
   })
-  const syntax = [...document.errors, ...document.warnings].map((error) => ({
-    offset: error.pos[0],
-    message: syntaxMessage(error.code, error.message),
-  }))
-  // Past a syntax error the tree is a guess, and mistakes found in it would mislead.
-  if (syntax.length > 0) return { yaml: { tree: emptyTree, mistakes: syntax, position } }
+  const [error] = [...document.errors, ...document.warnings].toSorted(
+    (one, other) => one.pos[0] - other.pos[0],
+  )
+  // Past the first syntax error the tree is a guess, and mistakes found in it would mislead.
+  if (error !== undefined) {
+    const mistake = unquotedReference(text, error.pos[0]) ?? {
+      offset: error.pos[0],
+      message: syntaxMessage(error.code, error.message),
+    }
+    return { yaml: { tree: emptyTree, mistakes: [mistake], position } }
+  }
   const reading: Reading = { mistakes: [], anchors: new Map() }
   const tree = treeOf(document.contents, reading, 0)
   const yaml = { tree, mistakes: reading.mistakes, position }
@@ -256,6 +261,14 @@ function syntaxMessage(code: string, message: string): string {
   }
   if (code === 'BAD_INDENT') return 'wrong indentation'
   return `YAML syntax error (${code.toLowerCase().replaceAll('_', ' ')})`
+}
+
+/** In a flow collection the brace of `${NAME}` opens a mapping. The name of a variable is no secret. */
+function unquotedReference(text: string, brace: number): TextMistake | undefined {
+  const offset = Math.max(0, brace - 1)
+  const [found] = /^\$\{[^{}\n]{1,100}\}/.exec(text.slice(offset, offset + 110)) ?? []
+  if (found === undefined) return undefined
+  return { offset, message: `inside brackets a reference to the environment must be in quotes: '${found}'` }
 }
 
 function depthMistake(offset: number): TextMistake {

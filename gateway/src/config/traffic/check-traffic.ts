@@ -11,8 +11,9 @@ import { checkMatch } from '../../pipeline/routing/route-match.ts'
 import { checkRegexMatches } from '../../pipeline/routing/route-table.ts'
 import { checkGuardrails } from '../../policies/guardrails/config.ts'
 import { checkRoutePolicies } from '../../policies/index/check.ts'
+import { checkNoBody } from '../../policies/index/expressions.ts'
 import type { Path } from '../../schema/path.ts'
-import type { ListenerPlan } from './attachments.ts'
+import { type ListenerPlan, listenersAt, referencesOf } from './attachments.ts'
 import { checkAttachment } from './check-attachment.ts'
 import { checkGateways } from './check-gateways.ts'
 import type { RouteConfig } from './route-config.ts'
@@ -40,6 +41,7 @@ export function checkTraffic(sections: TrafficSections, reportWritten: Report): 
   sections.routes.forEach((route, index) => {
     checkRoute(route, sections, under('routes', index))
   })
+  checkMcpRoutes(sections, report)
   checkRegexes(sections, report)
   checkNames(sections.tcpRoutes.map(nameOfTcpRoute), under('tcpRoutes'))
   sections.tcpRoutes.forEach((route, index) => {
@@ -51,6 +53,23 @@ export function checkTraffic(sections: TrafficSections, reportWritten: Report): 
       report,
     )
     checkServerNames(route.hostnames, listeners, under(...path))
+  })
+}
+
+/** Reports policies of listeners that have no meaning for the MCP routes behind them. */
+function checkMcpRoutes({ routes, backends, gateways }: TrafficSections, report: Report): void {
+  const reported = new Set<ListenerPlan['config']>()
+  routes.forEach((route, index) => {
+    if (kindOfRoute(route, backends) !== 'mcp') return
+    for (const reference of referencesOf(route.gateways, gateways) ?? []) {
+      for (const { config, path } of listenersAt(reference, gateways) ?? []) {
+        if (reported.has(config)) continue
+        reported.add(config)
+        checkNoBody(config, `route ${nameOfRoute(route, index)}`, (at, message) =>
+          report([...path, ...at], message),
+        )
+      }
+    }
   })
 }
 

@@ -1,5 +1,6 @@
 import type { Breathe } from '../../lib/breathe.ts'
-import type { ServerTls } from '../../net/server-tls.ts'
+import type { Connection } from '../../net/connection.ts'
+import { satisfies, type TlsIdentity } from '../../net/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
@@ -12,7 +13,7 @@ import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
 import type { PolicyLevel } from '../../policies/index/level.ts'
 import { compilePolicies } from '../../policies/index.ts'
 import type { ListenerPlan } from './attachments.ts'
-import { compileServerTls } from './compile-tls.ts'
+import { compileServerTls, compileTlsIdentity } from './compile-tls.ts'
 
 /** What is reached through a listener: a route of the configuration, or `llm`, `mcp` or `ui` as a whole. */
 export type Attached = {
@@ -26,31 +27,39 @@ export type HttpGateway = {
   listeners: readonly ListenerPlan[]
   /** In the order that breaks ties, by the place of their listener. */
   attached: ReadonlyMap<string, readonly Attached[]>
+  /** Bound on a body that expressions name. */
+  maxBodyBytes: number
 }
 
 /** What the listeners of one port serve over HTTP. */
 export async function compileHttpGateway(
-  { listeners, attached }: HttpGateway,
+  { listeners, attached, maxBodyBytes }: HttpGateway,
   context: CompileContext,
   breathe: Breathe,
 ): Promise<Pick<HttpListener, 'kind' | 'tls' | 'match'>> {
-  const compiled: { plan: ListenerPlan; find: FindRoute<Route> }[] = []
+  const compiled: CompiledListener[] = []
   for (const plan of listeners) {
-    const find = await compileListener(plan, attached.get(plan.place) ?? [], { context, breathe })
-    compiled.push({ plan, find })
+    const find = await compileListener(plan, attached.get(plan.place) ?? [], {
+      context,
+      breathe,
+      maxBodyBytes,
+    })
+    compiled.push({ plan, find, identity: compileTlsIdentity(plan, context) })
   }
   const tls = compileServerTls(listeners, context, ['h2', 'http/1.1'])
-  return { kind: 'http', tls, match: matcher(compiled, tls, context) }
+  return { kind: 'http', tls, match: matcher(compiled, context) }
 }
 
-type Compiling = { context: CompileContext; breathe: Breathe }
+type Compiling = { context: CompileContext; breathe: Breathe; maxBodyBytes: number }
 
 async function compileListener(
   plan: ListenerPlan,
   attached: readonly Attached[],
-  { context, breathe }: Compiling,
+  { context, breathe, maxBodyBytes }: Compiling,
 ): Promise<FindRoute<Route>> {
-  const levels: PolicyLevel[] = [{ place: `gateway ${plan.place}`, policies: plan.config }]
+  const levels: PolicyLevel[] = [
+    { place: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname },
+  ]
   const table = createRouteTableBuilder<Route>()
   for (const { hostnames, matches, routeBehind } of attached) {
     const effective = attachedHostnames(plan.hostname, hostnames)
@@ -59,15 +68,19 @@ async function compileListener(
     if (pause) await pause
   }
   const find = table.build()
-  const missing = noRoute(levels, context)
+  const missing = noRoute(levels, maxBodyBytes, context)
   return (request) => find(request) ?? missing
 }
 
 /** Requests for no route pass the gateway's policies all the same: strangers are not told what there is. */
-function noRoute(levels: readonly PolicyLevel[], context: CompileContext): Found<Route> {
+function noRoute(
+  levels: readonly PolicyLevel[],
+  maxBodyBytes: number,
+  context: CompileContext,
+): Found<Route> {
   const backend: Backend = (exchange) =>
     refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this request' })
-  const { policies } = compilePolicies(levels, context, { kind: 'http' })
+  const { policies } = compilePolicies(levels, context, { kind: 'http', maxBodyBytes, isFallback: true })
   return { target: plainRoute('', policies, backend, context), prefix: '/' }
 }
 
@@ -80,36 +93,35 @@ export function plainRoute(
   return { name, policies, backend, meter: context.metrics.route(name), errorFormat: () => 'text' }
 }
 
-type CompiledListener = { plan: ListenerPlan; find: FindRoute<Route> }
+type CompiledListener = { plan: ListenerPlan; find: FindRoute<Route>; identity: TlsIdentity | undefined }
 
 /** The listener of a host serves it, and no other one does. */
-function matcher(
-  compiled: readonly CompiledListener[],
-  tls: ServerTls | undefined,
-  context: CompileContext,
-): HttpListener['match'] {
+function matcher(compiled: readonly CompiledListener[], context: CompileContext): HttpListener['match'] {
   const [only] = compiled
-  if (only !== undefined && compiled.length === 1 && only.plan.hostname === undefined) return only.find
+  const makesDemands = compiled.some(({ identity }) => identity !== undefined && identity.demands !== '')
+  const isForAll = compiled.length === 1 && only?.plan.hostname === undefined
+  if (only !== undefined && isForAll && !makesDemands) return only.find
   const listenerOf = compileListenerTable(
     compiled.map((target) => ({ hostname: target.plan.hostname, target })),
   )
-  if (tls === undefined) return (request) => listenerOf(request.host)?.find(request)
+  if (!makesDemands) return (request) => listenerOf(request.host)?.find(request)
   const isOneOfSeveral = compiled.length > 1
   const misdirected = { target: misdirectedRoute(context), prefix: '/' }
-  return (request: RequestFacts, serverName: string | undefined) => {
+  return (request: RequestFacts, connection: Connection) => {
     const listener = listenerOf(request.host)
     if (listener === undefined) return undefined
-    // A connection opened for one host must not reach another that demands more of it, as a certificate (RFC 9110 15.5.20).
-    if (isOneOfSeveral && makesDemands(listener) && listenerOf(serverName ?? '') !== listener)
-      return misdirected
-    return listener.find(request)
+    return mayServe(listener, connection) ? listener.find(request) : misdirected
   }
-}
 
-/** Whether handshakes for the listener may fail where those for others succeed. */
-function makesDemands({ plan: { tls = {} } }: CompiledListener): boolean {
-  const { root, minTLSVersion, maxTLSVersion, cipherSuites } = tls
-  return [root, minTLSVersion, maxTLSVersion, cipherSuites].some((demand) => demand !== undefined)
+  /**
+   * RFC 9110 section 15.5.20: a connection that was opened for one host, or before a reload, must not reach a listener that
+   * demands more of handshakes, such as a client certificate.
+   */
+  function mayServe(listener: CompiledListener, { identity, serverName }: Connection): boolean {
+    if (listener.identity === undefined || listener.identity.demands === '') return true
+    if (!satisfies(identity, listener.identity)) return false
+    return !isOneOfSeveral || listenerOf(serverName ?? '') === listener
+  }
 }
 
 function misdirectedRoute(context: CompileContext): Route {

@@ -3,6 +3,7 @@ import { compileAiBackend } from '../../backends/llm/ai-backend.ts'
 import type { Prices } from '../../backends/llm/catalog/prices.ts'
 import { compileMcp, type McpOptions } from '../../backends/mcp/index.ts'
 import { milliseconds } from '../../lib/duration.ts'
+import type { JsonLimits } from '../../lib/json-limits.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { findBackend } from '../../pipeline/destinations/config.ts'
 import { compileNamedDestination } from '../../pipeline/destinations/destination.ts'
@@ -12,7 +13,7 @@ import type { Route } from '../../pipeline/snapshot.ts'
 import { compileGuardrails, type GuardPlace } from '../../policies/guardrails/guardrails.ts'
 import type { WebhookLimits } from '../../policies/guardrails/kinds/webhook/limits.ts'
 import type { PolicyLevel } from '../../policies/index/level.ts'
-import { compilePolicies } from '../../policies/index.ts'
+import { compilePolicies, type Reach } from '../../policies/index.ts'
 import { plainRoute } from './compile-gateway.ts'
 import type { RouteBackendConfig, RouteConfig } from './route-config.ts'
 import { kindOfRoute, nameOfRoute } from './route-kind.ts'
@@ -23,11 +24,12 @@ export type RouteSurroundings = {
   sections: TrafficSections
   context: CompileContext
   maxBufferSize: number
+  jsonLimits: JsonLimits
   webhooks: WebhookLimits
   /** The address of the gateways is open to this machine only. */
-  isLoopback: boolean
+  reach: Reach
   prices?: Prices | undefined
-  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'version'>
+  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version'>
 }
 
 /** A route before it stands behind the policies of a listener. */
@@ -43,6 +45,17 @@ export function compileRoute(
   index: number,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
+  const { behind, stop } = compileByKind(route, index, surroundings)
+  const { allowAmbiguousPaths: allowsAmbiguousPaths, allowClientHeaders } = route
+  if (allowsAmbiguousPaths !== true && allowClientHeaders === undefined) return { behind, stop }
+  const allowedClientHeaders = allowClientHeaders?.map((name) => name.toLowerCase())
+  return {
+    behind: (levels) => ({ ...behind(levels), allowsAmbiguousPaths, allowedClientHeaders }),
+    stop,
+  }
+}
+
+function compileByKind(route: RouteConfig, index: number, surroundings: RouteSurroundings): CompiledRoute {
   const name = nameOfRoute(route, index)
   const own: PolicyLevel[] =
     route.policies === undefined ? [] : [{ place: `route ${name}`, policies: route.policies }]
@@ -52,16 +65,12 @@ export function compileRoute(
     case 'mcp':
       return compileMcpRoute(route, { name, own }, surroundings)
     case 'http': {
-      const { context } = surroundings
+      const { context, maxBufferSize } = surroundings
+      const kind = { kind: 'http', maxBodyBytes: maxBufferSize } as const
       const backend = httpBackend(route, surroundings)
       return {
         behind: (levels) =>
-          plainRoute(
-            name,
-            compilePolicies([...levels, ...own], context, { kind: 'http' }).policies,
-            backend,
-            context,
-          ),
+          plainRoute(name, compilePolicies([...levels, ...own], context, kind).policies, backend, context),
         stop: undefined,
       }
     }
@@ -92,7 +101,7 @@ function compileLlmRoute(
   { name, own }: Own,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
-  const { context, sections, maxBufferSize, webhooks, prices } = surroundings
+  const { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach } = surroundings
   const { entry, named } = onlyBackend(route, sections)
   const config = named?.ai ?? entry?.ai
   if (config === undefined) throw new Error(`route ${name} has no ai backend`)
@@ -100,6 +109,7 @@ function compileLlmRoute(
   const llm = compileAiBackend(config, context, {
     place: `route ${name}`,
     maxBufferSize,
+    jsonLimits,
     prices,
     ai: [entry?.policies?.ai, ai],
     backend: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
@@ -116,7 +126,12 @@ function compileLlmRoute(
     },
     context,
   )
-  const kind = { kind: 'llm', llmRequest: llm.llmRequest, guardrails } as const
+  const kind = {
+    kind: 'llm',
+    llmRequest: llm.llmRequest,
+    guardrails,
+    reach: { ...reach, hostnames: route.hostnames },
+  } as const
   return {
     behind: (levels) => ({
       name,
@@ -141,7 +156,7 @@ function compileMcpRoute(
   { name, own }: Own,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
-  const { context, sections, maxBufferSize, isLoopback, mcp } = surroundings
+  const { context, sections, maxBufferSize, jsonLimits, reach, mcp } = surroundings
   const { entry, named } = onlyBackend(route, sections)
   const config = named?.mcp ?? entry?.mcp
   if (config === undefined) throw new Error(`route ${name} has no mcp backend`)
@@ -149,13 +164,17 @@ function compileMcpRoute(
     compileMcp(config, context, {
       ...mcp,
       maxBufferSize,
+      jsonLimits,
       rules,
       place: `route ${name}`,
       destination: (reference) => compileNamedDestination(reference, sections.backends, context),
     })
   return {
     behind(levels) {
-      const { policies, rules } = compilePolicies([...levels, ...own], context, { kind: 'mcp', isLoopback })
+      const { policies, rules } = compilePolicies([...levels, ...own], context, {
+        kind: 'mcp',
+        reach: { ...reach, hostnames: route.hostnames },
+      })
       const { backend } = compile(rules)
       return plainRoute(
         name,

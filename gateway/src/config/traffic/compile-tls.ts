@@ -3,7 +3,6 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import { formatPath } from '../../schema/path.ts'
 import type { ListenerPlan } from './attachments.ts'
-import type { TlsConfig } from './gateway-config.ts'
 
 const versions = { TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const
 
@@ -14,8 +13,8 @@ export function compileServerTls(
   alpn: readonly string[],
 ): ServerTls | undefined {
   const identities = listeners.flatMap((listener) => {
-    const { tls, hostname } = listener
-    return tls === undefined ? [] : [{ hostname, target: identityOf(tls, listener, context) }]
+    const target = compileTlsIdentity(listener, context)
+    return target === undefined ? [] : [{ hostname: listener.hostname, target }]
   })
   const [only] = identities
   if (only === undefined) return undefined
@@ -28,7 +27,12 @@ export function compileServerTls(
   }
 }
 
-function identityOf(tls: TlsConfig, { path }: ListenerPlan, context: CompileContext): TlsIdentity {
+/** The identity of one listener; undefined for plain text. Compiled once for each node of the configuration. */
+export function compileTlsIdentity(
+  { tls, path }: ListenerPlan,
+  context: CompileContext,
+): TlsIdentity | undefined {
+  if (tls === undefined) return undefined
   return context.memo(tls, 'tls identity', () => {
     const { cert = '', key = '', root, minTLSVersion, maxTLSVersion, cipherSuites } = tls
     try {

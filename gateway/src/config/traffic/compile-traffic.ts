@@ -1,7 +1,7 @@
 import { documentPaths } from '../../backends/mcp/paths.ts'
 import { type Breathe, createBreathe } from '../../lib/breathe.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
-import type { HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
+import type { Address, HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
 import type { PolicyLevel } from '../../policies/index/level.ts'
 import {
   carriesHttp,
@@ -39,13 +39,13 @@ export type Traffic = {
 export type TrafficOptions = RouteSurroundings & {
   /** What attaches beside routes, which come first where paths are equal. */
   attached: readonly Section[]
-  address(port: number): Pick<Listener, 'key' | 'host' | 'port'>
+  address(port: number): Address
   clients: HttpListener['clients']
 }
 
 /** Compiles the listeners of all gateways. */
 export async function compileTraffic(options: TrafficOptions): Promise<Traffic> {
-  const { sections, context, address, clients } = options
+  const { sections, context, address, clients, maxBufferSize: maxBodyBytes } = options
   const breathe = createBreathe(context.clock)
   const { attached, stops } = await attachHttp(options, breathe)
   const attachedTcp = attachTcp(sections)
@@ -60,7 +60,7 @@ export async function compileTraffic(options: TrafficOptions): Promise<Traffic> 
       compiled.push(tcp)
       continue
     }
-    const http = await compileHttpGateway({ listeners, attached }, context, breathe)
+    const http = await compileHttpGateway({ listeners, attached, maxBodyBytes }, context, breathe)
     compiled.push({ ...at, ...http, clients })
   }
   return { listeners: compiled, stops }

@@ -1,5 +1,15 @@
 import { gatewayPolicyFields } from '../../policies/index/schema.ts'
-import { enumeration, type Infer, list, map, name, object, optional, port } from '../../schema/dsl.ts'
+import {
+  enumeration,
+  filePath,
+  type Infer,
+  list,
+  map,
+  name,
+  object,
+  optional,
+  port,
+} from '../../schema/dsl.ts'
 
 const tlsVersions = ['TLS_V1_2', 'TLS_V1_3'] as const
 
@@ -7,11 +17,24 @@ const tlsVersions = ['TLS_V1_2', 'TLS_V1_3'] as const
 export const tlsSchema = object(
   {
     mode: optional(enumeration(['static'], { doc: 'Certificates come from files.', default: 'static' })),
-    cert: optional(name({ doc: 'File with the certificate chain, PEM.', example: '/etc/tollgate/tls.crt' })),
-    key: optional(name({ doc: 'File with the private key, PEM.', example: '/etc/tollgate/tls.key' })),
+    cert: optional(
+      filePath({
+        doc: 'File with the certificate chain, PEM.',
+        holds: 'certificates',
+        example: '/etc/tollgate/tls.crt',
+      }),
+    ),
+    key: optional(
+      filePath({
+        doc: 'File with the private key, PEM.',
+        holds: 'privateKey',
+        example: '/etc/tollgate/tls.key',
+      }),
+    ),
     root: optional(
-      name({
+      filePath({
         doc: 'File with authorities, PEM: clients must then show a certificate signed by one of them.',
+        holds: 'certificates',
         advanced: true,
       }),
     ),

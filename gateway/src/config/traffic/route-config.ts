@@ -4,7 +4,7 @@ import { mcpBackendSchema } from '../../backends/mcp/config.ts'
 import { backendPolicyFields, namedBackendsSchema } from '../../pipeline/destinations/config.ts'
 import { guardrailsSchema } from '../../policies/guardrails/config.ts'
 import { routePolicyFields } from '../../policies/index/schema.ts'
-import { exactlyOne, type Infer, list, name, object, optional, string } from '../../schema/dsl.ts'
+import { boolean, exactlyOne, type Infer, list, name, object, optional, string } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
 
 const valueMatch = exactlyOne(
@@ -95,8 +95,20 @@ export const routeSchema = object(
     ),
     matches: optional(
       list(match, {
-        doc: 'Requests the route is for; any match suffices. Between routes the most specific wins: host, exact path, longest prefix, method, number of headers, number of query parameters, order.',
+        doc: 'Requests the route is for; any match suffices. Between routes the most specific wins: host, exact path, longest prefix or regular expression, method, number of headers, number of query parameters, order.',
         default: 'all paths',
+      }),
+    ),
+    allowAmbiguousPaths: optional(
+      boolean({
+        doc: 'Forwards paths that a backend may read in more than one way: with `%2F`, `%5C`, `%00`, escapes of escapes or `;` parameters whose decoded form has dot segments, empty segments, or belongs to another route. Rules then see only the path as sent.',
+        default: false,
+      }),
+    ),
+    allowClientHeaders: optional(
+      list(name({ doc: 'Name of a header, in any case.', example: 'x-http-method-override' }), {
+        doc: 'Headers of clients that backends of type `host` receive although they are withheld by default: other methods and paths for the request, statements about the address of the client, and names with an underscore.',
+        default: 'none',
       }),
     ),
     policies: optional(policies),

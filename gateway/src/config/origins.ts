@@ -1,0 +1,18 @@
+/** Remembers the objects of Configs that came through the config API; all others are from the file. */
+export type Origins = {
+  /** Marks a value of the config API: every object in it. */
+  markApi(value: unknown): void
+  isFromApi(node: object): boolean
+}
+
+export function createOrigins(): Origins {
+  const marked = new WeakSet<object>()
+
+  function mark(value: unknown): void {
+    if (typeof value !== 'object' || value === null || marked.has(value)) return
+    marked.add(value)
+    for (const member of Object.values(value)) mark(member)
+  }
+
+  return { markApi: mark, isFromApi: (node) => marked.has(node) }
+}
