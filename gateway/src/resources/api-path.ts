@@ -4,10 +4,14 @@ import { parseRequestTarget } from '../lib/request-target.ts'
 export type ApiPath =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'malformed'; readonly message: string }
-  | { readonly kind: 'document'; readonly name: 'status' | 'schema' | 'effective' | 'openapi' }
-  | { readonly kind: 'all' }
-  | { readonly kind: 'collection'; readonly kindName: string; readonly dryRun: boolean }
-  | { readonly kind: 'item'; readonly kindName: string; readonly id: string; readonly dryRun: boolean }
+  | {
+      readonly kind: 'document'
+      readonly name: 'status' | 'schema' | 'effective' | 'openapi'
+      readonly query: string
+    }
+  | { readonly kind: 'all'; readonly query: string }
+  | { readonly kind: 'collection'; readonly kindName: string; readonly query: string }
+  | { readonly kind: 'item'; readonly kindName: string; readonly id: string; readonly query: string }
 
 const documents = new Map([
   ['/api/config/status', 'status'],
@@ -23,21 +27,19 @@ export function readRequestTarget(target: string): ApiPath {
   const parsed = parseRequestTarget(target)
   if (parsed === undefined) return { kind: 'malformed', message: 'the address is malformed' }
   const { path, query, trailingSlash } = parsed
-  for (const [known, name] of documents) if (path === known) return { kind: 'document', name }
-  if (path === resourcesPath) return { kind: 'all' }
+  for (const [known, name] of documents) if (path === known) return { kind: 'document', name, query }
+  if (path === resourcesPath) return { kind: 'all', query }
   if (!path.startsWith(`${resourcesPath}/`)) return { kind: 'unknown' }
-  const dryRun = readDryRun(query)
-  if (dryRun === undefined) return { kind: 'malformed', message: 'dryRun must be true or false' }
   const [kindPart = '', ...idParts] = path.slice(resourcesPath.length + 1).split('/')
   const kindName = decoded(kindPart)
   const id = idParts.length === 0 ? undefined : decoded(idParts.join('/'))
   if (kindName === undefined || (idParts.length > 0 && id === undefined)) {
     return { kind: 'malformed', message: 'the address holds escapes that are not valid UTF-8' }
   }
-  if (id !== undefined) return { kind: 'item', kindName, id, dryRun }
+  if (id !== undefined) return { kind: 'item', kindName, id, query }
   // What a client writes that has put an empty id behind the slash.
   if (trailingSlash) return { kind: 'malformed', message: 'config resource id cannot be empty' }
-  return { kind: 'collection', kindName, dryRun }
+  return { kind: 'collection', kindName, query }
 }
 
 function decoded(text: string): string | undefined {
@@ -46,12 +48,4 @@ function decoded(text: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function readDryRun(query: string): boolean | undefined {
-  const values = new URLSearchParams(query).getAll('dryRun')
-  const [value] = values
-  if (value === undefined) return false
-  if (values.length > 1) return undefined
-  return value === 'true' ? true : value === 'false' ? false : undefined
 }

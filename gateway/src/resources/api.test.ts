@@ -75,6 +75,13 @@ describe.each(modes)('in %s mode', (_, start) => {
     ['nothing', '', 400, 'not valid JSON'],
     ['a key twice', '{"resources":[{"value":{"key":"a","key":"b"}}]}', 400, 'twice'],
     [
+      'a key twice in a large body',
+      `{"padding":"${'x'.repeat(300_000)}","resources":[{"value":{"key":"a","\\u006bey":"b"}}]}`,
+      400,
+      'twice',
+    ],
+    ['a large body that ends early', `{"padding":"${'x'.repeat(300_000)}`, 400, 'the body is'],
+    [
       'a prototype',
       '{"resources":[{"value":{"key":"a","metadata":{"__proto__":{"admin":true}}}}]}',
       400,

@@ -1,22 +1,36 @@
+import { isUtf8 } from 'node:buffer'
 import type { ConfigStatus } from '../config/running.ts'
 import type { Breathe } from '../lib/breathe.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
 import { jsonInTurns } from '../lib/json-in-turns.ts'
-import { readJsonObject } from '../lib/json-text.ts'
+import { readJson } from '../lib/read-json.ts'
+import type { Turns } from '../lib/turns.ts'
 import { type Body, isSource, readAll } from '../net/body.ts'
 import { firstHeader, type Headers } from '../net/headers.ts'
 import type { Reply } from '../net/send.ts'
 import type { Log } from '../pipeline/log.ts'
+import { exportedItems, readImported } from './api-import.ts'
 import { type ApiPath, readRequestTarget } from './api-path.ts'
-import { type Change, type ChangeOutcome, type Refusal, readDraft, refusal } from './change.ts'
+import { type ApiQuery, type ApiUse, cursorAfter, passes, readQuery } from './api-query.ts'
+import {
+  type Change,
+  type ChangeOutcome,
+  type Draft,
+  type Envelope,
+  type ImportedRecord,
+  type Refusal,
+  readDraft,
+  refusal,
+} from './change.ts'
 import { effectiveConfig } from './effective.ts'
 import { nameOfAddress } from './hybrid-plan.ts'
-import { findKind, type Kind } from './kinds.ts'
+import { findKind, type Kind, kinds } from './kinds.ts'
 import type { Expand } from './known.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Requester, Resources } from './resources.ts'
 import { type Allowances, forbidden } from './restrictions.ts'
+import { maskedPlace, maskRecord } from './secret-paths.ts'
 
 export type ApiRequest = {
   readonly method: string
@@ -40,6 +54,10 @@ export type ApiOptions = {
   readonly schema: object
   readonly version: string
   readonly log: Log
+  /** Writes out the lines of the log so far: a change, or a read of secrets, is answered after its audit line. */
+  readonly flushLog: () => Promise<void>
+  /** Large bodies are read in turns with traffic. */
+  readonly turns: Turns
   /** Between parts of long answers. */
   readonly breathe: Breathe
 }
@@ -88,10 +106,18 @@ async function answer(request: ApiRequest, options: ApiOptions): Promise<Reply> 
       return refuse(refusal(404, 'there is no such resource of the admin API'), request)
     case 'malformed':
       return refuse(refusal(400, path.message), request)
-    case 'document':
+    case 'document': {
+      const query = readQuery(path.query, 'document')
+      if (typeof query === 'string') return refuse(refusal(400, query), request)
       return readOnly(request) ?? (await long(documents[path.name](options), options))
-    case 'all':
-      return readOnly(request) ?? (await listed(undefined, request, options))
+    }
+    case 'all': {
+      const isImport = request.method === 'PUT' && new URLSearchParams(path.query).has('import')
+      const query = readQuery(path.query, isImport ? 'import' : 'list')
+      if (typeof query === 'string') return refuse(refusal(400, query), request)
+      if (isImport) return await imported(query, request, options)
+      return readOnly(request) ?? (await listed(undefined, query, request, options))
+    }
     case 'collection':
     case 'item':
       return await answerKind(path, request, options)
@@ -120,51 +146,124 @@ async function answerKind(path: KindPath, request: ApiRequest, options: ApiOptio
   const { method } = request
   const { resources } = options
   const isItem = path.kind === 'item'
-  const allowed = isItem ? 'GET, HEAD, PUT, DELETE' : 'GET, HEAD, PUT'
-  if (method === 'GET' || method === 'HEAD') {
-    return isItem ? found(resources.find(kind, path.id), request) : await listed(kind, request, options)
+  const use = useOf(path, method)
+  if (use === undefined) {
+    return notAllowed(method, isItem ? 'GET, HEAD, PUT, DELETE' : 'GET, HEAD, PUT', request)
   }
-  if (method !== 'PUT' && !(isItem && method === 'DELETE')) return notAllowed(method, allowed, request)
+  const query = readQuery(path.query, use)
+  if (typeof query === 'string') return refuse(refusal(400, query), request)
+  if (path.kind === 'item' && use === 'read') {
+    return await found(resources.find(kind, path.id), query, request, options)
+  }
+  if (use === 'list') return await listed(kind, query, request, options)
   const change = await readChange(path, kind, request, options)
   if ('status' in change) return refuse(change, request)
   const ifMatch = firstHeader(request.headers, 'if-match')
   if (ifMatch !== undefined && !isItem) {
     return refuse(refusal(400, 'if-match is for changes of a single record'), request)
   }
-  const requester: Requester = { address: request.address, principal: request.principal }
-  const outcome = await resources.change({ change, dryRun: path.dryRun, ifMatch }, requester)
-  return changed(outcome, { isItem, dryRun: path.dryRun }, request)
+  const outcome = await resources.change({ change, dryRun: query.dryRun, ifMatch }, requesterOf(request))
+  await options.flushLog()
+  return changed(outcome, { isItem, query }, request)
+}
+
+/** Stores the records of an export, all of them or none. */
+async function imported(query: ApiQuery, request: ApiRequest, options: ApiOptions): Promise<Reply> {
+  const { resources, breathe, flushLog } = options
+  if (firstHeader(request.headers, 'if-match') !== undefined) {
+    return refuse(refusal(400, 'if-match is for changes of a single record'), request)
+  }
+  const body = await readBody(request, options.turns)
+  if ('status' in body) return refuse(body, request)
+  const items = exportedItems(body.value)
+  if ('status' in items) return refuse(items, request)
+  const records: ImportedRecord[] = []
+  for (const item of items) {
+    const pause = breathe()
+    if (pause) await pause
+    const record = readImported(item)
+    if ('status' in record) return refuse(record, request)
+    const refused = refuseDraft(record.kind, record.draft, options)
+    if (refused) return refuse(refused, request)
+    records.push(record)
+  }
+  const change: Change = { op: 'import', records }
+  const outcome = await resources.change(
+    { change, dryRun: query.dryRun, ifMatch: undefined },
+    requesterOf(request),
+  )
+  await flushLog()
+  return changed(outcome, { isItem: false, query }, request)
+}
+
+/** Why a value must not be stored, whatever else is stored: it has a mask for a secret, or leads where the API must not. */
+function refuseDraft(
+  kind: Kind,
+  { name, value }: Draft,
+  { allowances, expand }: Pick<ApiOptions, 'allowances' | 'expand'>,
+): Refusal | undefined {
+  const masked = maskedPlace(kind, name, value)
+  if (masked !== undefined) return refusal(400, maskSent(masked))
+  // As it will be read: a reference may have any default.
+  const reason = forbidden(kind, name, expand(value).value, allowances)
+  return reason === undefined ? undefined : refusal(403, reason)
+}
+
+function useOf({ kind }: KindPath, method: string): ApiUse | undefined {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      return kind === 'item' ? 'read' : 'list'
+    case 'PUT':
+      return 'write'
+    case 'DELETE':
+      return kind === 'item' ? 'remove' : undefined
+    default:
+      return undefined
+  }
+}
+
+function requesterOf({ address, principal }: ApiRequest): Requester {
+  return { address, principal }
 }
 
 async function readChange(
   path: KindPath,
   kind: Kind,
   request: ApiRequest,
-  { allowances, expand }: ApiOptions,
+  { allowances, expand, breathe, turns }: ApiOptions,
 ): Promise<Change | Refusal> {
   if (path.kind === 'item' && request.method === 'DELETE') return { op: 'remove', kind, id: path.id }
-  const body = await readBody(request)
+  const body = await readBody(request, turns)
   if ('status' in body) return body
   const values = path.kind === 'item' ? itemValue(body.value, kind) : collectionValues(body.value, kind)
   if ('status' in values) return values
   const address = path.kind === 'item' ? nameOfAddress(kind, path.id) : undefined
   for (const value of values) {
+    const pause = breathe()
+    if (pause) await pause
     const draft = readDraft(kind, value, kind.placement.kind === 'policies' ? address : undefined)
     if ('status' in draft) {
       // What the address says is looked at with the records; the record may be at fault all the same.
       if (path.kind === 'item' && address === undefined && kind.placement.kind === 'policies') continue
       return draft
     }
-    // As it will be read: a reference may have any default.
-    const reason = forbidden(kind, draft.name, expand(draft.value).value, allowances)
-    if (reason !== undefined) return refusal(403, reason)
+    const refused = refuseDraft(kind, draft, { allowances, expand })
+    if (refused) return refused
   }
   const [value] = values
   if (path.kind === 'collection') return { op: 'upsert', kind, values }
   return value === undefined ? refusal(422, 'value is required') : { op: 'replace', kind, id: path.id, value }
 }
 
-async function readBody({ headers, body }: ApiRequest): Promise<{ value: JsonObject } | Refusal> {
+function maskSent(place: string): string {
+  return `${place.slice(0, 200)} is masked: send the secret itself, which a read with ?reveal=true returns`
+}
+
+async function readBody(
+  { headers, body }: ApiRequest,
+  turns: Turns,
+): Promise<{ value: JsonObject } | Refusal> {
   const type = firstHeader(headers, 'content-type') ?? ''
   if (!/^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
     return refusal(415, 'the content type must be application/json')
@@ -174,13 +273,8 @@ async function readBody({ headers, body }: ApiRequest): Promise<{ value: JsonObj
     return refusal(415, 'the body must not be compressed')
   }
   const bytes = await readAll(body, maxBodyBytes, 'request_too_large')
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return refusal(400, 'the body is not valid UTF-8')
-  }
-  const read = readJsonObject(text)
+  if (!isUtf8(bytes)) return refusal(400, 'the body is not valid UTF-8')
+  const read = await readJson(bytes, turns)
   if (read.kind === 'invalid') return refusal(400, `the body is ${read.message}`)
   if (read.kind === 'duplicate')
     return refusal(400, `the body has the same key twice: ${read.path.slice(0, 200)}`)
@@ -257,18 +351,83 @@ function notAllowed(method: string, allowed: string, request: ApiRequest): Reply
   return { ...reply, headers: { ...reply.headers, allow: allowed } }
 }
 
-async function listed(kind: Kind | undefined, request: ApiRequest, options: ApiOptions): Promise<Reply> {
-  const resources = options.resources.list(kind)
-  return 'status' in resources ? refuse(resources, request) : await long({ resources }, options)
+async function listed(
+  kind: Kind | undefined,
+  query: ApiQuery,
+  request: ApiRequest,
+  options: ApiOptions,
+): Promise<Reply> {
+  const all = options.resources.list(kind)
+  if ('status' in all) return refuse(all, request)
+  if (query.reveal) await auditReveal({ kind: kind?.name ?? '*' }, request, options)
+  const { page, filter } = query
+  if (filter === undefined && page.limit === undefined && page.after === undefined) {
+    return await long({ resources: shownOf(all, query) }, options)
+  }
+  return await long(await pageOf(all, query, options), options)
 }
 
-function found(envelope: ReturnType<Resources['find']>, request: ApiRequest): Reply {
-  return 'status' in envelope ? refuse(envelope, request) : json(200, envelope, tagOf(envelope))
+async function pageOf(
+  all: Iterable<Envelope>,
+  { page, filter, reveal }: ApiQuery,
+  { breathe }: ApiOptions,
+): Promise<{ resources: Envelope[]; nextCursor?: string }> {
+  const { limit = Number.POSITIVE_INFINITY, after } = page
+  const resources: Envelope[] = []
+  for (const envelope of all) {
+    const pause = breathe()
+    if (pause) await pause
+    if (after !== undefined && !isBehind(envelope, after)) continue
+    // A filter sees as much as the answer shows: a masked member cannot be guessed with it.
+    const record = shown(envelope, reveal)
+    if (filter !== undefined && !passes(record, filter)) continue
+    const last = resources.at(-1)
+    if (last !== undefined && resources.length >= limit) return { resources, nextCursor: cursorAfter(last) }
+    resources.push(record)
+  }
+  return { resources }
+}
+
+/** Lists are in the order of kinds, and then of ids. */
+function isBehind(one: { kind: string; id: string }, other: { kind: string; id: string }): boolean {
+  const [rank, otherRank] = [one, other].map(({ kind }) => kinds.findIndex(({ name }) => name === kind))
+  return rank === otherRank ? one.id > other.id : (rank ?? 0) > (otherRank ?? 0)
+}
+
+function* shownOf(envelopes: Iterable<Envelope>, { reveal }: ApiQuery): Generator<Envelope> {
+  for (const envelope of envelopes) yield shown(envelope, reveal)
+}
+
+/** A record as it is answered: secrets are masked unless the request asks for them. */
+function shown(envelope: Envelope, reveal: boolean): Envelope {
+  const kind = findKind(envelope.kind)
+  if (reveal || kind === undefined) return envelope
+  return { ...envelope, value: maskRecord(kind, envelope.name, envelope.value) }
+}
+
+async function auditReveal(
+  record: { kind: string; id?: string },
+  request: ApiRequest,
+  { log, flushLog }: ApiOptions,
+): Promise<void> {
+  log.info({ audit: { op: 'reveal', ...record, ...requesterOf(request) } }, 'config resource secrets read')
+  await flushLog()
+}
+
+async function found(
+  envelope: Envelope | Refusal,
+  { reveal }: ApiQuery,
+  request: ApiRequest,
+  options: ApiOptions,
+): Promise<Reply> {
+  if ('status' in envelope) return refuse(envelope, request)
+  if (reveal) await auditReveal({ kind: envelope.kind, id: envelope.id }, request, options)
+  return json(200, shown(envelope, reveal), tagOf(envelope))
 }
 
 function changed(
   outcome: ChangeOutcome,
-  { isItem, dryRun }: { isItem: boolean; dryRun: boolean },
+  { isItem, query: { dryRun, reveal } }: { isItem: boolean; query: ApiQuery },
   request: ApiRequest,
 ): Reply {
   switch (outcome.kind) {
@@ -282,7 +441,8 @@ function changed(
     }
     case 'stored': {
       const [first] = outcome.resources
-      return json(200, { resources: outcome.resources }, isItem && first && !dryRun ? tagOf(first) : {})
+      const resources = outcome.resources.map((envelope) => shown(envelope, reveal))
+      return json(200, { resources }, isItem && first && !dryRun ? tagOf(first) : {})
     }
   }
 }

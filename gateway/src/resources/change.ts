@@ -1,12 +1,19 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
 import { findKind, isKeyPolicy, type Kind, singletonName } from './kinds.ts'
 import { nameIn } from './known.ts'
+import { maskRecord } from './secret-paths.ts'
 
-/** What a client wants changed. Paths of items accept the id and, where there is one, the name. */
-export type Change =
+/** A change of records of one kind. Paths of items accept the id and, where there is one, the name. */
+export type KindChange =
   | { readonly op: 'upsert'; readonly kind: Kind; readonly values: readonly JsonValue[] }
   | { readonly op: 'replace'; readonly kind: Kind; readonly id: string; readonly value: JsonValue }
   | { readonly op: 'remove'; readonly kind: Kind; readonly id: string }
+
+/** What a client wants changed. */
+export type Change = KindChange | { readonly op: 'import'; readonly records: readonly ImportedRecord[] }
+
+/** A record of an export, with the id it is stored under. */
+export type ImportedRecord = { readonly kind: Kind; readonly id: string; readonly draft: Draft }
 
 export type ChangeRequest = {
   readonly change: Change
@@ -149,13 +156,39 @@ export function putCreates(kind: Kind): boolean {
   return kind.placement.kind === 'policies'
 }
 
-/** For audit: which members a value has that another has not or has otherwise. Names only, never values. */
-export function changedFields(before: JsonValue | undefined, after: JsonValue | undefined): string[] {
-  const one: JsonObject = isJsonObject(before) ? before : {}
-  const other: JsonObject = isJsonObject(after) ? after : {}
-  const fields = new Set([...Object.keys(one), ...Object.keys(other)])
-  return [...fields]
-    .filter((field) => JSON.stringify(one[field]) !== JSON.stringify(other[field]))
-    .map((field) => field.slice(0, 100))
-    .slice(0, 50)
+/** For audit: a member of a value that has changed, before and after; secrets are masked and long values cut. */
+export type ChangedField = { readonly field: string; readonly before?: string; readonly after?: string }
+
+const maxChangedFields = 50
+const maxShownChars = 200
+
+/** For audit: the members that a value has and another has not, or has otherwise. A value that is no object has no members. */
+export function changedFields(
+  { kind, name }: { kind: Kind; name?: string | undefined },
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+): ChangedField[] {
+  const [one, other] = [before, after].map((value) => membersOf(value))
+  const [shownOne, shownOther] = [before, after].map((value) =>
+    membersOf(value === undefined ? undefined : maskRecord(kind, name, value)),
+  )
+  return [...new Set([...Object.keys(one ?? {}), ...Object.keys(other ?? {})])]
+    .filter((field) => JSON.stringify(one?.[field]) !== JSON.stringify(other?.[field]))
+    .slice(0, maxChangedFields)
+    .map((field) => ({
+      field: field.slice(0, 100),
+      ...textAs('before', shownOne?.[field]),
+      ...textAs('after', shownOther?.[field]),
+    }))
+}
+
+function membersOf(value: JsonValue | undefined): JsonObject {
+  if (isJsonObject(value)) return value
+  return value === undefined ? {} : { value }
+}
+
+function textAs(when: 'before' | 'after', value: JsonValue | undefined): Partial<ChangedField> {
+  if (value === undefined) return {}
+  const text = JSON.stringify(value)
+  return { [when]: text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text }
 }

@@ -3,6 +3,7 @@ import type { ConfigTree } from '../config/validate.ts'
 import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
 import { isTree } from './overlay.ts'
 import type { Resources } from './resources.ts'
+import { isFlagValue, mask, maskText } from './secret-text.ts'
 
 /** Where a part of the effective configuration, known by its path, is from. */
 export type Source = { readonly path: string; readonly source: 'file' | 'database' }
@@ -19,13 +20,6 @@ export function effectiveConfig(resources: Resources): { config: unknown; source
   }
 }
 
-const mask = '***'
-
-/** What members of maps and of free JSON are called that hold credentials: headers that a route sets, fields for a provider. */
-const credentialName =
-  /(?:^|[-_])(?:authorization|cookie|credentials?|password|secret|token|api[-_]?key)$|^(?:accessToken|clientSecret)$/i
-const credentialsInUrl = /^([a-z][a-z0-9+.-]*:\/\/)[^/?#@\s]*@/i
-
 type Place = {
   /** Of the member that the value is, or that its list is. */
   readonly name: string
@@ -36,13 +30,14 @@ type Place = {
 function masked(value: unknown, shapes: readonly Shape[], { name, isInList }: Place): unknown {
   if (value === undefined || value === null) return value
   if (shapes.some(({ meta }) => meta.secret === true)) return mask
-  if (typeof value === 'string') {
-    return credentialName.test(name) ? mask : value.replace(credentialsInUrl, `$1${mask}@`)
-  }
+  if (typeof value === 'string') return maskText(value, name)
   if (typeof value !== 'object') return value
   if (Array.isArray(value)) {
-    const items = lazily(value, (item: unknown) =>
-      masked(item, shapesUnder(shapes, 0), { name, isInList: true }),
+    const list: readonly unknown[] = value
+    const items = lazily(list, (item, index) =>
+      typeof item === 'string' && isFlagValue(list, index)
+        ? mask
+        : masked(item, shapesUnder(shapes, 0), { name, isInList: true }),
     )
     return isInList ? [...items] : items
   }
@@ -55,8 +50,8 @@ function masked(value: unknown, shapes: readonly Shape[], { name, isInList }: Pl
 }
 
 /** A list that is made while it is read, such as that of 100,000 keys. */
-function* lazily<T, R>(items: Iterable<T>, change: (item: T) => R): Generator<R> {
-  for (const item of items) yield change(item)
+function* lazily<T, R>(items: readonly T[], change: (item: T, index: number) => R): Generator<R> {
+  for (const [index, item] of items.entries()) yield change(item, index)
 }
 
 /** Parts are the same objects as in the file exactly where they are from there. */

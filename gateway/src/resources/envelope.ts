@@ -44,7 +44,7 @@ export function* envelopesOf(
     if (kind.placement.kind === 'keys') {
       for (const key of byId(known.keys)) yield keyEnvelope(kind, key, shadowed)
     } else {
-      const records = known.ordered.filter((record) => record.kind === kind)
+      const records = known.ordered.filter((record) => record.kind === kind && record.isStandIn !== true)
       for (const record of byId(records)) yield namedEnvelope(record, shadowed)
     }
   }

@@ -11,11 +11,11 @@ import { type ApiKeyRecord, apiKeyRecordSchema, recordDigest } from '../policies
 import { check } from '../schema/check.ts'
 import { describe } from '../schema/shape.ts'
 import {
-  type Change,
   type ChangeOutcome,
   type ChangeRequest,
   type Draft,
   type Envelope,
+  type KindChange,
   labelOf,
   notFound,
   putCreates,
@@ -76,7 +76,7 @@ export function editFile({ text, env, allowedEnv, request, ids }: FileEditReques
 type Facts = { readonly file: ConfigTree; readonly ids: readonly string[] }
 type FilePlan = { readonly edits: YamlEdit[]; readonly outcome: Exclude<ChangeOutcome, Refusal> }
 
-function planFileChange(change: Change, ifMatch: string | undefined, facts: Facts): FilePlan | Refusal {
+function planFileChange(change: KindChange, ifMatch: string | undefined, facts: Facts): FilePlan | Refusal {
   const unconditional = ifMatch === undefined || ifMatch.trim() === '*'
   const failed = unconditional ? undefined : preconditionFails(ifMatch, undefined)
   if (failed) return failed
@@ -90,7 +90,10 @@ function planFileChange(change: Change, ifMatch: string | undefined, facts: Fact
   }
 }
 
-function planUpsert({ kind, values }: Change & { op: 'upsert' }, { file, ids }: Facts): FilePlan | Refusal {
+function planUpsert(
+  { kind, values }: KindChange & { op: 'upsert' },
+  { file, ids }: Facts,
+): FilePlan | Refusal {
   const drafts = readDrafts(kind, values)
   if ('status' in drafts) return drafts
   if (kind.placement.kind === 'keys') return planNewKeys(kind, drafts, { file, ids })
@@ -106,7 +109,7 @@ function planUpsert({ kind, values }: Change & { op: 'upsert' }, { file, ids }: 
   return { edits, outcome: { kind: 'stored', resources } }
 }
 
-function planReplace({ kind, id, value }: Change & { op: 'replace' }, facts: Facts): FilePlan | Refusal {
+function planReplace({ kind, id, value }: KindChange & { op: 'replace' }, facts: Facts): FilePlan | Refusal {
   if (id === '') return refusal(400, 'config resource id cannot be empty')
   if (kind.placement.kind === 'keys') return planKeyUpdate(kind, id, value, facts)
   const { file } = facts
@@ -132,7 +135,7 @@ function planReplace({ kind, id, value }: Change & { op: 'replace' }, facts: Fac
   return { edits, outcome }
 }
 
-function planRemove({ kind, id }: Change & { op: 'remove' }, { file }: Facts): FilePlan | Refusal {
+function planRemove({ kind, id }: KindChange & { op: 'remove' }, { file }: Facts): FilePlan | Refusal {
   if (id === '') return refusal(400, 'config resource id cannot be empty')
   if (kind.placement.kind === 'keys') {
     const key = findKey(kind, id, file)
@@ -150,8 +153,9 @@ function planRemove({ kind, id }: Change & { op: 'remove' }, { file }: Facts): F
   const place = findPlace(kind, id, file)
   if (place === undefined) return notFound(kind, id)
   if (isKeyPolicy(kind, place.name) && keysOf(file).length > 0) return refusal(409, keysNeedPolicy)
+  const path = kind.placement.kind === 'catalog' ? catalogToRemove(place.path, file) : place.path
   return {
-    edits: [{ op: 'remove', path: place.path }],
+    edits: [{ op: 'remove', path }],
     outcome: { kind: 'removed', id: namedId(kind.name, place.name) },
   }
 }
@@ -181,6 +185,14 @@ function findPlace(kind: Kind, id: string, file: ConfigTree): Place | undefined 
     ? Object.keys(holder).find((key) => matches(key) && (fields === undefined || fields.includes(key)))
     : undefined
   return name === undefined ? undefined : { name, path: [...placement.path, name] }
+}
+
+/** The catalog, or the parts around it that hold nothing else. */
+function catalogToRemove(path: Place['path'], file: ConfigTree): Place['path'] {
+  const around = path.slice(0, -1)
+  const holder = valueAt(file, around)
+  if (around.length === 0 || typeof holder !== 'object' || holder === null) return path
+  return Object.keys(holder).length === 1 ? catalogToRemove(around, file) : path
 }
 
 function catalogIndex(holder: unknown): number {

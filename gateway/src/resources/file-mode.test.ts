@@ -38,7 +38,7 @@ describe('a virtual key', () => {
   it('is stored in the file, and known by the id that it has there', async () => {
     const replica = await start()
     const created = first(
-      await replica.call('PUT', '/llm.apiKey', one({ key: 'a$b', metadata: { name: 'ada' } })),
+      await replica.call('PUT', '/llm.apiKey?reveal=true', one({ key: 'a$b', metadata: { name: 'ada' } })),
     )
     expect(Object.keys(created).sort()).toEqual(['id', 'kind', 'value'])
     expect(created.value).toEqual({ key: 'a$b', metadata: { name: 'ada', id: created.id } })
@@ -48,7 +48,7 @@ describe('a virtual key', () => {
     expect((await replica.call('GET', '/llm.apiKey')).body).toEqual({ resources: [] })
 
     const at = `/llm.apiKey/${created.id}`
-    const updated = first(await replica.call('PUT', at, { value: { key: 'c' } }))
+    const updated = first(await replica.call('PUT', `${at}?reveal=true`, { value: { key: 'c' } }))
     expect(updated).toEqual({ ...created, value: { key: 'c', metadata: { id: created.id } } })
     expect(replica.running().llm?.policies?.apiKey?.keys).toEqual([updated.value])
     expect((await replica.call('DELETE', at)).status).toBe(200)
@@ -132,7 +132,7 @@ describe('named records', () => {
 describe('policies', () => {
   it('are written as they are sent; keys of the key policy stay', async () => {
     const replica = await start()
-    const key = first(await replica.call('PUT', '/llm.apiKey', one({ key: 'k' })))
+    const key = first(await replica.call('PUT', '/llm.apiKey?reveal=true', one({ key: 'k' })))
     first(await replica.call('PUT', '/llm.policy/apiKey', { value: { mode: 'optional' } }))
     expect(replica.running().llm?.policies?.apiKey).toEqual({ mode: 'optional', keys: [key.value] })
     first(await replica.call('PUT', '/llm.policy/cors', { value: { allowOrigins: ['*'] } }))
@@ -140,6 +140,19 @@ describe('policies', () => {
     expect((await replica.call('DELETE', '/llm.policy/cors')).status).toBe(200)
     expect((await replica.call('DELETE', '/llm.policy/cors')).status).toBe(404)
   })
+})
+
+it.each([
+  ['without config', 'llm:\n  models: []\n'],
+  ['with other settings', 'config:\n  adminAddr: 127.0.0.1:15000 # here\nllm:\n  models: []\n'],
+])('a model catalog that is deleted leaves the file as it was, %s', async (_, text) => {
+  const replica = await startFileMode(text, { env })
+  const value = { custom: { providers: { echo: { models: { m: { rates: { input: '1', output: '2' } } } } } } }
+  first(await replica.call('PUT', '/modelCatalog', one(value)))
+  expect(replica.file.text).toContain('modelCatalog')
+  expect((await replica.call('DELETE', '/modelCatalog/default')).status).toBe(200)
+  expect(loadFixture(replica.file.text, env)).toEqual(loadFixture(text, env))
+  expect(replica.file.text).not.toContain('modelCatalog')
 })
 
 describe('the file', () => {

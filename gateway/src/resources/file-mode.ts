@@ -6,6 +6,7 @@ import {
   type ChangeOutcome,
   type ChangeRequest,
   changedFields,
+  type KindChange,
   notFound,
   type Refusal,
   refusal,
@@ -50,18 +51,25 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
 
   async function change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome> {
     if (mode === 'readOnly') return refusal(403, 'UI is configured as read-only')
+    const { change } = request
+    if (change.op === 'import') return refusal(409, 'an import needs config.storage.mode: hybrid')
+    const wanted: FileChangeRequest = { ...request, change }
     return host.exclusive(async () => {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
-        const outcome = await attemptChange(request)
+        const outcome = await attemptChange(wanted)
         if (outcome === 'changed') continue
-        if (outcome.kind !== 'refused' && !request.dryRun) audit(request, outcome, requester, log)
+        if (outcome.kind !== 'refused' && !request.dryRun) audit(wanted, outcome, requester, log)
         return outcome
       }
       return refusal(503, 'the configuration file is being changed by somebody else; try again')
     })
   }
 
-  async function attemptChange(request: ChangeRequest): Promise<ChangeOutcome | 'changed'> {
+  async function idle(): Promise<void> {
+    await host.exclusive(() => Promise.resolve())
+  }
+
+  async function attemptChange(request: FileChangeRequest): Promise<ChangeOutcome | 'changed'> {
     const text = await readText()
     if (typeof text !== 'string') return text
     const { change, dryRun, ifMatch } = request
@@ -112,14 +120,17 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
     list: () => [],
     find: (kind, id) => notFound(kind, id),
     change,
+    idle,
     effective: () => ({ config: current ?? {}, file: current ?? {} }),
     status: () => ({ mode }),
     close: () => Promise.resolve(),
   }
 }
 
+type FileChangeRequest = ChangeRequest & { readonly change: KindChange }
+
 function audit(
-  { change }: ChangeRequest,
+  { change }: FileChangeRequest,
   outcome: Exclude<ChangeOutcome, Refusal>,
   requester: Requester,
   log: Log,
@@ -128,11 +139,15 @@ function audit(
   const kind = change.kind.name
   const records =
     outcome.kind === 'removed'
-      ? [{ id: outcome.id, fields: [] }]
-      : outcome.resources.map(({ id, value }) => ({ id, fields: changedFields(undefined, value) }))
-  for (const { id, fields } of records) {
+      ? [{ id: outcome.id, changed: [] }]
+      : outcome.resources.map(({ id, name, value }) => ({
+          id,
+          changed: changedFields({ kind: change.kind, name }, undefined, value),
+        }))
+  for (const { id, changed } of records) {
+    const fields = changed.map(({ field }) => field)
     log.info(
-      { audit: { op: op === 'remove' ? 'remove' : 'put', kind, id, fields, ...requester } },
+      { audit: { op: op === 'remove' ? 'remove' : 'put', kind, id, fields, changed, ...requester } },
       'config resource changed',
     )
   }

@@ -4,7 +4,9 @@ import { formatIssue, loadConfigText } from '../config/load.ts'
 import { ConfigRejected, type PreparedConfig } from '../config/running.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from '../config/schema.ts'
 import { share } from '../config/structural-share.ts'
+import { createBreathe } from '../lib/breathe.ts'
 import type { Clock } from '../lib/clock.ts'
+import { createTurns } from '../lib/turns.ts'
 import type { Log } from '../pipeline/log.ts'
 import { createConfigApi } from './api.ts'
 import { createExpand } from './expand.ts'
@@ -30,6 +32,10 @@ export type MemoryDatabase = {
   remove(kind: string, id: string): void
   /** Calls fail until it is false again. */
   isAway: boolean
+  /** Writers wait for it before they have the lock of all writers. */
+  lockWait: Promise<void> | undefined
+  /** Readers wait for it with what they have read. */
+  answerWait: Promise<void> | undefined
   /** Nobody is told of changes until it is false again. */
   isSilent: boolean
 }
@@ -39,6 +45,7 @@ type Row = StoredResource & { readonly generation: number }
 export function createMemoryDatabase(clock: Clock): MemoryDatabase {
   const rows = new Map<string, Row>()
   const removals: { kind: string; id: string; generation: number }[] = []
+  const revisions = new Map<string, number>()
   const watchers = new Set<() => void>()
   let generation = 0
   let writers: Promise<unknown> = Promise.resolve()
@@ -55,7 +62,8 @@ export function createMemoryDatabase(clock: Clock): MemoryDatabase {
       }
       const now = new Date(clock.now()).toISOString()
       const { kind, id, value } = change
-      const revision = (before?.revision ?? 0) + 1
+      const revision = (revisions.get(key) ?? 0) + 1
+      revisions.set(key, revision)
       rows.set(key, {
         kind,
         id,
@@ -89,16 +97,21 @@ export function createMemoryDatabase(clock: Clock): MemoryDatabase {
   const database: MemoryDatabase = {
     isAway: false,
     isSilent: false,
+    lockWait: undefined,
+    answerWait: undefined,
     rows: () => [...rows.values()],
     put: (row) => commit([{ op: 'put', ...row }]),
     remove: (kind, id) => commit([{ op: 'remove', kind, id }]),
     open: () => ({
       async read(since) {
         assertThere()
-        return deltaSince(since)
+        const delta = deltaSince(since)
+        await database.answerWait
+        return delta
       },
       write(known, plan) {
         const done = writers.then(async () => {
+          await database.lockWait
           assertThere()
           const changes = await plan(deltaSince(known))
           assertThere()
@@ -136,10 +149,16 @@ export type FixtureHost = {
   readonly aborted: Config[]
   /** The last report; undefined once something was committed. */
   reported: string | undefined
+  /** Awaited by `prepare`. */
+  prepareWait: Promise<void> | undefined
   /** Thrown by the next `prepare`. */
   failure: Error | undefined
   prepare(config: Config): Promise<PreparedConfig>
+  markApi(value: unknown): void
   report(lastError: string): void
+  /** The outage of the database that was reported last. */
+  outage: string | undefined
+  reportDatabase(lastError: string | undefined): void
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
@@ -149,8 +168,10 @@ function createFixtureHost(): FixtureHost {
     committed: [],
     aborted: [],
     reported: undefined,
+    prepareWait: undefined,
     failure: undefined,
     async prepare(config) {
+      await host.prepareWait
       const { failure } = host
       host.failure = undefined
       if (failure) throw failure
@@ -164,8 +185,13 @@ function createFixtureHost(): FixtureHost {
         },
       }
     },
+    markApi() {},
     report(lastError) {
       host.reported = lastError
+    },
+    outage: undefined,
+    reportDatabase(lastError) {
+      host.outage = lastError
     },
     exclusive(change) {
       const done = last.then(change, change)
@@ -297,7 +323,9 @@ function replica(
     resources,
     allowances: options.allowances ?? {},
     expand: createExpand(options.allowedEnv ?? [], options.env ?? {}),
-    breathe: () => undefined,
+    turns: createTurns({ monotonic: () => performance.now() }),
+    breathe: createBreathe({ monotonic: () => performance.now() }),
+    flushLog: () => Promise.resolve(),
     status: () => ({
       synchronized: host.reported === undefined,
       revision: 1,

@@ -6,6 +6,7 @@ import {
   type Change,
   type ChangeRequest,
   type Draft,
+  type ImportedRecord,
   isNamed,
   labelOf,
   notFound,
@@ -16,7 +17,7 @@ import {
   refusal,
 } from './change.ts'
 import { namedId, readUuid } from './identity.ts'
-import { isKeyPolicy, type Kind, policyFields } from './kinds.ts'
+import { isKeyPolicy, isSingleton, type Kind, policyFields } from './kinds.ts'
 import {
   type Expand,
   type KeyRecord,
@@ -24,6 +25,8 @@ import {
   keyItem,
   keyMistakes,
   type NamedRecord,
+  nameKey,
+  recordKey,
   toStored,
 } from './known.ts'
 import {
@@ -55,38 +58,85 @@ export type Planned = {
   readonly removed: string | undefined
 }
 
+/** Steps to a plan: one for each record, so that traffic does not wait for thousands. */
+type Planning = Generator<void, Planned | Refusal>
+
 /** What to commit for a change, or why not: everything but whether the configuration that results can run. */
-export function planChange(request: ChangeRequest, facts: PlanFacts): Planned | Refusal {
+export function* planning(request: ChangeRequest, facts: PlanFacts): Planning {
   const { change } = request
   switch (change.op) {
     case 'upsert':
-      return planUpsert(change, facts)
+      return yield* planUpsert(change, facts)
     case 'replace':
       return planReplace(change, request, facts)
     case 'remove':
       return planRemove(change, request, facts)
+    case 'import':
+      return yield* planImport(change, facts)
   }
 }
 
-function planUpsert({ kind, values }: Change & { op: 'upsert' }, facts: PlanFacts): Planned | Refusal {
+/** Records with their own ids: each replaces the one of its id, and must not have the name of another one. */
+function* planImport({ records }: Change & { op: 'import' }, facts: PlanFacts): Planning {
+  const hasKeyPolicy =
+    keysHavePolicy(facts) || records.some(({ kind, draft }) => isKeyPolicy(kind, draft.name))
+  const taken = new Map<string, string>()
+  const seen = new Set<string>()
+  for (const record of records) {
+    yield
+    const { kind, id, draft } = record
+    const isKey = kind.placement.kind === 'keys'
+    for (const key of isKey
+      ? [`${kind.name} id ${id}`]
+      : [`${kind.name} id ${id}`, nameKey(kind.name, draft.name)]) {
+      if (seen.has(key)) return refusal(400, `${labelOf(kind, id)} is in this request more than once`)
+      seen.add(key)
+    }
+    if (isKey && !hasKeyPolicy) return refusal(409, keysNeedPolicy)
+    const refused = isKey
+      ? refuseKey({ kind, id, value: draft.value }, facts, taken)
+      : (refuseId(record, facts) ?? refuseNamed(kind, draft, facts))
+    if (refused) return refused
+  }
+  return {
+    kind: 'planned',
+    changes: records.flatMap(({ kind, id, draft }) => planned(kind, [{ ...draft, id }]).changes),
+    stored: records.map(({ kind, id }) => ({ kind, id })),
+    removed: undefined,
+  }
+}
+
+function refuseId({ kind, id, draft: { name } }: ImportedRecord, { known }: PlanFacts): Refusal | undefined {
+  const isFixed = isSingleton(kind) || kind.placement.kind === 'policies'
+  if (isFixed && id !== namedId(kind.name, name)) {
+    return refusal(400, `the id of ${labelOf(kind, name)} must be ${namedId(kind.name, name)}`)
+  }
+  const existing = known.byName.get(nameKey(kind.name, name))
+  const isTaken = existing !== undefined && existing.id !== id
+  return isTaken ? refusal(409, `${labelOf(kind, name)} exists already, with another id`) : undefined
+}
+
+function* planUpsert({ kind, values }: Change & { op: 'upsert' }, facts: PlanFacts): Planning {
   const drafts = readDrafts(kind, values)
   if ('status' in drafts) return drafts
-  if (kind.placement.kind === 'keys') return planKeys(kind, drafts, facts)
+  if (kind.placement.kind === 'keys') return yield* planKeys(kind, drafts, facts)
   for (const draft of drafts) {
+    yield
     const refused = refuseNamed(kind, draft, facts)
     if (refused) return refused
   }
   return planned(
     kind,
-    drafts.map((draft) => ({ ...draft, id: namedId(kind.name, draft.name) })),
+    drafts.map((draft) => ({ ...draft, id: idFor(kind, draft.name, facts) })),
   )
 }
 
-function planKeys(kind: Kind, drafts: readonly Draft[], facts: PlanFacts): Planned | Refusal {
+function* planKeys(kind: Kind, drafts: readonly Draft[], facts: PlanFacts): Planning {
   if (drafts.length > 0 && !keysHavePolicy(facts)) return refusal(409, keysNeedPolicy)
   const taken = new Map<string, string>()
   const puts: (Draft & { id: string })[] = []
   for (const draft of drafts) {
+    yield
     const id = facts.randomUuid()
     const refused = refuseKey({ kind, id, value: draft.value }, facts, taken)
     if (refused) return refused
@@ -116,12 +166,18 @@ function planReplace(
   const refused = refuseNamed(kind, draft, facts)
   if (refused) return refused
   const renamed = known !== undefined && known.name !== draft.name
-  if (renamed && findNamed(kind, namedId(kind.name, draft.name), facts.known) !== undefined) {
+  if (renamed && facts.known.byName.has(nameKey(kind.name, draft.name))) {
     return refusal(409, `config resource already exists: ${labelOf(kind, draft.name)}`)
   }
-  const plan = planned(kind, [{ ...draft, id: namedId(kind.name, draft.name) }])
-  if (!renamed) return plan
-  return { ...plan, changes: [{ op: 'remove', kind: kind.name, id: known.id }, ...plan.changes] }
+  return planned(kind, [{ ...draft, id: known?.id ?? idFor(kind, draft.name, facts) }])
+}
+
+/** The id of the record of this name, or of a new one: made of the name, unless a renamed record has that id. */
+function idFor(kind: Kind, name: string, { known, randomUuid }: PlanFacts): string {
+  const existing = known.byName.get(nameKey(kind.name, name))
+  if (existing !== undefined) return existing.id
+  const id = namedId(kind.name, name)
+  return known.named.has(recordKey(kind.name, id)) ? randomUuid() : id
 }
 
 type SentKey = { readonly kind: Kind; readonly id: string; readonly value: JsonValue }
@@ -258,11 +314,10 @@ function fileOwned(kind: Kind, id: string): Refusal {
 }
 
 /** A named record by its id or its name. */
-export function findNamed(kind: Kind, id: string, { named }: Known): NamedRecord | undefined {
+export function findNamed(kind: Kind, id: string, { named, byName }: Known): NamedRecord | undefined {
   const uuid = readUuid(id)
-  const byId = uuid === undefined ? undefined : named.get(uuid)
-  const record = byId?.kind === kind ? byId : named.get(namedId(kind.name, id))
-  return record?.kind === kind ? record : undefined
+  const byId = uuid === undefined ? undefined : named.get(recordKey(kind.name, uuid))
+  return byId ?? byName.get(nameKey(kind.name, id))
 }
 
 export function findKey(id: string, { keysById }: Known): KeyRecord | undefined {

@@ -46,7 +46,9 @@ const replace = (replica: Replica, address: string, value: unknown, headers?: Re
 describe('a virtual key', () => {
   it('is created, listed, read, updated and deleted', async () => {
     const replica = await start()
-    const created = first(await create(replica, 'llm.apiKey', { key: 'k-1', metadata: { name: 'ada' } }))
+    const created = first(
+      await create(replica, 'llm.apiKey?reveal=true', { key: 'k-1', metadata: { name: 'ada' } }),
+    )
     expect(created).toEqual({
       kind: 'llm.apiKey',
       id: uuid,
@@ -55,12 +57,12 @@ describe('a virtual key', () => {
       createdAt: time,
       updatedAt: time,
     })
-    expect(envelopes(await replica.call('GET', '/llm.apiKey'))).toEqual([created])
-    expect((await replica.call('GET', `/llm.apiKey/${created.id}`)).body).toEqual(created)
+    expect(envelopes(await replica.call('GET', '/llm.apiKey?reveal=true'))).toEqual([created])
+    expect((await replica.call('GET', `/llm.apiKey/${created.id}?reveal=true`)).body).toEqual(created)
     expect(replica.running().llm?.policies?.apiKey?.keys).toEqual([created.value])
 
     const updated = first(
-      await replace(replica, `llm.apiKey/${created.id}`, { key: 'k-2', metadata: { user: 'b' } }),
+      await replace(replica, `llm.apiKey/${created.id}?reveal=true`, { key: 'k-2', metadata: { user: 'b' } }),
     )
     expect(updated).toMatchObject({ id: created.id, revision: 2, value: { key: 'k-2' } })
     expect(updated.value['metadata']).toEqual({ user: 'b', id: created.id })
@@ -72,7 +74,7 @@ describe('a virtual key', () => {
       body: { status: 'success', message: 'Configuration resource deleted successfully' },
     })
     expect(replica.running().llm?.policies?.apiKey?.keys).toEqual([])
-    expect(envelopes(await replica.call('GET', '/llm.apiKey'))).toEqual([])
+    expect(envelopes(await replica.call('GET', '/llm.apiKey?reveal=true'))).toEqual([])
     expect(await replica.call('DELETE', `/llm.apiKey/${created.id}`)).toMatchObject({
       status: 404,
       body: `config resource not found: llm.apiKey/${created.id}`,
@@ -250,9 +252,50 @@ describe('named records', () => {
       status: 409,
       body: 'config resource llm.model/from-file conflicts with file-owned resource',
     })
+    const id = namedId('llm.model', 'a')
+    const before = JSON.parse(JSON.stringify((await replica.call('GET', '/llm.model/a')).body))
     const renamed = first(await replace(replica, 'llm.model/a', { name: 'c', provider: 'echo' }))
-    expect(renamed).toMatchObject({ id: namedId('llm.model', 'c'), revision: 1 })
-    expect(replica.running().llm?.models.map(({ name }) => name)).toEqual(['from-file', 'b', 'c'])
+    expect(renamed).toMatchObject({ id, revision: 2, createdAt: before.createdAt, value: { name: 'c' } })
+    expect(
+      replica
+        .running()
+        .llm?.models.map(({ name }) => name)
+        .sort(),
+    ).toEqual(['b', 'c', 'from-file'])
+    expect((await replica.call('GET', '/llm.model/a')).status).toBe(404)
+    for (const address of ['c', id]) {
+      expect((await replica.call('GET', `/llm.model/${address}`)).body).toMatchObject({ id, revision: 2 })
+    }
+    expect(replica.database.rows().filter(({ kind }) => kind === 'llm.model')).toHaveLength(2)
+  })
+
+  it('may have a name that another one had before', async () => {
+    const replica = await start()
+    first(await create(replica, 'llm.model', { name: 'a', provider: 'echo' }))
+    const renamed = first(await replace(replica, 'llm.model/a', { name: 'b', provider: 'echo' }))
+    const second = first(await create(replica, 'llm.model', { name: 'a', provider: 'echo' }))
+    expect(second.id).not.toBe(renamed.id)
+    expect(second).toMatchObject({ revision: 1, value: { name: 'a' } })
+    expect((await replica.call('GET', '/llm.model/a')).body).toMatchObject({ id: second.id })
+    const again = first(
+      await create(replica, 'llm.model', { name: 'b', provider: 'echo', visibility: 'internal' }),
+    )
+    expect(again).toMatchObject({ id: renamed.id, revision: 3 })
+    expect((await replica.call('DELETE', '/llm.model/b')).status).toBe(200)
+    expect(replica.running().llm?.models.map(({ name }) => name)).toEqual(['from-file', 'a'])
+  })
+
+  it('with the name of an older one in the database stop changes until one is removed', async () => {
+    const replica = await start()
+    first(await create(replica, 'llm.model', { name: 'a', provider: 'echo' }))
+    const id = '6f0c0d52-6b0c-4b52-8f38-0d3a1d4f2a10'
+    replica.database.put({ kind: 'llm.model', id, value: { name: 'a', provider: 'echo' } })
+    await until(() => replica.host.reported !== undefined)
+    expect(replica.host.reported).toContain(
+      `llm.model/${id} in the database cannot be used: an older record has`,
+    )
+    expect((await replica.call('DELETE', `/llm.model/${id}`)).status).toBe(200)
+    expect(replica.running().llm?.models.map(({ name }) => name)).toEqual(['from-file', 'a'])
   })
 
   it('of the file cannot be created, updated or deleted', async () => {
@@ -467,7 +510,7 @@ describe('file and database', () => {
     const replica = await start(defaultConfig, options)
     const model = (apiKey: string) => ({ name: 'm', provider: 'openai', params: { apiKey } })
     // biome-ignore lint/suspicious/noTemplateCurlyInString: references as users write them
-    const stored = first(await create(replica, 'llm.model', model('${PROVIDER_KEY}')))
+    const stored = first(await create(replica, 'llm.model?reveal=true', model('${PROVIDER_KEY}')))
     // biome-ignore lint/suspicious/noTemplateCurlyInString: references as users write them
     expect(stored.value).toEqual(model('${PROVIDER_KEY}'))
     expect(replica.running().llm?.models[1]).toEqual(model('sk-1'))
@@ -477,7 +520,7 @@ describe('file and database', () => {
       status: 422,
       body: 'environment variable not found: UNSET',
     })
-    const key = first(await create(replica, 'llm.apiKey', { key: '$PROVIDER_KEY' }))
+    const key = first(await create(replica, 'llm.apiKey?reveal=true', { key: '$PROVIDER_KEY' }))
     expect(key.value).toEqual({ key: '$PROVIDER_KEY', metadata: { id: key.id } })
     expect(replica.running().llm?.policies?.apiKey?.keys).toMatchObject([{ key: 'sk-1' }])
   })
@@ -571,6 +614,21 @@ describe('several replicas', () => {
     expect((await replica.call('DELETE', '/llm.policy/authorization')).status).toBe(200)
     expect(replica.resources.pending()).toBeUndefined()
   })
+
+  it('can have records removed that they cannot read, one after another', async () => {
+    const clock = createSteppingClock()
+    const database = createMemoryDatabase(clock)
+    for (const name of ['authorization', 'localRateLimit'])
+      database.put({ kind: 'llm.policy', id: namedId('llm.policy', name), value: { damaged: true } })
+    const replica = await startHybrid(database.open(), clock)
+    expect((await create(replica, 'llm.model', { name: 'm', provider: 'echo' })).status).toBe(422)
+    expect((await replica.call('DELETE', '/llm.policy/authorization?dryRun=true')).status).not.toBe(200)
+    expect((await replica.call('DELETE', '/llm.policy/authorization')).status).toBe(200)
+    expect(replica.resources.pending()).toBe('config resources')
+    expect(database.rows()).toHaveLength(1)
+    expect((await replica.call('DELETE', '/llm.policy/localRateLimit')).status).toBe(200)
+    expect(replica.resources.pending()).toBeUndefined()
+  })
 })
 
 describe('a database that is away', () => {
@@ -592,6 +650,7 @@ describe('a database that is away', () => {
     const replica = await start()
     first(await create(replica, 'llm.apiKey', { key: 'k' }))
     const before = replica.running()
+    expect(replica.host.outage).toBeUndefined()
     replica.database.isAway = true
     expect(await create(replica, 'llm.apiKey', { key: 'x' })).toMatchObject({ status: 503 })
     expect(replica.running()).toBe(before)
@@ -619,17 +678,95 @@ describe('a database that is away', () => {
   })
 })
 
+describe('a change that waits for the database', () => {
+  it('does not delay a reload of the file, and applies to what the file has then', async () => {
+    const replica = await start()
+    const locked = Promise.withResolvers<void>()
+    replica.database.lockWait = locked.promise
+    const changes = Promise.all(['a', 'b'].map((key) => create(replica, 'llm.apiKey', { key })))
+    const reloaded = loadFixture(defaultConfig.replace('from-file', 'reloaded'))
+    await replica.host.exclusive(() => replica.resources.useFile(reloaded))
+    expect(replica.running().llm?.models).toMatchObject([{ name: 'reloaded' }])
+    expect(replica.running().llm?.policies?.apiKey?.keys).toEqual([])
+    locked.resolve()
+    expect((await changes).map(({ status }) => status)).toEqual([200, 200])
+    expect(replica.running().llm?.models).toMatchObject([{ name: 'reloaded' }])
+    expect(replica.running().llm?.policies?.apiKey?.keys).toMatchObject([{ key: 'a' }, { key: 'b' }])
+  })
+
+  it('is not undone by a read that began before it', async () => {
+    const replica = await start()
+    const answered = Promise.withResolvers<void>()
+    replica.database.answerWait = answered.promise
+    replica.database.put({ kind: 'llm.apiKey', id: crypto.randomUUID(), value: { key: 'theirs' } })
+    await delay(10)
+    first(await create(replica, 'llm.apiKey', { key: 'ours' }))
+    const { generation } = replica.resources.status().database ?? {}
+    replica.database.answerWait = undefined
+    answered.resolve()
+    await delay(20)
+    expect(replica.resources.status().database?.generation).toBe(generation)
+    expect(replica.running().llm?.policies?.apiKey?.keys).toMatchObject([{ key: 'theirs' }, { key: 'ours' }])
+  })
+
+  it('is awaited before the process ends', async () => {
+    const replica = await start()
+    const locked = Promise.withResolvers<void>()
+    replica.database.lockWait = locked.promise
+    const steps: string[] = []
+    const change = create(replica, 'llm.apiKey', { key: 'a' }).then(() => steps.push('answered'))
+    await delay(5)
+    const idle = replica.resources.idle().then(() => steps.push('idle'))
+    await delay(5)
+    expect(steps).toEqual([])
+    locked.resolve()
+    await Promise.all([change, idle])
+    expect(steps.toSorted()).toEqual(['answered', 'idle'])
+  })
+})
+
+describe.each([
+  ['llm.apiKey', (index: number) => ({ key: `k-${index}`, metadata: { name: `user ${index}` } })],
+  ['llm.model', (index: number) => ({ name: `m-${index}`, provider: 'echo', params: { model: 'a' } })],
+])('a change of 5,000 records of %s', (kind, recordOf) => {
+  it('takes turns with traffic', async () => {
+    const replica = await start()
+    const values = Array.from({ length: 5_000 }, (_, index) => recordOf(index))
+    const stretches: number[] = []
+    let isOver = false
+    let before = process.threadCpuUsage()
+    const tick = () => {
+      const now = process.threadCpuUsage()
+      stretches.push((now.user + now.system - before.user - before.system) / 1000)
+      before = now
+      if (!isOver) setImmediate(tick)
+    }
+    setImmediate(tick)
+    expect((await create(replica, kind, ...values)).status).toBe(200)
+    isOver = true
+    const total = stretches.reduce((sum, ms) => sum + ms, 0)
+    expect(stretches.length).toBeGreaterThan(20)
+    expect(Math.max(...stretches)).toBeLessThan(Math.max(50, total / 3))
+  })
+})
+
 describe('a change that takes longer to check than the store waits', () => {
-  it('is given up, and never runs', async () => {
+  it.each([
+    ['before it is checked', 0],
+    ['while it is checked', 1],
+  ])('is given up %s, and never runs', async (_, aborted) => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     const store = database.open()
+    const checking = Promise.withResolvers<void>()
     let planned: Promise<unknown> | undefined
     const replica = await startHybrid(
       {
         ...store,
         async write(known, plan) {
+          if (aborted > 0) replica.host.prepareWait = checking.promise
           planned = plan(await store.read(known))
+          if (aborted > 0) await delay(5)
           throw new StoreUnavailable('the change took longer than 60 s to check', undefined)
         },
       },
@@ -637,8 +774,9 @@ describe('a change that takes longer to check than the store waits', () => {
     )
     const before = replica.running()
     expect((await create(replica, 'llm.apiKey', { key: 'k' })).status).toBe(503)
+    checking.resolve()
     await planned
-    expect(replica.host.aborted).toHaveLength(1)
+    expect(replica.host.aborted).toHaveLength(aborted)
     expect(replica.running()).toBe(before)
     await replica.resources.close()
   })

@@ -1,6 +1,7 @@
 import { ConfigRejected, type PreparedConfig, reasonsOf } from '../config/running.ts'
 import type { Config } from '../config/schema.ts'
-import { type ConfigTree, validateConfig } from '../config/validate.ts'
+import { type ConfigTree, validating } from '../config/validate.ts'
+import { createBreathe, runSteps } from '../lib/breathe.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../pipeline/log.ts'
 import {
@@ -12,9 +13,9 @@ import {
   refusal,
 } from './change.ts'
 import { envelopesOf, keyEnvelope, namedEnvelope } from './envelope.ts'
-import { findKey, findNamed, type Planned, planChange } from './hybrid-plan.ts'
-import type { Kind } from './kinds.ts'
-import { type Expand, type Known, learn, nothingKnown } from './known.ts'
+import { findKey, findNamed, type Planned, planning } from './hybrid-plan.ts'
+import { findKind, type Kind } from './kinds.ts'
+import { type Expand, type Known, learning, nothingKnown, recordKey, recordOf } from './known.ts'
 import { type Overlaid, overlay } from './overlay.ts'
 import type { Requester, ResourceHost, Resources } from './resources.ts'
 import { type ResourceStore, type StoreDelta, type StoredResource, StoreUnavailable } from './store.ts'
@@ -60,15 +61,22 @@ export function createHybridResources(options: HybridOptions): Resources {
   let retry: NodeJS.Timeout | undefined
   let isWatching = false
   let isBehind = false
+  let isReadAnew = false
   let catching: Promise<void> | undefined
   let isClosed = false
+  const changes = new Set<Promise<ChangeOutcome>>()
+  const breathe = createBreathe(clock)
+  const inTurns = <T>(steps: Iterator<unknown, T>) => runSteps(steps, breathe)
 
   async function ready(next: Config, records: Known): Promise<Ready> {
     const overlaid = overlay(next, records, running?.config)
     if (overlaid.refusals.length > 0) throw new ConfigRejected(overlaid.refusals)
+    await breathe()
     const isChecked = records.ordered.length === 0 || (valid?.file === next && valid.named === records.named)
-    const issues = isChecked ? [] : validateConfig(overlaid.keyless, sound)
+    const issues = isChecked ? [] : await inTurns(validating(overlaid.keyless, sound))
     if (issues.length > 0) throw new ConfigRejected(issues)
+    for (const { item } of records.ordered) host.markApi(item)
+    await breathe()
     const prepared = await host.prepare(checkedConfig(overlaid.config))
     return { overlaid, file: next, known: records, prepared }
   }
@@ -84,6 +92,7 @@ export function createHybridResources(options: HybridOptions): Resources {
 
   function connected(): void {
     if (database === 'lost') log.info({}, 'the database of config resources is back')
+    if (database !== 'connected' || lastError !== undefined) host.reportDatabase(undefined)
     database = 'connected'
     lastError = undefined
     failures = 0
@@ -96,6 +105,7 @@ export function createHybridResources(options: HybridOptions): Resources {
         'the database of config resources cannot be reached, the last state keeps serving',
       )
     }
+    if (lastError !== error.message) host.reportDatabase(error.message)
     lastError = error.message
     if (database === 'connected') database = 'lost'
   }
@@ -117,7 +127,7 @@ export function createHybridResources(options: HybridOptions): Resources {
       try {
         while (isBehind && !isClosed) {
           isBehind = false
-          await host.exclusive(readAndRun)
+          await readAndRun()
         }
       } catch (error) {
         log.error({ err: asError(error) }, 'changes of config resources cannot be applied')
@@ -128,25 +138,43 @@ export function createHybridResources(options: HybridOptions): Resources {
     })()
   }
 
+  /** Reads outside the lock of reloads: a database that hangs must not delay a change of the file. */
   async function readAndRun(): Promise<void> {
     if (isClosed || file === undefined) return
-    let delta: StoreDelta
+    const from = known
+    const delta = await readSince(isReadAnew ? undefined : from?.generation)
+    if (delta === undefined) return
+    await host.exclusive(async () => {
+      if (isClosed || file === undefined) return
+      if (known !== from) {
+        // A write was faster, so the delta may be older than the known state. A complete one replaces a distrusted state,
+        // so the next one has to be complete too.
+        isReadAnew = delta.complete
+        isBehind = true
+        return
+      }
+      isReadAnew = false
+      await takeIn(delta, file)
+    })
+  }
+
+  async function readSince(generation: number | undefined): Promise<StoreDelta | undefined> {
     try {
-      delta = await store.read(known?.generation)
+      const delta = await store.read(generation)
+      connected()
+      return delta
     } catch (error) {
       lost(asError(error))
       retryLater()
-      return
+      return undefined
     }
-    connected()
-    await takeIn(delta, file)
   }
 
   /** Runs what others have stored. */
   async function takeIn(delta: StoreDelta, over: Config): Promise<void> {
     const isNews = known === undefined || !isEmpty(delta)
     const before = known
-    known = learn(known ?? nothingKnown, delta, expand)
+    known = await inTurns(learning(known ?? nothingKnown, delta, expand))
     noteProblems(known, before, log)
     if (!isNews && running !== undefined) return
     try {
@@ -191,7 +219,8 @@ export function createHybridResources(options: HybridOptions): Resources {
     }
     const isFirst = file === undefined
     file = next
-    if (isFirst) await readAndRun()
+    const delta = isFirst ? await readSince(undefined) : undefined
+    if (delta !== undefined) await takeIn(delta, next)
     if (running === undefined) {
       await runFileAlone(next)
       if (blockedBy !== undefined) host.report(blockedBy)
@@ -200,27 +229,45 @@ export function createHybridResources(options: HybridOptions): Resources {
   }
 
   async function change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome> {
-    return host.exclusive(async () => {
-      if (known === undefined || file === undefined) return refusal(503, notReadYet)
-      return await write(request, requester, { known, file })
-    })
+    // A reload under way ends before the lock of all writers is taken.
+    await host.exclusive(() => Promise.resolve())
+    if (known === undefined || file === undefined) return refusal(503, notReadYet)
+    const step: Step = {
+      from: { known, file },
+      outcome: undefined,
+      decided: undefined,
+      isOver: false,
+      leave: undefined,
+    }
+    try {
+      return await write(request, requester, step)
+    } finally {
+      step.isOver = true
+      step.leave?.()
+    }
   }
 
-  async function write(
-    request: ChangeRequest,
-    requester: Requester,
-    from: { known: Known; file: Config },
-  ): Promise<ChangeOutcome> {
-    const step: Step = { outcome: undefined, decided: undefined, isOver: false }
+  /**
+   * Waits for the database outside the lock of reloads, which is taken when the plan is made and released after the commit.
+   * The configuration of the plan is then the one that the commit changes.
+   */
+  async function write(request: ChangeRequest, requester: Requester, step: Step): Promise<ChangeOutcome> {
     let delta: StoreDelta
     try {
-      delta = await store.write(from.known.generation, async (since) => {
-        await decide(request, learn(from.known, since, expand), from.file, step)
+      delta = await store.write(step.from.known.generation, async (since) => {
+        const leave = await enterExclusive(host)
+        if (step.isOver) {
+          leave()
+          return undefined
+        }
+        step.leave = leave
+        step.from = { known: known ?? step.from.known, file: file ?? step.from.file }
+        await decide(request, await inTurns(learning(step.from.known, since, expand)), step)
         return step.decided?.planned.changes
       })
     } catch (error) {
       step.isOver = true
-      step.decided?.ready.prepared.abort()
+      step.decided?.ready?.prepared.abort()
       if (!(error instanceof StoreUnavailable)) throw error
       lost(error)
       // It may have been committed all the same.
@@ -228,7 +275,7 @@ export function createHybridResources(options: HybridOptions): Resources {
       return refusal(503, `config resources cannot be stored: ${error.message}`)
     }
     connected()
-    const { decided, outcome } = step
+    const { decided, outcome, from } = step
     if (decided === undefined) {
       // The store takes what it has told for known and does not announce it again: a key that was deleted elsewhere
       // would go on working here.
@@ -236,25 +283,30 @@ export function createHybridResources(options: HybridOptions): Resources {
       return outcome ?? refusal(500, 'nothing was decided')
     }
     const { planned, ready: state } = decided
-    known = learn(state.known, delta, expand, new Set(planned.stored.map(({ id }) => id)))
-    run({ ...state, known })
-    audit(request, planned, { before: from.known, after: known }, requester, log)
-    return outcomeOf(planned, known, state.overlaid.shadowed)
+    if (state === undefined) {
+      await takeIn(delta, from.file)
+      await inTurns(audit(planned, { before: from.known, after: known ?? from.known }, requester, log))
+      return { kind: 'removed', id: planned.removed ?? '' }
+    }
+    const own = new Set(planned.stored.map(({ kind, id }) => recordKey(kind.name, id)))
+    const stored = await inTurns(learning(state.known, delta, expand, own))
+    known = stored
+    run({ ...state, known: stored })
+    await inTurns(audit(planned, { before: from.known, after: stored }, requester, log))
+    return outcomeOf(planned, stored, state.overlaid.shadowed)
   }
 
   /** Whether the change may be made, in what `step` holds afterwards. The lock of all writers is held meanwhile. */
-  async function decide(request: ChangeRequest, current: Known, over: Config, step: Step): Promise<void> {
-    const planned = planChange(request, {
-      known: current,
-      file: over,
-      expand,
-      randomUuid: options.randomUuid,
-    })
+  async function decide(request: ChangeRequest, current: Known, step: Step): Promise<void> {
+    const over = step.from.file
+    const { randomUuid } = options
+    const planned = await inTurns(planning(request, { known: current, file: over, expand, randomUuid }))
     if (planned.kind === 'refused') {
       step.outcome = planned
       return
     }
-    const next = learn(current, provisional(planned, current, clock), expand)
+    const expected = await inTurns(provisional(planned, current, clock))
+    const next = await inTurns(learning(current, expected, expand))
     try {
       const state = await ready(over, next)
       if (!step.isOver && !request.dryRun && planned.changes.length > 0) {
@@ -264,6 +316,10 @@ export function createHybridResources(options: HybridOptions): Resources {
       state.prepared.abort()
       step.outcome = outcomeOf(planned, next, state.overlaid.shadowed)
     } catch (error) {
+      if (!request.dryRun && removesProblem(planned, current) && isBlocked(next)) {
+        step.decided = { planned, ready: undefined }
+        return
+      }
       step.outcome = refusal(422, reasonsOf(error).join('\n'))
     }
   }
@@ -289,7 +345,14 @@ export function createHybridResources(options: HybridOptions): Resources {
       if (known === undefined) return refusal(503, notReadYet)
       return envelopeAt(kind, id, known, running?.shadowed ?? nothing) ?? notFound(kind, id)
     },
-    change,
+    change(request, requester) {
+      const changing = change(request, requester)
+      changes.add(changing)
+      return changing.finally(() => changes.delete(changing))
+    },
+    async idle() {
+      await Promise.allSettled(changes)
+    },
     effective: () => ({ config: running?.config ?? file ?? {}, file: file ?? {} }),
     status() {
       const records = known ?? nothingKnown
@@ -317,10 +380,32 @@ export function createHybridResources(options: HybridOptions): Resources {
 }
 
 type Step = {
+  /** Starting point of the change; read again when the plan is made. */
+  from: { readonly known: Known; readonly file: Config }
   outcome: ChangeOutcome | undefined
-  decided: { readonly planned: Planned; readonly ready: Ready } | undefined
+  /** Without `ready` it is stored and cannot run: other records that cannot be read block the configuration. */
+  decided: { readonly planned: Planned; readonly ready: Ready | undefined } | undefined
   /** The store has given up waiting: what is ready now never runs. */
   isOver: boolean
+  /** Releases the lock of reloads. */
+  leave: (() => void) | undefined
+}
+
+/** Whether a change removes a record that cannot be read, and does nothing else. */
+function removesProblem({ changes }: Planned, { problems }: Known): boolean {
+  const [change, ...others] = changes
+  return change?.op === 'remove' && others.length === 0 && problems.has(`${change.kind} ${change.id}`)
+}
+
+function isBlocked({ problems }: Known): boolean {
+  return [...problems.values()].some(({ blocking }) => blocking)
+}
+
+/** Takes the lock of reloads; resolves with its release. */
+function enterExclusive(host: ResourceHost): Promise<() => void> {
+  return new Promise((resolve) => {
+    void host.exclusive(() => new Promise<void>((leave) => resolve(leave)))
+  })
 }
 
 const notReadYet = 'the database of config resources has not been read yet'
@@ -340,17 +425,19 @@ function isEmpty({ changed, unreadable, removed, complete }: StoreDelta): boolea
 }
 
 /** A plan as what the database would say after it. */
-function provisional({ changes }: Planned, known: Known, clock: Clock): StoreDelta {
+function* provisional({ changes }: Planned, known: Known, clock: Clock): Generator<void, StoreDelta> {
   const now = new Date(clock.now()).toISOString()
   const changed: StoredResource[] = []
   const removed: { kind: string; id: string }[] = []
   for (const change of changes) {
+    yield
     const { kind, id } = change
     if (change.op === 'remove') {
       removed.push({ kind, id })
       continue
     }
-    const before = known.named.get(id) ?? findKey(id, known)
+    const row = findKind(kind)
+    const before = row && recordOf(known, row, id)
     changed.push({
       kind,
       id,
@@ -380,23 +467,27 @@ function envelopeAt(
     return key && keyEnvelope(kind, key, shadowed)
   }
   const record = findNamed(kind, id, known)
-  return record && namedEnvelope(record, shadowed)
+  return record === undefined || record.isStandIn ? undefined : namedEnvelope(record, shadowed)
 }
 
-/** One line for each record that a request changed: who, what, and which fields, never their values. */
-function audit(
-  { change }: ChangeRequest,
+/** One line for each record that a request changed: who, what, and which fields, without secrets. */
+function* audit(
   { changes }: Planned,
   { before, after }: { before: Known; after: Known },
   requester: Requester,
   log: Log,
-): void {
+): Generator<void> {
   for (const { op, kind, id } of changes) {
-    const old = envelopeAt(change.kind, id, before, nothing)
-    const now = envelopeAt(change.kind, id, after, nothing)
+    yield
+    const row = findKind(kind)
+    if (row === undefined) continue
+    const old = envelopeAt(row, id, before, nothing)
+    const now = envelopeAt(row, id, after, nothing)
     const { revision } = now ?? old ?? {}
-    const fields = changedFields(old?.value, now?.value)
-    log.info({ audit: { op, kind, id, revision, fields, ...requester } }, 'config resource changed')
+    const named = { kind: row, name: now?.name ?? old?.name }
+    const changed = changedFields(named, old?.value, now?.value)
+    const fields = changed.map(({ field }) => field)
+    log.info({ audit: { op, kind, id, revision, fields, changed, ...requester } }, 'config resource changed')
   }
 }
 

@@ -90,7 +90,7 @@ function rulesOf(kind: Kind): string[] {
     case 'map':
       return [
         `- \`PUT ${address}\` creates a record, or replaces the one of the same name.`,
-        `- \`PUT ${address}/{id}\` replaces a record that is there; with another name in it, it is renamed.`,
+        `- \`PUT ${address}/{id}\` replaces a record that is there; with another name in it, it is renamed and keeps its id.`,
       ]
     case 'keys':
       return [

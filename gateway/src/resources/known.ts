@@ -1,4 +1,5 @@
 import type { ConfigTree } from '../config/validate.ts'
+import { runAtOnce } from '../lib/breathe.ts'
 import { type BucketMap, bucketMap, changedMap, lookUp } from '../lib/bucket-map.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
 import {
@@ -29,6 +30,8 @@ export type NamedRecord = Stamp & {
   readonly value: JsonValue
   /** As it stands in the configuration. */
   readonly item: unknown
+  /** Its secrets cannot be decrypted: the value has random texts in their place and is not shown. */
+  readonly isStandIn?: boolean
 }
 
 /** A virtual key. One of 100,000, so it holds nothing twice. */
@@ -51,9 +54,11 @@ export type Problem = {
 /** What is in the database, as far as this process knows. Immutable; 100,000 keys more or less cost nothing to derive. */
 export type Known = {
   readonly generation: number
-  /** By id, which is that of the kind and the name. */
+  /** By `recordKey`: an id belongs to its kind, so records of two kinds may have the same one. */
   readonly named: ReadonlyMap<string, NamedRecord>
-  /** The named ones in the order in which they were made: the same at every replica. */
+  /** By `nameKey`. Of records with the same name the oldest. */
+  readonly byName: ReadonlyMap<string, NamedRecord>
+  /** Those of `byName` in the order in which they were made: the same at every replica. */
   readonly ordered: readonly NamedRecord[]
   /** In the order in which they were made, as far as possible: changes leave the others where they are. */
   readonly keys: readonly KeyRecord[]
@@ -67,6 +72,7 @@ export type Known = {
 export const nothingKnown: Known = {
   generation: -1,
   named: new Map(),
+  byName: new Map(),
   ordered: [],
   keys: [],
   keyItems: [],
@@ -98,8 +104,8 @@ export function nameIn(kind: Kind, value: ConfigTree): string | undefined {
 }
 
 /**
- * What is known after a delta. Records that did not change stay the same objects. `own` are ids of records that are known
- * already with the values they have in the delta, and only learn when they were stored.
+ * What is known after a delta. Records that did not change stay the same objects. `own` are keys (`recordKey`) of records that
+ * are known already with the values they have in the delta, and only learn when they were stored.
  */
 export function learn(
   known: Known,
@@ -107,40 +113,61 @@ export function learn(
   expand: Expand,
   own: ReadonlySet<string> = nobody,
 ): Known {
+  return runAtOnce(learning(known, delta, expand, own))
+}
+
+/** The steps of `learn`: one for each record, so that traffic does not wait for thousands. */
+export function* learning(
+  known: Known,
+  delta: StoreDelta,
+  expand: Expand,
+  own: ReadonlySet<string> = nobody,
+): Generator<void, Known> {
   // With their own times, records may have another place among those that others have made.
   const isReordered =
-    own.size > 0 && delta.changed.filter((stored) => own.has(stored.id) && stamp(known, stored)).length > 0
-  const learning = delta.complete ? startOver(known, delta) : known
+    own.size > 0 &&
+    delta.changed.filter((stored) => own.has(recordKey(stored.kind, stored.id)) && stamp(known, stored))
+      .length > 0
+  const base = delta.complete ? startOver(known, delta) : known
   let named: Map<string, NamedRecord> | undefined
   const changeNamed = () => {
-    named ??= new Map(learning.named)
+    named ??= new Map(base.named)
     return named
   }
   let problems: Map<string, Problem> | undefined
   const changeProblems = () => {
-    problems ??= new Map(learning.problems)
+    problems ??= new Map(base.problems)
     return problems
   }
   const solve = (kind: string, id: string) => {
-    const key = problemKey(kind, id)
-    if ((problems ?? learning.problems).has(key)) changeProblems().delete(key)
+    const key = recordKey(kind, id)
+    if ((problems ?? base.problems).has(key)) changeProblems().delete(key)
   }
   const keyChanges: KeyChange[] = []
 
   const forget = (kind: string, id: string) => {
     solve(kind, id)
     if (findKind(kind)?.placement.kind === 'keys') keyChanges.push({ id, record: undefined })
-    else if ((named ?? learning.named).get(id)?.kind.name === kind) changeNamed().delete(id)
+    else if ((named ?? base.named).has(recordKey(kind, id))) changeNamed().delete(recordKey(kind, id))
   }
   const trouble = (kind: string, id: string, reason: string) => {
     forget(kind, id)
     const blocking = findKind(kind) !== undefined && findKind(kind)?.placement.kind !== 'keys'
-    changeProblems().set(problemKey(kind, id), { kind, id, reason, blocking })
+    changeProblems().set(recordKey(kind, id), { kind, id, reason, blocking })
   }
 
   for (const { kind, id } of delta.removed) forget(kind, id)
-  for (const { kind, id, reason } of delta.unreadable) trouble(kind, id, reason)
+  for (const { partial, ...record } of delta.unreadable) {
+    yield
+    const { kind, id, reason } = record
+    trouble(kind, id, reason)
+    const standIn = partial && standInOf({ ...record, value: partial }, expand)
+    if (standIn === undefined) continue
+    changeNamed().set(recordKey(kind, id), standIn)
+    changeProblems().set(recordKey(kind, id), { kind, id, reason, blocking: false })
+  }
   for (const stored of delta.changed) {
+    yield
     const kind = findKind(stored.kind)
     if (kind === undefined) {
       trouble(stored.kind, stored.id, 'its kind is unknown: another version of Tollgate has stored it')
@@ -151,25 +178,61 @@ export function learn(
     solve(stored.kind, stored.id)
     if (typeof record === 'string') trouble(stored.kind, stored.id, record)
     else if ('digest' in record) keyChanges.push({ id: record.id, record })
-    else changeNamed().set(record.id, record)
+    else changeNamed().set(recordKey(stored.kind, record.id), record)
   }
-  return {
-    ...withKeys(learning, keyChanges),
+  yield
+  const next = {
+    ...withKeys(base, keyChanges),
     generation: delta.generation,
     ...(named === undefined ? {} : { named }),
-    ...(named === undefined && !isReordered
-      ? {}
-      : { ordered: [...(named ?? learning.named).values()].sort(byAge) }),
     ...(problems === undefined ? {} : { problems }),
   }
+  return named === undefined && !isReordered && !delta.complete ? next : withNames(next)
+}
+
+export function nameKey(kind: string, name: string): string {
+  return `${kind} ${name}`
+}
+
+const sameName = 'an older record has the same name'
+
+/** Order and names of the named records. A record with the name of an older one is a problem until one of them has another. */
+function withNames(known: Known): Known {
+  const byName = new Map<string, NamedRecord>()
+  const problems = new Map([...known.problems].filter(([, { reason }]) => reason !== sameName))
+  const ordered = [...known.named.values()].sort(byAge).filter((record) => {
+    const { id, kind, name } = record
+    const key = nameKey(kind.name, name)
+    if (!byName.has(key)) {
+      byName.set(key, record)
+      return true
+    }
+    problems.set(recordKey(kind.name, id), { kind: kind.name, id, reason: sameName, blocking: true })
+    return false
+  })
+  const hasSameOrder = isSameList(ordered, known.ordered)
+  return {
+    ...known,
+    ordered: hasSameOrder ? known.ordered : ordered,
+    byName: hasSameOrder ? known.byName : byName,
+    problems: isSameList([...problems.keys()], [...known.problems.keys()]) ? known.problems : problems,
+  }
+}
+
+function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, at) => item === other[at])
 }
 
 const nobody: ReadonlySet<string> = new Set()
 
-function recordOf(known: Known, { placement, name }: Kind, id: string): NamedRecord | KeyRecord | undefined {
+/** The record of a kind that has this id. */
+export function recordOf(
+  known: Known,
+  { placement, name }: Kind,
+  id: string,
+): NamedRecord | KeyRecord | undefined {
   if (placement.kind === 'keys') return lookUp(known.keysById, id)
-  const record = known.named.get(id)
-  return record?.kind.name === name ? record : undefined
+  return known.named.get(recordKey(name, id))
 }
 
 /** A record that this process has just stored, and nobody else holds yet, gets its times. True where it has a name. */
@@ -185,20 +248,34 @@ function readStored(kind: Kind, stored: StoredResource, expand: Expand): NamedRe
   return kind.placement.kind === 'keys' ? readKey(stored, expand) : readNamed(kind, stored, expand)
 }
 
+/**
+ * A record whose secrets cannot be decrypted, with random texts in their place. It stays in the configuration, because without
+ * it the configuration could allow what its rules and guards refuse; its credentials are accepted nowhere.
+ */
+function standInOf(stored: StoredResource, expand: Expand): NamedRecord | undefined {
+  const kind = findKind(stored.kind)
+  if (kind === undefined || kind.placement.kind === 'keys') return undefined
+  const record = readNamed(kind, stored, expand)
+  return typeof record === 'string' ? undefined : { ...record, isStandIn: true }
+}
+
 /** Without everything that a complete delta does not have. What it has in the same state stays, so that its items do. */
 function startOver(known: Known, { changed, generation }: StoreDelta): Known {
   const same = changed.flatMap((stored) => {
     const kind = findKind(stored.kind)
     return kind !== undefined && isSame(known, kind, stored) ? [stored] : []
   })
-  const ids = new Set(same.map(({ kind, id }) => problemKey(kind, id)))
-  const keys = known.keys.filter(({ id }) => ids.has(problemKey(keyKind, id)))
-  const ordered = known.ordered.filter(({ id, kind }) => ids.has(problemKey(kind.name, id)))
-  const isWhole = ordered.length === known.ordered.length
+  const ids = new Set(same.map(({ kind, id }) => recordKey(kind, id)))
+  const keys = known.keys.filter(({ id }) => ids.has(recordKey(keyKind, id)))
+  const kept = [...known.named.values()].filter(({ id, kind }) => ids.has(recordKey(kind.name, id)))
   return {
     generation,
-    named: isWhole ? known.named : new Map(ordered.map((record) => [record.id, record])),
-    ordered: isWhole ? known.ordered : ordered,
+    named:
+      kept.length === known.named.size
+        ? known.named
+        : new Map(kept.map((record) => [recordKey(record.kind.name, record.id), record])),
+    byName: known.byName,
+    ordered: known.ordered,
     keys,
     keyItems: keys.map(({ item }) => item),
     keysById: bucketMap(keys.map((key) => [key.id, key])),
@@ -211,7 +288,7 @@ const keyKind = 'llm.apiKey'
 
 function isSame(known: Known, kind: Kind, stored: StoredResource): boolean {
   const record = recordOf(known, kind, stored.id)
-  if (record === undefined) return false
+  if (record === undefined || ('isStandIn' in record && record.isStandIn)) return false
   const { revision, createdAt, updatedAt } = record
   return revision === stored.revision && createdAt === stored.createdAt && updatedAt === stored.updatedAt
 }
@@ -286,7 +363,7 @@ function keysChanged(
   return { keys, keyItems }
 }
 
-/** Names as they stand in the database are bound to their ids, so that every replica agrees on both. */
+/** A record is identified by its id; its name may have changed since the id was made of it. */
 function readNamed(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | string {
   const { id, revision, createdAt, updatedAt } = stored
   const policy = kind.placement.kind === 'policies' ? stored.value['policy'] : undefined
@@ -294,7 +371,9 @@ function readNamed(kind: Kind, stored: StoredResource, expand: Expand): NamedRec
   if (name === undefined || (kind.placement.kind === 'policies' && policy === undefined)) {
     return 'its value is not what this kind has'
   }
-  if (namedId(kind.name, name) !== id) return 'its id is not that of its name'
+  // These cannot be renamed.
+  const isFixed = isSingleton(kind) || kind.placement.kind === 'policies'
+  if (isFixed && namedId(kind.name, name) !== id) return 'its id is not that of its name'
   const value = policy ?? stored.value
   const expanded = expand(value)
   if (expanded.missing.length > 0) return missingVariables(expanded.missing)
@@ -361,6 +440,7 @@ function byAge(one: Stamp, other: Stamp): number {
   return one.id < other.id ? -1 : Number(one.id > other.id)
 }
 
-function problemKey(kind: string, id: string): string {
+/** Key of a stored record: what identifies it in the database. */
+export function recordKey(kind: string, id: string): string {
   return `${kind} ${id}`
 }

@@ -50,17 +50,22 @@ export async function openResources(
 }
 
 async function openStore(
-  { url = '', maxConnections, encryptionKey }: DatabaseConfig,
+  { url = '', maxConnections, encryptionKey, previousEncryptionKeys }: DatabaseConfig,
   { clock, log }: ResourceTools,
 ): Promise<ResourceStore> {
-  if (!isPostgresUrl(url))
-    return createSqliteStore({ path: sqlitePathOf(url), encryptionKey, secretPaths, clock })
+  const keys = {
+    encryptionKey,
+    previousEncryptionKeys,
+    onRotated: (records: number) =>
+      log.info({ records }, 'config resources of previous encryption keys encrypted with the current one'),
+  }
+  if (!isPostgresUrl(url)) return createSqliteStore({ path: sqlitePathOf(url), ...keys, secretPaths, clock })
   // Loaded only where it is used: the driver costs 45 ms and 14 MB.
   const { createPostgresStore } = await import('./stores/postgres-store.ts')
   return createPostgresStore({
     url,
     ...(maxConnections === undefined ? {} : { maxConnections }),
-    encryptionKey,
+    ...keys,
     secretPaths,
     clock,
     warn: (message) => log.warn({}, message),

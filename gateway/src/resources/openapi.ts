@@ -23,7 +23,20 @@ export function openApiDocument(configSchema: object, version: string): object {
       '/api/config/effective': { get: plainGet('What runs: file and database together, without secrets.') },
       '/api/config/openapi.json': { get: plainGet('This document.') },
       '/api/config/resources': {
-        get: { summary: 'All records of all kinds.', responses: listResponses(ref('Envelope')) },
+        get: {
+          summary: 'All records of all kinds.',
+          parameters: listParameters,
+          responses: listResponses(ref('Envelope')),
+        },
+        put: {
+          summary: 'Imports records of all kinds with their ids; all of them or none. Hybrid mode only.',
+          parameters: [parameter('import'), parameter('dryRun'), parameter('reveal')],
+          requestBody: body({
+            type: 'object',
+            properties: { resources: { type: 'array', items: ref('Envelope') } },
+          }),
+          responses: listResponses(ref('Envelope')),
+        },
       },
       ...Object.fromEntries(kinds.flatMap(pathsOf)),
     },
@@ -51,6 +64,7 @@ export function openApiDocument(configSchema: object, version: string): object {
           description: 'Checks the change and answers what would be stored.',
           schema: { type: 'boolean', default: false },
         },
+        ...queryParameters,
         ifMatch: {
           name: 'If-Match',
           in: 'header',
@@ -88,10 +102,14 @@ function pathsOf(kind: Kind): [string, Json][] {
   const value = ref(schemaName(kind))
   const stored = listResponses(envelope(value))
   const collection = {
-    get: { summary: `Lists records. ${kind.doc}`, responses: listResponses(envelope(value)) },
+    get: {
+      summary: `Lists records. ${kind.doc}`,
+      parameters: listParameters,
+      responses: listResponses(envelope(value)),
+    },
     put: {
       summary: 'Creates records, or replaces those of the same name; all of them or none.',
-      parameters: [parameter('dryRun')],
+      parameters: [parameter('dryRun'), parameter('reveal')],
       requestBody: body({
         type: 'object',
         properties: { resources: { type: 'array', items: withValue(value) } },
@@ -101,10 +119,10 @@ function pathsOf(kind: Kind): [string, Json][] {
   }
   const item = {
     parameters: [parameter('id')],
-    get: { summary: 'One record.', responses: responses(envelope(value)) },
+    get: { summary: 'One record.', parameters: [parameter('reveal')], responses: responses(envelope(value)) },
     put: {
       summary: 'Replaces a record as a whole.',
-      parameters: [parameter('dryRun'), parameter('ifMatch')],
+      parameters: [parameter('dryRun'), parameter('reveal'), parameter('ifMatch')],
       requestBody: body(withValue(value)),
       responses: stored,
     },
@@ -224,8 +242,57 @@ function withValue(value: Json): Json {
 }
 
 function listResponses(item: Json): Json {
-  return responses({ type: 'object', properties: { resources: { type: 'array', items: item } } })
+  return responses({
+    type: 'object',
+    properties: {
+      resources: { type: 'array', items: item },
+      nextCursor: { type: 'string', description: 'There are more records: `cursor` of the next page.' },
+    },
+  })
 }
+
+const queryParameters: Json = {
+  import: {
+    name: 'import',
+    in: 'query',
+    required: true,
+    description: 'Says that the records bring their ids.',
+    schema: { const: true },
+  },
+  reveal: {
+    name: 'reveal',
+    in: 'query',
+    description: 'Shows secrets, which are `***` otherwise. Each read is a line of the log.',
+    schema: { type: 'boolean', default: false },
+  },
+  limit: {
+    name: 'limit',
+    in: 'query',
+    description: 'Records at most. All unless given.',
+    schema: { type: 'integer', minimum: 1, maximum: 1000 },
+  },
+  cursor: {
+    name: 'cursor',
+    in: 'query',
+    description: 'The `nextCursor` of the page before.',
+    schema: { type: 'string' },
+  },
+  name: {
+    name: 'name',
+    in: 'query',
+    description: 'Only records of this name; of virtual keys the name in their metadata.',
+    schema: { type: 'string' },
+  },
+  metadata: {
+    name: 'metadata.<field>',
+    in: 'query',
+    description:
+      'Only virtual keys with this value of a field of their metadata, as in `metadata.group=search`.',
+    schema: { type: 'string' },
+  },
+}
+
+const listParameters = ['limit', 'cursor', 'name', 'metadata', 'reveal'].map(parameter)
 
 function responses(schema: Json): Json {
   return {

@@ -176,7 +176,7 @@ describe('what is known', () => {
     ['llm.apiKey', '11111111-1111-4111-8111-111111111111', { key: '' }, false],
     ['llm.apiKey', '11111111-1111-4111-8111-111111111111', { keyHash: 'md5:1' }, false],
     ['llm.model', namedId('llm.model', 'x'), { provider: 'echo' }, true],
-    ['llm.model', namedId('llm.model', 'x'), { name: 'y' }, true],
+    ['llm.policy', namedId('llm.policy', 'x'), { name: 'cors', policy: {} }, true],
     ['llm.policy', namedId('llm.policy', 'cors'), { name: 'cors' }, true],
     ['llm.future', 'x', {}, false],
   ])('does not trust a record of %s with id %s and value %j', (kind, id, value, blocking) => {

@@ -9,8 +9,12 @@ import type { Problem } from './known.ts'
 export type ResourceHost = {
   /** Compiles a valid configuration and opens its ports. Throws when that cannot be done; nothing has changed then. */
   prepare(config: Config): Promise<PreparedConfig>
+  /** Marks a value that came through the config API: its destinations are subject to the egress policy of the API. */
+  markApi(value: unknown): void
   /** Notes that the sources say something that cannot run. */
   report(lastError: string): void
+  /** Notes an outage of the database; undefined ends it. */
+  reportDatabase(lastError: string | undefined): void
   /** Runs changes of the configuration one after another, whoever makes them. */
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
@@ -49,6 +53,8 @@ export type Resources = {
   list(kind: Kind | undefined): Iterable<Envelope> | Refusal
   find(kind: Kind, id: string): Envelope | Refusal
   change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome>
+  /** Resolves when the changes under way have their outcomes. */
+  idle(): Promise<void>
   /** What runs, or would if it could; and where its records are from. */
   effective(): { readonly config: ConfigTree; readonly file: ConfigTree }
   status(): StorageStatus

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import { compileCidrs, parseCidr } from '../lib/cidr.ts'
 import type { JsonValue } from '../lib/json.ts'
+import { isMetadataAddress } from '../net/egress/metadata-addresses.ts'
 import { type Shape, shapesUnder } from '../schema/shape.ts'
 import { type Kind, shapesOf } from './kinds.ts'
 
@@ -77,22 +77,6 @@ export function isFilePath(steps: readonly string[]): boolean {
   return tlsFiles.has(last) && /^(?:backend)?tls$/i.test(steps.at(-2) ?? '')
 }
 
-/** Link-local addresses, and others at which clouds tell machines who they are; IPv4 ones also in the forms IPv6 has for them. */
-const isMetadataAddress = compileCidrs(
-  [
-    '169.254.0.0/16',
-    '100.100.100.200',
-    '192.0.0.192',
-    'fe80::/10',
-    'fd00:ec2::254',
-    'fd20:ce::254',
-    '64:ff9b::a9fe:0/112',
-    '64:ff9b:1::a9fe:0/112',
-    '2002:a9fe::/32',
-    '::a9fe:0/112',
-  ].flatMap((text) => parseCidr(text) ?? []),
-)
-
 /** Whether a text is an address, in whatever way addresses are written, that leads to a metadata service. */
 export function leadsToMetadata(text: string): boolean {
   const host = hostOf(text.trim())
@@ -110,8 +94,11 @@ function hostOf(text: string): string | undefined {
     .replace(/[\t\r\n]/g, '')
     .replace(schemeForm, '')
     .split(/[/\\?#]/, 1)
-  const bare = authority.slice(authority.lastIndexOf('@') + 1).replace(/%[^\]]*\]/, ']')
-  const withoutZone = bare.replace(/%.*$/, '')
-  const host = URL.parse(`http://${isIP(withoutZone) === 6 ? `[${withoutZone}]` : bare}`)?.hostname
+  const bare = authority.slice(authority.lastIndexOf('@') + 1)
+  const zone = bare.indexOf('%')
+  const withoutZone = zone < 0 ? bare : bare.slice(0, zone)
+  const end = zone < 0 ? -1 : bare.indexOf(']', zone)
+  const plain = end < 0 ? bare : withoutZone + bare.slice(end)
+  const host = URL.parse(`http://${isIP(withoutZone) === 6 ? `[${withoutZone}]` : plain}`)?.hostname
   return host === '' ? undefined : host?.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }

@@ -5,17 +5,19 @@ export type StoredResource = {
   readonly kind: string
   readonly id: string
   readonly value: JsonObject
-  /** Starts at 1, one more with each update. */
+  /** Starts at 1, one more with each update. A record that is created again continues above its last revision. */
   readonly revision: number
   /** ISO 8601, UTC, milliseconds. */
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** A stored record whose value cannot be had: encrypted with another key, or damaged. It is neither gone nor to be trusted. */
+/** A stored record whose value cannot be read: encrypted with another key, or damaged. It exists and is not trusted. */
 export type UnreadableResource = Omit<StoredResource, 'value'> & {
   /** For a person; holds nothing of the value. */
   readonly reason: string
+  /** The value with a random text in place of each field that cannot be decrypted, where the rest can be read. */
+  readonly partial?: JsonObject
 }
 
 /** What differs from an earlier state of the store; lists are in no particular order. */
@@ -54,7 +56,8 @@ export type ResourceStore = {
   read(since: number | undefined): Promise<StoreDelta>
   /**
    * One serialised step among all writers of the database: takes the write lock, reads what changed since `known`, asks
-   * `plan`, commits. Resolves with what changed since `known`, own changes included. Waits for the lock at most 10 s.
+   * `plan`, commits. Resolves with what changed since `known`, own changes included. Waits for the lock at most 10 s. Where the
+   * store is watched, an outage that is known rejects it at once.
    */
   write(known: number, plan: PlanChanges): Promise<StoreDelta>
   /**

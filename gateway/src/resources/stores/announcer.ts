@@ -5,6 +5,8 @@ export type Announcer = {
   /** The database is at this generation. */
   at(generation: number): void
   lost(error: Error): void
+  /** The error of an outage under way; undefined where nothing watches, because then its end is not noticed. */
+  outage(): Error | undefined
   /** This generation has been read, so it needs no announcement. */
   known(generation: number): void
   /** A write of this process goes on until the result is called; what is seen meanwhile may well be its own commit. */
@@ -26,7 +28,7 @@ export function createAnnouncer(clock: Clock): Announcer {
   let known: number | undefined
   let seen: number | undefined
   let announced: { generation: number | undefined; at: number } = { generation: undefined, at: 0 }
-  let isLost = false
+  let outage: Error | undefined
   let writes = 0
   let resting: NodeJS.Timeout | undefined
 
@@ -52,16 +54,21 @@ export function createAnnouncer(clock: Clock): Announcer {
   return {
     at(generation) {
       seen = generation
-      if (watcher === undefined || resting !== undefined) return
-      if (!isLost && writes > 0 && isDue()) return rest(ownMs)
-      if (isLost || isDue()) announce()
-      isLost = false
+      if (watcher === undefined) return
+      // The end of an outage does not wait: writes are refused until then.
+      if (resting !== undefined && outage === undefined) return
+      clearTimeout(resting)
+      resting = undefined
+      if (outage === undefined && writes > 0 && isDue()) return rest(ownMs)
+      if (outage !== undefined || isDue()) announce()
+      outage = undefined
     },
     lost(error) {
-      if (isLost) return
-      isLost = true
-      watcher?.onLost(error)
+      const isNews = outage === undefined
+      outage = error
+      if (isNews) watcher?.onLost(error)
     },
+    outage: () => (watcher === undefined ? undefined : outage),
     known(generation) {
       known = generation
     },

@@ -4,6 +4,9 @@ export type Migrations = readonly string[]
 // `value` is JSON as text on both: JSONB cannot hold NUL or lone surrogates, reorders keys and rounds numbers. Identifiers are
 // compared byte by byte whatever the locale. `tollgate_removals` holds no values: what is deleted is gone, and with it its
 // secrets. `deltas_since` is the oldest generation from which the removals are complete.
+//
+// Revisions are never reused: a removal stores the last revision of its record, and `revision_floor` is the highest revision
+// among the removals that were pruned. A record of an older database had at most as many revisions as there were generations.
 
 export const sqliteMigrations: Migrations = [
   `create table tollgate_resources (
@@ -30,6 +33,10 @@ export const sqliteMigrations: Migrations = [
     deltas_since integer not null
   ) strict;
   insert into tollgate_state (one, generation, deltas_since) values (1, 0, 0);`,
+  `alter table tollgate_removals add column revision integer not null default 0;
+  alter table tollgate_state add column revision_floor integer not null default 0;
+  update tollgate_removals set revision = generation;
+  update tollgate_state set revision_floor = deltas_since;`,
 ]
 
 export const postgresMigrations: Migrations = [
@@ -57,6 +64,10 @@ export const postgresMigrations: Migrations = [
     deltas_since bigint not null
   );
   insert into tollgate_state (one, generation, deltas_since) values (1, 0, 0);`,
+  `alter table tollgate_removals add column revision integer not null default 0;
+  alter table tollgate_state add column revision_floor integer not null default 0;
+  update tollgate_removals set revision = generation;
+  update tollgate_state set revision_floor = deltas_since;`,
 ]
 
 /** Why a database of this version is refused; a newer Tollgate may keep things there that this one would break. */

@@ -9,7 +9,13 @@ import {
 import { StoreUnavailable } from '../store.ts'
 
 /** Runs statements on one connection. Values are always bound, never part of the text. */
-export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly (readonly unknown[])[]>
+export type Query = {
+  (text: string, values?: readonly unknown[], timeoutMs?: number): Promise<Rows>
+  /** Runs several statements in one round trip; the rows of each. The text contains no values of users. */
+  all(text: string): Promise<readonly Rows[]>
+}
+
+type Rows = readonly (readonly unknown[])[]
 
 export type PostgresPool = {
   /** Runs on a connection of the pool. What it has begun is rolled back when it rejects. */
@@ -30,6 +36,9 @@ export type PostgresListener = {
 const connectTimeoutMs = 5000
 /** After which an answer is no longer waited for: longer than any limit that the server itself keeps. */
 const answerTimeoutMs = 15_000
+
+/** Limit of a statement during which others wait: a change, its commit, a poll. */
+export const promptAnswerMs = 4000
 
 /** Throws when the address cannot be understood. It is not repeated, because it holds a password. */
 export function readPostgresUrl(url: string): PoolConfig {
@@ -53,16 +62,23 @@ export function readPostgresUrl(url: string): PoolConfig {
   return config
 }
 
-export function createPostgresPool(config: PoolConfig, max: number, onLost: () => void): PostgresPool {
+/** `onBroken`: a connection was lost, or could not be made; `onOutage`: the database does not answer. */
+export type PoolEvents = { onBroken(): void; onOutage(error: StoreUnavailable): void }
+
+export function createPostgresPool(config: PoolConfig, max: number, events: PoolEvents): PostgresPool {
+  const { onBroken, onOutage } = events
   const pool = new Pool({ ...config, max, idleTimeoutMillis: 30_000 })
-  pool.on('error', onLost)
+  pool.on('error', onBroken)
   // A connection that breaks while nothing is asked of it says so here, and to the next query.
-  pool.on('connect', (client) => client.on('error', onLost))
+  pool.on('connect', (client) => client.on('error', onBroken))
   return {
     async use(run) {
-      const client = await pool.connect().catch((error: unknown) => {
-        onLost()
-        throw unavailable(error)
+      const client = await pool.connect().catch((cause: unknown) => {
+        const error = unavailable(cause)
+        onBroken()
+        // A pool whose connections are all at work says nothing about the database.
+        if (pool.totalCount < max) onOutage(error)
+        throw error
       })
       try {
         const result = await run(queryOn(client))
@@ -71,7 +87,8 @@ export function createPostgresPool(config: PoolConfig, max: number, onLost: () =
       } catch (error) {
         const isUsable = !(error instanceof StoreUnavailable) && (await rollsBack(client))
         client.release(!isUsable)
-        if (isConnectionLoss(error)) onLost()
+        if (isConnectionLoss(error)) onBroken()
+        if (error instanceof StoreUnavailable && isLate(error)) onOutage(error)
         throw error
       }
     },
@@ -82,7 +99,7 @@ export function createPostgresPool(config: PoolConfig, max: number, onLost: () =
 
 async function rollsBack(client: ClientBase): Promise<boolean> {
   try {
-    await client.query('rollback')
+    await queryOn(client)('rollback', undefined, promptAnswerMs)
     return true
   } catch {
     return false
@@ -109,20 +126,32 @@ export async function connectListener(
 }
 
 function queryOn(client: ClientBase): Query {
-  return async (text, values) => {
+  const run = async (
+    text: string,
+    values?: readonly unknown[],
+    timeoutMs = answerTimeoutMs,
+  ): Promise<readonly Rows[]> => {
     try {
-      const config: QueryArrayConfig =
-        values === undefined ? { text, rowMode: 'array' } : { text, rowMode: 'array', values: [...values] }
+      const config: QueryArrayConfig & { query_timeout: number } = {
+        text,
+        rowMode: 'array',
+        query_timeout: timeoutMs,
+        ...(values === undefined ? {} : { values: [...values] }),
+      }
       // Several statements in one text, which have no values, answer with a list.
       const result: QueryArrayResult | QueryArrayResult[] = await client.query(config)
-      if (Array.isArray(result)) return []
+      const results = Array.isArray(result) ? result : [result]
       // A transaction that has failed answers a commit with a rollback, and calls that a success.
-      if (text === 'commit' && result.command !== 'COMMIT') throw new Error('the transaction was rolled back')
-      return result.rows
+      if (text === 'commit' && results[0]?.command !== 'COMMIT')
+        throw new Error('the transaction was rolled back')
+      return results.map(({ rows }) => rows)
     } catch (error) {
       throw unavailable(error)
     }
   }
+  const single = async (text: string, values?: readonly unknown[], timeoutMs?: number) =>
+    (await run(text, values, timeoutMs))[0] ?? []
+  return Object.assign(single, { all: (text: string) => run(text) })
 }
 
 /** The SQLSTATE behind a refusal. */
@@ -147,6 +176,11 @@ function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof StoreUnavailable)) return false
   const code = sqlState(error)
   return code === undefined || code.length !== 5 || /^(08|57P)/.test(code)
+}
+
+/** The driver names its time limit in words only. */
+function isLate({ cause }: StoreUnavailable): boolean {
+  return cause instanceof Error && cause.message === 'Query read timeout'
 }
 
 /** Several addresses of one name fail with one error that says nothing itself. */

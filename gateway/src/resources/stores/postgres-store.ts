@@ -8,6 +8,7 @@ import {
   createPostgresPool,
   type PostgresListener,
   type PostgresPool,
+  promptAnswerMs,
   type Query,
   readPostgresUrl,
   sqlState,
@@ -24,17 +25,23 @@ import {
   type RowKey,
   type StoredRow,
 } from './row-driver.ts'
-import { createValueCodec, readEncryptionKey, type SecretPaths } from './value-codec.ts'
+import {
+  createValueCodec,
+  type EncryptionSettings,
+  readEncryptionKeys,
+  type SecretPaths,
+} from './value-codec.ts'
 
-export type PostgresStoreOptions = {
+/** Throws where a key of `EncryptionSettings` is none. */
+export type PostgresStoreOptions = EncryptionSettings & {
   /** `postgres://…`, with `sslmode` as Postgres' own clients understand it. Throws when it cannot be understood. */
   url: string
   /** All connections, the one that listens included; with a single one nothing listens and changes are polled. */
   maxConnections?: number
-  /** 32 bytes as 64 hex digits or base64; throws when it is something else. */
-  encryptionKey?: string | undefined
   secretPaths: SecretPaths
   clock: Clock
+  /** Called with the number of records when those of previous keys are encrypted with the current one. */
+  onRotated?: (records: number) => void
   /** How often the database is asked whether there is something new, notified or not. */
   pollMs?: number
   /** Told once when notifications do not arrive, as behind a pooler, so that changes take up to `pollMs`. */
@@ -43,13 +50,14 @@ export type PostgresStoreOptions = {
 
 /** Resources in Postgres, which any number of replicas may share. Connects when it is first used. */
 export function createPostgresStore(options: PostgresStoreOptions): ResourceStore {
-  const { url, encryptionKey, secretPaths, clock } = options
+  const { url, secretPaths, clock } = options
   const config = readPostgresUrl(url)
-  const codec = createValueCodec(readEncryptionKey(encryptionKey), secretPaths)
-  const { maxConnections = 5, pollMs = 1000, warn = () => undefined } = options
+  const codec = createValueCodec(readEncryptionKeys(options), secretPaths)
+  const { maxConnections = 5, pollMs = 1000, warn = () => undefined, onRotated } = options
   return createRecordStore((events) => createDriver({ config, maxConnections, pollMs, warn }, events), {
     codec,
     clock,
+    onRotated,
   })
 }
 
@@ -72,7 +80,10 @@ function createDriver(
 ): RowDriver {
   const closing = new AbortController()
   const hasListener = maxConnections > 1
-  const pool = createPostgresPool(config, hasListener ? maxConnections - 1 : 1, events.replaced)
+  const pool = createPostgresPool(config, hasListener ? maxConnections - 1 : 1, {
+    onBroken: events.replaced,
+    onOutage: events.lost,
+  })
   let prepared: Promise<void> | undefined
   let watching: Promise<unknown> | undefined
 
@@ -87,13 +98,12 @@ function createDriver(
     }
   }
 
-  const inTransaction = async <T>(start: string, run: (query: Query) => Promise<T>): Promise<T> => {
+  const inTransaction = async <T>(run: (query: Query) => Promise<T>): Promise<T> => {
     await prepare()
     try {
       return await pool.use(async (query) => {
-        await query(start)
         const result = await run(query)
-        await query('commit')
+        await query('commit', undefined, promptAnswerMs)
         return result
       })
     } catch (error) {
@@ -105,20 +115,25 @@ function createDriver(
   return {
     async read(since, use) {
       const start = "begin isolation level repeatable read read only; set local statement_timeout = '10s'"
-      return await inTransaction(start, async (query) => await use(await select(query, since)))
+      return await inTransaction(async (query) => await use(await select(query, start, since)))
     },
 
     async write(since, waitMs, use) {
-      const start = `begin isolation level read committed read write; set local lock_timeout = ${Math.ceil(waitMs)}`
-      return await inTransaction(start, async (query) => {
-        await query(`select pg_advisory_xact_lock(${lockNumber})`)
-        // A writer that has vanished without a word, or plans for too long, loses the lock.
-        await query(
-          "set local statement_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s'",
-        )
-        const changes = await use(await select(query, since))
-        return changes && (await apply(query, changes))
+      // A writer that has vanished without a word, or plans for too long, loses the lock.
+      const start = `begin isolation level read committed read write; set local lock_timeout = ${Math.ceil(waitMs)};
+        select pg_advisory_xact_lock(${lockNumber});
+        set local statement_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s'`
+      return await inTransaction(async (query) => {
+        const before = await select(query, start, since)
+        const changes = await use(before)
+        return changes && (await apply(query, before.generation, changes))
       })
+    },
+
+    async rewrite(rows) {
+      await prepare()
+      const columnsOf = (column: 0 | 1 | 2 | 3) => rows.map((row) => row[column])
+      await pool.use((query) => query(rewriteRows, [columnsOf(0), columnsOf(1), columnsOf(2), columnsOf(3)]))
     },
 
     watch() {
@@ -165,95 +180,141 @@ async function schemaVersion(query: Query): Promise<number> {
   return Number(row?.[0] ?? 0)
 }
 
-async function select(query: Query, since: number | undefined): Promise<RowDelta> {
-  const [state] = await query('select generation, deltas_since from tollgate_state')
-  if (state === undefined)
+/** Begins a transaction and reads the state, the removals and the first page in one round trip. */
+async function select(query: Query, start: string, since: number | undefined): Promise<RowDelta> {
+  const known = Number.isSafeInteger(since) ? since : undefined
+  const state = 'select generation, deltas_since from tollgate_state'
+  const texts = known === undefined ? [state, ...declareAll] : [state, ...declareSince(known)]
+  const answers = await query.all([start, ...texts].join('; '))
+  const [found, ...lists] = answers.slice(-texts.length)
+  const [generation, deltasSince] = (found?.[0] ?? []).map(Number)
+  if (generation === undefined || deltasSince === undefined)
     throw new StoreUnavailable('the Postgres database cannot be used: tollgate_state is empty', undefined)
-  const generation = Number(state[0])
-  if (since === undefined || since > generation || since < Number(state[1])) {
-    await query(`declare found no scroll cursor for ${columns}`)
-    return { generation, complete: true, removed: [], pages: pages(query) }
+  const first = lists.at(-1) ?? []
+  if (known === undefined) return { generation, complete: true, removed: [], pages: pages(query, first) }
+  if (known <= generation && known >= deltasSince) {
+    const removed = (lists.at(-3) ?? []).map(toKey)
+    return { generation, complete: false, removed, pages: pages(query, first) }
   }
-  // A delta is small, which statistics from before a large change do not know: the index takes 1 ms where a scan of
-  // 100,000 rows takes 10 to 50.
-  await query('set local enable_seqscan = off')
-  const removed = await query('select kind, id from tollgate_removals where generation > $1', [since])
-  await query(`declare found no scroll cursor for ${columns} where generation > $1`, [since])
-  return { generation, complete: false, removed: removed.map(toKey), pages: pages(query) }
+  const all = await query.all(['close found', 'set local enable_seqscan = on', ...declareAll].join('; '))
+  return { generation, complete: true, removed: [], pages: pages(query, all.at(-1) ?? []) }
+}
+
+const nextPage = `fetch ${pageRows} from found`
+const declareAll = [
+  'set local enable_seqscan = on',
+  `declare found no scroll cursor for ${columns}`,
+  nextPage,
+]
+
+// A delta is small, which statistics from before a large change do not know: the index takes 1 ms where a scan of 100,000
+// rows takes 10 to 50. Plans without sequential scans have such costs that the server would compile them for 0.5 s.
+function declareSince(generation: number): string[] {
+  return [
+    'set local enable_seqscan = off',
+    'set local jit = off',
+    `select kind, id from tollgate_removals where generation > ${generation}`,
+    `declare found no scroll cursor for ${columns} where generation > ${generation}`,
+    nextPage,
+  ]
 }
 
 function toKey([kind, id]: readonly unknown[]): RowKey {
   return [String(kind), String(id)]
 }
 
-async function* pages(query: Query): AsyncGenerator<readonly StoredRow[]> {
-  for (;;) {
-    const rows = await query(`fetch ${pageRows} from found`)
+async function* pages(
+  query: Query,
+  first: readonly (readonly unknown[])[],
+): AsyncGenerator<readonly StoredRow[]> {
+  for (let rows = first; ; rows = await query(nextPage)) {
     yield rows.map(toRow)
     if (rows.length < pageRows) break
   }
-  await query('close found')
 }
 
 function toRow([kind, id, text, revision, createdAt, updatedAt]: readonly unknown[]): StoredRow {
   return [String(kind), String(id), String(text), Number(revision), String(createdAt), String(updatedAt)]
 }
 
-async function apply(query: Query, { puts, removes, at }: RowChanges): Promise<CommittedRows> {
-  const [state] = await query('select generation + 1 from tollgate_state')
-  const generation = Number(state?.[0])
-  const [kinds, ids] = [puts.map(([kind]) => kind), puts.map(([, id]) => id)]
+/**
+ * Commits in one statement: every further round trip would extend the time for which all writers wait. Parts of a statement
+ * see the tables as they were before it, so what one part changes reaches another through its returned rows.
+ */
+const applyChanges = `
+  with given as (select * from unnest($1::text[], $2::text[], $3::text[]) as given (kind, id, value)),
+    unwanted as (select * from unnest($4::text[], $5::text[]) as unwanted (kind, id)),
+    gone as (
+      delete from tollgate_resources stored using unwanted
+      where stored.kind = unwanted.kind and stored.id = unwanted.id
+      returning stored.kind, stored.id, stored.revision
+    ),
+    oldest as (
+      select generation from tollgate_removals where exists (select from gone)
+      order by generation desc limit 1 offset greatest(0, ${keptRemovals} - (select count(*) from gone))
+    ),
+    pruned as (
+      delete from tollgate_removals removal using oldest where removal.generation <= oldest.generation
+      returning removal.revision
+    ),
+    state as (
+      update tollgate_state set generation = generation + 1,
+        deltas_since = coalesce((select generation from oldest), deltas_since),
+        revision_floor = greatest(revision_floor, (select max(revision) from pruned))
+      where exists (select from given) or exists (select from gone)
+      returning generation, revision_floor
+    ),
+    back as (
+      delete from tollgate_removals removal using given
+      where removal.kind = given.kind and removal.id = given.id
+      returning removal.kind, removal.id, removal.revision
+    ),
+    put as (
+      insert into tollgate_resources as stored (kind, id, value, revision, created_at, updated_at, generation)
+      select given.kind, given.id, given.value, 1 + greatest(revision_floor, back.revision), $6, $6, generation
+      from given cross join state left join back on back.kind = given.kind and back.id = given.id
+      on conflict (kind, id) do update set value = excluded.value, revision = stored.revision + 1,
+        updated_at = excluded.updated_at, generation = excluded.generation
+      returning kind, id, revision, created_at
+    ),
+    noted as (
+      insert into tollgate_removals (kind, id, generation, revision)
+      select gone.kind, gone.id, state.generation, gone.revision from gone cross join state
+    )
+  select 'state', pg_notify('${channel}', generation::text)::text, null, generation, null from state
+  union all select 'put', kind, id, revision, created_at from put
+  union all select 'gone', kind, id, null, null from gone`
+
+async function apply(
+  query: Query,
+  before: number,
+  { puts, removes, at }: RowChanges,
+): Promise<CommittedRows> {
+  const columnsOf = (rows: readonly (readonly string[])[], count: number) =>
+    Array.from({ length: count }, (_, column) => rows.map((row) => row[column]))
+  // 2 s more for each million characters, which a busy server needs.
+  const timeoutMs = promptAnswerMs + puts.reduce((sum, [, , text]) => sum + text.length, 0) / 500
+  const values = [...columnsOf(puts, 3), ...columnsOf(removes, 2), at]
+  const rows = await query(applyChanges, values, timeoutMs)
   const written = new Map<string, { revision: number; createdAt: string }>()
-  if (puts.length > 0) {
-    const rows = await query(
-      `insert into tollgate_resources as stored (kind, id, value, revision, created_at, updated_at, generation)
-        select kind, id, value, 1, $4, $4, $5
-        from unnest($1::text[], $2::text[], $3::text[]) as given (kind, id, value)
-        on conflict (kind, id) do update set value = excluded.value, revision = stored.revision + 1,
-          updated_at = excluded.updated_at, generation = excluded.generation
-        returning kind, id, revision, created_at`,
-      [kinds, ids, puts.map(([, , text]) => text), at, generation],
-    )
-    for (const [kind, id, revision, createdAt] of rows) {
-      written.set(JSON.stringify([kind, id]), { revision: Number(revision), createdAt: String(createdAt) })
-    }
-    await query(
-      `delete from tollgate_removals where (kind, id) in (select * from unnest($1::text[], $2::text[]))`,
-      [kinds, ids],
-    )
+  const removed: RowKey[] = []
+  let generation = before
+  for (const [part, kind, id, number, createdAt] of rows) {
+    if (part === 'state') generation = Number(number)
+    if (part === 'gone') removed.push(toKey([kind, id]))
+    if (part !== 'put') continue
+    written.set(JSON.stringify([kind, id]), { revision: Number(number), createdAt: String(createdAt) })
   }
-  const removed = await remove(query, removes, generation)
-  if (puts.length === 0 && removed.length === 0) {
-    return { generation: generation - 1, puts: [], removed: [] }
-  }
-  await query('update tollgate_state set generation = $1', [generation])
-  await query('select pg_notify($1, $2)', [channel, String(generation)])
   const ofPut = puts.map(
     ([kind, id]) => written.get(JSON.stringify([kind, id])) ?? { revision: 1, createdAt: at },
   )
   return { generation, puts: ofPut, removed }
 }
 
-async function remove(query: Query, keys: readonly RowKey[], generation: number): Promise<readonly RowKey[]> {
-  if (keys.length === 0) return []
-  const rows = await query(
-    `with gone as (
-        delete from tollgate_resources where (kind, id) in (select * from unnest($1::text[], $2::text[]))
-        returning kind, id
-      )
-      insert into tollgate_removals (kind, id, generation) select kind, id, $3 from gone returning kind, id`,
-    [keys.map(([kind]) => kind), keys.map(([, id]) => id), generation],
-  )
-  const [oldest] = await query(
-    'select generation from tollgate_removals order by generation desc limit 1 offset $1',
-    [keptRemovals],
-  )
-  if (oldest !== undefined) {
-    await query('delete from tollgate_removals where generation <= $1', [oldest[0]])
-    await query('update tollgate_state set deltas_since = $1', [oldest[0]])
-  }
-  return rows.map(toKey)
-}
+const rewriteRows = `
+  update tollgate_resources stored set value = given.value
+  from unnest($1::text[], $2::text[], $3::text[], $4::integer[]) as given (kind, id, value, revision)
+  where stored.kind = given.kind and stored.id = given.id and stored.revision = given.revision`
 
 type WatchSettings = {
   pool: PostgresPool
@@ -358,7 +419,7 @@ async function listenOnce(
 }
 
 async function announce(query: Query, events: DriverEvents): Promise<void> {
-  const [state] = await query('select generation from tollgate_state')
+  const [state] = await query('select generation from tollgate_state', undefined, promptAnswerMs)
   events.at(Number(state?.[0]))
 }
 

@@ -41,12 +41,13 @@ function start(found: Found = {}, committed?: Partial<CommittedRows>) {
           written.push(changes)
           return changes && { generation: 8, puts: [], removed: [], ...committed }
         },
+        rewrite: () => Promise.resolve(),
         watch: () => undefined,
         close: () => Promise.resolve(),
       }
     },
     {
-      codec: createValueCodec(undefined, () => () => []),
+      codec: createValueCodec({ current: undefined, previous: [] }, () => () => []),
       clock: { now: () => Date.now(), monotonic: () => performance.now() },
     },
   )
@@ -143,4 +144,27 @@ it('lists no removals where everything was read', async () => {
   const { store } = start({ complete: true, rows: [row] }, { removed: [['a', 'x']] })
   const delta = await store.write(0, () => Promise.resolve([{ op: 'remove', kind: 'a', id: 'x' }]))
   expect(delta).toMatchObject({ complete: true, changed: [], removed: [] })
+})
+
+it('refuses writes at once during an outage that a watcher was told of, and reads all the same', async () => {
+  const { store, written, events } = start()
+  const outage = new StoreUnavailable('the database is away', undefined)
+  const plan = () => Promise.resolve(undefined)
+  events?.lost(outage)
+  await store.write(0, plan)
+  store.watch({ onChange: () => undefined, onLost: () => undefined })
+  events?.at(7)
+  const planning = Promise.withResolvers<undefined>()
+  const running = store.write(0, () => planning.promise)
+  await vi.advanceTimersByTimeAsync(0)
+  const waiting = expect(store.write(0, plan)).rejects.toBe(outage)
+  events?.lost(outage)
+  await waiting
+  await expect(store.write(0, plan)).rejects.toBe(outage)
+  planning.resolve(undefined)
+  await running
+  expect((await store.read(undefined)).generation).toBe(7)
+  events?.at(7)
+  await store.write(0, plan)
+  expect(written).toHaveLength(3)
 })

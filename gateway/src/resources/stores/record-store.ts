@@ -10,7 +10,16 @@ import {
   type UnreadableResource,
 } from '../store.ts'
 import { createAnnouncer } from './announcer.ts'
-import type { CommittedRows, DriverEvents, RowChanges, RowDelta, RowDriver, RowKey } from './row-driver.ts'
+import {
+  type CommittedRows,
+  type DriverEvents,
+  pageRows,
+  type RewrittenRow,
+  type RowChanges,
+  type RowDelta,
+  type RowDriver,
+  type RowKey,
+} from './row-driver.ts'
 import { createTurns } from './turns.ts'
 import type { ValueCodec } from './value-codec.ts'
 
@@ -22,7 +31,12 @@ const maxIdentifierBytes = 512
 /** Rows are decoded and encoded for so long before others get their turn. */
 const sliceMs = 1
 
-type Coding = { readonly codec: ValueCodec; readonly clock: Clock }
+type Coding = {
+  readonly codec: ValueCodec
+  readonly clock: Clock
+  /** Called with the number of records when those of previous keys are encrypted with the current one. */
+  readonly onRotated?: ((records: number) => void) | undefined
+}
 
 /** The store of resources over one kind of database: values and their secrets, plans, turns, and what is announced when. */
 export function createRecordStore(
@@ -34,15 +48,18 @@ export function createRecordStore(
   // Deltas are trusted only as long as the database is known to be the same.
   let trusted = 0
   let trustedOf = 0
+  const readers = createTurns(clock)
+  const writers = createTurns(clock)
   const driver = createDriver({
     at: announcer.at,
-    lost: announcer.lost,
+    lost(error) {
+      announcer.lost(error)
+      if (announcer.outage() !== undefined) writers.refuseWaiting(error)
+    },
     replaced: () => {
       trusted += 1
     },
   })
-  const readers = createTurns(clock)
-  const writers = createTurns(clock)
   let closed = false
 
   const sinceTrusted = (since: number | undefined): number | undefined =>
@@ -52,12 +69,37 @@ export function createRecordStore(
     if (closed) throw new StoreUnavailable('the store of resources is closed', undefined)
   }
 
+  /** A write during an outage fails at once: its wait would delay all others. Reads find the end of an outage. */
+  const assertReachable = () => {
+    assertOpen()
+    const outage = announcer.outage()
+    if (outage !== undefined) throw outage
+  }
+
+  let rotation = Promise.resolve()
+
+  /** Encrypts records of previous keys with the current one, in the background. What fails is tried at the next start. */
+  const rotate = (old: readonly StoredResource[]) => {
+    if (old.length === 0) return
+    const run = async () => {
+      for (let start = 0; start < old.length; start += pageRows) {
+        const rows = await rewrittenRows(coding, old.slice(start, start + pageRows))
+        assertReachable()
+        await writers.take(lockWaitMs, lateWriter, (leftMs) => driver.rewrite(rows, leftMs))
+      }
+      coding.onRotated?.(old.length)
+    }
+    rotation = rotation.then(run).catch(() => undefined)
+  }
+
   return {
     async read(since) {
       assertOpen()
       return await readers.take(lockWaitMs, lateReader, async () => {
         const epoch = trusted
-        const delta = await driver.read(sinceTrusted(since), (rows) => decodeDelta(coding, rows))
+        const old: StoredResource[] = []
+        const delta = await driver.read(sinceTrusted(since), (rows) => decodeDelta(coding, rows, old))
+        rotate(old)
         trustedOf = epoch
         announcer.known(delta.generation)
         return delta
@@ -65,8 +107,9 @@ export function createRecordStore(
     },
 
     async write(known, plan) {
-      assertOpen()
+      assertReachable()
       return await writers.take(lockWaitMs, lateWriter, async (leftMs) => {
+        assertReachable()
         const epoch = trusted
         const step: { before?: StoreDelta; own?: OwnChanges | undefined } = {}
         const written = announcer.writing()
@@ -113,7 +156,12 @@ function lateReader(): StoreUnavailable {
   return new StoreUnavailable(`other reads have taken longer than ${lockWaitMs / 1000} s`, undefined)
 }
 
-async function decodeDelta({ codec, clock }: Coding, delta: RowDelta): Promise<StoreDelta> {
+/** `old` receives the records that a previous key encrypted. */
+async function decodeDelta(
+  { codec, clock }: Coding,
+  delta: RowDelta,
+  old: StoredResource[] = [],
+): Promise<StoreDelta> {
   const changed: StoredResource[] = []
   const unreadable: UnreadableResource[] = []
   const breathe = createSlices(clock)
@@ -123,10 +171,13 @@ async function decodeDelta({ codec, clock }: Coding, delta: RowDelta): Promise<S
       if (others) await others
       const decoded = codec.decode(kind, id, text)
       if (decoded.kind === 'value') {
-        changed.push({ kind, id, value: decoded.value, revision, createdAt, updatedAt })
+        const record = { kind, id, value: decoded.value, revision, createdAt, updatedAt }
+        changed.push(record)
+        if (decoded.isOld) old.push(record)
         continue
       }
-      unreadable.push({ kind, id, revision, createdAt, updatedAt, reason: decoded.reason })
+      const { kind: _, ...rest } = decoded
+      unreadable.push({ kind, id, revision, createdAt, updatedAt, ...rest })
     }
   }
   const removed = delta.removed.map(toKey)
@@ -210,6 +261,20 @@ async function encodeChanges(
     at: new Date(clock.now()).toISOString(),
   }
   return { rows, values: puts.map(({ value }) => value) }
+}
+
+async function rewrittenRows(
+  { codec, clock }: Coding,
+  records: readonly StoredResource[],
+): Promise<RewrittenRow[]> {
+  const breathe = createSlices(clock)
+  const rows: RewrittenRow[] = []
+  for (const { kind, id, value, revision } of records) {
+    const others = breathe()
+    if (others) await others
+    rows.push([kind, id, codec.encode(kind, id, value), revision])
+  }
+  return rows
 }
 
 /** The delta with own changes in it, as a reader would see it after the commit. */

@@ -27,6 +27,9 @@ export type RowChanges = {
   readonly at: string
 }
 
+/** Another text of the same value, for the revision that it was made of. */
+export type RewrittenRow = readonly [kind: string, id: string, text: string, revision: number]
+
 export type CommittedRows = {
   /** The same as before where there was nothing to remove. */
   readonly generation: number
@@ -57,6 +60,8 @@ export type RowDriver = {
     waitMs: number,
     use: (delta: RowDelta) => Promise<RowChanges | undefined>,
   ): Promise<CommittedRows | undefined>
+  /** Replaces texts without a new revision or generation, because the values stay. Skips records that have changed. */
+  rewrite(rows: readonly RewrittenRow[], waitMs: number): Promise<void>
   /** Keeps calling `events.at` with the generation from now on. */
   watch(): void
   close(): Promise<void>

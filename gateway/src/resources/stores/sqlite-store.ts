@@ -22,22 +22,28 @@ import {
   type SqliteRequest,
   type SqliteThreadSettings,
 } from './sqlite-thread.ts'
-import { createValueCodec, readEncryptionKey, type SecretPaths } from './value-codec.ts'
+import {
+  createValueCodec,
+  type EncryptionSettings,
+  readEncryptionKeys,
+  type SecretPaths,
+} from './value-codec.ts'
 
-export type SqliteStoreOptions = {
+/** Throws where a key of `EncryptionSettings` is none. */
+export type SqliteStoreOptions = EncryptionSettings & {
   /** The file; it and its folder are created, for this user only. */
   path: string
-  /** 32 bytes as 64 hex digits or base64; throws when it is something else. */
-  encryptionKey?: string | undefined
   secretPaths: SecretPaths
   clock: Clock
+  /** Called with the number of records when those of previous keys are encrypted with the current one. */
+  onRotated?: (records: number) => void
   /** How often the file is asked whether another process has written to it. */
   pollMs?: number
 }
 
 /** Resources in a SQLite file, which several processes of one machine may share. Opens nothing until it is used. */
 export function createSqliteStore(options: SqliteStoreOptions): ResourceStore {
-  const { path, encryptionKey, secretPaths, clock, pollMs = 250 } = options
+  const { path, secretPaths, clock, pollMs = 250, onRotated } = options
   if (path === '' || path.includes('\0') || path.startsWith(':memory:')) {
     throw new Error(
       'config.database.url must name a file, for example sqlite:///var/lib/tollgate/tollgate.db',
@@ -50,15 +56,15 @@ export function createSqliteStore(options: SqliteStoreOptions): ResourceStore {
     pageRows,
     keptRemovals,
   }
-  const codec = createValueCodec(readEncryptionKey(encryptionKey), secretPaths)
-  return createRecordStore((events) => createDriver(settings, events), { codec, clock })
+  const codec = createValueCodec(readEncryptionKeys(options), secretPaths)
+  return createRecordStore((events) => createDriver(settings, events), { codec, clock, onRotated })
 }
 
 type Ask = {
   (request: Extract<SqliteRequest, { op: 'read' | 'begin' }>): Promise<SqliteHead>
   (request: Extract<SqliteRequest, { op: 'page' }>): Promise<SqlitePage>
   (request: Extract<SqliteRequest, { op: 'commit' }>): Promise<CommittedRows>
-  (request: Extract<SqliteRequest, { op: 'rollback' | 'watch' | 'close' }>): Promise<undefined>
+  (request: Extract<SqliteRequest, { op: 'rollback' | 'rewrite' | 'watch' | 'close' }>): Promise<undefined>
 }
 
 function createDriver(settings: SqliteThreadSettings, events: DriverEvents): RowDriver {
@@ -92,6 +98,7 @@ function createDriver(settings: SqliteThreadSettings, events: DriverEvents): Row
       await ask({ op: 'rollback' })
       return undefined
     },
+    rewrite: (rows, waitMs) => ask({ op: 'rewrite', rows, waitMs }),
     watch: thread.watch,
     close: thread.close,
   }

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Migrations } from './migrations.ts'
-import type { CommittedRows, RowChanges, RowKey, StoredRow } from './row-driver.ts'
+import type { CommittedRows, RewrittenRow, RowChanges, RowKey, StoredRow } from './row-driver.ts'
 
 export type SqliteThreadSettings = {
   path: string
@@ -17,6 +17,7 @@ export type SqliteRequest =
   | { op: 'page'; step: 'read' | 'begin' }
   | { op: 'commit'; changes: RowChanges }
   | { op: 'rollback' }
+  | { op: 'rewrite'; rows: readonly RewrittenRow[]; waitMs: number }
   | { op: 'watch' }
   | { op: 'close' }
 
@@ -80,6 +81,8 @@ export function runSqliteThread(): void {
       case 'rollback':
         rollback()
         return undefined
+      case 'rewrite':
+        return await rewrite(request.rows, request.waitMs)
       case 'watch':
         watch()
         return undefined
@@ -105,21 +108,25 @@ export function runSqliteThread(): void {
   }
 
   /** Asks for the lock again and again, because waiting inside SQLite would hold up readers of this process. */
-  async function begin(since: number | undefined, waitMs: number): Promise<SqliteHead> {
+  async function lock(waitMs: number): Promise<DatabaseSync> {
     const deadline = performance.now() + waitMs
     for (;;) {
       const { writer } = connected()
       try {
         writer.exec('begin immediate')
-        break
+        isWriting = true
+        return writer
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
         await new Promise((resolve) => setTimeout(resolve, 2 + 8 * Math.random()))
       }
     }
-    isWriting = true
+  }
+
+  async function begin(since: number | undefined, waitMs: number): Promise<SqliteHead> {
+    const writer = await lock(waitMs)
     try {
-      const { head, rows } = select(connected().writer, since)
+      const { head, rows } = select(writer, since)
       walks.begin = { rows, end: () => undefined }
       return head
     } catch (error) {
@@ -200,25 +207,34 @@ export function runSqliteThread(): void {
   function commit({ puts, removes, at }: RowChanges): CommittedRows {
     const { writer } = connected()
     try {
-      const next = Number(writer.prepare('select generation from tollgate_state').get()?.['generation']) + 1
+      const state = writer.prepare('select generation, revision_floor from tollgate_state').get()
+      const next = Number(state?.['generation']) + 1
       const put = writer.prepare(`
         insert into tollgate_resources (kind, id, value, revision, created_at, updated_at, generation)
-        values (?1, ?2, ?3, 1, ?4, ?4, ?5)
+        values (?1, ?2, ?3, ?6, ?4, ?4, ?5)
         on conflict (kind, id) do update set
           value = excluded.value, revision = revision + 1, updated_at = excluded.updated_at, generation = excluded.generation
         returning revision, created_at`)
-      const forgetRemoval = writer.prepare('delete from tollgate_removals where kind = ? and id = ?')
+      const forgetRemoval = writer.prepare(
+        'delete from tollgate_removals where kind = ? and id = ? returning revision',
+      )
       const written = puts.map(([kind, id, text]) => {
-        forgetRemoval.run(kind, id)
-        const row = put.get(kind, id, text, at, next)
+        const last = Number(forgetRemoval.get(kind, id)?.['revision'] ?? 0)
+        const first = 1 + Math.max(last, Number(state?.['revision_floor']))
+        const row = put.get(kind, id, text, at, next, first)
         return { revision: Number(row?.['revision']), createdAt: String(row?.['created_at']) }
       })
-      const remove = writer.prepare('delete from tollgate_resources where kind = ? and id = ?')
-      const noteRemoval = writer.prepare(
-        'insert into tollgate_removals (kind, id, generation) values (?, ?, ?)',
+      const remove = writer.prepare(
+        'delete from tollgate_resources where kind = ? and id = ? returning revision',
       )
-      const removed = removes.filter(([kind, id]) => Number(remove.run(kind, id).changes) > 0)
-      for (const [kind, id] of removed) noteRemoval.run(kind, id, next)
+      const noteRemoval = writer.prepare(
+        'insert into tollgate_removals (kind, id, generation, revision) values (?, ?, ?, ?)',
+      )
+      const removed = removes.filter(([kind, id]) => {
+        const row = remove.get(kind, id)
+        if (row !== undefined) noteRemoval.run(kind, id, next, Number(row['revision']))
+        return row !== undefined
+      })
       if (removed.length > 0) prune(writer)
       if (written.length === 0 && removed.length === 0) {
         rollback()
@@ -235,14 +251,35 @@ export function runSqliteThread(): void {
     }
   }
 
+  async function rewrite(rows: readonly RewrittenRow[], waitMs: number): Promise<undefined> {
+    const writer = await lock(waitMs)
+    try {
+      const update = writer.prepare(
+        'update tollgate_resources set value = ?3 where kind = ?1 and id = ?2 and revision = ?4',
+      )
+      for (const row of rows) update.run(...row)
+      if (identify(path) !== open?.file) throw new Error('another file has been put in its place')
+      writer.exec('commit')
+      isWriting = false
+    } catch (error) {
+      rollback()
+      throw error
+    }
+  }
+
   /** Whoever is further behind than the oldest removal kept reads everything. */
   function prune(writer: DatabaseSync): void {
     const oldest = writer
       .prepare('select generation from tollgate_removals order by generation desc limit 1 offset ?')
       .get(keptRemovals)?.['generation']
     if (oldest === undefined) return
+    writer
+      .prepare(
+        `update tollgate_state set deltas_since = ?1, revision_floor = max(
+          revision_floor, (select max(revision) from tollgate_removals where generation <= ?1))`,
+      )
+      .run(Number(oldest))
     writer.prepare('delete from tollgate_removals where generation <= ?').run(Number(oldest))
-    writer.prepare('update tollgate_state set deltas_since = ?').run(Number(oldest))
   }
 
   function rollback(): void {
@@ -334,11 +371,25 @@ export function runSqliteThread(): void {
   function isFolderMade(folder: string): boolean {
     try {
       fs.mkdirSync(folder, { mode: 0o700 })
+      syncFolder(dirname(folder))
       return true
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined
       if (code !== 'EEXIST' && code !== 'ENOENT') throw error
       return code === 'EEXIST'
+    }
+  }
+
+  /** Writes the entry of a new folder to disk. SQLite does so for the files inside. */
+  function syncFolder(folder: string): void {
+    let descriptor: number | undefined
+    try {
+      descriptor = fs.openSync(folder, 'r')
+      fs.fsyncSync(descriptor)
+    } catch {
+      // A folder that can be written but not read, or a platform without synchronisation of folders.
+    } finally {
+      if (descriptor !== undefined) fs.closeSync(descriptor)
     }
   }
 
@@ -352,7 +403,10 @@ export function runSqliteThread(): void {
 
   function prepare(writer: DatabaseSync): void {
     // What is deleted is overwritten: it may be a secret.
-    writer.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma secure_delete = on')
+    writer.exec('pragma journal_mode = wal; pragma secure_delete = on')
+    // Every commit is on disk before it is acknowledged: a power cut must not bring a deleted key back. With `normal` the
+    // log is synchronised at checkpoints only. `fullfsync` makes macOS flush the cache of the drive.
+    writer.exec('pragma synchronous = full; pragma fullfsync = on')
     writer.exec('pragma journal_size_limit = 67108864')
     if (schemaVersion(writer) === migrations.length) return
     writer.exec('begin immediate')

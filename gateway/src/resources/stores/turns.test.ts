@@ -41,3 +41,15 @@ it('gives up waiting in time, and runs what is left in the time that is left', a
   expect(await patient).toBe(600)
   expect(await take(50, late, (leftMs) => Promise.resolve(leftMs))).toBe(50)
 })
+
+it('refuses all that wait, and neither the one that runs nor later ones', async () => {
+  const { take, refuseWaiting } = turns()
+  const first = Promise.withResolvers<string>()
+  const running = take(1000, late, () => first.promise)
+  const waiting = Promise.allSettled([1, 2].map(() => take(1000, late, () => Promise.resolve('never'))))
+  refuseWaiting(new Error('lost'))
+  expect(await waiting).toMatchObject([{ reason: { message: 'lost' } }, { reason: { message: 'lost' } }])
+  const later = take(1000, late, () => Promise.resolve('later'))
+  first.resolve('first')
+  expect(await Promise.all([running, later])).toEqual(['first', 'later'])
+})

@@ -4,16 +4,18 @@ import type { Clock } from '../../lib/clock.ts'
 export type Turns = {
   /** Rejects with `late()` when the turn has not come in time; the run itself is not limited. It is given the time left. */
   take<T>(waitMs: number, late: () => Error, run: (leftMs: number) => Promise<T>): Promise<T>
+  /** Rejects all that wait. The one that runs is not affected. */
+  refuseWaiting(error: Error): void
 }
 
 export function createTurns(clock: Clock): Turns {
   let busy = false
-  const waiting = new Set<() => void>()
+  const waiting = new Set<{ start(): void; refuse(error: Error): void }>()
 
   const next = () => {
     const [first] = waiting
     busy = first !== undefined
-    first?.()
+    first?.start()
   }
 
   const turn = (waitMs: number, late: () => Error): Promise<void> => {
@@ -22,16 +24,22 @@ export function createTurns(clock: Clock): Turns {
       return Promise.resolve()
     }
     return new Promise((resolve, reject) => {
-      const start = () => {
-        waiting.delete(start)
+      const end = () => {
+        waiting.delete(waiter)
         clearTimeout(timer)
-        resolve()
       }
-      const timer = setTimeout(() => {
-        waiting.delete(start)
-        reject(late())
-      }, waitMs)
-      waiting.add(start)
+      const waiter = {
+        start() {
+          end()
+          resolve()
+        },
+        refuse(error: Error) {
+          end()
+          reject(error)
+        },
+      }
+      const timer = setTimeout(() => waiter.refuse(late()), waitMs)
+      waiting.add(waiter)
     })
   }
 
@@ -44,6 +52,9 @@ export function createTurns(clock: Clock): Turns {
       } finally {
         next()
       }
+    },
+    refuseWaiting(error) {
+      for (const waiter of [...waiting]) waiter.refuse(error)
     },
   }
 }

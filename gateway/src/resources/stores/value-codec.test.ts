@@ -1,13 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../lib/json.ts'
-import { createValueCodec, type FieldPath, readEncryptionKey } from './value-codec.ts'
+import { createValueCodec, type FieldPath, readEncryptionKeys } from './value-codec.ts'
 
 const key = Buffer.alloc(32, 1)
 const otherKey = Buffer.alloc(32, 2)
 
 function codecWith(paths: readonly FieldPath[], withKey: Buffer | 'no key' = key) {
-  return createValueCodec(withKey === 'no key' ? undefined : withKey, () => () => paths)
+  return createValueCodec(
+    { current: withKey === 'no key' ? undefined : withKey, previous: [] },
+    () => () => paths,
+  )
 }
 
 describe('values at rest', () => {
@@ -15,6 +18,18 @@ describe('values at rest', () => {
     const value = { b: 1, a: ['x', null] }
     expect(codecWith([]).encode('k', 'i', value)).toBe('{"b":1,"a":["x",null]}')
     expect(codecWith([['b']], 'no key').encode('k', 'i', value)).toBe('{"b":1,"a":["x",null]}')
+  })
+
+  it('are read with any key, and written with the current one', () => {
+    const paths = () => () => [['key']]
+    const value = { key: 'sk-1' }
+    const old = codecWith([['key']], otherKey).encode('k', 'i', value)
+    const rotating = createValueCodec({ current: key, previous: [Buffer.alloc(32, 3), otherKey] }, paths)
+    expect(rotating.decode('k', 'i', old)).toEqual({ kind: 'value', value, isOld: true })
+    const anew = rotating.encode('k', 'i', value)
+    expect(rotating.decode('k', 'i', anew)).toEqual({ kind: 'value', value })
+    expect(codecWith([]).decode('k', 'i', anew)).toEqual({ kind: 'value', value })
+    expect(codecWith([], otherKey).decode('k', 'i', anew)).toMatchObject({ kind: 'unreadable' })
   })
 
   it('hide secret fields of any type, and give them back as they were', () => {
@@ -75,6 +90,7 @@ describe('values at rest', () => {
     expect(codecWith([], readKey).decode(kind, id, text)).toEqual({
       kind: 'unreadable',
       reason: expect.stringMatching(reason),
+      partial: { key: expect.stringMatching(/^http:\/\/[0-9a-f]{48}\.invalid\/$/), name: 'visible' },
     })
   })
 
@@ -133,11 +149,11 @@ describe('the encryption key', () => {
   const bytes = Buffer.from(Array.from({ length: 32 }, (_, index) => 255 - index))
 
   it.each(['hex', 'base64', 'base64url'] as const)('is read from %s', (encoding) => {
-    expect(readEncryptionKey(bytes.toString(encoding))).toEqual(bytes)
+    expect(readEncryptionKeys({ encryptionKey: bytes.toString(encoding) }).current).toEqual(bytes)
   })
 
   it('may be missing', () => {
-    expect(readEncryptionKey(undefined)).toBeUndefined()
+    expect(readEncryptionKeys({})).toEqual({ current: undefined, previous: [] })
   })
 
   it.each([
@@ -149,7 +165,7 @@ describe('the encryption key', () => {
     '$ENCRYPTION_KEY',
     ' '.repeat(32),
   ])('is refused when it is not 32 bytes, and not repeated: %j', (text) => {
-    expect(() => readEncryptionKey(text)).toThrow(
+    expect(() => readEncryptionKeys({ previousEncryptionKeys: [text] })).toThrow(
       'config.database.encryptionKey must be 32 bytes, as 64 hex digits or as base64',
     )
   })

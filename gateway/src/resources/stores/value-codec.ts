@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json.ts'
 
 /** Where a field is inside a value: keys of objects, indexes of lists. */
 export type FieldPath = readonly (string | number)[]
@@ -14,8 +14,13 @@ export type ValueCodec = {
 }
 
 export type DecodedValue =
-  | { readonly kind: 'value'; readonly value: JsonObject }
-  | { readonly kind: 'unreadable'; readonly reason: string }
+  /** `isOld`: a previous key encrypted a part of it. */
+  | { readonly kind: 'value'; readonly value: JsonObject; readonly isOld?: boolean }
+  /** `partial` is the value with a random text in place of each field that cannot be decrypted. */
+  | { readonly kind: 'unreadable'; readonly reason: string; readonly partial?: JsonObject }
+
+/** Keys of `config.database`; `current` encrypts, all of them decrypt. */
+export type EncryptionKeys = { readonly current: Buffer | undefined; readonly previous: readonly Buffer[] }
 
 // A stored string that begins like this is not what it says: version 1 is encrypted, version 0 is what follows. Every string
 // of a value that begins like this in the clear is stored as version 0, key or no key, so that the two are never mistaken.
@@ -27,10 +32,17 @@ const ivBytes = 12
 const tagBytes = 16
 
 /**
- * How values are written at rest. With a key, secret fields are encrypted one by one with AES-256-GCM, bound to their kind, id
- * and path, so that a ciphertext moved elsewhere is refused. Rows from before the key stay readable.
+ * How values are written at rest. With a current key, secret fields are encrypted one by one with AES-256-GCM, bound to their kind, id
+ * and path, so that a ciphertext moved elsewhere is refused. Rows from before the key stay readable, and those of previous keys.
  */
-export function createValueCodec(key: Buffer | undefined, secretPaths: SecretPaths): ValueCodec {
+export function createValueCodec(
+  { current: key, previous }: EncryptionKeys,
+  secretPaths: SecretPaths,
+): ValueCodec {
+  const keys = key === undefined ? previous : [key, ...previous]
+  // A random credential, which is accepted neither here nor by an upstream. It is also a valid address, because addresses with
+  // credentials are encrypted as a whole; names below `invalid` never resolve (RFC 6761).
+  const placeholder = () => `http://${randomBytes(24).toString('hex')}.invalid/`
   return {
     encode(kind, id, value) {
       const text = JSON.stringify(value)
@@ -42,50 +54,63 @@ export function createValueCodec(key: Buffer | undefined, secretPaths: SecretPat
       return JSON.stringify(copy)
     },
     decode(kind, id, text) {
-      const value = parseObject(text)
+      const value = parseJsonObject(text)
       if (value === undefined) return { kind: 'unreadable', reason: 'its value is not a JSON object' }
       if (!text.includes(markedInText)) return { kind: 'value', value }
       let reason: string | undefined
+      let isOld = false
+      let isPartial = true
       replaceStrings(value, (string, path) => {
         const version = marked.exec(string)?.[1]
         if (version === undefined) return string
         if (version === '0') return string.slice(literal.length)
-        const clear = version === '1' ? decrypt(string, { key, kind, id, path }) : newerFormat
-        if (clear.kind === 'value') return clear.value
+        const clear = version === '1' ? decrypt(string, { keys, kind, id, path }) : newerFormat
+        if (clear.kind === 'value') {
+          isOld ||= clear.key !== key
+          return clear.value
+        }
+        isPartial &&= clear !== newerFormat
         reason ??= clear.reason
-        return null
+        return placeholder()
       })
-      return reason === undefined ? { kind: 'value', value } : { kind: 'unreadable', reason }
+      if (reason === undefined) return { kind: 'value', value, ...(isOld ? { isOld } : {}) }
+      return { kind: 'unreadable', reason, ...(isPartial ? { partial: value } : {}) }
     },
   }
 }
 
-/**
- * The key of `config.database.encryptionKey`: 32 bytes as 64 hex digits or base64. Undefined is no key; anything else throws
- * an error that does not repeat it.
- */
-export function readEncryptionKey(text: string | undefined): Buffer | undefined {
-  if (text === undefined) return undefined
+/** Settings of `config.database`: keys of 32 bytes as 64 hex digits or base64. */
+export type EncryptionSettings = {
+  readonly encryptionKey?: string | undefined
+  /** Decrypt only. */
+  readonly previousEncryptionKeys?: readonly string[] | undefined
+}
+
+/** Throws on a text that is not a key; the error does not repeat it. */
+export function readEncryptionKeys({
+  encryptionKey,
+  previousEncryptionKeys = [],
+}: EncryptionSettings): EncryptionKeys {
+  return {
+    current: encryptionKey === undefined ? undefined : readEncryptionKey(encryptionKey),
+    previous: previousEncryptionKeys.map(readEncryptionKey),
+  }
+}
+
+function readEncryptionKey(text: string): Buffer {
   if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
   if (/^[A-Za-z0-9+/]{43}=?$|^[A-Za-z0-9_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64')
   throw new Error('config.database.encryptionKey must be 32 bytes, as 64 hex digits or as base64')
 }
 
 type Place = { readonly kind: string; readonly id: string; readonly path: FieldPath }
-type Decrypted = { kind: 'value'; value: JsonValue } | { kind: 'unreadable'; reason: string }
+type Decrypted =
+  | { kind: 'value'; value: JsonValue; key: Buffer | undefined }
+  | { kind: 'unreadable'; reason: string }
 
 const newerFormat: Decrypted = {
   kind: 'unreadable',
   reason: 'it is encrypted in a way that only a newer version of Tollgate knows',
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 function encryptField(copy: JsonObject, value: JsonObject, place: Place & { key: Buffer }): void {
@@ -103,22 +128,31 @@ function encrypt(value: JsonValue, { key, ...place }: Place & { key: Buffer }): 
   return encrypted + Buffer.concat([iv, body, cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
-function decrypt(text: string, { key, ...place }: Place & { key: Buffer | undefined }): Decrypted {
-  if (key === undefined) {
+function decrypt(text: string, { keys, ...place }: Place & { keys: readonly Buffer[] }): Decrypted {
+  if (keys.length === 0) {
     return { kind: 'unreadable', reason: 'it is encrypted and config.database.encryptionKey is not set' }
   }
   const bytes = Buffer.from(text.slice(encrypted.length), 'base64url')
+  for (const key of keys) {
+    const value = decryptWith(key, bytes, boundTo(place))
+    if (value !== undefined) return { kind: 'value', value, key }
+  }
+  const reason =
+    'it cannot be decrypted: config.database.encryptionKey is not the key it was encrypted with, or the row was altered'
+  return { kind: 'unreadable', reason }
+}
+
+/** Undefined where the key is another one or the text was altered. */
+function decryptWith(key: Buffer, bytes: Buffer, place: Buffer): JsonValue | undefined {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
       authTagLength: tagBytes,
     })
-    decipher.setAAD(boundTo(place)).setAuthTag(bytes.subarray(-tagBytes))
+    decipher.setAAD(place).setAuthTag(bytes.subarray(-tagBytes))
     const body = decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8')
-    return { kind: 'value', value: JSON.parse(body + decipher.final('utf8')) }
+    return JSON.parse(body + decipher.final('utf8'))
   } catch {
-    const reason =
-      'it cannot be decrypted: config.database.encryptionKey is not the key it was encrypted with, or the row was altered'
-    return { kind: 'unreadable', reason }
+    return undefined
   }
 }
 
