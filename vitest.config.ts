@@ -29,7 +29,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['gateway/test/{e2e,conformance,soak}/**/*.test.ts'],
+          include: ['gateway/test/{e2e,conformance,security,soak}/**/*.test.ts'],
           env,
           testTimeout: 30_000,
           hookTimeout: 60_000,

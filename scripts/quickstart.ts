@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import { keyVariable, quickstartKey } from './quickstart-key.ts'
 
-// `npm start`: runs the gateway on examples/quickstart.yaml, or on a file like it (`npm start -- FILE`), and says, once it
-// answers, what can be done with it.
+// `npm start`: runs the gateway on examples/quickstart.yaml, or on a variant of it (`npm start FILE`), and prints sample
+// commands once the gateway serves. `npm start -- -f FILE` runs the gateway itself on any file (run.mjs).
 
 type Quickstart = {
   config: { bindAddress: string; adminAddr?: string; statsAddr: string; readinessAddr: string }
@@ -23,22 +24,54 @@ const file =
   argv[2] === undefined
     ? 'examples/quickstart.yaml'
     : fileURLToPath(new URL(argv[2], `file://${env['INIT_CWD'] ?? root}/`))
-const { config, llm, mcp }: Quickstart = parse(readFileSync(file, 'utf8'))
+const { config, llm, mcp } = readQuickstart(file)
 const admin = config.adminAddr ?? '127.0.0.1:15000'
 
 const startedAt = Date.now()
-const gateway = spawn(process.execPath, ['gateway/src/main.ts', '-f', file], { stdio: 'inherit' })
+const key = env[keyVariable] ?? readKey(env['TOLLGATE_DATA'] ?? '.tollgate')
+const gateway = spawn(process.execPath, ['gateway/src/main.ts', '-f', file], {
+  stdio: 'inherit',
+  env: { ...env, [keyVariable]: key },
+})
 let running = true
 gateway.on('exit', (code, signal) => {
   running = false
   process.exitCode = signal === null ? (code ?? 1) : 1
 })
+// An unexpected error here must not leave the gateway on its ports.
+process.on('exit', () => gateway.kill('SIGTERM'))
 // At a terminal ^C reaches the whole process group: passing it on as well would count as a second, impatient one.
 process.on('SIGINT', () => process.stdin.isTTY || gateway.kill('SIGINT'))
 process.on('SIGTERM', () => gateway.kill('SIGTERM'))
 
 while (running && !(await isServing())) await sleep(pollMs)
 if (running) process.stdout.write(banner())
+
+/** The file's sections, or exit 1 before anything is started. The gateway itself reports mistakes within them. */
+function readQuickstart(path: string): Quickstart {
+  const problem = (text: string) => {
+    process.stderr.write(`${path}: ${text}\n`)
+    process.exit(1)
+  }
+  try {
+    const document: Partial<Quickstart> | null = parse(readFileSync(path, 'utf8'))
+    const { config, llm, mcp } = document ?? {}
+    if (config && llm?.models && llm.policies?.apiKey?.keys && mcp?.targets) return { config, llm, mcp }
+    return problem(`is not a variant of examples/quickstart.yaml; run it with: npm start -- -f ${path}`)
+  } catch (error) {
+    return problem(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/** The key of the quickstart, or exit 1. */
+function readKey(folder: string): string {
+  try {
+    return quickstartKey(folder)
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  }
+}
 
 /** Another gateway may hold the admin port: only one that applied its configuration after our start is ours. */
 async function isServing(): Promise<boolean> {
@@ -58,7 +91,8 @@ function banner(): string {
   const mcpEndpoint = `http://${config.bindAddress}:${mcp.port}/mcp`
   const [model] = llm.models
   const [entry] = llm.policies.apiKey.keys
-  const ask = (options: string, fields: object, key = entry?.key) => {
+  const firstKey = entry?.key.replace(`\${${keyVariable}}`, key)
+  const ask = (options: string, fields: object, key = firstKey) => {
     const body = { model: model?.name, ...fields, messages: [{ role: 'user', content: 'Hello, Tollgate' }] }
     const headers = `-H 'authorization: Bearer ${key}' -H 'content-type: application/json'`
     return `curl ${options} ${endpoint}/chat/completions ${headers} -d '${JSON.stringify(body)}'`
@@ -80,7 +114,7 @@ function banner(): string {
   return `
 Tollgate is running.
 
-  LLM endpoint  ${endpoint}   (models: ${llm.models.map(({ name }) => name).join(', ')}; key: ${entry?.key})
+  LLM endpoint  ${endpoint}   (models: ${llm.models.map(({ name }) => name).join(', ')}; key: ${firstKey})
   MCP endpoint  ${mcpEndpoint}   (targets: ${mcp.targets.map(({ name }) => name).join(', ')})
   Metrics       http://${config.statsAddr}/metrics
   Readiness     http://${config.readinessAddr}/healthz/ready

@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { watchNpmShell } from '../gateway/bin/npm-shell.mjs'
 import { installMissing, localNode, root } from './install.mjs'
 
 /** What each task runs: a program of node_modules/.bin, then its arguments. */
@@ -18,8 +19,12 @@ const tasks = {
   docs: ['node', 'scripts/generate-docs.ts'],
 }
 
+/** `npm start -- -f FILE`: options belong to the gateway's own command, which resolves paths where the user is. */
+const gatewayCommand = ['node', join(root, 'gateway', 'bin', 'tollgate.mjs')]
+
 const [name = '', ...rest] = process.argv.slice(2)
-const task = Object.hasOwn(tasks, name) ? tasks[name] : undefined
+const isGatewayCommand = name === 'start' && rest[0]?.startsWith('-') === true
+const task = isGatewayCommand ? gatewayCommand : Object.hasOwn(tasks, name) ? tasks[name] : undefined
 if (task === undefined) {
   fail(`unknown task "${name}", expected one of ${Object.keys(tasks).join(', ')}`)
 } else {
@@ -33,7 +38,7 @@ function runTask([program, ...args], more) {
   const file = program === 'node' ? localNode() : join(bin, program)
   if (!existsSync(file)) return fail(`${file} is missing; remove node_modules and run npm ci`)
   const child = spawn(file, [...args, ...more], {
-    cwd: root,
+    cwd: isGatewayCommand ? (process.env.INIT_CWD ?? process.cwd()) : root,
     stdio: 'inherit',
     shell: process.platform === 'win32',
     env: { ...process.env, PATH: bin + delimiter + (process.env.PATH ?? '') },
@@ -41,24 +46,11 @@ function runTask([program, ...args], more) {
   // At a terminal ^C reaches the whole process group: passing it on as well would count as a second, impatient one.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
   process.on('SIGTERM', () => child.kill('SIGTERM'))
-  endWithShell(child)
+  watchNpmShell(() => child.kill('SIGTERM'))
   child.on('error', (error) => fail(`cannot run ${file}: ${error.message}`))
   child.on('exit', (code, signal) => {
     process.exitCode = signal === null ? (code ?? 1) : 1
   })
-}
-
-/** npm passes signals on to the shell it runs scripts in, and many shells end without passing them on further. */
-function endWithShell(child) {
-  if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return
-  const shell = process.ppid
-  const look = () => {
-    if (process.ppid === shell) return
-    clearInterval(timer)
-    child.kill('SIGTERM')
-  }
-  const timer = setInterval(look, 250)
-  timer.unref()
 }
 
 function fail(message) {

@@ -4,14 +4,17 @@
 import { spawn } from 'child_process'
 import { existsSync, readFileSync } from 'fs'
 import { fileURLToPath } from 'url'
+import { watchNpmShell } from './npm-shell.mjs'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 const required = manifest.engines.node.replace('>=', '')
 const source = new URL('../src/main.ts', import.meta.url)
-const checkoutNode = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url))
+const checkoutNode = fileURLToPath(new URL('../../node_modules/.bin/node', import.meta.url))
 const isCheckout = existsSync(source)
 
 if (isRecent(process.versions.node, required)) {
+  // The gateway handles the signal as if npm had forwarded it.
+  watchNpmShell(() => process.kill(process.pid, 'SIGTERM'))
   import(isCheckout ? source.href : new URL('../dist/tollgate.js', import.meta.url).href)
 } else if (isCheckout && existsSync(checkoutNode)) {
   runOn(checkoutNode)
@@ -38,6 +41,7 @@ function runOn(node) {
     if (!process.stdin.isTTY) child.kill('SIGINT')
   })
   process.on('SIGTERM', () => child.kill('SIGTERM'))
+  watchNpmShell(() => child.kill('SIGTERM'))
   child.on('exit', (code, signal) => {
     process.exitCode = signal === null ? code : 1
   })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type AnswerApi, createAdmin, createUi } from './admin/admin.ts'
 import { withLimits } from './admin/limits.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
+import { createDocumentTask, documentTask } from './backends/mcp/targets/openapi/document-task.ts'
 import type { createApart } from './config/apart.ts'
 import { compileConfig, type ProcessFacts } from './config/compile.ts'
 import { readConfigFile, rereadConfigFile } from './config/config-file.ts'
@@ -13,6 +14,9 @@ import { readLimitsOf } from './config/limits.ts'
 import { createLiveListeners } from './config/listeners.ts'
 import { formatIssue, loadConfigText } from './config/load.ts'
 import { createCompileMemory } from './config/memory.ts'
+import { checkNamedFiles } from './config/named-files.ts'
+import { createOrigins } from './config/origins.ts'
+import { admissionLimitsOf, upstreamLimitsOf } from './config/process-limits.ts'
 import { ConfigRejected, type ConfigSource, createRunningConfig, reasonsOf } from './config/running.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
 import { watchUsedFiles } from './config/used-files.ts'
@@ -23,7 +27,12 @@ import { createBreathe } from './lib/breathe.ts'
 import { systemClock } from './lib/clock.ts'
 import { longestTimerMs, parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
+import type { PoolTasks, ThreadPool } from './lib/thread-pool.ts'
+import { createTurns } from './lib/turns.ts'
+import { createAdmission, defaultAdmissionLimits } from './net/admission.ts'
 import { createChildProcesses } from './net/child-process.ts'
+import { anywhere } from './net/egress/egress.ts'
+import { createEgressPolicies } from './net/egress/policies.ts'
 import { createGrpcClient } from './net/grpc-client.ts'
 import { createHttpClient } from './net/http-client.ts'
 import { defaultServerLimits, type IncomingRequest } from './net/http-server.ts'
@@ -35,7 +44,9 @@ import type { LogSink } from './pipeline/log.ts'
 import { createMetrics } from './pipeline/metrics.ts'
 import { createPipeline } from './pipeline/run.ts'
 import type { Listener } from './pipeline/snapshot.ts'
+import { createSearchTask, searchTask } from './policies/guardrails/kinds/regex/task.ts'
 import { webhookLimits } from './policies/guardrails/kinds/webhook/limits.ts'
+import { runWriteBack, writeBackTask } from './policies/guardrails/write-back.ts'
 import { createConfigApi } from './resources/api.ts'
 import { createExpand } from './resources/expand.ts'
 import { editFile } from './resources/file-edit.ts'
@@ -48,6 +59,8 @@ export type AppOptions = {
   log: LogSink
   /** Does one of `tasks` apart from the thread that serves traffic. */
   apart: ReturnType<typeof createApart<typeof tasks>>
+  /** Runs `poolTasks`; closed with the app. */
+  threads: ThreadPool
 }
 
 export type App = {
@@ -68,6 +81,8 @@ const maxChildren = 5_000
 const childCloseGraceMs = 1_000
 const childTerminateGraceMs = 2_000
 
+/** Connections to the admin, metrics and readiness addresses together. */
+const fixedLimits = { ...defaultAdmissionLimits, maxConnections: 1_000, maxConnectionsPerClient: 500 }
 const defaultAdminAddress = '127.0.0.1:15000'
 const defaultStatsAddress = '[::]:15020'
 const defaultReadinessAddress = '[::]:15021'
@@ -77,19 +92,29 @@ const cutRequestsMs = 1_000
 const restartNeeded = 'a change of config.* takes effect after a restart'
 
 /** Everything `--validate-only` looks at: the text, the environment, the files it names, and that it compiles. No network, no ports. */
-export async function validateConfigFile(file: string, env: Environment): Promise<Config> {
+export async function validateConfigFile(
+  file: string,
+  env: Environment,
+  warn: (line: string) => void = () => {},
+): Promise<Config> {
   const config = configOf(loadConfig({ text: readConfigFile(file), file, env }))
   const context: CompileContext = {
     clock: systemClock,
     random: Math.random,
     send: () => Promise.reject(new Error('no network while validating')),
     grpc: createGrpcClient(),
-    log: { debug() {}, info() {}, warn() {}, error() {} },
+    log: { debug() {}, info() {}, warn: (fields, message) => warn(warningLine(fields, message)), error() {} },
+    egress: { of: () => anywhere, document: anywhere },
     metrics: createMetrics(),
     spawn: () => {
       throw new Error('no processes while validating')
     },
     parseYaml,
+    threads: {
+      run: () => Promise.reject(new Error('no threads while validating')),
+      close() {},
+    },
+    turns: createTurns(systemClock),
     ...createCompileMemory((path) => readFileSync(path, 'utf8')),
   }
   await compileConfig(config, context, {
@@ -103,12 +128,39 @@ export async function validateConfigFile(file: string, env: Environment): Promis
   return config
 }
 
+function warningLine(fields: object, message: string): string {
+  const details = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)
+  return `warning: ${message} (${details.join(', ')})`
+}
+
 /** Starts the gateway; throws `ConfigRejected` or the error of a port that cannot be opened, with nothing left open. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { file, env, version, log } = options
   const clock = systemClock
   const metrics = createMetrics()
+  const text = readConfigFile(file)
+  const readText = async (text: string) => {
+    const request = { text, file, env }
+    return configOf(isSmall(text) ? loadConfig(request) : await options.apart('load', request))
+  }
+  const source = createFileSource({
+    first: await readText(text),
+    read: readText,
+    breathe: createBreathe(clock),
+  })
+  const settings = source.current.config ?? {}
+  const { storage } = settings
+  let adminPort = 0
+  const policies = createEgressPolicies({
+    adminPort: () => adminPort,
+    allowsMetadata: storage?.allowMetadataAddresses === true,
+    fileIsWritable: (storage?.mode ?? 'file') === 'file',
+  })
+  const origins = createOrigins()
   const client = createHttpClient({
+    egress: policies.file,
+    ...upstreamLimitsOf(settings.limits ?? {}),
+    calls: metrics.admission('upstream_calls'),
     connectTimeoutMs,
     keepAliveMs: upstreamKeepAliveMs,
     firstByteTimeoutMs,
@@ -134,15 +186,22 @@ export async function startApp(options: AppOptions): Promise<App> {
     ui: createUi(api),
   }
   const memory = createCompileMemory((path) => readFileSync(path, 'utf8'))
+  const turns = createTurns(clock)
   const context: CompileContext = {
     clock,
     random: Math.random,
     send: client.send,
+    egress: {
+      of: (node) => (origins.isFromApi(node) ? policies.api : policies.file),
+      document: policies.document,
+    },
     grpc,
     log,
     metrics,
     spawn: children.spawn,
     parseYaml,
+    threads: options.threads,
+    turns,
     ...memory,
   }
   const unrouted = metrics.route('')
@@ -155,6 +214,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       port,
       clock,
       limits: defaultServerLimits,
+      admission,
       // A connection may come before the snapshot that opened the address is the one that runs.
       serve() {
         const listener = listeners.find(key) ?? opened
@@ -166,17 +226,9 @@ export async function startApp(options: AppOptions): Promise<App> {
       throw describeListenError(error, host, port)
     })
   })
-  const text = readConfigFile(file)
-  const readText = async (text: string) => {
-    const request = { text, file, env }
-    return configOf(isSmall(text) ? loadConfig(request) : await options.apart('load', request))
-  }
-  const source = createFileSource({
-    first: await readText(text),
-    read: readText,
-    breathe: createBreathe(clock),
-  })
-  const settings = source.current.config ?? {}
+  const admission = createAdmission(admissionLimitsOf(settings.limits ?? {}), metrics.admission)
+  // Apart from the others, so that clients who occupy every place cannot hide that they do.
+  const fixedAdmission = createAdmission(fixedLimits, (resource) => metrics.admission(`admin_${resource}`))
   let stopping = false
   const fixed: ListeningServer[] = []
 
@@ -197,7 +249,15 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
 
   const resources = await openResources(settings, {
-    host: { ...running, report: (lastError) => running.report('resources', lastError) },
+    host: {
+      ...running,
+      markApi: origins.markApi,
+      report: (lastError) => running.report('resources', lastError),
+      reportDatabase(lastError) {
+        metrics.configDatabase(lastError === undefined)
+        running.report('database', lastError)
+      },
+    },
     file: {
       read: () => rereadConfigFile(file),
       async edit(plain) {
@@ -216,6 +276,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
   })
   const configApi = createConfigApi({
+    turns,
     resources,
     allowances: settings.storage ?? {},
     expand: createExpand(settings.storage?.allowedEnv ?? [], env),
@@ -223,6 +284,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     schema: configJsonSchema(),
     version,
     log,
+    flushLog: log.flush,
     breathe: createBreathe(clock),
   })
 
@@ -285,6 +347,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       port,
       clock,
       limits: defaultServerLimits,
+      admission: fixedAdmission,
       serve: () => serving,
     }).catch((error: unknown) => {
       throw describeListenError(error, host, port)
@@ -298,11 +361,11 @@ export async function startApp(options: AppOptions): Promise<App> {
     listeners.close()
     for (const server of fixed) server.close()
     grpc.close()
+    options.threads.close()
     await Promise.all([children.close(), client.close(), resources.close()])
   }
 
   try {
-    let adminPort = 0
     const admin = await openFixed(
       settings.adminAddr ?? defaultAdminAddress,
       createAdmin({ port: () => adminPort, api }),
@@ -339,7 +402,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       const deadlineMs =
         parseDuration(settings.connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
       // Changes that were asked for are answered, but a database that hangs keeps nobody from ending.
-      const changes = running.exclusive(async () => {})
+      const changes = resources.idle()
       // What the last requests used is reported after them.
       const drained = listeners.drain().then(grpc.drain)
       await atMost(Promise.all([drained, changes]), Math.min(deadlineMs, longestTimerMs))
@@ -373,19 +436,26 @@ function isSmall(text: string): boolean {
 /** What takes so long for a large file that traffic would notice. */
 export const tasks = { load: loadConfig, edit: editFile }
 
+/** Work of single requests that would stop the event loop. Called once in each thread of the pool. */
+export const poolTasks = (): PoolTasks => ({
+  [searchTask]: createSearchTask(),
+  [writeBackTask]: runWriteBack,
+  [documentTask]: createDocumentTask(parseYaml),
+})
+
 type LoadRequest = { text: string; file: string; env: Environment }
 
 /** What a text turned out to be; issues are lines for a person. */
 type LoadOutcome = { kind: 'config'; config: Config } | { kind: 'issues'; issues: string[] }
 
-/** Reads a configuration text: everything about it that needs no other file. */
+/** Reads a configuration text and checks it, with the files that it names. */
 function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
   const result = loadConfigText({
     text,
     file,
     env,
     schema: configSchema,
-    checks: [checkConfig],
+    checks: [checkConfig, checkNamedFiles],
     formats: formatChecks,
   })
   if (result.kind === 'issues') return { kind: 'issues', issues: result.issues.map(formatIssue) }
@@ -398,9 +468,10 @@ function configOf(outcome: LoadOutcome): Config {
 }
 
 function servingOf(listener: Listener, handle: HttpServing['handle']): Serving {
-  const { tls } = listener
-  if (listener.kind === 'http') return { kind: 'http', tls, handle }
-  return { kind: 'tcp', tls, readsServerName: listener.readsServerName ?? false, connect: listener.connect }
+  const { tls, isProxy } = listener
+  if (listener.kind === 'http') return { kind: 'http', tls, isProxy, handle }
+  const { readsServerName = false, connect } = listener
+  return { kind: 'tcp', tls, isProxy, readsServerName, connect }
 }
 
 /** While validating nobody asks. */

@@ -1,15 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
-import { parentPort, workerData } from 'node:worker_threads'
-import { startApp, tasks, validateConfigFile } from './app.ts'
-import { answerTask, createApart } from './config/apart.ts'
+import { parentPort, Worker, workerData } from 'node:worker_threads'
+import { poolTasks, startApp, tasks, validateConfigFile } from './app.ts'
+import { apartIdleMs, createApart, serveApart } from './config/apart.ts'
 import { createDefaultFile, defaultFilePath } from './config/default-file.ts'
 import { reasonsOf } from './config/running.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { createBreathe } from './lib/breathe.ts'
 import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/keep-tick-shape.ts'
+import { releaseMemory } from './lib/release-memory.ts'
+import { createThreadPool, serveTasks } from './lib/thread-pool.ts'
 import { createLog, type LogSink } from './pipeline/log.ts'
 
 const usage = `Tollgate, a gateway between clients and MCP servers and LLM providers.
@@ -27,8 +29,17 @@ Options:
   -h, --help             print this text
 `
 
+const poolThread = 'pool'
+/** Threads for large work of single requests, and the work that may wait for them. */
+const poolLimits = { maxThreads: 2, maxQueued: 64, maxQueuedBytes: 256 * 1024 * 1024, idleMs: 60_000 }
+
+const apartThread = 'apart'
+/** One thread: changes of the configuration come one after another. */
+const apartLimits = { maxThreads: 1, maxQueued: 64, maxQueuedBytes: 0, idleMs: apartIdleMs }
+
 // The same file is the thread that tasks run on, so that the package stays one file.
-if (parentPort) answerTask(parentPort, workerData, tasks)
+if (parentPort && workerData === poolThread) serveTasks(parentPort, poolTasks())
+else if (parentPort) serveApart(parentPort, tasks, releaseMemory)
 else void main(process.argv.slice(2))
 
 async function main(argv: string[]): Promise<void> {
@@ -36,13 +47,13 @@ async function main(argv: string[]): Promise<void> {
   if (args.kind === 'mistake') return fail([args.message, 'Try tollgate --help.'])
   switch (args.kind) {
     case 'help':
-      process.stdout.write(usage)
+      print(usage)
       return
     case 'version':
-      process.stdout.write(`tollgate ${version()}\n`)
+      print(`tollgate ${version()}\n`)
       return
     case 'schema':
-      process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+      print(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
       return
     case 'validate':
       return validate(args.file)
@@ -85,8 +96,9 @@ function readArguments(argv: string[]): Arguments {
 
 async function validate(named: string | undefined): Promise<void> {
   try {
-    await validateConfigFile(named ?? existingDefaultFile(), process.env)
-    process.stdout.write('Configuration is valid!\n')
+    const warn = (line: string) => process.stderr.write(`${line}\n`)
+    await validateConfigFile(named ?? existingDefaultFile(), process.env, warn)
+    print('Configuration is valid!\n')
   } catch (error) {
     fail(reasonsOf(error))
   }
@@ -121,7 +133,11 @@ async function run(named: string | undefined): Promise<void> {
       env: process.env,
       version: version(),
       log,
-      apart: createApart(new URL(import.meta.url), createBreathe(systemClock)),
+      apart: createApart(
+        createThreadPool({ start: startThread(apartThread), ...apartLimits }),
+        createBreathe(systemClock),
+      ),
+      threads: createThreadPool({ start: startThread(poolThread), ...poolLimits }),
     })
     process.on('exit', app.killChildren)
     stopOnSignal(app, log)
@@ -130,6 +146,10 @@ async function run(named: string | undefined): Promise<void> {
     fail(reasonsOf(error))
     process.exit(1)
   }
+}
+
+function startThread(kind: string): () => Worker {
+  return () => new Worker(new URL(import.meta.url), { workerData: kind, execArgv: [], env: {} })
 }
 
 /** The first signal ends gracefully, a second one at once. */
@@ -145,6 +165,14 @@ function stopOnSignal(app: { stop(): Promise<void> }, log: { flush(): Promise<vo
       app.stop().then(() => process.exit(0))
     })
   }
+}
+
+/** Writes the result of a command. A reader such as `head` may close the pipe early, which is no error. */
+function print(text: string): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+  process.stdout.write(text)
 }
 
 function fail(lines: readonly string[]): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { IncomingRequest } from '../net/http-server.ts'
+import { fixtureConnection } from '../pipeline/fixtures.ts'
 import { createAdmin } from './admin.ts'
 
 const admin = createAdmin({
@@ -18,12 +19,9 @@ async function get(target: string, headers: Record<string, string> = {}, method 
     target,
     version: '1.1',
     headers: { host: '127.0.0.1:15000', ...headers },
-    scheme: 'http',
-    serverName: undefined,
+    connection: fixtureConnection(),
     upgrade: undefined,
     informational: undefined,
-    address: '127.0.0.1',
-    port: 1,
     body: undefined,
     cancellation: createCancellation(),
     startedAt: 0,

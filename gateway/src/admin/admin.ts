@@ -22,8 +22,10 @@ export function createAdmin({
   api,
 }: AdminOptions): (request: IncomingRequest) => Reply | Promise<Reply> {
   return (request) => {
-    const { method, target, headers, body, address } = request
-    return refuseForeign(request, port()) ?? api({ method, target, headers, body, address })
+    const { method, target, headers, body, connection } = request
+    return (
+      refuseForeign(request, port()) ?? api({ method, target, headers, body, address: connection.address })
+    )
   }
 }
 

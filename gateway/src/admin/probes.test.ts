@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { IncomingRequest } from '../net/http-server.ts'
+import { fixtureConnection } from '../pipeline/fixtures.ts'
 import { createMetrics } from '../pipeline/metrics.ts'
 import { createReadiness, createStats } from './probes.ts'
 
@@ -9,12 +10,9 @@ function request(target: string, method = 'GET'): IncomingRequest {
   const fixed = {
     version: '1.1',
     headers: {},
-    scheme: 'http' as const,
-    serverName: undefined,
+    connection: fixtureConnection(),
     upgrade: undefined,
     informational: undefined,
-    address: '',
-    port: 1,
     body: undefined,
     cancellation,
     startedAt: 0,
