@@ -2,6 +2,7 @@ import { bench, do_not_optimize, run, summary } from 'mitata'
 import { compileCel } from '../src/cel/compile.ts'
 import { compileWithLibrary } from '../src/cel/library.ts'
 import { parseCel } from '../src/cel/tree.ts'
+import { shareWork } from '../src/cel/work.ts'
 
 // Typical rules, evaluated by the closures and by the library that stands behind them.
 
@@ -36,10 +37,13 @@ for (const rule of rules) {
   if (compiled.kind === 'issue' || parsed.kind === 'issue') throw new Error(`rule does not compile: ${rule}`)
   const { program } = compiled
   if (program.engine !== 'closures') throw new Error(`rule is left to the library: ${rule}`)
-  const library = compileWithLibrary(parsed.library, program.roots, { left: Number.POSITIVE_INFINITY })
+  const library = compileWithLibrary(parsed.library, program.roots, {
+    left: Number.POSITIVE_INFINITY,
+    libraryRound: 0,
+  })
   summary(() => {
     bench(`closures  ${rule}`, () => do_not_optimize(program.evaluate(variables)))
-    bench(`library   ${rule}`, () => do_not_optimize(library(variables)))
+    bench(`library   ${rule}`, () => do_not_optimize(shareWork(() => library(variables))))
   })
 }
 

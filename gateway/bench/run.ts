@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util'
 import { guardrailsAt, guardWorkloads } from './guards.ts'
 import { httpPath, httpSections, httpWorkloads } from './http-workloads.ts'
+import { renderLoop } from './loop/report.ts'
+import { measureLoop } from './loop.ts'
 import { probeFlags, type SessionMemory, sessionMemory } from './mcp-sessions.ts'
 import { createIssuer } from './mcp-tokens.ts'
 import { mcpConfig, mcpWorkloads } from './mcp-workloads.ts'
@@ -25,7 +27,7 @@ const { values: options } = parseArgs({
     json: { type: 'boolean', default: false },
     /**
      * One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, guard,
-     * guard-stream, reload, tcp; or those that begin like this: mcp, http, guard.
+     * guard-stream, reload, tcp, loop; or those that begin like this: mcp, http, guard.
      */
     only: { type: 'string' },
     rounds: { type: 'string' },
@@ -54,6 +56,11 @@ type Stage = {
 }
 
 async function main(): Promise<void> {
+  if (options.only === 'loop') {
+    const loop = await measureLoop({ quick: options.quick, entry: options.entry })
+    process.stdout.write(options.json ? `${JSON.stringify(loop, undefined, 2)}\n` : renderLoop(loop))
+    return
+  }
   const load = startLoad()
   const stages = [await llmStage(), await mcpStage(), await httpStage(), await guardStage()] as const
   const [llm, mcp] = stages

@@ -59,6 +59,32 @@ describe('examples', () => {
   })
 })
 
+describe('the guarantees of SECURITY.md', () => {
+  const cells = [...read('SECURITY.md').matchAll(/^\|.*\|$/gm)].flatMap(([row]) =>
+    [...row.matchAll(/`([\w./*-]+)`/g)].map(([, name = '']) => name),
+  )
+
+  it('name tests that exist', () => {
+    const names = cells.filter((name) => /^(security|e2e)\//.test(name) || name.endsWith('.test.ts'))
+    const exists = (name: string) =>
+      name.endsWith('.test.ts')
+        ? globSync(`gateway/src/**/${name}`, { cwd: root }).length > 0
+        : existsSync(join(root, 'gateway/test', `${name}.test.ts`))
+    expect(names.length).toBeGreaterThan(40)
+    expect(names.filter((name) => !exists(name))).toEqual([])
+  })
+
+  it('name source files that exist', () => {
+    const names = cells.filter((name) => /^[a-z]+\/.*(\.ts|\/)$/.test(name) && !name.endsWith('.test.ts'))
+    const missing = names.filter((name) => {
+      const folder = name.startsWith('gateway/') || name.startsWith('scripts/') ? '' : 'gateway/src/'
+      return globSync(`${folder}${name}`, { cwd: root }).length === 0
+    })
+    expect(names.length).toBeGreaterThan(40)
+    expect(missing).toEqual([])
+  })
+})
+
 describe('documents', () => {
   const documents = files.filter((path) => path.endsWith('.md'))
 

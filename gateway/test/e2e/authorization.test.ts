@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { startGateway } from '../support/gateway.ts'
-import { aliceRecord, chat, llmConfig } from '../support/llm-config.ts'
+import { aliceRecord, chat, jsonHeaders, llmConfig } from '../support/llm-config.ts'
 import { mockOpenAi } from '../support/mock-openai.ts'
+import { until } from '../support/wait.ts'
 
 const bob = { authorization: 'Bearer tg-canary-bob-91d0' }
 const keys = [aliceRecord, { key: 'tg-canary-bob-91d0', metadata: { id: 'key-bob' } }]
@@ -58,5 +59,37 @@ describe('authorization rules', () => {
     expect(await refused.text()).not.toContain('endsWith')
     const [line] = await gateway.logged(1)
     expect(line?.['refusedBy']).toMatch(/authorization/)
+  })
+
+  it('see integers beyond 2^53 as the client wrote them', async () => {
+    const gateway = await startGateway(ruled([{ deny: 'llmRequest.seed == 9007199254740993' }]))
+    const send = (seed: string) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: jsonHeaders,
+        body: `{"model":"echo","messages":[{"role":"user","content":"hi"}],"seed":${seed}}`,
+      })
+    expect((await send('9007199254740993')).status).toBe(403)
+    expect((await send('9007199254740992')).status).toBe(200)
+  })
+
+  it('let keys expire by the clock', async () => {
+    const rules = [{ deny: 'timestamp(apiKey.expires) < now' }, { require: 'request.startTime <= now' }]
+    const expiring = (expires: string) => {
+      const record = { ...aliceRecord, metadata: { ...aliceRecord.metadata, expires } }
+      return llmConfig({}, { policies: { apiKey: { keys: [record] }, authorization: { rules } } })
+    }
+    const gateway = await startGateway(expiring('2999-01-01T00:00:00Z'))
+    expect((await chat(gateway)).status).toBe(200)
+    await gateway.reload(expiring('2001-01-01T00:00:00Z'))
+    expect((await chat(gateway)).status).toBe(403)
+  })
+
+  it('that name members which do not exist are refused at load', async () => {
+    const gateway = await startGateway(ruled([]))
+    gateway.write(ruled([{ deny: 'request.pth == "/x"' }, { deny: 'llm.totalTokens > 5' }]))
+    const error = await until('the mistakes are reported', async () => (await gateway.status()).lastError)
+    expect(error).toContain('unknown member "request.pth"; did you mean "request.path"?')
+    expect(error).toContain('unknown member "llm.totalTokens"; it exists after the answer only')
   })
 })

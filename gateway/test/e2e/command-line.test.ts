@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { endAfter } from '../support/cleanup.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -35,6 +37,21 @@ describe('the command line', () => {
     expect(JSON.parse(stdout)).toEqual(JSON.parse(documented))
   })
 
+  it('--validate-only prints warnings about rules that cannot do their work', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-warnings-'))
+    endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
+    const file = join(folder, 'config.yaml')
+    const rules = [{ deny: 'request.path == "/v1/embeddings"' }, { deny: 'jwt.sub == "x"' }]
+    const llm = { models: [{ name: 'echo', provider: 'echo' }], policies: { authorization: { rules } } }
+    writeFileSync(file, JSON.stringify({ llm }))
+    const { stdout, stderr, status } = tollgate('--validate-only', '-f', file)
+    expect({ stdout, status }).toEqual({ stdout: 'Configuration is valid!\n', status: 0 })
+    expect(stderr).toMatch(/^warning: rule compares request\.path: .* \(place: llm, rule: deny rule 1, /m)
+    expect(stderr).toMatch(
+      /^warning: expression reads jwt .* \(place: llm, path: authorization\.rules\[1\]\.deny\)/m,
+    )
+  })
+
   it.each([
     [['-f'], '--file'],
     [['-f', ''], 'no configuration file'],
@@ -48,5 +65,15 @@ describe('the command line', () => {
     expect(run).toMatchObject({ stdout: '', status: 1 })
     expect(run.stderr).toContain(reason)
     expect(run.stderr).not.toMatch(/^\s+at /m)
+  })
+
+  it('ends without an error when the reader of its output closes the pipe', () => {
+    const command = `"${process.execPath}" "${join(root, 'gateway/bin/tollgate.mjs')}" schema | head -c 1`
+    const run = spawnSync('bash', ['-o', 'pipefail', '-c', command], { encoding: 'utf8', timeout: 20_000 })
+    expect({ stdout: run.stdout, stderr: run.stderr, status: run.status }).toEqual({
+      stdout: '{',
+      stderr: '',
+      status: 0,
+    })
   })
 })

@@ -246,7 +246,9 @@ describe('--validate-only', () => {
   it('names the model whose credential file cannot be read', async () => {
     const { code, stderr } = await validate(good.replace(/\$\{OPENAI_API_KEY\}/, '{file: /no/such/file}'))
     expect(code).toBe(1)
-    expect(stderr).toContain('llm.models "gpt-*": params.apiKey: /no/such/file cannot be read: ENOENT')
+    expect(stderr).toBe(
+      `${file}:9:24: llm.models[0].params.apiKey.file: /no/such/file cannot be read: there is no such file\n`,
+    )
   })
 
   it('refuses a file of random bytes without a stack trace', async () => {

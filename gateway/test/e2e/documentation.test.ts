@@ -35,18 +35,20 @@ it('creates, lists, updates, tries and deletes as the page of the config API say
   const { adminPort } = await startHybrid()
   const statuses = statusesOf(linesOf('config-api.md'), adminPort)
   // The one that is tried has a mistake in it.
-  expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 422, 200, 200, 200, 200])
+  const tried = statuses.indexOf(422)
+  expect(statuses.toSpliced(tried, 1)).toEqual(Array<number>(14).fill(200))
+  expect(tried).toBe(9)
 })
 
 it('creates and rotates keys as the page of virtual keys says', async () => {
   const { adminPort, url } = await startHybrid()
   const keys = `http://127.0.0.1:${adminPort}/api/config/resources/llm.apiKey`
-  const oldId = `id=$(curl -sS ${keys} | sed "s/.*$key[^}]*\\"id\\":\\"\\([^\\"]*\\).*/\\1/")`
+  const oldId = `id=$(curl -sS '${keys}?reveal=true' | sed "s/.*$key[^}]*\\"id\\":\\"\\([^\\"]*\\).*/\\1/")`
   const lines = linesOf('virtual-keys.md', '## Keys while it runs').replace('id=...', oldId)
   // The hash of a key that is there, and, last, an update of the key that has just been deleted.
   expect(statusesOf(lines, adminPort)).toEqual([200, 409, 200, 200, 200, 404])
 
-  const listed = await (await fetch(keys)).text()
+  const listed = await (await fetch(`${keys}?reveal=true`)).text()
   const [, key = ''] = /"key":"(tg-[0-9a-f]{48})"/.exec(listed) ?? []
   const models = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
   expect(models.status).toBe(200)

@@ -13,7 +13,12 @@ describe('the first bytes of a connection', () => {
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
     expect(await client.receives('hello')).toMatch(/^HTTP\/1\.1 200/)
-    expect(requests[0]).toMatchObject({ method: 'PUT', version: '1.1', scheme: 'http', upgrade: undefined })
+    expect(requests[0]).toMatchObject({
+      method: 'PUT',
+      version: '1.1',
+      connection: { scheme: 'http' },
+      upgrade: undefined,
+    })
   })
 
   it('that never come end it with 408', async () => {
@@ -225,7 +230,7 @@ describe('a port', () => {
       kind: 'tcp',
       tls: undefined,
       readsServerName: false,
-      connect: ({ socket, address }) => socket.end(`tcp from ${address}`),
+      connect: ({ socket, connection }) => socket.end(`tcp from ${connection.address}`),
     })
     expect(await (await rawConnect(port)).closed(2000)).toBe('tcp from 127.0.0.1')
     old.send('GET / HTTP/1.1\r\nhost: h\r\n\r\n')

@@ -63,10 +63,8 @@ describe('an HTTP/2 request', () => {
       method: 'GET',
       target: '/a?b=c',
       version: '2.0',
-      scheme: 'http',
-      serverName: undefined,
+      connection: { scheme: 'http', serverName: undefined, address: '127.0.0.1', localPort: port },
       body: undefined,
-      address: '127.0.0.1',
       headers: { host: `127.0.0.1:${port}`, 'x-one': '1', cookie: 'a=1; b=2' },
     })
     expect(Object.keys(requests[0]?.headers ?? {}).filter((name) => name.startsWith(':'))).toEqual([])
@@ -228,6 +226,26 @@ describe('an HTTP/2 answer', () => {
     const done = answered(stream)
     sink.end()
     expect((await done).code).toBe(NGHTTP2_NO_ERROR)
+  })
+
+  it('that waits often for its client leaves nothing behind of each wait', async () => {
+    const warnings: Error[] = []
+    const note = (warning: Error) => void warnings.push(warning)
+    process.on('warning', note)
+    endAfter('test', () => void process.off('warning', note))
+    const answer = pushedBody()
+    const { port } = await startEdge(() => ({ status: 200, headers: {}, body: answer }))
+    const stream = open(port).request({ ':path': '/' })
+    stream.resume()
+    const sink = await until('the answer begins', () => answer.sink)
+    for (let wait = 1; wait <= 15; wait++) {
+      while (sink.write(Buffer.alloc(64 * 1024)));
+      await until('the source is resumed', () => answer.resumed >= wait)
+    }
+    const done = answered(stream)
+    sink.end()
+    expect((await done).code).toBe(NGHTTP2_NO_ERROR)
+    expect(warnings).toEqual([])
   })
 
   it('that breaks off does not look complete', async () => {

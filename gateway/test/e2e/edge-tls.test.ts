@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, createServer, type Socket } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { createTlsIdentity, httpAlpn, type ServerTls, type TlsIdentity } from '../../src/net/server-tls.ts'
@@ -45,6 +45,26 @@ async function ask(socket: TLSSocket): Promise<string> {
   return Promise.race([failed, closed])
 }
 
+/** The first bytes of a client. */
+async function clientHello(servername: string): Promise<Buffer> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const client = connect({
+    port: typeof address === 'object' ? address?.port : 0,
+    host: '127.0.0.1',
+    servername,
+  })
+  client.on('error', () => {})
+  const [socket]: Socket[] = await once(server, 'connection')
+  const [bytes]: Buffer[] = socket === undefined ? [] : await once(socket, 'data')
+  client.destroy()
+  socket?.destroy()
+  server.close()
+  return bytes ?? Buffer.alloc(0)
+}
+
 describe('a TLS listener', () => {
   it('serves HTTP/1.1 and HTTP/2 as the client chooses, and knows the name it asked for', async () => {
     const { port, requests } = await startEdge(() => text('hello'), { tls: named({ 'a.test': identityA }) })
@@ -55,7 +75,9 @@ describe('a TLS listener', () => {
     const stream = session.request({ ':path': '/' })
     stream.setEncoding('utf8')
     expect(await once(stream, 'data')).toEqual(['hello'])
-    expect(requests.map(({ version, scheme, serverName }) => [version, scheme, serverName])).toEqual([
+    expect(
+      requests.map(({ version, connection }) => [version, connection.scheme, connection.serverName]),
+    ).toEqual([
       ['1.1', 'https', 'a.test'],
       ['2.0', 'https', 'a.test'],
     ])
@@ -203,6 +225,16 @@ describe('a TLS listener', () => {
     expect(await client.closed(8000)).toBe('')
   })
 
+  it('ends handshakes that do not go on, and those whose client has left', async () => {
+    const { port } = await startEdge(() => text('hello'), { tls: named({ 'a.test': identityA }) })
+    const hello = await clientHello('a.test')
+    const [silent, leaving] = await Promise.all([rawConnect(port), rawConnect(port)])
+    silent.send(hello)
+    leaving.send(hello)
+    leaving.socket.end()
+    await Promise.all([silent.closed(13_000), leaving.closed(13_000)])
+  })
+
   it('lets what is under way finish in a drain', async () => {
     const answer = Promise.withResolvers<ReturnType<typeof text>>()
     const { port, server, requests } = await startEdge(() => answer.promise, {
@@ -226,7 +258,7 @@ describe('a TCP listener', () => {
       kind: 'tcp',
       tls: named({ 'a.test': identityA }, []),
       readsServerName: false,
-      connect: ({ socket, serverName, address }) => socket.end(`${serverName} from ${address}`),
+      connect: ({ socket, connection }) => socket.end(`${connection.serverName} from ${connection.address}`),
     })
     const socket = await handshake(port, { servername: 'a.test' })
     const [first] = await once(socket, 'data')
@@ -241,8 +273,8 @@ describe('a TCP listener', () => {
       kind: 'tcp',
       tls: undefined,
       readsServerName: true,
-      connect({ socket, serverName }) {
-        names.push(serverName)
+      connect({ socket, connection }) {
+        names.push(connection.serverName)
         const upstream = connectTcp(inner.port, '127.0.0.1')
         socket.pipe(upstream).pipe(socket)
         upstream.on('error', () => socket.destroy())

@@ -261,7 +261,8 @@ describe('the quickstart', () => {
     const file = join(folder, 'quickstart.yaml')
     writeFileSync(file, quickstart.replace(`# ${line}`, line))
     expect(line).toContain('builtin: email')
-    expect((await runTollgate(['--validate-only', '-f', file])).stderr).toBe('')
+    const env = { TOLLGATE_QUICKSTART_KEY: 'tg-quickstart' }
+    expect((await runTollgate(['--validate-only', '-f', file], { env })).stderr).toBe('')
   })
 })
 

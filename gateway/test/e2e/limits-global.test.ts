@@ -162,6 +162,46 @@ describe('a service that counts only the top-level number', () => {
     expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(200)
     await until('the service heard of the second call', () => service.seen.length === 4)
     expect(service.counts.get('user=alice')).toBe(32)
+    // The second report exceeds what is left, and such a service does not count it.
+    const name = 'tollgate_global_limit_reports_total{limit="llm: global test",outcome="over_limit"} 1'
+    await until('the metric shows it', async () => (await gateway.metrics()).includes(name))
+  })
+
+  it('counts every token with its own methods, and refuses once the budget is exceeded', async () => {
+    const openai = await mockOpenAi()
+    const service = await startRateLimitService({ mode: 'limitador', limits: { 'user=alice': 60 } })
+    const config = globally(service, [tokensPerKey], { protocol: 'kuadrant' })
+    const gateway = await startGateway(limited(config, openai))
+    for (const total of [30, 60]) {
+      expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(200)
+      await until('the report arrives', () => service.counts.get('user=alice') === total)
+    }
+    const refused = await chat(gateway, { model: 'gpt-test' })
+    expect([refused.status, await refused.text()]).toEqual([429, 'rate limit exceeded'])
+    expect(service.counts.get('user=alice')).toBe(60)
+  })
+})
+
+describe('a token budget', () => {
+  it('that is used up to the last token refuses the next request', async () => {
+    const openai = await mockOpenAi()
+    const service = await startRateLimitService({ limits: { 'user=alice': 30 } })
+    const gateway = await startGateway(limited(globally(service, [tokensPerKey]), openai))
+    expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(200)
+    await until('the report arrives', () => service.counts.get('user=alice') === 30)
+    expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(429)
+    expect(openai.seen).toHaveLength(1)
+  })
+
+  it('beside a used-up one is not charged for the question about that one', async () => {
+    const openai = await mockOpenAi()
+    const service = await startRateLimitService({ limits: { 'user=alice': 30, 'team=a': 1_000 } })
+    const team = { entries: [{ key: 'team', value: '"a"' }], type: 'tokens' }
+    const gateway = await startGateway(limited(globally(service, [tokensPerKey, team]), openai))
+    expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(200)
+    await until('the reports arrive', () => service.counts.get('team=a') === 30)
+    expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(429)
+    expect(service.counts.get('team=a')).toBe(30)
   })
 })
 
@@ -191,6 +231,19 @@ describe('a service in trouble', () => {
     expect(await open.metrics()).toContain(
       'tollgate_global_limit_checks_total{limit="llm: global test",outcome="failed_open"} 1',
     )
+  })
+
+  it('is not waited for by every request while failures let through', async () => {
+    const service = await startRateLimitService({ mode: 'hang' })
+    const config = globally(service, [perKey, tokensPerKey], { timeout: '300ms', failureMode: 'failOpen' })
+    const gateway = await startGateway(limited(config))
+    for (let index = 0; index < 30; index++) expect((await chat(gateway)).status).toBe(200)
+    // One check a request until five had no answer, then at most one a second.
+    const checks = service.seen.filter(({ hitsAddend = 0 }) => hitsAddend <= 1)
+    expect(checks.length).toBeLessThan(15)
+    service.mode = 'envoy'
+    service.limits = { 'user=alice': 0 }
+    await until('the service is asked again', async () => (await chat(gateway)).status === 429)
   })
 
   it('is waited for no longer than configured, also while connecting', async () => {
@@ -274,7 +327,7 @@ describe('the connection to the service', () => {
     for (const [more, message] of [
       [{ backend: 'nobody' }, 'no backend is named "nobody"'],
       [{ service: { name: 'limiter', port: 8081 } }, "agentgateway's service is not supported"],
-      [{ host: '127.0.0.1:9', timeout: '0s' }, 'must be longer than zero'],
+      [{ host: '127.0.0.1:9', timeout: '0s' }, 'must be greater than 0'],
     ] as const) {
       gateway.write(
         JSON.stringify({ ...JSON.parse(readFileSync(gateway.file, 'utf8')), ...filled(config(more)) }),

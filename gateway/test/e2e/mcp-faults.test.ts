@@ -7,7 +7,7 @@ import { connectClient } from '../support/mcp-clients.ts'
 import { httpFaults, startFaultyServer } from '../support/mcp-faulty-server.ts'
 import { programTarget } from '../support/mcp-fixtures.ts'
 import { initializeMessage, mcpHeaders, openSession, post, type RawSession } from '../support/mcp-raw.ts'
-import { member } from '../support/mock-server.ts'
+import { member, sendJson, startMockServer } from '../support/mock-server.ts'
 import { until, within } from '../support/wait.ts'
 
 // Targets that break in the middle of what they do, and clients that leave.
@@ -28,6 +28,44 @@ async function textFrom(session: RawSession, name: string): Promise<unknown> {
   return member(await session.request('tools/call', { name }), 'content', 0, 'text')
 }
 
+/** A server whose answers to the requests of `method` never begin; others have an empty result. */
+function startMuteServer(method: string) {
+  return startMockServer(({ json }, response) => {
+    const id = member(json, 'id')
+    if (id === undefined) response.writeHead(202).end()
+    else if (member(json, 'method') !== method) {
+      const result = {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        serverInfo: { name: 'mute', version: '1' },
+      }
+      sendJson(response, { status: 200, body: { jsonrpc: '2.0', id, result } })
+    }
+  })
+}
+
+describe('a server that does not answer', () => {
+  it('has no request left once initialize has timed out', async () => {
+    const server = await startMuteServer('initialize')
+    const targets = [{ name: 'mute', mcp: { host: server.url } }]
+    const gateway = await startGateway({ mcp: { targets, initializeTimeout: '300ms' } })
+    await within('initialize fails', post(gateway.mcpUrl, initializeMessage))
+    await until('the request is ended', () => server.seen[0]?.aborted === true)
+  })
+
+  it('has no call left once the client has ended the session', async () => {
+    const server = await startMuteServer('tools/call')
+    const gateway = await startGateway({ mcp: { targets: [{ name: 'mute', mcp: { host: server.url } }] } })
+    const session = await openSession(gateway.mcpUrl)
+    const answer = session.send(call('slow'))
+    const seen = () => server.seen.find(({ json }) => member(json, 'method') === 'tools/call')
+    await until('the call has come', () => seen() !== undefined)
+    await session.end()
+    await within('the call is answered', answer)
+    await until('the call is ended', () => seen()?.aborted === true)
+  })
+})
+
 describe('a program behind the endpoint', () => {
   it('that dies in a call fails the call, and ends its session', async () => {
     const { gateway, session } = await withProgram()
@@ -36,7 +74,11 @@ describe('a program behind the endpoint', () => {
     const error = answer.messages.at(-1)
     expect(error).toMatchObject({ jsonrpc: '2.0', id: 'c1', error: { code: expect.any(Number) } })
     // 404 is what makes clients begin anew: the program is not started again behind the session's back.
-    expect((await session.send(call('whoami'))).status).toBe(404)
+    const ended = await session.send(call('whoami'))
+    expect(ended.status).toBe(404)
+    expect(member(ended.messages[0], 'error', 'message')).toBe(
+      'Session not found: target "files" ended: exit code 3',
+    )
     const next = await openSession(gateway.mcpUrl)
     expect(await textFrom(next, 'whoami')).toBe('files')
     await until('its last words are in the log', () => gateway.stdout().includes('crashing as asked'))
@@ -160,7 +202,7 @@ describe('a program behind the endpoint', () => {
     const { session } = await withProgram()
     const pid = Number(await textFrom(session, 'pid'))
     expect(isRunning(pid)).toBe(true)
-    expect(await session.end()).toBeLessThan(300)
+    expect(await session.end()).toBe(204)
     await until('the program ends', () => !isRunning(pid))
     expect((await session.send(call('whoami'))).status).toBe(404)
     expect(await session.end()).toBe(404)
@@ -198,14 +240,15 @@ describe('an HTTP server behind the endpoint', () => {
     for (const fault of httpFaults) {
       const answer = await within(`"${fault}" is answered`, session.send(call(fault)), 20_000)
       const last = answer.messages.at(-1)
+      // Client libraries end their session at an HTTP error.
+      expect({ fault, last, status: answer.status }).toMatchObject({
+        fault,
+        last: { id: 'c1', error: { code: expect.any(Number) } },
+        status: 200,
+      })
       if (fault === 'fails') {
-        // What an upstream refuses over HTTP is passed on as it is.
-        expect([answer.status, answer.text]).toEqual([500, 'internal trouble'])
-      } else {
-        expect({ fault, last }).toMatchObject({
-          fault,
-          last: { id: 'c1', error: { code: expect.any(Number) } },
-        })
+        const refusal = { status: 500, body: 'internal trouble' }
+        expect(last).toMatchObject({ error: { data: refusal } })
       }
       expect(await textFrom(session, 'fine')).toBe('fine')
     }
@@ -269,6 +312,33 @@ describe('three targets: one dead, one with tools only, one with three pages', (
     expect(await client.call('tools_whoami')).toBe('tools')
     await expect(client.call('dead_anything')).rejects.toThrow()
     expect(await client.call('paged_whoami')).toBe('paged')
+  })
+
+  it('serves what answers in time under failOpen, when one does not answer initialize', async () => {
+    const gateway = await startGateway({
+      mcp: {
+        targets: [
+          programTarget('a'),
+          { name: 'mute', stdio: { cmd: 'sh', args: ['-c', 'cat > /dev/null'] } },
+        ],
+        failureMode: 'failOpen',
+        initializeTimeout: '1s',
+      },
+    })
+    const session = await within('initialize is answered', openSession(gateway.mcpUrl))
+    expect(await textFrom(session, 'a_whoami')).toBe('a')
+  })
+
+  it('answers 504 with the name of a target that does not answer initialize under failClosed', async () => {
+    const gateway = await startGateway({
+      mcp: {
+        targets: [{ name: 'mute', stdio: { cmd: 'sh', args: ['-c', 'cat > /dev/null'] } }],
+        initializeTimeout: '500ms',
+      },
+    })
+    const answer = await within('initialize fails', post(gateway.mcpUrl, initializeMessage))
+    expect(answer.status).toBe(504)
+    expect(answer.text).toContain('target \\"mute\\" did not answer initialize within 0.5 s')
   })
 
   it('says which one is dead under failClosed', async () => {

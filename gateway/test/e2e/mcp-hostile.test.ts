@@ -159,6 +159,23 @@ describe('bodies', () => {
     expect(await refused({ 'mcp-protocol-version': 'x'.repeat(5000) })).toBe(400)
   })
 
+  it('have a size limit of their own, which the configuration sets', async () => {
+    const config = { mcp: { targets: [programTarget('files')] } }
+    const status = async (url: string, bytes: number) => {
+      const session = await openSession(url)
+      return (await session.send(call(1, 'whoami', { padding: 'x'.repeat(bytes) }))).status
+    }
+    const usual = await startGateway(config)
+    expect(await status(usual.mcpUrl, 4_000_000)).toBe(200)
+    expect(await status(usual.mcpUrl, 4 * 1024 * 1024)).toBe(413)
+    const set = await startGateway({
+      ...config,
+      frontendPolicies: { http: { maxMcpMessageSize: 5_000_000 } },
+    })
+    expect(await status(set.mcpUrl, 4_500_000)).toBe(200)
+    expect(await status(set.mcpUrl, 5_000_000)).toBe(413)
+  })
+
   it('that are not UTF-8 harm nobody', async () => {
     const body = Buffer.from(call(1, 'args', { text: 'X' })).map((byte) => (byte === 0x58 ? 0xff : byte))
     const headers = { ...mcpHeaders, ...session.headers }

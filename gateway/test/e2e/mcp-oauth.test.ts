@@ -5,6 +5,7 @@ import { programTarget, startMcpGateway } from '../support/mcp-fixtures.ts'
 import { type IdentityProviderOptions, startIdentityProvider } from '../support/mcp-identity-provider.ts'
 import { idpAShape } from '../support/mcp-idp-a.ts'
 import { clientId as idpBClientId, idpBShape } from '../support/mcp-idp-b.ts'
+import { keycloakShape } from '../support/mcp-keycloak.ts'
 import { authorizeAndConnect, createOAuthMemory } from '../support/mcp-oauth-client.ts'
 import { startOidcProvider } from '../support/mcp-oidc-provider.mjs'
 import { openSession } from '../support/mcp-raw.ts'
@@ -178,6 +179,20 @@ describe('the setting authorizationServers', () => {
       if (await arrives(client, endpoint?.url ?? '')) working.push(client)
     }
     expect(working).toEqual(expected)
+  })
+})
+
+describe('provider keycloak without further settings', () => {
+  it('works for every client', async () => {
+    const { mcpUrl } = await startMcpGateway(async (url) => {
+      const { issuer } = await startIdentityProvider(keycloakShape({}), { sendsIss: true })
+      const resourceMetadata = { resource: url, scopesSupported: ['openid'] }
+      const mcpAuthentication = { issuer, audiences: [url], provider: { keycloak: {} }, resourceMetadata }
+      return { targets, policies: { mcpAuthentication } }
+    })
+    const working: Client[] = []
+    for (const client of clients) if (await arrives(client, mcpUrl)) working.push(client)
+    expect(working).toEqual(clients)
   })
 })
 

@@ -72,7 +72,10 @@ describe('abandoned sessions', () => {
 
   it('of a stdio target leave no process', async () => {
     const gateway = await startGateway({
-      config: { mcp: { sessionTtl: '1s' } },
+      config: {
+        mcp: { sessionTtl: '1s' },
+        limits: { maxMcpPrograms: 1000, maxMcpProgramsPerClient: 1000 },
+      },
       mcp: { targets: [{ name: 'sh', stdio: { cmd: 'sh', args: [smallProgram] } }] },
     })
     const pid = gateway.child.pid ?? 0

@@ -6,6 +6,7 @@ import { compileOpenApi, type OpenApiConfig } from '../../src/backends/mcp/targe
 import type { TargetSession } from '../../src/backends/mcp/targets/target.ts'
 import { parseYaml } from '../../src/config/yaml-text.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { createTurns } from '../../src/lib/turns.ts'
 import { createHttpClient } from '../../src/net/http-client.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { jsonAnswer, type MockServer, startMockServer } from '../support/mock-server.ts'
@@ -59,6 +60,8 @@ async function start(schema: (server: MockServer) => OpenApiConfig['schema']) {
       log: { debug() {}, info() {}, warn() {}, error() {} },
       readFile: (path) => readFileSync(path, 'utf8'),
       parseYaml,
+      threads: { run: () => Promise.reject(new Error('no threads here')), close() {} },
+      turns: createTurns(systemClock),
     },
   )
   return { server, target }

@@ -73,6 +73,30 @@ describe('the package', () => {
     expect(readFileSync(join(folder, 'dist/third-party-licenses.txt'), 'utf8')).toMatch(/^undici \d/m)
   })
 
+  it('brings a bill of materials of every library inside, with package URL, licence and hash', () => {
+    const folder = join(installed, 'node_modules/tollgate/dist')
+    const bill = JSON.parse(readFileSync(join(folder, 'sbom.cdx.json'), 'utf8'))
+    expect(bill).toMatchObject({
+      bomFormat: 'CycloneDX',
+      specVersion: '1.6',
+      metadata: { component: { version } },
+    })
+    const licensed = readFileSync(join(folder, 'third-party-licenses.txt'), 'utf8').match(
+      /^\S+ \d\S* \(.+\)$/gm,
+    )
+    const listed = bill.components.map(
+      (component: { name: string; version: string; licenses: [{ expression: string }] }) => {
+        const [{ expression }] = component.licenses
+        return `${component.name} ${component.version} (${expression})`
+      },
+    )
+    expect(listed).toEqual(licensed)
+    for (const { purl, hashes } of bill.components) {
+      expect(purl).toMatch(/^pkg:npm\/(%40[\w-]+\/)?[\w.-]+@\d/)
+      expect(hashes).toEqual([{ alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) }])
+    }
+  })
+
   it('prints its version', () => {
     expect(tollgate('--version')).toEqual({ stdout: `tollgate ${version}\n`, stderr: '', status: 0 })
   })

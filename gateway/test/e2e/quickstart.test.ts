@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -40,7 +40,7 @@ async function start(
     await within('exit of npm start', exit)
     rmSync(folder, { recursive: true })
   })
-  return { file, env, child, exit, output: () => output }
+  return { file, folder, env, child, exit, output: () => output }
 }
 
 it('prints addresses and curl lines that work when pasted', async () => {
@@ -75,6 +75,39 @@ it('prints addresses and curl lines that work when pasted', async () => {
   expect(await within('exit', exit)).toEqual([0, null])
 })
 
+it('generates its key at the first start and keeps it for its user', async () => {
+  const { output, folder, file, env, child, exit } = await start()
+  await until('the banner', () => output().includes('Tollgate is running'))
+  const keyFile = join(folder, 'quickstart.key')
+  const key = readFileSync(keyFile, 'utf8').trim()
+  expect(key).toMatch(/^tg-[A-Za-z0-9_-]{32}$/)
+  expect(statSync(keyFile).mode & 0o777).toBe(0o600)
+  expect(output()).toContain(`authorization: Bearer ${key}'`)
+  child.kill('SIGTERM')
+  await within('exit', exit)
+
+  const again = spawn(process.execPath, ['scripts/run.mjs', 'start', file], { cwd: root, env })
+  const ended = once(again, 'exit')
+  endAfter('test', () => void again.kill('SIGKILL'))
+  let second = ''
+  again.stdout.on('data', (chunk) => {
+    second += chunk
+  })
+  await until('the second banner', () => second.includes('Tollgate is running'))
+  expect(second).toContain(`authorization: Bearer ${key}'`)
+  again.kill('SIGTERM')
+  await within('exit', ended)
+
+  writeFileSync(keyFile, 'short\n')
+  const refused = spawnSync(process.execPath, ['scripts/run.mjs', 'start', file], {
+    cwd: root,
+    env,
+    encoding: 'utf8',
+  })
+  expect(refused.status).toBe(1)
+  expect(refused.stderr).toContain('quickstart.key is not a key of the quickstart; remove it')
+})
+
 it('ends when npm is told to, whatever shell npm runs it in', async () => {
   const { output, child } = await start(['npm', 'start', '--'])
   await until('the banner', () => output().includes('Tollgate is running'))
@@ -99,4 +132,55 @@ it("shows the gateway's own error when a port is taken", async () => {
   expect(status).toBe(1)
   expect(stderr).toMatch(/^cannot listen on 127\.0\.0\.1:\d+: the port is in use/)
   expect(stdout).not.toContain('Tollgate is running')
+})
+
+/** A file with nothing but a model, on ports of its own. */
+async function writeModelOnly() {
+  const [port, admin, stats, readiness] = await freePorts(4)
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-quickstart-'))
+  endAfter('test', () => rmSync(folder, { recursive: true }))
+  const [adminAddr, statsAddr, readinessAddr] = [admin, stats, readiness].map((port) => `127.0.0.1:${port}`)
+  const config = { bindAddress: '127.0.0.1', adminAddr, statsAddr, readinessAddr }
+  writeFileSync(
+    join(folder, 'model.yaml'),
+    JSON.stringify({ config, llm: { port, models: [{ name: 'echo', provider: 'echo' }] } }),
+  )
+  return { folder, readiness: `http://${readinessAddr}/healthz/ready` }
+}
+
+const isServing = (url: string) =>
+  fetch(url).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+it.each([
+  ['npm start', 'npm', ['--prefix', root, 'start', '--', '-f', 'model.yaml']],
+  ['run.mjs start', process.execPath, [join(root, 'scripts/run.mjs'), 'start', '--file=model.yaml']],
+  ['npx tollgate', 'npx', ['--prefix', root, '--no-install', 'tollgate', '-f', 'model.yaml']],
+])('%s -f runs a file of any shape and ends on SIGTERM', async (_name, program, args) => {
+  const { folder, readiness } = await writeModelOnly()
+  // npm sets INIT_CWD itself, to the folder it was called in.
+  const { INIT_CWD: _, ...env } = process.env
+  const child = spawn(program, args, { cwd: folder, env })
+  const exit = once(child, 'exit')
+  endAfter('test', () => void child.kill('SIGKILL'))
+  await until('readiness', () => isServing(readiness))
+  child.kill('SIGTERM')
+  await within('exit', exit)
+  await until('the end of the gateway', async () => !(await isServing(readiness)))
+})
+
+it('refuses a file without the sections of the quickstart before anything is started', async () => {
+  const { folder, readiness } = await writeModelOnly()
+  const file = join(folder, 'model.yaml')
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/run.mjs', 'start', file], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  expect(status).toBe(1)
+  expect(stderr).toBe(
+    `${file}: is not a variant of examples/quickstart.yaml; run it with: npm start -- -f ${file}\n`,
+  )
+  expect(await isServing(readiness)).toBe(false)
 })

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { keyedEcho, type ResourceApi, resourceApi, statusWith, stored } from '../support/resource-api.ts'
@@ -58,6 +58,22 @@ describe('a change through the API', () => {
     await api.remove('llm.apiKey', made.id)
     expect(textOf(gateway)).toBe(text)
     expect(await statusWith(gateway, 'tg-team')).toBe(200)
+  })
+
+  it.skipIf(process.platform !== 'linux')('of a large file starts no further thread', async () => {
+    const keys = Array.from({ length: 1_000 }, (_, index) => ({ key: `tg-${index}`, metadata: { index } }))
+    const policies = { apiKey: { mode: 'strict', keys } }
+    const gateway = await startGateway(stored({ llm: { ...keyedEcho.llm, policies } }))
+    expect(textOf(gateway).length).toBeGreaterThan(32 * 1024)
+    const api = resourceApi(gateway)
+    const threads = () => readdirSync(`/proc/${gateway.child.pid}/task`)
+    await api.create('llm.apiKey', { key: 'tg-first' })
+    await api.create('llm.apiKey', { key: 'tg-second' })
+    const before = new Set(threads())
+    for (const key of ['tg-third', 'tg-fourth', 'tg-fifth']) await api.create('llm.apiKey', { key })
+    expect(threads().filter((thread) => !before.has(thread))).toEqual([])
+    expect(await statusWith(gateway, 'tg-fifth')).toBe(200)
+    expect(await statusWith(gateway, 'tg-999')).toBe(200)
   })
 
   it('that is one of many at once is not lost', async () => {

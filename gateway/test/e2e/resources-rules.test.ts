@@ -101,7 +101,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
     it('several records of one request are stored, and existing ones stay', async () => {
       const [first, second, third] = [newKey(), newKey(), newKey()]
       const kept = await api.create('llm.apiKey', { key: first })
-      const answer = await api.ask('PUT', '/llm.apiKey', {
+      const answer = await api.ask('PUT', '/llm.apiKey?reveal=true', {
         resources: [{ value: { key: second } }, { value: { key: third } }],
       })
       expect(answer.body).toMatchObject({
@@ -251,7 +251,9 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
 
     it('a dry run answers what would be, and changes nothing', async () => {
       const key = newKey()
-      const dry = await api.ask('PUT', '/llm.apiKey?dryRun=true', { resources: [{ value: { key } }] })
+      const dry = await api.ask('PUT', '/llm.apiKey?dryRun=true&reveal=true', {
+        resources: [{ value: { key } }],
+      })
       expect(dry).toMatchObject({
         status: 200,
         body: { resources: [{ kind: 'llm.apiKey', value: { key } }] },

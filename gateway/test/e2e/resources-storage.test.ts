@@ -223,6 +223,10 @@ describe('settings that cannot work', () => {
       'config.database.maxConnections must be at least 2 for PostgreSQL hybrid storage',
     ],
     [{ database: { encryptionKey: 'short' } }, 'expected 32 bytes'],
+    [
+      { database: { url: 'postgress://u:p@h/db' } },
+      'unsupported scheme `postgress:`, did you mean `postgres://`?',
+    ],
     [{ storage: { mode: 'both' } }, 'config.storage.mode'],
   ])('%j is a mistake of the configuration', async (config, message) => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-mistake-'))

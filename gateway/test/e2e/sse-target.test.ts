@@ -136,7 +136,7 @@ describe('a legacy SSE target', () => {
     expect(reasonOf(await waiting.ended)).toBe(
       'upstream_reset: target "legacy" ended: its event stream ended',
     )
-    expect(deaths).toEqual(['its event stream ended'])
+    expect(deaths).toEqual(['target "legacy" ended: its event stream ended'])
     expect(reasonOf(await call(session, 'ping').ended)).toBe('ended: its event stream ended')
   })
 

@@ -4,6 +4,7 @@ import type { BodySource } from '../../src/net/body.ts'
 import { type Delivery, defaultServerLimits } from '../../src/net/http-server.ts'
 import type { Reply } from '../../src/net/send.ts'
 import { listen } from '../../src/net/server.ts'
+import { defaultAdmission } from '../support/admission.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { rawConnect } from '../support/raw-http.ts'
 import { until } from '../support/wait.ts'
@@ -33,6 +34,7 @@ function endless(): BodySource & { cancelled: boolean } {
 async function serve(answers: (path: string) => Reply | Promise<Reply>) {
   const deliveries: Delivery[] = []
   const server = await listen({
+    admission: defaultAdmission(),
     host: '127.0.0.1',
     port: 0,
     clock: systemClock,

@@ -29,7 +29,7 @@ describe('the program of a session', () => {
   it('ends when the client deletes the session, which is unknown from then on', async () => {
     const gateway = await start()
     const [{ session, pid }, other] = [await open(gateway), await open(gateway)]
-    expect(await session.end()).toBe(202)
+    expect(await session.end()).toBe(204)
     await until('it has ended', () => !isRunning(pid))
     expect(isRunning(other.pid)).toBe(true)
     expect((await session.send(ping)).status).toBe(404)

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { fixturePlaces } from '../../src/backends/mcp/fixtures.ts'
 import { compileStdio, type StdioConfig } from '../../src/backends/mcp/targets/stdio.ts'
 import type { Target } from '../../src/backends/mcp/targets/target.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -40,6 +41,7 @@ function start(config: Partial<StdioConfig> = {}, maxChildren = 100): Started {
     {
       clock: systemClock,
       spawn: children.spawn,
+      programs: fixturePlaces(),
       log: { debug: write, info: write, warn: write, error: write },
     },
   )
@@ -108,7 +110,7 @@ describe('a stdio target', () => {
     const crashing = call(session, 'crash')
     expect(reasonOf(await hanging.ended)).toBe('upstream_reset: target "files" ended: exit code 3')
     expect(reasonOf(await crashing.ended)).toBe('upstream_reset: target "files" ended: exit code 3')
-    expect(deaths).toEqual(['exit code 3'])
+    expect(deaths).toEqual(['target "files" ended: exit code 3'])
     expect(reasonOf(await call(session, 'pid').ended)).toBe('ended: exit code 3')
     expect(log).toContainEqual({
       fields: { target: 'files', line: 'about to crash' },

@@ -141,6 +141,34 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
     })
   })
 
+  it('takes three round trips for a write, and two for a read', async () => {
+    const url = await postgres.createDatabase()
+    const proxy = await startPostgresProxy(postgres.port)
+    const store = openStore(proxy.through(url))
+    const tripsOf = async (run: () => Promise<unknown>) => {
+      const before = proxy.roundTrips
+      await run()
+      return proxy.roundTrips - before
+    }
+    let { generation } = await commit(store, put('a', 'x', {}), put('a', 'y', {}))
+    const changes = [
+      put('a', 'x', { new: true }),
+      put('a', 'z', {}),
+      { op: 'remove', kind: 'a', id: 'y' },
+    ] as const
+    expect(
+      await tripsOf(async () => {
+        const delta = await store.write(generation, () => Promise.resolve(changes))
+        expect(delta.removed).toEqual([{ kind: 'a', id: 'y' }])
+        generation = delta.generation
+      }),
+    ).toBe(3)
+    expect(await tripsOf(() => store.read(generation))).toBe(2)
+    expect(await tripsOf(() => store.read(undefined))).toBe(2)
+    // The state and one list more: what is known is of another database.
+    expect(await tripsOf(() => store.read(generation + 1))).toBe(3)
+  })
+
   describe('a database that fails', () => {
     it('is reported, and used again once it is back', { timeout: 60_000 }, async () => {
       const url = await postgres.createDatabase()

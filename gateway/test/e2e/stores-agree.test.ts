@@ -73,11 +73,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 const emptyDatabase = `delete from tollgate_resources; delete from tollgate_removals;
-  update tollgate_state set generation = 0, deltas_since = 0`
+  update tollgate_state set generation = 0, deltas_since = 0, revision_floor = 0`
 
 /** What a store is, without a database: the records, when each changed, and when others went. */
 function createModel(now: () => string) {
-  type Entry = { kind: string; id: string; record: StoredResource | undefined; generation: number }
+  type Entry = {
+    kind: string
+    id: string
+    record: StoredResource | undefined
+    revision: number
+    generation: number
+  }
   const entries = new Map<string, Entry>()
   let current = 0
 
@@ -105,6 +111,7 @@ function createModel(now: () => string) {
     for (const [key, change] of effective) {
       const { kind, id } = change
       const before = entries.get(key)?.record
+      const last = entries.get(key)?.revision ?? 0
       const record =
         change.op === 'remove'
           ? undefined
@@ -112,11 +119,11 @@ function createModel(now: () => string) {
               kind,
               id,
               value: change.value,
-              revision: (before?.revision ?? 0) + 1,
+              revision: last + 1,
               createdAt: before?.createdAt ?? now(),
               updatedAt: now(),
             }
-      entries.set(key, { kind, id, record, generation: current })
+      entries.set(key, { kind, id, record, revision: record?.revision ?? last, generation: current })
     }
     return { ...read(complete ? undefined : known), complete }
   }

@@ -147,3 +147,13 @@ describe('what else a request says', () => {
       expect(await raw(target, 'b.test')).toMatch(/^HTTP\/1\.1 400/)
   })
 })
+
+describe('a gateway shared with llm', () => {
+  it('leaves to llm only the requests that no route is for, regular expressions included', async () => {
+    const shared = await routing([route('pattern', regex('/v[0-9]+/files/.*'))], {
+      llm: { port: undefined, models: [{ name: 'echo', provider: 'echo' }] },
+    })
+    expect(await call(shared.port, '/v1/files/a')).toMatchObject({ status: 200, text: 'pattern' })
+    expect(JSON.parse((await call(shared.port, '/v1/models')).text)).toMatchObject({ data: [{ id: 'echo' }] })
+  })
+})

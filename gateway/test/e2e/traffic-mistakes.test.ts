@@ -84,8 +84,16 @@ gateways:
     port: 8443
     protocol: HTTPS # <- gateways.listens.protocol | listeners
     listeners:
-      - {name: a, hostname: a.test, tls: {cert: /none.crt}} # <- gateways.listens.listeners[0].tls | key
-      - {name: a, hostname: b.test, tls: {cert: /x.crt, key: /x.key}} # <- gateways.listens.listeners[1].name | "a"
+      - name: a
+        hostname: a.test
+        tls: { # <- gateways.listens.listeners[0].tls | key
+          cert: /none.crt, # <- gateways.listens.listeners[0].tls.cert | no such file
+        }
+      - name: a # <- gateways.listens.listeners[1].name | "a"
+        hostname: b.test
+        tls:
+          cert: /x.crt # <- gateways.listens.listeners[1].tls.cert | no such file
+          key: /x.key # <- gateways.listens.listeners[1].tls.key | no such file
   tcp: {port: 8444, protocol: TCP}
 routes:
   - name: same
@@ -131,6 +139,12 @@ binds:
           - policies:
               jwtAuth: {issuer: "https://id.test", audiences: [a], jwks: "nothing"} # <- binds[0].listeners[0].routes[0].policies.jwtAuth.jwks
             backends: [{backend: /nobody}] # <- binds[0].listeners[0].routes[0].backends[0].backend | nobody
+          - policies:
+              jwtAuth:
+                issuer: https://id.test
+                audiences: [a]
+                jwks: {file: /none.json} # <- binds[0].listeners[0].routes[1].policies.jwtAuth.jwks.file | no such file
+            backends: [{host: "localhost:1"}]
       - hostname: a.test # <- binds[0].listeners[1] | a.test
         tcpRoutes:
           - backends: [{host: "localhost:1"}] # <- binds[0].listeners[1].tcpRoutes[0]: | HTTP

@@ -11,6 +11,7 @@ import type { Reply } from '../../src/net/send.ts'
 import { type ListeningServer, listen } from '../../src/net/server.ts'
 import type { ServerTls } from '../../src/net/server-tls.ts'
 import type { Serving } from '../../src/net/serving.ts'
+import { defaultAdmission } from './admission.ts'
 import { endAfter } from './cleanup.ts'
 
 export type Answer = (request: IncomingRequest) => Reply | Promise<Reply>
@@ -44,6 +45,7 @@ export async function startEdge(
     },
   }
   const server = await listen({
+    admission: defaultAdmission(),
     host: '127.0.0.1',
     port: 0,
     clock: systemClock,

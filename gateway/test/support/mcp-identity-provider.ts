@@ -9,6 +9,8 @@ export type ProviderShape = {
   issuerPath: string
   keysPath: string
   metadataPath: string
+  /** Path of the same document in the form of RFC 8414, if the provider has it. */
+  insertedMetadataPath?: string
   tokenPath: string
   authorizePath: string
   /** What it says of itself, besides issuer, keys and the two endpoints. */
@@ -94,6 +96,7 @@ export async function startIdentityProvider(
       case shape.keysPath:
         return { status: 200, body: { keys: [...extraKeys, key.jwk] } }
       case shape.metadataPath:
+      case shape.insertedMetadataPath:
         return { status: 200, body: metadata() }
       case shape.authorizePath:
         return authorize(url.searchParams)

@@ -13,16 +13,23 @@ const signingKey = { ...privateKey.export({ format: 'jwk' }), kid: 'signs', use:
  *   resource: string,
  *   claims: Record<string, unknown>,
  *   clients?: Record<string, unknown>[],
+ *   registration?: boolean,
  *   tokenExpiresInSeconds: () => number,
  * }} options `tokenExpiresInSeconds` counts from now, so it may be below zero.
  * @returns {Promise<{ issuer: string, close: () => Promise<void> }>}
  */
-export async function startOidcProvider({ resource, claims, clients = [], tokenExpiresInSeconds }) {
+export async function startOidcProvider({
+  resource,
+  claims,
+  clients = [],
+  registration = true,
+  tokenExpiresInSeconds,
+}) {
   const server = createServer()
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))
   const address = server.address()
   const issuer = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`
-  const provider = createProvider({ issuer, resource, claims, clients, tokenExpiresInSeconds })
+  const provider = createProvider({ issuer, resource, claims, clients, registration, tokenExpiresInSeconds })
   const answer = provider.callback()
   server.on('request', (request, response) => {
     const done = request.url?.startsWith('/interaction/')
@@ -39,7 +46,7 @@ export async function startOidcProvider({ resource, claims, clients = [], tokenE
   }
 }
 
-function createProvider({ issuer, resource, claims, clients, tokenExpiresInSeconds }) {
+function createProvider({ issuer, resource, claims, clients, registration, tokenExpiresInSeconds }) {
   return new Provider(issuer, {
     clients,
     scopes: ['openid', 'offline_access', 'profile', 'mcp'],
@@ -51,7 +58,7 @@ function createProvider({ issuer, resource, claims, clients, tokenExpiresInSecon
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false },
-      registration: { enabled: true },
+      registration: { enabled: registration },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resource,

@@ -10,11 +10,18 @@ export type PostgresProxy = {
   dropNotifications: boolean
   /** Takes connections and bytes, and passes nothing on: a server that hangs, or a network that drops packets. */
   hangs: boolean
+  /** Hangs once a client sends this text. */
+  hangsAt: string | undefined
+  /** Answers that the server has completed: one for each round trip. */
+  roundTrips: number
+  /** Time that each chunk from the server waits. */
+  delayMs: number
   /** Breaks all connections. */
   cut(): void
 }
 
 const notification = 'A'.charCodeAt(0)
+const readyForQuery = 'Z'.charCodeAt(0)
 
 export async function startPostgresProxy(port: number): Promise<PostgresProxy> {
   const sockets = new Set<Socket>()
@@ -30,8 +37,15 @@ export async function startPostgresProxy(port: number): Promise<PostgresProxy> {
         upstream.destroy()
       })
     }
-    const filter = createFilter((bytes) => client.write(bytes))
-    client.on('data', (bytes: Buffer) => proxy.hangs || upstream.write(bytes))
+    const filter = createFilter((bytes) => {
+      if (bytes[0] === readyForQuery) proxy.roundTrips += 1
+      if (proxy.delayMs === 0) client.write(bytes)
+      else setTimeout(() => client.write(bytes), proxy.delayMs)
+    })
+    client.on('data', (bytes: Buffer) => {
+      if (proxy.hangsAt !== undefined && bytes.includes(proxy.hangsAt)) proxy.hangs = true
+      if (!proxy.hangs) upstream.write(bytes)
+    })
     upstream.on('data', (bytes: Buffer) => proxy.hangs || filter(bytes, proxy.dropNotifications))
   })
   server.listen(0, '127.0.0.1')
@@ -42,6 +56,9 @@ export async function startPostgresProxy(port: number): Promise<PostgresProxy> {
     through: (url) => url.replace(`:${port}/`, `:${ownPort}/`),
     dropNotifications: false,
     hangs: false,
+    hangsAt: undefined,
+    roundTrips: 0,
+    delayMs: 0,
     cut() {
       for (const socket of sockets) socket.destroy()
     },

@@ -171,6 +171,22 @@ const descriptors = fromJson(FileDescriptorSetSchema, {
         },
       ],
     },
+    {
+      name: 'kuadrantrls.proto',
+      package: 'kuadrant.service.ratelimit.v1',
+      syntax: 'proto3',
+      dependency: ['rls.proto'],
+      service: [
+        {
+          name: 'RateLimitService',
+          method: ['CheckRateLimit', 'Report'].map((name) => ({
+            name,
+            inputType: `.${packageName}.RateLimitRequest`,
+            outputType: `.${packageName}.RateLimitResponse`,
+          })),
+        },
+      ],
+    },
   ],
 })
 
@@ -192,6 +208,8 @@ function isUnary(found: DescMethod): found is DescMethodUnary {
 
 const service = known(registry.getService(`${packageName}.RateLimitService`))
 const method = unary(known(service.methods[0]))
+const own = known(registry.getService('kuadrant.service.ratelimit.v1.RateLimitService'))
+const [checkMethod, reportMethod] = [0, 1].map((index) => unary(known(own.methods[index])))
 const requestSchema = known(registry.getMessage(`${packageName}.RateLimitRequest`))
 const responseSchema = known(registry.getMessage(`${packageName}.RateLimitResponse`))
 
@@ -226,6 +244,8 @@ export async function startRateLimitService(
     const handler = connectNodeAdapter({
       routes(router) {
         router.rpc(method, (request) => answer(request, state))
+        router.rpc(known(checkMethod), (request) => reply(checkOnly(noted(request, state), state)))
+        router.rpc(known(reportMethod), (request) => reply(countOnly(noted(request, state), state)))
       },
     })
     const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse) =>
@@ -265,9 +285,26 @@ export async function startRateLimitService(
   return state
 }
 
-async function answer(request: Message, state: RateLimitService): Promise<Message> {
+function noted(request: Message, { seen }: RateLimitService): SeenCall {
   const call = readCall(toJson(requestSchema, request))
-  state.seen.push(call)
+  seen.push(call)
+  return call
+}
+
+/** Limitador's `CheckRateLimit`: whether one more fits, whatever number is sent. */
+function checkOnly({ descriptors: asked }: SeenCall, { limits, counts }: RateLimitService): JsonObject {
+  const over = asked.map(nameOf).some((name) => (counts.get(name) ?? 0) + 1 > (limits[name] ?? Infinity))
+  return { overallCode: over ? 'CODE_OVER_LIMIT' : 'CODE_OK' }
+}
+
+/** Limitador's `Report`: counts the top-level number for every descriptor, also over the limit. */
+function countOnly({ descriptors: asked, hitsAddend }: SeenCall, { counts }: RateLimitService): JsonObject {
+  for (const name of asked.map(nameOf)) counts.set(name, (counts.get(name) ?? 0) + (hitsAddend || 1))
+  return { overallCode: 'CODE_OK' }
+}
+
+async function answer(request: Message, state: RateLimitService): Promise<Message> {
+  const call = noted(request, state)
   switch (state.mode) {
     case 'hang':
       return new Promise(() => {})

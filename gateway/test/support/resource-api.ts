@@ -23,7 +23,7 @@ export type Envelope = {
 /** The API of a gateway as a client of bare HTTP sees it. Paths start behind `/api/config/resources`. */
 export type ResourceApi = {
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>
-  /** Creates a record; fails when it is not stored. */
+  /** Creates a record; fails when it is not stored. Secrets are shown. */
   create(kind: string, value: object): Promise<Envelope>
   /** Removes a record; fails when it is not there. */
   remove(kind: string, id: string): Promise<void>
@@ -52,7 +52,7 @@ export function resourceApi({ adminPort }: { adminPort: number }): ResourceApi {
   return {
     ask,
     async create(kind, value) {
-      const answer = await ask('PUT', `/${kind}`, { resources: [{ value }] })
+      const answer = await ask('PUT', `/${kind}?reveal=true`, { resources: [{ value }] })
       const [envelope] = envelopesIn(answer)
       if (envelope === undefined) throw new Error(`nothing was stored: ${JSON.stringify(answer.body)}`)
       return envelope
@@ -61,7 +61,8 @@ export function resourceApi({ adminPort }: { adminPort: number }): ResourceApi {
       const answer = await ask('DELETE', `/${kind}/${encodeURIComponent(id)}`)
       expect(answer).toMatchObject({ status: 200, body: { status: 'success' } })
     },
-    list: async (kind) => envelopesIn(await ask('GET', kind === undefined ? '' : `/${kind}`)),
+    list: async (kind) =>
+      envelopesIn(await ask('GET', `${kind === undefined ? '' : `/${kind}`}?reveal=true`)),
     document: async (name) => (await request('GET', `/api/config/${name}`)).body,
   }
 }

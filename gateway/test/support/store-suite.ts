@@ -11,7 +11,13 @@ import type { SecretPaths } from '../../src/resources/stores/value-codec.ts'
 import { endAfter } from './cleanup.ts'
 import { until, within } from './wait.ts'
 
-export type OpenStoreOptions = { encryptionKey?: string; clock?: Clock; pollMs?: number }
+export type OpenStoreOptions = {
+  encryptionKey?: string | undefined
+  previousEncryptionKeys?: readonly string[]
+  onRotated?: (records: number) => void
+  clock?: Clock
+  pollMs?: number
+}
 
 /** An empty database of one kind, and ways to look at it. */
 export type StoreDatabase = {
@@ -136,7 +142,7 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
       expect(changed.map(({ kind, value }) => [kind, value])).toEqual([['b', { n: 2 }]])
     })
 
-    it('leaves nothing of a removed record behind, and starts anew when it comes back', async () => {
+    it('stores nothing of a removed record but its last revision', async () => {
       const { store, sql } = await start()
       await commit(store, put('a', 'x', { key: 'sk-gone' }))
       await commit(store, put('a', 'x', { key: 'sk-gone-too' }))
@@ -145,8 +151,43 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
       expect(await sql('select count(*) from tollgate_resources')).toEqual([[expect.toSatisfy(isZero)]])
       expect(JSON.stringify(await sql('select kind, id from tollgate_removals'))).not.toContain('sk-gone')
       const again = await commit(store, put('a', 'x', { key: 'sk-new' }))
-      expect(again.changed[0]).toMatchObject({ revision: 1, value: { key: 'sk-new' } })
+      expect(again.changed[0]).toMatchObject({ revision: 3, value: { key: 'sk-new' } })
       expect(again.removed).toEqual([])
+    })
+
+    it('never reuses a revision, across stores and when removals are forgotten', async () => {
+      const { store, open } = await start()
+      const revisionOf = ({ changed }: StoreDelta, id: string) =>
+        changed.find((record) => record.id === id)?.revision
+      for (const n of [1, 2, 3]) await commit(store, put('a', 'x', { n }))
+      await commit(store, remove('a', 'x'))
+      await store.close()
+      const second = open()
+      expect(revisionOf(await commit(second, put('a', 'x', {}), put('b', 'x', {})), 'x')).toBe(4)
+      expect(revisionOf(await commit(second, put('a', 'y', {})), 'y')).toBe(1)
+      await commit(second, remove('a', 'x'), remove('b', 'x'))
+      const ids = Array.from({ length: 10_001 }, (_, index) => `id-${index}`)
+      await commit(second, ...ids.map((id) => put('a', id, {})))
+      await commit(second, ...ids.map((id) => remove('a', id)))
+      await commit(second, put('a', 'last', {}))
+      await commit(second, remove('a', 'last'))
+      expect(revisionOf(await commit(second, put('a', 'x', {})), 'x')).toBe(5)
+      expect(revisionOf(await commit(second, put('a', 'y', {})), 'y')).toBe(2)
+      await second.close()
+    })
+
+    it('continues above every revision of a database of version 1', async () => {
+      const { store, open, sql } = await start()
+      for (const n of [1, 2, 3]) await commit(store, put('a', 'x', { n }))
+      await commit(store, remove('a', 'x'))
+      await commit(store, put('a', 'y', {}))
+      await sql('alter table tollgate_removals drop column revision')
+      await sql('alter table tollgate_state drop column revision_floor')
+      await sql('delete from tollgate_migrations where version > 1')
+      const migrated = open()
+      const { changed } = await commit(migrated, put('a', 'x', {}), put('a', 'y', {}), put('a', 'new', {}))
+      const revisions = changed.map(({ id, revision }) => [id, revision])
+      expect(Object.fromEntries(revisions)).toEqual({ x: 5, y: 2, new: 1 })
     })
 
     it('does nothing for a removal of what is not there', async () => {
@@ -536,6 +577,49 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
           reason: expect.stringMatching(/encryptionKey/),
         }),
       ])
+    })
+
+    it('of a previous key are encrypted with the current one in the background, without a new revision', async () => {
+      const { store, open, sql } = await start({ encryptionKey: key })
+      const before = await commit(store, put('secret', 'x', value), put('secret', 'y', value))
+      const rotated = Promise.withResolvers<number>()
+      const previousEncryptionKeys = ['f'.repeat(64), key]
+      const next = open({ encryptionKey: otherKey, previousEncryptionKeys, onRotated: rotated.resolve })
+      const read = await next.read(undefined)
+      expect(read.unreadable).toEqual([])
+      expect(sorted(read).changed).toEqual(sorted(before).changed)
+      expect(await rotated.promise).toBe(2)
+      const after = await open({ encryptionKey: otherKey }).read(undefined)
+      expect(sorted(after)).toEqual(sorted(read))
+      expect(JSON.stringify(await sql('select value from tollgate_resources'))).not.toContain('sk-')
+      expect((await store.read(undefined)).unreadable).toHaveLength(2)
+    })
+
+    it('of a previous key are in the clear when there is no current one', async () => {
+      const { store, open } = await start({ encryptionKey: key })
+      await commit(store, put('secret', 'x', value))
+      const rotated = Promise.withResolvers<number>()
+      const next = open({
+        encryptionKey: undefined,
+        previousEncryptionKeys: [key],
+        onRotated: rotated.resolve,
+      })
+      expect((await next.read(undefined)).changed).toMatchObject([{ value }])
+      expect(await rotated.promise).toBe(1)
+      expect((await open({ encryptionKey: otherKey }).read(undefined)).changed).toMatchObject([{ value }])
+    })
+
+    it('that cannot be decrypted leave the rest of the value readable', async () => {
+      const { store, open } = await start({ encryptionKey: key })
+      await commit(store, put('secret', 'x', value))
+      const [unreadable] = (await open({ encryptionKey: otherKey }).read(undefined)).unreadable
+      const hidden = expect.stringMatching(/^http:\/\/[0-9a-f]{48}\.invalid\/$/)
+      expect(unreadable?.partial).toEqual({
+        ...value,
+        key: hidden,
+        list: [{ key: 'visible too' }, { key: hidden }],
+        nested: hidden,
+      })
     })
 
     it('stay readable from before there was a key, and are encrypted with the next update', async () => {

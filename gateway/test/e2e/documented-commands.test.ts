@@ -1,0 +1,220 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { hasPrivateNetwork, runInPrivateNetwork, temporaryFolder } from '../support/private-network.ts'
+
+// The commands of README, documentation and examples, exactly as they are written, on the ports that they name.
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const read = (page: string) => readFileSync(join(root, page), 'utf8')
+
+/** The `sh` blocks of a page. */
+function blocksOf(page: string): string[] {
+  return [...read(page).matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
+}
+
+/** The commands in the comment at the top of an example: lines indented by three spaces, until the first other line. */
+function commandsOf(example: string): string {
+  const comment = /^(#.*\n)+/.exec(read(example))?.[0] ?? ''
+  return comment
+    .split('\n')
+    .filter((line) => line.startsWith('#   '))
+    .map((line) => line.slice(4))
+    .join('\n')
+}
+
+/** The `yaml` blocks of a page. */
+function yamlOf(page: string): string[] {
+  return [...read(page).matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
+}
+
+function block(page: string, start: string): string {
+  const found = blocksOf(page).filter((text) => text.startsWith(start))
+  if (found.length !== 1) throw new Error(`${page} has ${found.length} blocks that start with ${start}`)
+  return found[0] ?? ''
+}
+
+/** Every `sh` block that no test of this file runs, by its first words, with the reason or the test that does. */
+const elsewhere: Record<string, Record<string, string>> = {
+  'docs/config-api.md': { '': 'documentation.test.ts' },
+  'docs/virtual-keys.md': { '': 'documentation.test.ts' },
+  'docs/identity-provider-idpa.md': { 'token=': 'needs an account at the provider' },
+  'docs/identity-provider-idpb.md': { 'token=': 'needs an account at the provider' },
+  'docs/mcp-conformance.md': { '': 'conformance.test.ts runs the same suite' },
+  'docs/gateways-and-routes.md': { 'curl http://localhost:8080/inventory': 'traffic-matching.test.ts' },
+  'docs/storage.md': {
+    createuser: 'needs the command line of Postgres; store-postgres.test.ts',
+    'export DATABASE_URL': 'needs a Postgres on its own port; resources-replicas.test.ts',
+    '(umask': 'needs the command lines of SQLite and Postgres',
+    'rm -f /var/lib': 'needs the command lines of SQLite and Postgres',
+    'curl https://gateway.example.com': 'needs a host name; resources-ui.test.ts',
+  },
+}
+
+const run: Record<string, string[]> = {
+  'README.md': ['npm start', 'curl http://127.0.0.1:4000', 'api=', 'export OPENAI_API_KEY'],
+  'docs/configuration.md': ['tollgate\n', 'api=', 'tollgate --validate-only'],
+  'docs/mcp-first-server.md': ['tollgate -f gateway.yaml'],
+  'docs/rate-limits.md': ['curl -s localhost:15000'],
+  'docs/storage.md': ['tollgate -f prepare.yaml'],
+}
+
+it('are all run by a test, or exempt for a reason', () => {
+  const pages = ['README.md', 'CONTRIBUTING.md', ...globSync(['docs/*.md', 'examples/*.md'], { cwd: root })]
+  const missing = pages.flatMap((page) =>
+    blocksOf(page)
+      .filter((text) => {
+        const starts = [...Object.keys(elsewhere[page] ?? {}), ...(run[page] ?? [])]
+        return !starts.some((start) => text.startsWith(start))
+      })
+      .map((text) => `${page}: ${text.split('\n', 1)}`),
+  )
+  expect(missing).toEqual([])
+})
+
+/** A copy of the files of this repository, as a clone has them, with the packages already installed. */
+function freshClone(): string {
+  const folder = temporaryFolder()
+  const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  for (const path of list.trim().split('\n')) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    cpSync(join(root, path), join(folder, path), { force: true })
+  }
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+/** `tollgate` is on the path, as after an installation. */
+const env = {
+  ...process.env,
+  PATH: [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
+  INIT_CWD: undefined,
+}
+
+const ready = 'until curl -sf http://127.0.0.1:15021/healthz/ready > /dev/null; do sleep 0.1; done'
+/** Separates the output of the commands from that of the gateway. */
+const background = (command: string) => `${command} > gateway.log 2>&1 &\n${ready}`
+
+describe.skipIf(!hasPrivateNetwork)('in a network of their own', () => {
+  it('of the README work in a fresh clone', async () => {
+    const cwd = freshClone()
+    const [start = '', ask = '', keys = ''] = (run['README.md'] ?? []).map((text) => block('README.md', text))
+    const { output, status } = await runInPrivateNetwork([background(start.trim()), ask, keys].join('\n'), {
+      cwd,
+      env,
+    })
+    expect(output).toContain('"content":"Hello, Tollgate"')
+    expect(output).toContain('"sum": 5')
+    expect(output).toContain('Configuration resource deleted successfully')
+    expect(output).toContain('api key authentication failure: invalid credentials')
+    expect(status).toBe(0)
+  })
+
+  it('of the banner work as they are printed', async () => {
+    const cwd = freshClone()
+    const script = `${background('npm start')}
+until grep -q 'One line for each request follows' gateway.log; do sleep 0.1; done
+grep -E '^ +([a-z]+=\\$\\()?curl ' gateway.log > commands.sh
+bash commands.sh`
+    const { output } = await runInPrivateNetwork(script, { cwd, env })
+    expect(output.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
+    expect(output).toContain('data: [DONE]')
+    expect(output).toContain('"structuredContent":{"sum":5}')
+    expect(output).toContain('Configuration resource deleted successfully')
+  })
+
+  it('with real providers of the README start the gateway', async () => {
+    const cwd = freshClone()
+    const file = yamlOf('README.md').find((text) => text.includes('provider: openai')) ?? ''
+    writeFileSync(join(cwd, 'tollgate.yaml'), file)
+    const [exported = '', validate = '', start = ''] = block('README.md', 'export OPENAI_API_KEY').split('\n')
+    const keys = exported.replaceAll('=...', '=sk-test').replace('BUILD_KEY=sk-test', 'BUILD_KEY=sk-other')
+    const { output, status } = await runInPrivateNetwork(
+      `${keys}\n${validate}\n${background(start)}\ncurl -s -o /dev/null -w '%{http_code}' 127.0.0.1:4000/v1/models`,
+      { cwd, env },
+    )
+    expect(output).toContain('Configuration is valid!\n401')
+    expect(status).toBe(0)
+  })
+
+  it('without a file make one and add to it', async () => {
+    const cwd = temporaryFolder()
+    const { output } = await runInPrivateNetwork(
+      `${background(block('docs/configuration.md', 'tollgate\n').trim())}
+${block('docs/configuration.md', 'api=')}
+cp ~/.config/tollgate/config.yaml tollgate.yaml
+${block('docs/configuration.md', 'tollgate --validate-only')}
+${block('docs/rate-limits.md', 'curl -s localhost:15000')}`,
+      { cwd, env: { ...env, HOME: cwd, XDG_CONFIG_HOME: '' } },
+    )
+    expect(output).toContain('"id":"echo"')
+    expect(output).toContain('Configuration is valid!')
+    expect(output).toContain('{"local":[],"global":[]}')
+  })
+
+  it('of the first MCP server list its tools', async () => {
+    const cwd = freshClone()
+    writeFileSync(join(cwd, 'gateway.yaml'), yamlOf('docs/mcp-first-server.md')[0] ?? '')
+    const [start = '', list = ''] = block('docs/mcp-first-server.md', 'tollgate').split('\n')
+    const { output } = await runInPrivateNetwork(`${background(start)}\n${list}`, { cwd, env })
+    expect(output).toContain('"name": "echo"')
+  })
+
+  it('of storage prepare a database beside a running gateway', async () => {
+    const cwd = temporaryFolder()
+    writeFileSync(
+      join(cwd, 'prepare.yaml'),
+      `config:
+  adminAddr: 127.0.0.1:15100
+  storage: { mode: hybrid }
+  database: { url: sqlite://prepared.db }
+llm: { models: [], policies: { apiKey: { keys: [] } } }`,
+    )
+    const [start = '', ...rest] = block('docs/storage.md', 'tollgate -f prepare.yaml').split('\n')
+    const { output } = await runInPrivateNetwork([`${start} ${ready}`, ...rest].join('\n'), { cwd, env })
+    expect(output).toContain('"name":"ada"')
+  })
+
+  it('of the guardrail example reject and mask', async () => {
+    const cwd = freshClone()
+    const [server = '', start = ''] = commandsOf('examples/guardrail-webhook.yaml')
+      .split('\n')
+      .map((line) => line.replace(/ {2,}.*/, ''))
+    const ask = (text: string) =>
+      `curl -s -w '%{http_code}\\n' 127.0.0.1:4000/v1/chat/completions -d '{"model":"echo","messages":[{"role":"user","content":"${text}"}]}' -H 'content-type: application/json'`
+    const script = [`${server} > server.log 2>&1 &`, background(start), ask('block'), ask('mask me')].join(
+      '\n',
+    )
+    const { output } = await runInPrivateNetwork(script, { cwd, env })
+    expect(output).toContain('request blocked403')
+    expect(output).toContain('"content":"**** me"')
+  })
+
+  it.each(['examples/mcp-first-server.yaml', 'examples/quickstart.yaml', 'examples/hybrid-sqlite.yaml'])(
+    'in the comment of %s work',
+    async (example) => {
+      const cwd = freshClone()
+      const commands = commandsOf(example)
+      const first = commands.startsWith('npx tollgate') ? commands.split('\n', 1)[0] : undefined
+      const isQuickstart = example.includes('quickstart')
+      const start = first ?? (isQuickstart ? 'npm start' : `tollgate -f ${example}`)
+      const rest = first === undefined ? commands : commands.slice(first.length + 1)
+      // The quickstart makes its own key.
+      const names = isQuickstart
+        ? []
+        : [...read(example).matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => name)
+      const { output, status } = await runInPrivateNetwork(`set -e\n${background(start)}\n${rest}`, {
+        cwd,
+        env: { ...Object.fromEntries(names.map((name) => [name, 'a'.repeat(64)])), ...env },
+      })
+      expect(output).not.toMatch(/"error"|invalid/)
+      expect(output).toMatch(/"content":"Hello"|"name": ?"(echo|add|alice|me)"/)
+      expect(status).toBe(0)
+    },
+  )
+})

@@ -1,0 +1,13 @@
+import {
+  type Admission,
+  type AdmissionMeter,
+  createAdmission,
+  defaultAdmissionLimits,
+} from '../../src/net/admission.ts'
+
+const silent: AdmissionMeter = { changed() {}, refused() {} }
+
+/** Admission under the default limits, without metrics. */
+export function defaultAdmission(): Admission {
+  return createAdmission(defaultAdmissionLimits, () => silent)
+}
