@@ -23,10 +23,10 @@ export type ConfigIssue = {
 }
 
 /** Reports a mistake at the value of a path; `at` names its key instead, or a number of characters into its text. */
-export type Report = (path: Path, message: string, at?: 'key' | number) => void
+export type ReportConfigIssue = (path: Path, message: string, at?: 'key' | number) => void
 
 /** A rule about the whole configuration that a schema cannot say: unique names, references that lead somewhere. */
-export type ConfigCheck<T> = (config: T, report: Report) => void
+export type ConfigCheck<T> = (config: T, report: ReportConfigIssue) => void
 
 /** What is wrong with a text of some format, and after how many characters, where known. */
 export type FormatCheck = (text: string, shape: Shape) => { message: string; at?: number } | undefined
@@ -158,7 +158,7 @@ function checkMistakes<T>(
     checked.kind === 'valid' ? unpruned(checked.value) : checkValidParts(source.schema, value, checked)
   if (valid === undefined) return []
   const found: Found[] = []
-  const report: Report = (place, message, at) => {
+  const report: ReportConfigIssue = (place, message, at) => {
     const path = valid.written(place)
     const offset = at === 'key' ? locate(tree, path, 'key') : offsetInside(tree, path, at)
     found.push({ offset, path, message })

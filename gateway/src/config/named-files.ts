@@ -4,19 +4,17 @@ import { isCredential } from '../pipeline/destinations/authorize.ts'
 import { parseKeySet } from '../pipeline/jwt/key-set.ts'
 import type { FileContent } from '../schema/dsl.ts'
 import { eachText } from '../schema/each-text.ts'
-import type { Path } from '../schema/path.ts'
+import type { ReportIssue } from '../schema/report.ts'
 import { maxFileBytes, readProblem } from './config-file.ts'
 import { type Config, configSchema } from './schema.ts'
 import { listenersOf } from './traffic/attachments.ts'
 import { trafficSections } from './traffic/sections.ts'
 
-type Report = (path: Path, message: string) => void
-
 /**
  * Reports files that the configuration names and that cannot be read or have the wrong content, at the place of their
  * name. Compiling reads the same files again and has the last word: a file may change in between.
  */
-export function checkNamedFiles(config: Config, report: Report): void {
+export function checkNamedFiles(config: Config, report: ReportIssue): void {
   eachText(configSchema, config, (text, shapes, path) => {
     const meta = shapes.find(({ meta }) => meta.format === 'file')?.meta
     const problem = meta && problemOf(text, meta.holds)
@@ -26,7 +24,7 @@ export function checkNamedFiles(config: Config, report: Report): void {
 }
 
 /** Certificates and keys that are readable each by themselves, together. */
-function checkKeyPairs(config: Config, report: Report): void {
+function checkKeyPairs(config: Config, report: ReportIssue): void {
   const sections = trafficSections(config)
   for (const [name, gateway] of Object.entries(sections.gateways)) {
     for (const { tls, path } of listenersOf(name, gateway)) {

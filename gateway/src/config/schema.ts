@@ -34,7 +34,7 @@ import {
 } from '../schema/dsl.ts'
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Path } from '../schema/path.ts'
-import type { Report } from './load.ts'
+import type { ReportIssue } from '../schema/report.ts'
 import { policyLevels } from './policy-levels.ts'
 import { portsOf } from './ports.ts'
 import { processLimitsSchema } from './process-limits.ts'
@@ -204,10 +204,10 @@ export function configJsonSchema(): object {
 }
 
 /** Rules about the whole file that a schema cannot say. */
-export function checkConfig(config: Config, report: Report): void {
+export function checkConfig(config: Config, report: ReportIssue): void {
   const under =
     (...prefix: Path) =>
-    (path: (string | number)[], message: string) =>
+    (path: Path, message: string) =>
       report([...prefix, ...path], message)
   const { adminAddr } = config.config ?? {}
   if (adminAddr !== undefined && !isLoopback(adminAddr)) {
@@ -252,7 +252,7 @@ export function checkConfig(config: Config, report: Report): void {
     if (mistake !== undefined) report(['frontendPolicies', 'http', 'allowedHosts', index], mistake)
   })
   for (const { policies, path } of policyLevels(config, sections)) {
-    const reportPolicy: Report = (at, message) => report(sections.written([...path, ...at]), message)
+    const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)
     checkPolicyBackends(policies, sections.backends, reportPolicy)
     // A catalog may come from the database, which is read later.
     if (config.config?.modelCatalog === undefined && config.config?.storage?.mode !== 'hybrid')
@@ -279,7 +279,7 @@ export function checkConfig(config: Config, report: Report): void {
 function checkMcpListeners(
   listeners: readonly ListenerPlan[],
   { written }: TrafficSections,
-  report: Report,
+  report: ReportIssue,
 ): void {
   for (const { config, path } of listeners) {
     checkNoBody(config, 'the mcp section', (at, message) => report(written([...path, ...at]), message))
@@ -304,7 +304,7 @@ function isLoopback(address: string): boolean {
 }
 
 /** Every address has one owner. */
-function checkPorts(config: Config, { gateways, written }: TrafficSections, report: Report): void {
+function checkPorts(config: Config, { gateways, written }: TrafficSections, report: ReportIssue): void {
   const { llm, mcp } = portsOf({ ...config, gateways })
   const users = [
     ...Object.entries(gateways).map(([name, { port }]) => ({ name, port, path: ['gateways', name, 'port'] })),
@@ -320,7 +320,7 @@ function checkPorts(config: Config, { gateways, written }: TrafficSections, repo
   }
 }
 
-function checkBackendReferences({ mcp }: Config, { backends }: TrafficSections, report: Report): void {
+function checkBackendReferences({ mcp }: Config, { backends }: TrafficSections, report: ReportIssue): void {
   for (const { reference, path } of mcp ? backendReferences(mcp) : []) {
     const found = findBackend(reference, backends)
     if (found?.host === undefined) report(['mcp', ...path], missingBackend(reference, found))

@@ -10,6 +10,7 @@ import {
   secret,
 } from '../schema/dsl.ts'
 import { nearest } from '../schema/nearest.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 /** `config.storage`: where changes through the config resource API go, and what they may bring in. */
 export const storageSchema = object(
@@ -84,12 +85,10 @@ export const databaseSchema = object(
 export type StorageConfig = Infer<typeof storageSchema>
 export type DatabaseConfig = Infer<typeof databaseSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say about `config.storage` and `config.database`, with paths inside `config`. */
 export function checkStorage(
   settings: { storage?: StorageConfig | undefined; database?: DatabaseConfig | undefined },
-  report: Report,
+  report: ReportIssue,
 ): void {
   const { storage, database } = settings
   const keys: [path: (string | number)[], key: string | undefined][] = [

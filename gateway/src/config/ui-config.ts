@@ -2,6 +2,7 @@ import { checkRoutePolicies } from '../policies/index/check.ts'
 import { gatewayPolicyFields } from '../policies/index/schema.ts'
 import { type Infer, object, optional } from '../schema/dsl.ts'
 import { gatewayReferences } from '../schema/gateway-references.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 const { cors, jwtAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
 
@@ -24,10 +25,8 @@ export type UiConfig = Infer<typeof uiSchema>
 /** Path prefixes that are served on a gateway. */
 export const uiPaths: readonly string[] = ['/ui', '/api/config', '/api/limits']
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say; above all a configuration that lets anybody in. */
-export function checkUi({ policies }: UiConfig, report: Report): void {
+export function checkUi({ policies }: UiConfig, report: ReportIssue): void {
   if (policies)
     checkRoutePolicies(policies, 'http', (path, message) => report(['policies', ...path], message))
   const modes = [policies?.jwtAuth, policies?.apiKey].flatMap((policy) =>

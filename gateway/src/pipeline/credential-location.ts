@@ -3,6 +3,7 @@ import type { CelProgram } from '../cel/compile.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
 import { firstHeader, type Headers } from '../net/headers.ts'
 import { cel, exactlyOne, type Infer, name, object, optional, string } from '../schema/dsl.ts'
+import type { ReportIssue } from '../schema/report.ts'
 import type { Facts } from './exchange.ts'
 
 /** Variables that exist when a credential is looked for. */
@@ -63,12 +64,10 @@ export function compileLocation(config: LocationConfig): Location {
   return expressionLocation(config.expression)
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /** Reports names that no request can hold, and expressions that do not compile. */
-export function checkLocation(config: LocationConfig, report: Report) {
+export function checkLocation(config: LocationConfig, report: ReportIssue) {
   if (config.header !== undefined && !token.test(config.header.name)) {
     report(['header', 'name'], `not a header name: "${config.header.name}"`)
   }

@@ -1,5 +1,6 @@
 import { type Headers, isHopByHop } from '../net/headers.ts'
 import { type Infer, list, map, name, object, optional, string } from '../schema/dsl.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 const order = 'first `add`, then `set`, then `remove`.'
 
@@ -29,8 +30,6 @@ export const headerModifierSchema = headerModifierOf('Changes of header fields')
 
 export type HeaderModifierConfig = Infer<typeof headerModifierSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /**
@@ -48,7 +47,7 @@ const derived: ReadonlySet<string> = new Set(['content-length', 'expect', 'host'
  */
 export function checkHeaderModifier(
   config: HeaderModifierConfig,
-  report: Report,
+  report: ReportIssue,
   instead: ReadonlyMap<string, string> = nothingInstead,
 ): void {
   for (const key of ['add', 'set'] as const) {

@@ -17,6 +17,7 @@ import {
   ruleSource,
 } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 /** `authorization`: who may do what, as CEL rules. */
 export const authorizationSchema = object(
@@ -65,10 +66,12 @@ export type AuthorizationOptions = {
   place: string
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports rules that do not compile or that name variables other than `roots`. */
-export function checkAuthorization(config: AuthorizationConfig, roots: ReadonlySet<string>, report: Report) {
+export function checkAuthorization(
+  config: AuthorizationConfig,
+  roots: ReadonlySet<string>,
+  report: ReportIssue,
+) {
   config.rules.forEach((rule, index) => {
     const { source, path } = ruleSource(rule)
     checkCel(source, roots, (message) => report(['rules', index, ...path], message))

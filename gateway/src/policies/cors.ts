@@ -4,6 +4,7 @@ import type { Reply } from '../net/send.ts'
 import type { RequestFacts } from '../pipeline/exchange.ts'
 import type { Policy } from '../pipeline/policy.ts'
 import { boolean, duration, type Infer, list, name, object, optional } from '../schema/dsl.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 /** `cors`: which web pages may use this address (Fetch standard, "CORS protocol"). */
 export const corsSchema = object(
@@ -42,14 +43,12 @@ export const corsSchema = object(
 
 export type CorsConfig = Infer<typeof corsSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 const originForm = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const listFields = ['allowOrigins', 'allowMethods', 'allowHeaders', 'exposeHeaders'] as const
 
 /** Reports origins no browser sends, names that are none, and `*` where credentials forbid it. */
-export function checkCors(config: CorsConfig, report: Report) {
+export function checkCors(config: CorsConfig, report: ReportIssue) {
   config.allowOrigins?.forEach((origin, index) => {
     if (!isOriginPattern(origin)) {
       report(

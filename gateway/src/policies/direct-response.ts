@@ -1,5 +1,6 @@
 import type { Policy } from '../pipeline/policy.ts'
 import { type Infer, integer, object, optional, string } from '../schema/dsl.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 /** `directResponse`: the gateway answers itself. */
 export const directResponseSchema = object(
@@ -18,13 +19,11 @@ export const directResponseSchema = object(
 
 export type DirectResponseConfig = Infer<typeof directResponseSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Statuses whose answers end with their head (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
 const withoutBody: readonly number[] = [204, 205, 304]
 
 /** Reports texts that the status does not allow. */
-export function checkDirectResponse({ status, body = '' }: DirectResponseConfig, report: Report) {
+export function checkDirectResponse({ status, body = '' }: DirectResponseConfig, report: ReportIssue) {
   if (body !== '' && withoutBody.includes(status))
     report(['body'], `an answer with status ${status} has no body`)
 }

@@ -6,6 +6,7 @@ import {
   headerModifierOf,
 } from '../pipeline/header-modifier.ts'
 import type { Policy } from '../pipeline/policy.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 /** `requestHeaderModifier`: headers of what is forwarded. */
 export const requestHeaderModifierSchema = headerModifierOf(
@@ -17,8 +18,6 @@ export const responseHeaderModifierSchema = headerModifierOf(
   'Changes headers of answers; refusals by other policies stay as they are',
 )
 
-type Report = (path: (string | number)[], message: string) => void
-
 const insteadOfRequest: ReadonlyMap<string, string> = new Map([
   ['host', 'the host is not changed as a header: use urlRewrite.authority'],
 ])
@@ -27,7 +26,7 @@ const insteadOfRequest: ReadonlyMap<string, string> = new Map([
 export function checkHeaderModifier(
   config: HeaderModifierConfig,
   of: 'request' | 'response',
-  report: Report,
+  report: ReportIssue,
 ) {
   check(config, report, of === 'request' ? insteadOfRequest : undefined)
 }

@@ -13,6 +13,7 @@ import { issuerVerifier, type TokenVerifier } from '../pipeline/jwt/token.ts'
 import { compileTokenCheck } from '../pipeline/jwt/token-check.ts'
 import { checkKeys, compileVerifier, keysSchema, validationOptionsSchema } from '../pipeline/jwt/verifier.ts'
 import { anyOfShapes, enumeration, type Infer, list, name, object, optional } from '../schema/dsl.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 const anyAudience = '*'
 
@@ -72,10 +73,8 @@ function issuersOf(config: JwtAuthConfig): readonly Infer<typeof issuerSchema>[]
   return 'providers' in config ? config.providers : [config]
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports key sets that are none, issuers that occur twice, and places where no token can be. */
-export function checkJwtAuth(config: JwtAuthConfig, report: Report) {
+export function checkJwtAuth(config: JwtAuthConfig, report: ReportIssue) {
   const seen = new Set<string>()
   issuersOf(config).forEach(({ issuer, audiences, jwks }, index) => {
     const path = 'providers' in config ? ['providers', index] : []

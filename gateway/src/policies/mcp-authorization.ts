@@ -8,6 +8,7 @@ import type { Exchange, Facts } from '../pipeline/exchange.ts'
 import type { RuleMeter } from '../pipeline/metrics.ts'
 import { decideBy, evaluateOr, type Refusal, type RuleKind, reasonOf, ruleSource } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
+import type { ReportIssue } from '../schema/report.ts'
 
 const ruleRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
 const roots: ReadonlySet<string> = new Set(ruleRoots)
@@ -67,10 +68,8 @@ export type McpAuthorization = {
 /** Why something is refused: a rule, or that no allow rule holds. */
 type Ground = { name: string; meter: RuleMeter }
 type Rule = Ground & { kind: RuleKind; program: CelProgram; readsMethod: boolean }
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports rules that do not compile or that name other variables. */
-export function checkMcpAuthorization(config: McpAuthorizationConfig, report: Report) {
+export function checkMcpAuthorization(config: McpAuthorizationConfig, report: ReportIssue) {
   config.rules.forEach((rule, index) => {
     const { source, path } = ruleSource(rule)
     checkCel(source, roots, (message) => report(['rules', index, ...path], message))

@@ -19,6 +19,7 @@ import {
   optional,
   type Schema,
 } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 
 const reference = name({ doc: 'Name of an entry of `backends`, as `/<name>`.', example: '/inventory' })
 
@@ -132,13 +133,11 @@ export type ForwardingPolicies = Infer<typeof forwardingPolicies>
 export type RetryConfig = NonNullable<ForwardingPolicies['retry']>
 export type MirrorConfig = NonNullable<ForwardingPolicies['requestMirror']>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say about `routes[].backends`; `mcp` and `ai` entries check their own. */
 export function checkRouteBackends(
   entries: readonly RouteBackend[],
   named: readonly NamedBackend[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   entries.forEach((entry, index) => {
     if (entry.host !== undefined) checkBackendHost(entry.host, (message) => report([index, 'host'], message))
@@ -155,7 +154,7 @@ export function checkRouteBackends(
 export function checkForwardingPolicies(
   { requestMirror, retry }: ForwardingPolicies,
   named: readonly NamedBackend[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   retry?.methods?.forEach((method, index) => {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(method))

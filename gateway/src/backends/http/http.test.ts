@@ -6,6 +6,7 @@ import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
 import type { NamedBackend } from '../../pipeline/destinations/config.ts'
 import type { Exchange, RequestFacts } from '../../pipeline/exchange.ts'
 import { fixtureContext, fixtureExchange } from '../../pipeline/fixtures.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { checkForwardingPolicies, checkRouteBackends, type RouteBackend } from './config.ts'
 import { compileHttpBackend, type HttpBackendOptions } from './index.ts'
 
@@ -546,8 +547,7 @@ describe('checks of a route', () => {
 
   it('report names that lead nowhere', () => {
     const issues: string[] = []
-    const report = (path: (string | number)[], message: string) =>
-      issues.push(`${path.join('.')}: ${message}`)
+    const report: ReportIssue = (path, message) => issues.push(`${path.join('.')}: ${message}`)
     checkRouteBackends([{ backend: '/tools' }, { backend: '/none' }, { host: 'a:0' }], named, report)
     checkForwardingPolicies({ requestMirror: { backend: { backend: '/tools' } } }, named, report)
     checkForwardingPolicies({ retry: { methods: ['GE T'] } }, named, report)

@@ -1,14 +1,12 @@
 import { parseHostPort } from '../../lib/host-port.ts'
 import { checkBackendPolicies } from '../../pipeline/destinations/check.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { entriesOf, providerOf } from './ai-backend.ts'
 import type { AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './ai-config.ts'
 import { namePatternMistake } from './name-pattern.ts'
 
-/** Told each mistake with its path inside the `ai` section. */
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what a schema cannot see in an `ai` backend. */
-export function checkAi(config: AiBackendConfig, report: Report): void {
+export function checkAi(config: AiBackendConfig, report: ReportIssue): void {
   if (config.groups !== undefined) {
     for (const key of besideGroups) {
       if (config[key] !== undefined) report([key], 'belongs to a provider of groups[].providers')
@@ -32,7 +30,7 @@ export function checkAi(config: AiBackendConfig, report: Report): void {
 const besideGroups = ['name', 'hostOverride', 'pathOverride', 'pathPrefix', 'policies'] as const
 
 /** Reports what a schema cannot see in `policies.ai`. */
-export function checkAiPolicy({ routes = {}, modelAliases = {} }: AiPolicyConfig, report: Report): void {
+export function checkAiPolicy({ routes = {}, modelAliases = {} }: AiPolicyConfig, report: ReportIssue): void {
   for (const suffix of Object.keys(routes)) {
     if (suffix === '*') continue
     if (!suffix.startsWith('/') || suffix.endsWith('/') || suffix.includes('*')) {
@@ -45,7 +43,7 @@ export function checkAiPolicy({ routes = {}, modelAliases = {} }: AiPolicyConfig
   }
 }
 
-function checkEntry(entry: AiEntryConfig, report: Report): void {
+function checkEntry(entry: AiEntryConfig, report: ReportIssue): void {
   const { kind, provider } = providerOf(entry)
   const { hostOverride, policies } = entry
   if (provider && provider.address === undefined && !provider.local && hostOverride === undefined) {

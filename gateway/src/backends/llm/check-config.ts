@@ -3,6 +3,7 @@ import { parseDuration } from '../../lib/duration.ts'
 import { compilePattern } from '../../lib/pattern.ts'
 import { isCredential } from '../../pipeline/destinations/authorize.ts'
 import { nearest } from '../../schema/nearest.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import {
   type LlmConfig,
   type LlmParams,
@@ -13,13 +14,10 @@ import {
 import { compileNamePattern, namePatternMistake } from './name-pattern.ts'
 import { findProvider, providers } from './providers/index.ts'
 
-/** Told each mistake with its path inside the `llm` section. */
-export type Report = (path: (string | number)[], message: string) => void
-
 const roots: ReadonlySet<string> = new Set(routingRoots)
 
 /** Reports what a schema cannot see: names that repeat or lead nowhere, patterns, expressions, missing addresses. */
-export function checkLlm(config: LlmConfig, report: Report): void {
+export function checkLlm(config: LlmConfig, report: ReportIssue): void {
   if (config.port !== undefined && config.gateways !== undefined) {
     report(['gateways'], 'port and gateways exclude each other: keep one of them')
   }
@@ -51,7 +49,7 @@ function checkKind(
   kind: string,
   params: LlmParams | undefined,
   path: (string | number)[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   const provider = findProvider(kind)
   if (!provider) {
@@ -72,7 +70,7 @@ function checkKind(
   }
 }
 
-function checkBaseUrl(text: string, path: (string | number)[], report: Report): void {
+function checkBaseUrl(text: string, path: (string | number)[], report: ReportIssue): void {
   const address = URL.parse(text)
   // The schema says what is no URL at all.
   if (!address) return
@@ -86,7 +84,7 @@ function checkReference(
   params: LlmParams | undefined,
   names: readonly string[],
   path: (string | number)[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   if (!names.includes(reference)) {
     const near = nearest(reference, names)
@@ -102,7 +100,7 @@ function checkReference(
   }
 }
 
-function checkHeaderPatterns({ matches }: ModelConfig, path: (string | number)[], report: Report): void {
+function checkHeaderPatterns({ matches }: ModelConfig, path: (string | number)[], report: ReportIssue): void {
   for (const [index, match] of (matches ?? []).entries()) {
     for (const [position, header] of match.headers.entries()) {
       if (header.value.regex === undefined) continue
@@ -114,7 +112,7 @@ function checkHeaderPatterns({ matches }: ModelConfig, path: (string | number)[]
 }
 
 /** Names may repeat with different `matches`; only the identities that were given must differ. */
-function checkIds(models: readonly ModelConfig[], report: Report): void {
+function checkIds(models: readonly ModelConfig[], report: ReportIssue): void {
   const seen = new Set<string>()
   for (const [index, { id }] of models.entries()) {
     if (id === undefined) continue
@@ -135,7 +133,7 @@ function checkIds(models: readonly ModelConfig[], report: Report): void {
   }
 }
 
-function checkVirtualModels({ models, virtualModels = [] }: LlmConfig, report: Report): void {
+function checkVirtualModels({ models, virtualModels = [] }: LlmConfig, report: ReportIssue): void {
   const names = virtualModels.map((virtual) => virtual.name)
   reportDuplicates(names, (index, name) =>
     report(['virtualModels', index, 'name'], `there is another virtual model named "${name}"`),
@@ -159,7 +157,7 @@ function checkVirtualModels({ models, virtualModels = [] }: LlmConfig, report: R
   }
 }
 
-function checkRouting({ routing }: VirtualModelConfig, path: (string | number)[], report: Report): void {
+function checkRouting({ routing }: VirtualModelConfig, path: (string | number)[], report: ReportIssue): void {
   if (routing.weighted !== undefined) {
     const total = routing.weighted.targets.reduce((sum, { weight }) => sum + (weight ?? 1), 0)
     if (total === 0) report([...path, 'weighted', 'targets'], 'at least one weight must be above 0')

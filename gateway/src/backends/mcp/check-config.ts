@@ -1,5 +1,6 @@
 import { longestTimerMs, parseDuration } from '../../lib/duration.ts'
 import { readSessionKey } from '../../lib/session-key.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import type { McpBackendConfig, McpConfig, TargetConfig } from './config.ts'
 import { checkOpenApi } from './targets/openapi.ts'
 import { checkSse } from './targets/sse.ts'
@@ -7,14 +8,11 @@ import { checkStdio } from './targets/stdio.ts'
 import { checkStreamableHttp } from './targets/streamable-http.ts'
 import { checkTargetPolicies } from './targets/upstream.ts'
 
-/** Told each mistake with its path inside the section. */
-export type Report = (path: (string | number)[], message: string) => void
-
 const namePattern = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
 const maxNameLength = 253
 
 /** Reports what a schema cannot see in the `mcp` section. */
-export function checkMcp(config: McpConfig, report: Report): void {
+export function checkMcp(config: McpConfig, report: ReportIssue): void {
   if (config.port !== undefined && config.gateways !== undefined) {
     report(['gateways'], 'port and gateways exclude each other: keep one of them')
   }
@@ -24,7 +22,7 @@ export function checkMcp(config: McpConfig, report: Report): void {
 /** Reports what a schema cannot see in an `mcp` backend. */
 export function checkMcpBackend(
   { targets, initializeTimeout }: Pick<McpBackendConfig, 'targets' | 'initializeTimeout'>,
-  report: Report,
+  report: ReportIssue,
 ): void {
   if (initializeTimeout !== undefined) checkTimeLimit(initializeTimeout, ['initializeTimeout'], report)
   const seen = new Set<string>()
@@ -44,25 +42,25 @@ export function checkMcpBackend(
 }
 
 /** Reports an unusable `config.session.key`. */
-export function checkSessionKey(key: string, report: Report): void {
+export function checkSessionKey(key: string, report: ReportIssue): void {
   // The text is a secret: it is not repeated.
   if (readSessionKey(key) === undefined) report([], 'must be 64 hexadecimal digits (32 bytes)')
 }
 
 /** Reports a `config.mcp.sessionTtl` that would end every session at once. */
-export function checkSessionTtl(text: string, report: Report): void {
+export function checkSessionTtl(text: string, report: ReportIssue): void {
   if (parseDuration(text) === 0) report([], 'must be longer than 0')
 }
 
-function checkTimeLimit(text: string, path: string[], report: Report): void {
+function checkTimeLimit(text: string, path: string[], report: ReportIssue): void {
   const limitMs = parseDuration(text)
   if (limitMs === 0) report(path, 'must be longer than 0')
   if (limitMs !== undefined && limitMs > longestTimerMs) report(path, 'must be at most 24d')
 }
 
-function checkTarget(target: TargetConfig, report: Report): void {
+function checkTarget(target: TargetConfig, report: ReportIssue): void {
   const under =
-    (key: string): Report =>
+    (key: string): ReportIssue =>
     (path, message) =>
       report([key, ...path], message)
   if (target.stdio !== undefined) checkStdio(target.stdio, under('stdio'))

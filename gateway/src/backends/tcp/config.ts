@@ -4,6 +4,7 @@ import { missingBackend } from '../../pipeline/destinations/destination.ts'
 import { hostnameMistake } from '../../pipeline/routing/hostnames.ts'
 import { exactlyOne, hostPort, type Infer, integer, list, name, object, optional } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 
 const { backendTLS, tcp, health } = backendPolicyFields
 
@@ -49,13 +50,11 @@ export const tcpRouteSchema = object(
 
 export type TcpRouteConfig = Infer<typeof tcpRouteSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say. `backends` is the section of that name. */
 export function checkTcpRoute(
   route: TcpRouteConfig,
   backends: readonly NamedBackend[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   route.hostnames?.forEach((hostname, index) => {
     const mistake = hostnameMistake(hostname)
@@ -66,7 +65,7 @@ export function checkTcpRoute(
     checkBackendTls(tls, (path, message) => report(['policies', 'backendTLS', ...path], message))
   route.backends.forEach((backend, index) => {
     const under =
-      (...keys: string[]): Report =>
+      (...keys: string[]): ReportIssue =>
       (path, message) =>
         report(['backends', index, ...keys, ...path], message)
     if (backend.policies !== undefined) checkBackendPolicies(backend.policies, under('policies'))

@@ -1,4 +1,5 @@
 import type { Path } from '../../schema/path.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import {
   carriesHttp,
   type Gateways,
@@ -7,8 +8,6 @@ import {
   type References,
   referencesOf,
 } from './attachments.ts'
-
-type Report = (path: Path, message: string) => void
 
 /** What attaches to gateways: a route, or a section such as `llm`. */
 export type Attaching = {
@@ -25,7 +24,7 @@ export type Attaching = {
 export function checkAttachment(
   { references, path, needs }: Attaching,
   gateways: Gateways,
-  report: Report,
+  report: ReportIssue,
 ): ListenerPlan[] {
   const names = referencesOf(references, gateways)
   if (names === undefined) {

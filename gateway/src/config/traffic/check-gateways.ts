@@ -1,13 +1,12 @@
 import { hostnameMistake, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
 import { checkGatewayPolicies } from '../../policies/index/check.ts'
 import type { Path } from '../../schema/path.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { carriesHttp, type Gateways, type ListenerPlan, listenersOf } from './attachments.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 
-type Report = (path: Path, message: string) => void
-
 /** Reports what the schema cannot say about gateways. Paths are as if all of them stood under `gateways`. */
-export function checkGateways(gateways: Gateways, report: Report): void {
+export function checkGateways(gateways: Gateways, report: ReportIssue): void {
   for (const [name, gateway] of Object.entries(gateways)) {
     checkOne(name, gateway, (path, message) => report(['gateways', name, ...path], message))
     const listeners = listenersOf(name, gateway)
@@ -16,7 +15,7 @@ export function checkGateways(gateways: Gateways, report: Report): void {
   }
 }
 
-function checkOne(name: string, gateway: GatewayConfig, report: Report): void {
+function checkOne(name: string, gateway: GatewayConfig, report: ReportIssue): void {
   if (name.includes('/')) report([], 'a gateway name holds no slash: "/" separates gateway and listener')
   if (gateway.listeners === undefined) return
   for (const key of Object.keys(gateway)) {
@@ -29,7 +28,7 @@ function checkOne(name: string, gateway: GatewayConfig, report: Report): void {
 }
 
 /** One port speaks to all its listeners' clients before it knows which of them they want. */
-function checkTogether(listeners: readonly ListenerPlan[], report: Report): void {
+function checkTogether(listeners: readonly ListenerPlan[], report: ReportIssue): void {
   const [first, ...rest] = listeners
   if (first === undefined) return
   const names = new Set<string>([first.name])
@@ -58,10 +57,10 @@ function hostKey({ hostname }: ListenerPlan): string {
   return normaliseHostname(hostname)
 }
 
-function checkListener(listener: ListenerPlan, report: Report): void {
+function checkListener(listener: ListenerPlan, report: ReportIssue): void {
   const { path, protocol, tls, hostname } = listener
   const under =
-    (...prefix: Path): Report =>
+    (...prefix: Path): ReportIssue =>
     (inner, message) =>
       report([...path, ...prefix, ...inner], message)
   if (tls !== undefined && (tls.cert === undefined || tls.key === undefined)) {
@@ -85,7 +84,7 @@ function checkListener(listener: ListenerPlan, report: Report): void {
 
 const ofTransport = new Set(['name', 'port', 'hostname', 'protocol', 'tls', 'listeners'])
 
-function checkNoPolicies({ config, path }: ListenerPlan, report: Report): void {
+function checkNoPolicies({ config, path }: ListenerPlan, report: ReportIssue): void {
   for (const key of Object.keys(config)) {
     if (!ofTransport.has(key))
       report([...path, key], 'is about HTTP requests, which TCP and TLS gateways do not read')

@@ -13,6 +13,7 @@ import { checkGuardrails } from '../../policies/guardrails/config.ts'
 import { checkRoutePolicies } from '../../policies/index/check.ts'
 import { checkNoBody } from '../../policies/index/expressions.ts'
 import type { Path } from '../../schema/path.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { type ListenerPlan, listenersAt, referencesOf } from './attachments.ts'
 import { checkAttachment } from './check-attachment.ts'
 import { checkGateways } from './check-gateways.ts'
@@ -21,13 +22,11 @@ import { kindOfRoute, nameOfRoute, nameOfTcpRoute } from './route-kind.ts'
 import { routeMatchOf } from './route-matches.ts'
 import type { TrafficSections } from './sections.ts'
 
-type Report = (path: Path, message: string) => void
-
 /** Reports what the schema cannot say about gateways, routes, TCP routes and backends. */
-export function checkTraffic(sections: TrafficSections, reportWritten: Report): void {
-  const report: Report = (path, message) => reportWritten(sections.written(path), message)
+export function checkTraffic(sections: TrafficSections, reportWritten: ReportIssue): void {
+  const report: ReportIssue = (path, message) => reportWritten(sections.written(path), message)
   const under =
-    (...prefix: Path): Report =>
+    (...prefix: Path): ReportIssue =>
     (path, message) =>
       report([...prefix, ...path], message)
   for (const { path, message } of sections.clashes) reportWritten(path, message)
@@ -57,7 +56,7 @@ export function checkTraffic(sections: TrafficSections, reportWritten: Report): 
 }
 
 /** Reports policies of listeners that have no meaning for the MCP routes behind them. */
-function checkMcpRoutes({ routes, backends, gateways }: TrafficSections, report: Report): void {
+function checkMcpRoutes({ routes, backends, gateways }: TrafficSections, report: ReportIssue): void {
   const reported = new Set<ListenerPlan['config']>()
   routes.forEach((route, index) => {
     if (kindOfRoute(route, backends) !== 'mcp') return
@@ -74,7 +73,7 @@ function checkMcpRoutes({ routes, backends, gateways }: TrafficSections, report:
 }
 
 /** Names stand in logs and metrics, and for what is counted. */
-function checkNames(names: readonly string[], report: Report): void {
+function checkNames(names: readonly string[], report: ReportIssue): void {
   const seen = new Set<string>()
   names.forEach((name, index) => {
     if (seen.has(name)) report([index, 'name'], `another route is named "${name}"`)
@@ -82,7 +81,7 @@ function checkNames(names: readonly string[], report: Report): void {
   })
 }
 
-function checkRoute(route: RouteConfig, sections: TrafficSections, report: Report): void {
+function checkRoute(route: RouteConfig, sections: TrafficSections, report: ReportIssue): void {
   const { hostnames = [], matches = [], policies, backends = [] } = route
   hostnames.forEach((hostname, index) => {
     const mistake = hostnameMistake(hostname)
@@ -97,7 +96,7 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
   checkBackends(route, sections, report)
   if (policies === undefined) return
   const kind = kindOfRoute(route, sections.backends)
-  const reportPolicy: Report = (inner, message) => report(['policies', ...inner], message)
+  const reportPolicy: ReportIssue = (inner, message) => report(['policies', ...inner], message)
   checkRoutePolicies(policies, kind, reportPolicy)
   checkForwardingPolicies(policies, sections.backends, reportPolicy)
   if (policies.backendTLS)
@@ -137,7 +136,7 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
 
 const ofForwarding = ['retry', 'requestMirror'] as const
 
-function checkNoForwarding(policies: object, kind: 'llm' | 'mcp', report: Report): void {
+function checkNoForwarding(policies: object, kind: 'llm' | 'mcp', report: ReportIssue): void {
   const instead = kind === 'llm' ? '; an ai backend goes on to its next group of providers' : ''
   for (const name of ofForwarding) {
     if (name in policies)
@@ -145,7 +144,7 @@ function checkNoForwarding(policies: object, kind: 'llm' | 'mcp', report: Report
   }
 }
 
-function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections, report: Report): void {
+function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections, report: ReportIssue): void {
   checkRouteBackends(backends, sections.backends, (path, message) => report(['backends', ...path], message))
   backends.forEach((entry, index) => {
     const named = entry.backend === undefined ? undefined : findBackend(entry.backend, sections.backends)
@@ -156,7 +155,7 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
       checkAi(entry.ai, (path, message) => report(['backends', index, 'ai', ...path], message))
     const aiPolicy = entry.policies?.ai
     if (aiPolicy !== undefined) {
-      const reportPolicy: Report = (path, message) =>
+      const reportPolicy: ReportIssue = (path, message) =>
         report(['backends', index, 'policies', 'ai', ...path], message)
       if (ai === undefined) reportPolicy([], 'is for backends that are LLM providers')
       checkAiPolicy(aiPolicy, reportPolicy)
@@ -183,7 +182,7 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
   })
 }
 
-function checkMcp(mcp: McpBackendConfig, { backends }: TrafficSections, report: Report): void {
+function checkMcp(mcp: McpBackendConfig, { backends }: TrafficSections, report: ReportIssue): void {
   checkMcpBackend(mcp, report)
   for (const { reference, path } of backendReferences(mcp)) {
     const found = findBackend(reference, backends)
@@ -195,7 +194,7 @@ function checkMcp(mcp: McpBackendConfig, { backends }: TrafficSections, report: 
 function checkHostnames(
   hostnames: readonly string[],
   listeners: readonly ListenerPlan[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   if (listeners.length === 0 || hostnames.length === 0) return
   if (hostnames.some((hostname) => hostnameMistake(hostname) !== undefined)) return
@@ -207,7 +206,7 @@ function checkHostnames(
 function checkServerNames(
   hostnames: readonly string[] = [],
   listeners: readonly ListenerPlan[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   const plain = listeners.find(({ protocol }) => protocol === 'TCP')
   if (hostnames.length > 0 && plain !== undefined) {
@@ -216,7 +215,7 @@ function checkServerNames(
   checkHostnames(hostnames, listeners, report)
 }
 
-function checkRegexes({ routes }: TrafficSections, report: Report): void {
+function checkRegexes({ routes }: TrafficSections, report: ReportIssue): void {
   const entries = routes.map(({ hostnames = [], matches = [] }) => ({
     hostnames,
     matches: matches.map(routeMatchOf),

@@ -1,13 +1,11 @@
 import { parseHostPort } from '../../lib/host-port.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { checkHeaderModifier } from '../header-modifier.ts'
 import { isCredential } from './authorize.ts'
 import type { BackendAuthConfig, BackendPolicies, BackendTlsConfig, NamedBackend } from './config.ts'
 
-type Path = (string | number)[]
-type Report = (path: Path, message: string) => void
-
 /** Reports what the schema cannot say about the `backends` section; `mcp` and `ai` entries check their own. */
-export function checkNamedBackends(backends: readonly NamedBackend[], report: Report): void {
+export function checkNamedBackends(backends: readonly NamedBackend[], report: ReportIssue): void {
   const names = new Set<string>()
   backends.forEach((backend, index) => {
     if (names.has(backend.name)) report([index, 'name'], `another backend is named "${backend.name}"`)
@@ -25,10 +23,10 @@ export function checkBackendHost(host: string, report: (message: string) => void
   if (parseHostPort(host)?.port === 0) report('port 0 cannot be connected to')
 }
 
-export function checkBackendPolicies(policies: BackendPolicies, report: Report): void {
+export function checkBackendPolicies(policies: BackendPolicies, report: ReportIssue): void {
   const { backendTLS, backendAuth, requestHeaderModifier, responseHeaderModifier } = policies
   const under =
-    (key: string): Report =>
+    (key: string): ReportIssue =>
     (path, message) =>
       report([key, ...path], message)
   if (backendTLS) checkBackendTls(backendTLS, under('backendTLS'))
@@ -37,7 +35,7 @@ export function checkBackendPolicies(policies: BackendPolicies, report: Report):
   if (responseHeaderModifier) checkHeaderModifier(responseHeaderModifier, under('responseHeaderModifier'))
 }
 
-export function checkBackendTls(tls: BackendTlsConfig, report: Report): void {
+export function checkBackendTls(tls: BackendTlsConfig, report: ReportIssue): void {
   if (tls.cert !== undefined && tls.key === undefined) report([], 'cert needs its key')
   if (tls.key !== undefined && tls.cert === undefined) report([], 'key needs its cert')
   if (tls.insecure === true && tls.subjectAltNames !== undefined) {
@@ -50,7 +48,7 @@ export function checkBackendTls(tls: BackendTlsConfig, report: Report): void {
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
-export function checkBackendAuth(auth: BackendAuthConfig, report: Report): void {
+export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): void {
   if (typeof auth.key === 'string' && !isCredential(auth.key)) {
     report(['key'], 'not a credential: expected printable ASCII without spaces')
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Headers } from '../../net/headers.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { fixtureContext, fixtureExchange } from '../fixtures.ts'
 import { checkBackendPolicies, checkNamedBackends } from './check.ts'
 import type { BackendPolicies, NamedBackend } from './config.ts'
@@ -211,7 +212,7 @@ function authorized(backendAuth: BackendPolicies['backendAuth'], headers: Header
   return copy
 }
 
-function issuesOf(check: (report: (path: (string | number)[], message: string) => void) => void): string[] {
+function issuesOf(check: (report: ReportIssue) => void): string[] {
   const issues: string[] = []
   check((path, message) => issues.push(`${path.join('.')}: ${message}`))
   return issues

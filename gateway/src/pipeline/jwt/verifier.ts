@@ -12,6 +12,7 @@ import {
   string,
   url,
 } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import type { CompileContext } from '../compile-context.ts'
 import { sendUnder } from '../destinations/egress.ts'
 import { parseKeySet } from './key-set.ts'
@@ -67,10 +68,8 @@ export type VerifierConfig = {
   node: object
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports key sets that are none. */
-export function checkKeys(jwks: KeysConfig, report: Report) {
+export function checkKeys(jwks: KeysConfig, report: ReportIssue) {
   if (typeof jwks === 'string') {
     if (isInline(jwks)) return checkKeySet(jwks, (message) => report([], message))
     if (!isHttpUrl(jwks)) report([], 'expected an address (https://...) or a key set as JSON ({...})')

@@ -1,6 +1,7 @@
 import { compilePattern } from '../../lib/pattern.ts'
 import { parseRequestTarget } from '../../lib/request-target.ts'
 import type { Headers } from '../../net/headers.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import type { RequestFacts } from '../exchange.ts'
 import { parseQuery } from './query-parameters.ts'
 
@@ -18,9 +19,6 @@ export type RouteMatch = {
   readonly query: readonly ValueMatch[]
 }
 
-/** Told each mistake with its path inside the `matches[]` entry of the configuration. */
-export type MatchReport = (path: (string | number)[], message: string) => void
-
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
@@ -28,7 +26,7 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 export const maxPatternText = 8192
 
 /** Reports what keeps a match from ever matching. Only matches without mistakes may be compiled. */
-export function checkMatch(match: RouteMatch, report: MatchReport): void {
+export function checkMatch(match: RouteMatch, report: ReportIssue): void {
   checkPath(match.path, report)
   const { method } = match
   if (method !== undefined) {
@@ -44,7 +42,7 @@ export function checkMatch(match: RouteMatch, report: MatchReport): void {
   for (const [index, parameter] of match.query.entries()) checkValue(parameter, ['query', index], report)
 }
 
-function checkPath({ kind, value }: PathMatch, report: MatchReport): void {
+function checkPath({ kind, value }: PathMatch, report: ReportIssue): void {
   if (kind === 'regex') {
     const pattern = compilePattern(value)
     if (!pattern.ok) report(['path', 'regex'], pattern.message)
@@ -58,7 +56,7 @@ function checkPath({ kind, value }: PathMatch, report: MatchReport): void {
   }
 }
 
-function checkValue({ kind, value }: ValueMatch, place: (string | number)[], report: MatchReport): void {
+function checkValue({ kind, value }: ValueMatch, place: (string | number)[], report: ReportIssue): void {
   if (kind !== 'regex') return
   const pattern = compilePattern(value)
   if (!pattern.ok) report([...place, 'value', 'regex'], pattern.message)

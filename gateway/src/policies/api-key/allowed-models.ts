@@ -1,5 +1,4 @@
-type Report = (path: (string | number)[], message: string) => void
-
+import type { ReportIssue } from '../../schema/report.ts'
 /**
  * Whether a key may use a model, from the patterns of its `allowedModels`: exact, `*`, `prefix*`, `*suffix`.
  * An empty list allows none.
@@ -16,7 +15,7 @@ export function compileAllowedModels(patterns: readonly string[]): (model: strin
 }
 
 /** Reports patterns with a `*` anywhere but at one end. */
-export function checkAllowedModels(patterns: readonly string[], report: Report) {
+export function checkAllowedModels(patterns: readonly string[], report: ReportIssue) {
   patterns.forEach((pattern, index) => {
     const stars = pattern.split('*').length - 1
     const atAnEnd = pattern.startsWith('*') || pattern.endsWith('*')

@@ -9,6 +9,7 @@ import {
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { createKeyIndex } from './key-index.ts'
 import { type ApiKeyEntry, apiKeyRecordSchema, checkRecord, digestOf, recordDigest } from './record.ts'
 
@@ -31,10 +32,8 @@ export const apiKeySchema = object(
 
 export type ApiKeyConfig = Infer<typeof apiKeySchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports malformed records, keys that occur twice and places where no key can be. */
-export function checkApiKey(config: ApiKeyConfig, report: Report) {
+export function checkApiKey(config: ApiKeyConfig, report: ReportIssue) {
   const seen = new Map<string, number>()
   config.keys.forEach((record, index) => {
     checkRecord(record, (path, message) => report(['keys', index, ...path], message))

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../lib/json.ts'
 import { exactlyOne, type Infer, jsonObject, list, name, optional, secret, string } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { checkAllowedModels, compileAllowedModels } from './allowed-models.ts'
 
 /** How the specification's "Errors" names every mistake of a key record. */
@@ -96,10 +97,8 @@ function derivedId(digest: string): string {
   ].join('-')
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say about one record. Messages never hold the key. */
-export function checkRecord(record: ApiKeyRecord, report: Report) {
+export function checkRecord(record: ApiKeyRecord, report: ReportIssue) {
   if (record.key === '') report(['key'], `${recordMismatch}: key must not be empty`)
   else if (record.key !== undefined && !sendable.test(record.key)) {
     report(

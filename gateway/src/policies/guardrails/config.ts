@@ -15,6 +15,7 @@ import {
   optional,
   string,
 } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import type { Phase, Rejection } from './guard.ts'
 import { checkKind, kindSchemas } from './kinds/index.ts'
 
@@ -82,18 +83,16 @@ export function streamingModeOf({ streaming }: GuardrailsConfig): StreamingMode 
   return streaming === 'Disabled' ? 'disabled' : streaming
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say: targets, patterns, expressions, names that repeat. */
 export function checkGuardrails(
   config: GuardrailsConfig,
   backends: readonly NamedBackend[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   const names = new Set<string>()
   for (const phase of ['request', 'response'] as const) {
     for (const [index, entry] of (config[phase] ?? []).entries()) {
-      const under: Report = (path, message) => report([phase, index, ...path], message)
+      const under: ReportIssue = (path, message) => report([phase, index, ...path], message)
       checkGuard(entry, { phase, backends }, under)
       if (entry.name === undefined) continue
       const label = `${phase} ${entry.name}`
@@ -106,7 +105,7 @@ export function checkGuardrails(
 function checkGuard(
   entry: GuardConfig,
   place: { phase: Phase; backends: readonly NamedBackend[] },
-  report: Report,
+  report: ReportIssue,
 ): void {
   checkKind(entry, place, report)
   const { rejection: answer } = entry

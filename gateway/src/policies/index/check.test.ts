@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Schema } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { checkGatewayPolicies, checkRoutePolicies, replacesPrefix } from './check.ts'
 import type { TrafficKind } from './roots.ts'
 import { llmPoliciesSchema, type PoliciesConfig } from './schema.ts'
@@ -10,7 +11,7 @@ function isValid(schema: Schema, config: unknown): boolean {
 
 function mistakes(config: PoliciesConfig, kind: TrafficKind | 'gateway'): string[] {
   const paths: string[] = []
-  const report = (path: (string | number)[]) => paths.push(path.join('.'))
+  const report: ReportIssue = (path) => paths.push(path.join('.'))
   if (kind === 'gateway') checkGatewayPolicies(config, report)
   else checkRoutePolicies(config, kind, report)
   return paths

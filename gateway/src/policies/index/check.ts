@@ -1,5 +1,6 @@
 import { readsField } from '../../cel/reads.ts'
 import type { NamedBackend } from '../../pipeline/destinations/config.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { checkApiKey } from '../api-key/api-key.ts'
 import { checkAuthorization } from '../authorization.ts'
 import { checkCors } from '../cors.ts'
@@ -20,25 +21,23 @@ import { checkUrlRewrite } from '../url/rewrite.ts'
 import { rootsOf, type TrafficKind } from './roots.ts'
 import type { PoliciesConfig } from './schema.ts'
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say about the policies of a gateway or listener, which hold for requests of every kind. */
-export function checkGatewayPolicies(config: PoliciesConfig, report: Report) {
+export function checkGatewayPolicies(config: PoliciesConfig, report: ReportIssue) {
   check(config, 'gateway', report)
 }
 
 /** The same for a route, `llm` or `mcp`, and policies that mean nothing for requests of its kind. */
-export function checkRoutePolicies(config: PoliciesConfig, kind: TrafficKind, report: Report) {
+export function checkRoutePolicies(config: PoliciesConfig, kind: TrafficKind, report: ReportIssue) {
   check(config, kind, report)
 }
 
-function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Report) {
+function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
   const roots = rootsOf(kind)
   const under =
-    (...prefix: string[]): Report =>
+    (...prefix: string[]): ReportIssue =>
     (path, message) =>
       report([...prefix, ...path], message)
-  const checkLimits = (limits: LocalRateLimitConfig, reportLimit: Report) => {
+  const checkLimits = (limits: LocalRateLimitConfig, reportLimit: ReportIssue) => {
     checkLocalRateLimit(limits, roots, reportLimit)
     checkCounted(limits.map(countsTokens), kind, reportLimit)
   }
@@ -54,7 +53,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   if (config.localRateLimit && config.rateLimit?.local) {
     report(['rateLimit', 'local'], 'is the same as localRateLimit: keep one of them')
   }
-  const checkGlobal = (limits: GlobalRateLimitConfig, reportLimit: Report) => {
+  const checkGlobal = (limits: GlobalRateLimitConfig, reportLimit: ReportIssue) => {
     checkGlobalRateLimit(limits, roots, reportLimit)
     const counted = limits.descriptors.map(countsTokensGlobally)
     checkCounted(counted, kind, (path, message) => reportLimit(['descriptors', ...path], message))
@@ -72,7 +71,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
 export function checkPolicyBackends(
   { remoteRateLimit, rateLimit }: PoliciesConfig,
   backends: readonly NamedBackend[],
-  report: Report,
+  report: ReportIssue,
 ) {
   if (remoteRateLimit)
     checkGlobalBackend(remoteRateLimit, backends, (path, message) =>
@@ -85,7 +84,7 @@ export function checkPolicyBackends(
 }
 
 /** Reports costs in US dollars. For a configuration without a catalog of models, which has the prices. */
-export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, report: Report) {
+export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, report: ReportIssue) {
   const [limits, path] =
     remoteRateLimit === undefined
       ? [rateLimit?.global, ['rateLimit', 'global']]
@@ -100,7 +99,7 @@ export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, repor
 }
 
 /** Policies that change what is forwarded and answered. */
-function checkTraffic(config: PoliciesConfig, under: (...prefix: string[]) => Report) {
+function checkTraffic(config: PoliciesConfig, under: (...prefix: string[]) => ReportIssue) {
   const { requestHeaderModifier, responseHeaderModifier, requestRedirect, directResponse, urlRewrite } =
     config
   if (requestHeaderModifier) {
@@ -123,7 +122,7 @@ export function replacesPrefix({ requestRedirect, urlRewrite }: PoliciesConfig):
 }
 
 /** Of a gateway's requests those to LLMs have tokens, and its limits on them count those. */
-function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway', report: Report) {
+function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway', report: ReportIssue) {
   if (kind === 'llm' || kind === 'gateway') return
   tokens.forEach((counted, index) => {
     if (!counted) return
@@ -134,7 +133,7 @@ function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway',
 
 const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
 
-function checkPlace(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Report) {
+function checkPlace(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
   if (kind === 'mcp') {
     if (config.urlRewrite !== undefined)
       report(['urlRewrite'], 'the address of an MCP server is that of its target')

@@ -1,16 +1,15 @@
 import { checkLocation } from '../../pipeline/credential-location.ts'
 import { checkKeys } from '../../pipeline/jwt/verifier.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { checkFront } from './front/front-config.ts'
 import { isRedirectUriPattern } from './redirect-uris.ts'
-
-type Report = (path: (string | number)[], message: string) => void
 
 /** RFC 6749 section 3.3; a scope stands in a quoted string of `www-authenticate`. */
 const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /** Reports what the schema of `mcpAuthentication` cannot say. */
-export function checkMcpAuthentication(config: McpAuthenticationConfig, report: Report) {
+export function checkMcpAuthentication(config: McpAuthenticationConfig, report: ReportIssue) {
   const { jwks, clientId, clientSecret, allowedRedirectUris, resourceMetadata = {}, provider } = config
   if (jwks !== undefined) checkKeys(jwks, (path, message) => report(['jwks', ...path], message))
   if (/[?#]/.test(config.issuer))

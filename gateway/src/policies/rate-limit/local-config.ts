@@ -13,6 +13,7 @@ import {
   object,
   optional,
 } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import type { Rate } from './bucket.ts'
 
 const unitMs = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const
@@ -138,13 +139,11 @@ function intervalWords(intervalMs: number): string {
   }
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say: bucket sizes, equal names, keys that name variables other than `roots`. */
 export function checkLocalRateLimit(
   config: LocalRateLimitConfig,
   roots: ReadonlySet<string>,
-  report: Report,
+  report: ReportIssue,
 ) {
   const names = new Map<string, number>()
   config.forEach((entry, index) => {

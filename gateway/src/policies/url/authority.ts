@@ -1,5 +1,6 @@
 import { parseHostPort } from '../../lib/host-port.ts'
 import { type Infer, integer, name } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 
 /** Another host, another port, or both: the ways to change the authority of an address. */
 export const authorityFields = {
@@ -23,10 +24,8 @@ export type Authority = {
 const hostForm = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\])$/
 const maxHostLength = 300
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports authorities that are none. */
-export function checkAuthority(change: AuthorityChange, report: Report) {
+export function checkAuthority(change: AuthorityChange, report: ReportIssue) {
   if (change.full !== undefined && splitAuthority(change.full) === undefined) {
     report(['full'], `expected host or host:port, got "${change.full}"`)
   }

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { exactlyOne, type Infer, string } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 
 /** Another path, in whole or in its beginning. */
 export const pathChangeSchema = exactlyOne(
@@ -16,14 +17,12 @@ export const pathChangeSchema = exactlyOne(
 
 export type PathChange = Infer<typeof pathChangeSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** What a path may hold as it is (RFC 3986 section 3.3, less strict): no query, no fragment, nothing to be escaped. */
 const pathForm = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/
 const brokenEscape = /%(?![0-9A-Fa-f]{2})/
 
 /** Reports paths that cannot be sent as they are. */
-export function checkPathChange(change: PathChange, report: Report) {
+export function checkPathChange(change: PathChange, report: ReportIssue) {
   if (change.full !== undefined) return checkPath(change.full, (message) => report(['full'], message))
   // An empty prefix takes away the one that matched.
   if (change.prefix !== '') checkPath(change.prefix, (message) => report(['prefix'], message))

@@ -2,6 +2,7 @@ import { refuse } from '../../pipeline/errors.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { enumeration, exactlyOne, type Infer, integer, object, optional } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import {
   type Authority,
   authorityFields,
@@ -36,10 +37,8 @@ export const requestRedirectSchema = object(
 
 export type RequestRedirectConfig = Infer<typeof requestRedirectSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports hosts and paths that are none, statuses that do not redirect, and redirects to the same address. */
-export function checkRequestRedirect(config: RequestRedirectConfig, report: Report) {
+export function checkRequestRedirect(config: RequestRedirectConfig, report: ReportIssue) {
   const { scheme, authority, path, status } = config
   if (authority !== undefined) {
     checkAuthority(authority, (under, message) => report(['authority', ...under], message))

@@ -3,6 +3,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import { forwardingOf } from '../../pipeline/forwarding.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { anyOfShapes, enumeration, exactlyOne, type Infer, object, optional } from '../../schema/dsl.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { authorityFields, authorityText, checkAuthority, splitAuthority } from './authority.ts'
 import { checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
 
@@ -27,10 +28,8 @@ export const urlRewriteSchema = object(
 
 export type UrlRewriteConfig = Infer<typeof urlRewriteSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports hosts and paths that are none. */
-export function checkUrlRewrite({ authority, path }: UrlRewriteConfig, report: Report) {
+export function checkUrlRewrite({ authority, path }: UrlRewriteConfig, report: ReportIssue) {
   if (typeof authority === 'object') {
     checkAuthority(authority, (under, message) => report(['authority', ...under], message))
   }

@@ -10,6 +10,7 @@ import {
   optional,
   string,
 } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import { parsePrice } from './money.ts'
 
 const rate = (doc: string) => optional(string({ doc, example: '2.50' }))
@@ -90,10 +91,8 @@ export type Catalog = Infer<typeof catalogSchema>
 export type CatalogModel = Infer<typeof model>
 export type ModelCatalogConfig = Infer<typeof modelCatalogSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports prices that are none and tiers out of order, with paths inside the list. */
-export function checkModelCatalog(catalogs: ModelCatalogConfig, report: Report): void {
+export function checkModelCatalog(catalogs: ModelCatalogConfig, report: ReportIssue): void {
   for (const [index, { inline }] of catalogs.entries()) {
     if (inline !== undefined)
       checkCatalog(inline, (path, message) => report([index, 'inline', ...path], message))
@@ -101,7 +100,7 @@ export function checkModelCatalog(catalogs: ModelCatalogConfig, report: Report):
 }
 
 /** The same for one catalog. */
-export function checkCatalog({ providers = {} }: Catalog, report: Report): void {
+export function checkCatalog({ providers = {} }: Catalog, report: ReportIssue): void {
   for (const [provider, { models = {} }] of Object.entries(providers)) {
     for (const [id, { rates: base, tiers = [] }] of Object.entries(models)) {
       const path = ['providers', provider, 'models', id]
@@ -118,7 +117,11 @@ export function checkCatalog({ providers = {} }: Catalog, report: Report): void 
   }
 }
 
-function checkRates(given: Infer<typeof rates> | undefined, path: (string | number)[], report: Report): void {
+function checkRates(
+  given: Infer<typeof rates> | undefined,
+  path: (string | number)[],
+  report: ReportIssue,
+): void {
   for (const [kind, price] of Object.entries(given ?? {})) {
     if (price === undefined || parsePrice(price) !== undefined) continue
     report([...path, kind], 'expected a price such as 2.50: digits, and at most six decimals')

@@ -1,5 +1,6 @@
 import { formatHostPort, type HostPort, parseHostPort } from '../../../lib/host-port.ts'
 import { name, optional, port, string } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 
 /** The two ways to say where a target is. */
 export const addressVariants = {
@@ -95,11 +96,7 @@ function mistakeInPath(path: string | undefined): string | undefined {
 }
 
 /** What a schema cannot see in an address, told with the key it is about. Which backends there are is checked with all names at hand. */
-export function checkAddress(
-  config: AddressConfig,
-  defaultPath: string,
-  report: (path: (string | number)[], message: string) => void,
-): void {
+export function checkAddress(config: AddressConfig, defaultPath: string, report: ReportIssue): void {
   const { backend } = config
   if (backend !== undefined && !/^\/[^/]/.test(backend)) {
     report(['backend'], `a named backend is written with a slash before its name, got "${backend}"`)

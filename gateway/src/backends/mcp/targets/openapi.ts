@@ -16,6 +16,7 @@ import {
   object,
   url,
 } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import { errorText, internalError, invalidParams, invalidRequest, methodNotFound } from '../json-rpc.ts'
 import {
   addressFields,
@@ -62,10 +63,8 @@ export const openApiSchema = exactlyOne(
 
 export type OpenApiConfig = Infer<typeof openApiSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports an address that leads nowhere, and what is wrong with a document that is written in place as an object. */
-export function checkOpenApi(config: OpenApiConfig, report: Report): void {
+export function checkOpenApi(config: OpenApiConfig, report: ReportIssue): void {
   checkAddress(config, '', report)
   const address = config.host === undefined ? undefined : readAddress(config, '')
   if (address && 'path' in address && address.path.includes('?')) report(['host'], 'must not have a query')

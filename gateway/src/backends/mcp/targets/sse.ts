@@ -6,6 +6,7 @@ import type { Reply } from '../../../net/send.ts'
 import { createSseParser, type SseEvent } from '../../../net/sse.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import {
   addressFields,
   addressVariants,
@@ -24,12 +25,10 @@ export const sseSchema = exactlyOne(addressVariants, addressFields, {
 
 export type SseConfig = Infer<typeof sseSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 const defaultPath = '/sse'
 
 /** Reports an address that leads nowhere. */
-export function checkSse(config: SseConfig, report: Report): void {
+export function checkSse(config: SseConfig, report: ReportIssue): void {
   checkAddress(config, defaultPath, report)
 }
 

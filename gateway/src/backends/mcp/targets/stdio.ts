@@ -2,6 +2,7 @@ import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { Child, ChildCommand, SpawnProcess } from '../../../net/child-process.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { boolean, type Infer, list, map, name, object, optional, string } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import type { Place, Places } from '../admission.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex.ts'
 import { createLineSplitter } from './lines.ts'
@@ -36,10 +37,8 @@ export const stdioSchema = object(
 
 export type StdioConfig = Infer<typeof stdioSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the system would refuse whenever the program is started. */
-export function checkStdio({ cmd, args, env }: StdioConfig, report: Report): void {
+export function checkStdio({ cmd, args, env }: StdioConfig, report: ReportIssue): void {
   const refuseNul = (text: string, path: (string | number)[]) => {
     if (text.includes('\0')) report(path, 'must not hold a NUL character')
   }

@@ -8,6 +8,7 @@ import type { OutgoingRequest, Reply } from '../../../net/send.ts'
 import { createSseParser, type SseEvent } from '../../../net/sse.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import {
   addressFields,
   addressVariants,
@@ -34,12 +35,10 @@ export const streamableHttpSchema = exactlyOne(addressVariants, addressFields, {
 
 export type StreamableHttpConfig = Infer<typeof streamableHttpSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 const defaultPath = '/mcp'
 
 /** Reports an address that leads nowhere. */
-export function checkStreamableHttp(config: StreamableHttpConfig, report: Report): void {
+export function checkStreamableHttp(config: StreamableHttpConfig, report: ReportIssue): void {
   checkAddress(config, defaultPath, report)
 }
 

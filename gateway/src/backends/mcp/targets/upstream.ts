@@ -9,6 +9,7 @@ import { compileConnection } from '../../../pipeline/destinations/connection.ts'
 import type { Destination } from '../../../pipeline/destinations/destination.ts'
 import { compileHeaderModifier } from '../../../pipeline/header-modifier.ts'
 import { type Infer, object } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import type { CallContext, Target, TargetSession } from './target.ts'
 
 const { http, backendTLS, backendAuth, tcp, requestHeaderModifier } = backendPolicyFields
@@ -21,10 +22,8 @@ export const targetPoliciesSchema = object(
 
 export type TargetPoliciesConfig = Infer<typeof targetPoliciesSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what a schema cannot see in the policies of a target. */
-export function checkTargetPolicies(config: TargetPoliciesConfig, report: Report): void {
+export function checkTargetPolicies(config: TargetPoliciesConfig, report: ReportIssue): void {
   checkBackendPolicies(config, report)
 }
 

@@ -4,8 +4,8 @@ import { isReasoning } from './part-types.ts'
 import { textsOfPart } from './parts.ts'
 import type { Reading } from './reading.ts'
 
-/** Where texts of an event are reported. */
-export type Report = { found(piece: StreamPiece): void; reading: Reading }
+/** Receiver of the texts of an event. */
+export type PieceSink = { found(piece: StreamPiece): void; reading: Reading }
 
 /** Output of commands has numbers of its own among the parts of an element: two for each command. */
 const firstCommand = 2_000_000
@@ -24,7 +24,7 @@ const textEvents: ReadonlyMap<unknown, TextEvent> = new Map<unknown, TextEvent>(
 ])
 
 /** Reports the text that an event has itself. */
-export function reportText(event: JsonObject, element: number, { found, reading }: Report): void {
+export function reportText(event: JsonObject, element: number, { found, reading }: PieceSink): void {
   const { type, delta, output, content_index: index } = event
   const known = textEvents.get(type)
   if (known !== undefined) {
@@ -70,7 +70,7 @@ const uncheckedDeltas: ReadonlySet<string> = new Set([
 ])
 
 /** Reports the texts of a content part that an event opens or closes. */
-export function reportPart(part: JsonObject, event: JsonObject, { found, reading }: Report): void {
+export function reportPart(part: JsonObject, event: JsonObject, { found, reading }: PieceSink): void {
   const { type } = part
   if (typeof type === 'string' && isReasoning(type)) return
   const at = { element: numberOf(event['output_index'], 0), part: numberOf(event['content_index'], 0) }

@@ -5,7 +5,7 @@ import { type ContentReader, type GuardedText, numberOf, objectsIn, shownText } 
 import { itemMembersOf } from './part-types.ts'
 import { textParts } from './parts.ts'
 import type { Reading } from './reading.ts'
-import { type Report, reportPart, reportText } from './responses-events.ts'
+import { type PieceSink, reportPart, reportText } from './responses-events.ts'
 
 /** OpenAI's responses. https://platform.openai.com/docs/api-reference/responses */
 export const responsesContent: ContentReader = {
@@ -93,7 +93,7 @@ function variableTexts(prompt: JsonValue | undefined, reading: Reading): Guarded
   })
 }
 
-type ItemReport = Report & { path: JsonPath }
+type ItemReport = PieceSink & { path: JsonPath }
 
 /** Tool results have numbers of their own: they come as wholes, never as additions to a part of a message. */
 const firstResult = 1_000_000

@@ -1,4 +1,5 @@
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import type { CompiledKind, Rejection } from '../guard.ts'
 import { checkRegex, compileRegex, type RegexConfig, regexSchema } from './regex.ts'
 import { checkWebhook, type WebhookConfig, webhookSchema } from './webhook/config.ts'
@@ -12,15 +13,17 @@ export type KindConfig =
   | { webhook: WebhookConfig; regex?: undefined }
   | { regex: RegexConfig; webhook?: undefined }
 
-type Report = (path: (string | number)[], message: string) => void
-
 export function nameOfKind(config: KindConfig): string {
   return config.webhook === undefined ? 'regex' : 'webhook'
 }
 
 /** Reports what the schema of a kind cannot say. */
-export function checkKind(config: KindConfig, place: Omit<WebhookOptions, 'limits'>, report: Report): void {
-  const inside: Report = (path, message) => report([nameOfKind(config), ...path], message)
+export function checkKind(
+  config: KindConfig,
+  place: Omit<WebhookOptions, 'limits'>,
+  report: ReportIssue,
+): void {
+  const inside: ReportIssue = (path, message) => report([nameOfKind(config), ...path], message)
   if (config.webhook === undefined) checkRegex(config.regex, inside)
   else checkWebhook(config.webhook, place, inside)
 }

@@ -1,6 +1,7 @@
 import { compilePattern } from '../../../lib/pattern.ts'
 import type { ThreadPool } from '../../../lib/thread-pool.ts'
 import { enumeration, exactlyOne, type Infer, list, name, object, optional } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import { CheckFailure, type CompiledKind, type Rejection, type Verdict } from '../guard.ts'
 import { compileSearch } from './regex/search.ts'
 import { type Found, searchIn, searchOnThread } from './regex/task.ts'
@@ -38,10 +39,8 @@ export const regexSchema = object(
 
 export type RegexConfig = Infer<typeof regexSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports patterns that do not compile, and one that would match everywhere. */
-export function checkRegex(config: RegexConfig, report: Report): void {
+export function checkRegex(config: RegexConfig, report: ReportIssue): void {
   for (const [index, { pattern }] of config.rules.entries()) {
     if (pattern === undefined) continue
     const compiled = compilePattern(pattern)

@@ -1,5 +1,6 @@
 import { parseCidr } from '../../../lib/cidr.ts'
 import { boolean, enumeration, type Infer, list, name, object, optional } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 
 /** `mcpAuthentication.front`. */
 export const frontSchema = object(
@@ -44,8 +45,6 @@ export const frontSchema = object(
 
 export type FrontConfig = Infer<typeof frontSchema>
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Settings that the front depends on. */
 export type FrontSurroundings = {
   front: FrontConfig | undefined
@@ -58,7 +57,10 @@ const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 /** Reports settings without which the front cannot work, and those that contradict each other. */
-export function checkFront({ front = {}, clientId, audiences, resource }: FrontSurroundings, report: Report) {
+export function checkFront(
+  { front = {}, clientId, audiences, resource }: FrontSurroundings,
+  report: ReportIssue,
+) {
   const why = 'with authorizationServers front'
   if (clientId === undefined) report(['clientId'], `is required ${why}: the gateway signs in at the provider`)
   if (resource === undefined)

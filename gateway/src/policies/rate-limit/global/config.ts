@@ -14,6 +14,7 @@ import {
   object,
   optional,
 } from '../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
 import { keyRoots } from '../local-config.ts'
 
 const roots = [...keyRoots]
@@ -133,13 +134,11 @@ export function countsTokens({ type }: DescriptorConfig): boolean {
   return type === 'tokens'
 }
 
-type Report = (path: (string | number)[], message: string) => void
-
 /** Reports what the schema cannot say. `allowedRoots` are the variables that exist where the limits stand. */
 export function checkGlobalRateLimit(
   config: GlobalRateLimitConfig,
   allowedRoots: ReadonlySet<string>,
-  report: Report,
+  report: ReportIssue,
 ): void {
   if (config.host !== undefined) checkBackendHost(config.host, (message) => report(['host'], message))
   const timeoutMs = timeoutOf(config)
@@ -164,7 +163,7 @@ export function checkGlobalRateLimit(
 export function checkGlobalBackend(
   { backend: reference }: GlobalRateLimitConfig,
   backends: readonly NamedBackend[],
-  report: Report,
+  report: ReportIssue,
 ): void {
   if (reference === undefined) return
   const found = findBackend(reference, backends)

@@ -26,7 +26,7 @@ const retryDelaysMs = [100, 300, 1_000, 3_000]
 const deadlineExceeded = 4
 const unavailable = 14
 
-type Report = { call: GrpcCall; message: Uint8Array }
+type UsageReport = { call: GrpcCall; message: Uint8Array }
 
 /**
  * Sends reports in the order of arrival, a few at a time. Only UNAVAILABLE is retried. After a deadline the outcome is
@@ -34,7 +34,7 @@ type Report = { call: GrpcCall; message: Uint8Array }
  */
 export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   const { label, meter, client, log, maxWaiting = defaultMaxWaiting } = options
-  let waiting: Report[] = []
+  let waiting: UsageReport[] = []
   let first = 0
   let inFlight = 0
   let allSent: PromiseWithResolvers<void> | undefined
@@ -69,7 +69,7 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
     allSent = undefined
   }
 
-  async function deliver({ call, message }: Report): Promise<void> {
+  async function deliver({ call, message }: UsageReport): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
       try {
         const { code } = decodeAnswer(await call(message, { deadlineMs: reportDeadlineMs }))

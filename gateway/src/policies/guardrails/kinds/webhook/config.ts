@@ -16,6 +16,7 @@ import {
   optional,
   string,
 } from '../../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../../schema/report.ts'
 import type { Phase } from '../../guard.ts'
 import { headerRoots, headerTarget, isDerived } from './headers.ts'
 
@@ -85,13 +86,11 @@ export type WebhookConfig = Infer<typeof webhookSchema>
 
 export type WebhookPlace = { phase: Phase; backends: readonly NamedBackend[] }
 
-type Report = (path: (string | number)[], message: string) => void
-
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const pseudoHeaders = [':path', ':method', ':authority']
 
 /** Reports targets that lead nowhere, headers that cannot be sent and expressions that do not compile. */
-export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, report: Report): void {
+export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, report: ReportIssue): void {
   const { target, headers = {}, forwardHeaderMatches = [] } = config
   if (target.host !== undefined)
     checkBackendHost(target.host, (message) => report(['target', 'host'], message))
