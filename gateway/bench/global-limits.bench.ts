@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer, type ServerHttp2Stream } from 'node:http2'
 import { fileURLToPath } from 'node:url'
 import { createGrpcClient } from '../src/net/grpc-client.ts'
-import { fixtureContext, fixtureExchange } from '../src/pipeline/fixtures.ts'
 import { compileGlobalRateLimit } from '../src/policies/rate-limit/global/global.ts'
+import { fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
 
 // What a check at a rate limit service costs this process: node gateway/bench/global-limits.bench.ts
 // The service is a process of its own that says yes at once.

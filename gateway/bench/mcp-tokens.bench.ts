@@ -1,8 +1,8 @@
 import { bench, do_not_optimize, group, run } from 'mitata'
 import { compileAuthentication } from '../src/pipeline/authentication.ts'
-import { fixtureContext, fixtureExchange } from '../src/pipeline/fixtures.ts'
 import type { Policy } from '../src/pipeline/policy.ts'
 import { compileMcpAuthentication } from '../src/policies/mcp-authentication/mcp-authentication.ts'
+import { fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
 import { audience, createIssuer, issuer } from './mcp-tokens.ts'
 
 // What checking access tokens costs per request. `exchange` is the price of the request alone, to be subtracted.

@@ -1,7 +1,7 @@
 import { bench, do_not_optimize, run, summary } from 'mitata'
 import type { RequestFacts } from '../src/pipeline/exchange.ts'
-import { fixtureExchange } from '../src/pipeline/fixtures.ts'
 import { compileRouteTable, type RouteEntry } from '../src/pipeline/routing/route-table.ts'
+import { fixtureExchange } from '../test/fixtures/pipeline.ts'
 
 // What a request pays to find its route, and what a reload pays to compile them, by number of routes.
 

@@ -37,6 +37,9 @@ const owners: Record<string, string> = {
 /** Packages that any test or benchmark may use. */
 const testPackages = new Set(['vitest', 'fast-check', 'mitata', '@bufbuild/cel-spec', 'ws'])
 
+/** Folders of gateway/test that tests beside the source may import. */
+const testFolders = ['support', 'fixtures']
+
 const bucketNames = new Set(['utils', 'util', 'helpers', 'helper', 'common', 'shared', 'misc', 'types'])
 
 /** Source text by path. */
@@ -128,9 +131,9 @@ function ownerProblem({ from, to }: Import): string[] {
   return isOwner ? [] : [`${from} imports ${name}: only ${owner} may`]
 }
 
-/** The manifest is the one thing outside the source that the source may read: the version is in it. Tests may read what supports them. */
+/** The only file outside the source that the source may import is the manifest, for the version. Tests may import test folders. */
 function unresolvedProblem(sources: Sources, { from, to }: Import): string[] {
-  if (isTest(from) && to.startsWith('outside ../test/support/')) return []
+  if (isTest(from) && testFolders.some((folder) => to.startsWith(`outside ../test/${folder}/`))) return []
   if (isInternal(to) && !to.startsWith('outside '))
     return sources.has(to) ? [] : [`${from} imports ${to}: no such file`]
   if (to.startsWith('outside ') && to !== 'outside ../package.json') return [`${from} imports ${to}`]
@@ -264,8 +267,8 @@ import 'undici'`
     expect(planted(files)).toEqual([expect.stringContaining(message)])
   })
 
-  it('lets tests use what supports tests, and nothing else of it', () => {
-    const text = "import { a } from '../../test/support/a.ts'\nf(a)"
+  it.each(testFolders)('accepts imports of test/%s from tests only', (folder) => {
+    const text = `import { a } from '../../test/${folder}/a.ts'\nf(a)`
     expect(planted({ 'net/a.test.ts': text })).toEqual([])
     expect(planted({ 'net/a.ts': text })).toEqual([expect.stringContaining('outside')])
   })

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { Delivery } from '../net/http-server.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import type { Exchange, Facts } from './exchange.ts'
-import { fixtureConnection } from './fixtures.ts'
 
 const delivered: Delivery = { complete: true, status: 200, bytesSent: 5, firstByteAt: 12.346 }
 

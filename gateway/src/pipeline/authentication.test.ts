@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import { type AuthenticationCheck, compileAuthentication } from './authentication.ts'
 import { compileLocation, type Location } from './credential-location.ts'
-import { fixtureExchange } from './fixtures.ts'
 
 const place = (name: string): Location => compileLocation({ header: { name } })
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import type { Headers } from '../net/headers.ts'
 import type { Client } from './clients.ts'
 import type { RequestFacts } from './exchange.ts'
-import { fixtureExchange } from './fixtures.ts'
 import { isForwardingHeader, writeForwarded } from './forwarded.ts'
 
 type From = { client: string; peer?: Client; request?: Partial<RequestFacts> }

@@ -1,10 +1,10 @@
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../lib/cancellation.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
 import type { Reply } from '../net/send.ts'
 import type { Exchange } from './exchange.ts'
-import { fixtureExchange } from './fixtures.ts'
 import type { Backend } from './policy.ts'
 import { withRequestTimeout } from './request-timeout.ts'
 

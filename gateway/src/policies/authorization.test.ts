@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../../test/fixtures/pipeline.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
-import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../pipeline/fixtures.ts'
 import {
   type AuthorizationConfig,
   authorizationSchema,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureExchange, textOf, throughPolicies } from '../pipeline/fixtures.ts'
+import { fixtureExchange, textOf, throughPolicies } from '../../test/fixtures/pipeline.ts'
 import { checkDirectResponse, compileDirectResponse, type DirectResponseConfig } from './direct-response.ts'
 
 function mistakes(config: DirectResponseConfig): string[] {

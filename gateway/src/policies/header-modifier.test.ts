@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange, throughPolicies } from '../../test/fixtures/pipeline.ts'
 import type { Headers } from '../net/headers.ts'
-import { fixtureExchange, throughPolicies } from '../pipeline/fixtures.ts'
 import type { HeaderModifierConfig } from '../pipeline/header-modifier.ts'
 import {
   checkHeaderModifier,

@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { compileAuthentication } from '../pipeline/authentication.ts'
-import type { RequestFacts } from '../pipeline/exchange.ts'
-import { fixtureExchange, textOf } from '../pipeline/fixtures.ts'
 import {
   audience,
   issuer,
@@ -10,7 +7,10 @@ import {
   signToken,
   throughAll,
   upstreamContext,
-} from '../pipeline/jwt/fixtures.ts'
+} from '../../test/fixtures/jwt.ts'
+import { fixtureExchange, textOf } from '../../test/fixtures/pipeline.ts'
+import { compileAuthentication } from '../pipeline/authentication.ts'
+import type { RequestFacts } from '../pipeline/exchange.ts'
 import { check } from '../schema/check.ts'
 import { checkJwtAuth, compileJwtAuth, type JwtAuthConfig, jwtAuthSchema } from './jwt-auth.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import type { Facts } from '../pipeline/exchange.ts'
-import { fixtureContext, fixtureExchange } from '../pipeline/fixtures.ts'
 import { check } from '../schema/check.ts'
 import {
   checkMcpAuthorization,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureConnection, fixtureExchange, throughPolicies } from '../pipeline/fixtures.ts'
+import { fixtureConnection, fixtureExchange, throughPolicies } from '../../test/fixtures/pipeline.ts'
 import { compileOrigin, type OriginOptions } from './origin.ts'
 
 const anywhere: OriginOptions = {

@@ -11,7 +11,7 @@ import {
   type Replica,
   startFileMode,
   startHybrid,
-} from './fixtures.ts'
+} from '../../test/fixtures/resources.ts'
 import { secretPaths } from './secret-paths.ts'
 import { createSqliteStore } from './stores/sqlite-store.ts'
 

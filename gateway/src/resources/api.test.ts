@@ -6,7 +6,7 @@ import {
   type ReplicaOptions,
   startFileMode,
   startHybrid,
-} from './fixtures.ts'
+} from '../../test/fixtures/resources.ts'
 import { kinds } from './kinds.ts'
 
 const modes = [

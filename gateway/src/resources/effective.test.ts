@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { startFileMode } from './fixtures.ts'
+import { startFileMode } from '../../test/fixtures/resources.ts'
 
 const config = `
 gateways:

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { type Answer, loadFixture, type ReplicaOptions, startFileMode } from './fixtures.ts'
+import {
+  type Answer,
+  loadFixture,
+  type ReplicaOptions,
+  startFileMode,
+} from '../../test/fixtures/resources.ts'
 import { namedId } from './identity.ts'
 
 const config = `# Models of the team.

@@ -9,7 +9,7 @@ import {
   type Replica,
   type ReplicaOptions,
   startHybrid,
-} from './fixtures.ts'
+} from '../../test/fixtures/resources.ts'
 import { namedId } from './identity.ts'
 import { StoreUnavailable } from './store.ts'
 

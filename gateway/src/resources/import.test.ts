@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { Envelope } from './change.ts'
 import {
   createMemoryDatabase,
   createSteppingClock,
   type Replica,
   startFileMode,
   startHybrid,
-} from './fixtures.ts'
+} from '../../test/fixtures/resources.ts'
+import type { Envelope } from './change.ts'
 import { namedId } from './identity.ts'
 
 const config = `

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../lib/json.ts'
-import { printable } from '../schema/printable.ts'
-import type { Envelope } from './change.ts'
 import {
   createMemoryDatabase,
   createSteppingClock,
   type Replica,
   startFileMode,
   startHybrid,
-} from './fixtures.ts'
+} from '../../test/fixtures/resources.ts'
+import type { JsonObject } from '../lib/json.ts'
+import { printable } from '../schema/printable.ts'
+import type { Envelope } from './change.ts'
 import { type Allowances, leadsToMetadata } from './restrictions.ts'
 import { secretPaths } from './secret-paths.ts'
 import { hasSecret, isMasked, maskText } from './secret-text.ts'

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { isJsonObject } from '../lib/json.ts'
-import type { Envelope } from './change.ts'
 import {
   createMemoryDatabase,
   createSteppingClock,
   defaultConfig,
   type Replica,
   startHybrid,
-} from './fixtures.ts'
+} from '../../test/fixtures/resources.ts'
+import { isJsonObject } from '../lib/json.ts'
+import type { Envelope } from './change.ts'
 
 async function filled(): Promise<Replica> {
   const clock = createSteppingClock()

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { apis } from '../../src/policies/guardrails/fixture-streams.ts'
-import { fixtureGuards, masking, pass, sentTo, webhookGuard } from '../../src/policies/guardrails/fixtures.ts'
+import { apis } from '../fixtures/guardrail-streams.ts'
+import { fixtureGuards, masking, pass, sentTo, webhookGuard } from '../fixtures/guardrails.ts'
 
 /**
  * What becomes of bodies in which a webhook replaces every `mask` that it is shown by `****`: what goes in is written by

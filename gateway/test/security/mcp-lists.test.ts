@@ -1,16 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { federate } from '../../src/backends/mcp/federation.ts'
-import {
-  type Collected,
-  collect,
-  fixtureContext,
-  introduction,
-  request,
-} from '../../src/backends/mcp/fixtures.ts'
 import { compileStreamableHttp } from '../../src/backends/mcp/targets/streamable-http.ts'
 import type { Permissions, TargetSession } from '../../src/backends/mcp/targets/target.ts'
 import type { JsonObject } from '../../src/lib/json.ts'
 import type { Send } from '../../src/net/send.ts'
+import { type Collected, collect, fixtureContext, introduction, request } from '../fixtures/mcp.ts'
 import { member } from '../support/mock-server.ts'
 import { until } from '../support/wait.ts'
 

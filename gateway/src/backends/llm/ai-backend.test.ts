@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { bodyOf, call, chatBody, completion, fixtureLlm, jsonReply } from '../../../test/fixtures/llm.ts'
+import { fixtureContext, fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import type { OutgoingRequest, Reply } from '../../net/send.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
-import { fixtureContext, fixtureExchange } from '../../pipeline/fixtures.ts'
 import { check } from '../../schema/check.ts'
 import { type AiOptions, compileAiBackend } from './ai-backend.ts'
 import { type AiBackendConfig, aiBackendSchema } from './ai-config.ts'
-import { bodyOf, call, chatBody, completion, fixtureLlm, jsonReply } from './fixtures.ts'
 
 const answer = (): Reply => jsonReply(completion('Hi'))
 

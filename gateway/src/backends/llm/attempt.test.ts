@@ -1,8 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { createCancellation } from '../../lib/cancellation.ts'
-import { GatewayError } from '../../lib/gateway-error.ts'
-import type { OutgoingRequest, Reply } from '../../net/send.ts'
-import type { LlmConfig } from './config.ts'
 import {
   call,
   chatBody,
@@ -11,7 +7,11 @@ import {
   fixtureGateway,
   jsonReply,
   streamReply,
-} from './fixtures.ts'
+} from '../../../test/fixtures/llm.ts'
+import { createCancellation } from '../../lib/cancellation.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import type { OutgoingRequest, Reply } from '../../net/send.ts'
+import type { LlmConfig } from './config.ts'
 
 const config: LlmConfig = {
   models: ['a', 'b', 'c'].map((name) => ({

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { createCancellation } from '../../lib/cancellation.ts'
-import type { Prices } from './catalog/prices.ts'
 import {
   call,
   chatBody,
@@ -10,7 +8,9 @@ import {
   jsonReply,
   open,
   streamReply,
-} from './fixtures.ts'
+} from '../../../test/fixtures/llm.ts'
+import { createCancellation } from '../../lib/cancellation.ts'
+import type { Prices } from './catalog/prices.ts'
 
 type Asked = { provider: string; models: readonly (string | undefined)[]; tokens: number }
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { LlmConfig, ModelConfig } from './config.ts'
 import {
   bodyOf,
   call,
@@ -9,7 +8,8 @@ import {
   fixtureGateway,
   jsonReply,
   streamReply,
-} from './fixtures.ts'
+} from '../../../test/fixtures/llm.ts'
+import type { LlmConfig, ModelConfig } from './config.ts'
 
 const done = 'data: [DONE]\n\n'
 

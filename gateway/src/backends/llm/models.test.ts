@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import {
+  call,
+  completion,
+  type FixtureOptions,
+  fixtureGateway,
+  jsonReply,
+} from '../../../test/fixtures/llm.ts'
 import type { LlmConfig, ModelConfig } from './config.ts'
-import { call, completion, type FixtureOptions, fixtureGateway, jsonReply } from './fixtures.ts'
 
 const gatewayFor = (config: LlmConfig, options: FixtureOptions = {}) =>
   fixtureGateway(config, () => jsonReply(completion('hi')), options)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { call, chatBody, fixtureGateway, jsonReply, open, streamReply } from '../../../test/fixtures/llm.ts'
 import { createCancellation } from '../../lib/cancellation.ts'
-import { call, chatBody, fixtureGateway, jsonReply, open, streamReply } from './fixtures.ts'
 import { outputLimit } from './output-limit.ts'
 
 const none = { overrides: new Map<string, string>(), defaults: new Map<string, string>() }

@@ -1,9 +1,5 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createCancellation } from '../../lib/cancellation.ts'
-import { GatewayError } from '../../lib/gateway-error.ts'
-import { isSource } from '../../net/body.ts'
-import type { Reply } from '../../net/send.ts'
 import {
   call,
   chatBody,
@@ -13,7 +9,11 @@ import {
   jsonReply,
   open,
   streamReply,
-} from './fixtures.ts'
+} from '../../../test/fixtures/llm.ts'
+import { createCancellation } from '../../lib/cancellation.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { isSource } from '../../net/body.ts'
+import type { Reply } from '../../net/send.ts'
 
 const gatewayFor = (provider: string, reply: () => Reply, options = {}) =>
   fixtureGateway({ models: [{ name: '*', provider }] }, reply, options)

@@ -8,7 +8,7 @@ import {
   type FixtureCall,
   fixtureGateway,
   jsonReply,
-} from './fixtures.ts'
+} from '../../../test/fixtures/llm.ts'
 
 const config = { models: [{ name: 'gpt-4o', provider: 'openai' }] }
 const gateway = (options = {}) => fixtureGateway(config, () => jsonReply(completion('hi')), options)

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { messagesIn, read, request } from '../../../test/fixtures/mcp.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { isSource } from '../../net/body.ts'
 import type { Reply } from '../../net/send.ts'
 import { type AnswerOptions, createAnswer, silenceMs } from './answer.ts'
-import { messagesIn, read, request } from './fixtures.ts'
 import { errorText, isResponseTo, messageOf } from './json-rpc.ts'
 import type { TargetFailure } from './targets/target.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type Behaviour, fakeTarget, fixtureContext, request } from '../../../test/fixtures/mcp.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { ask, errorCodeOf } from './ask.ts'
-import { type Behaviour, fakeTarget, fixtureContext, request } from './fixtures.ts'
 import { messageOf } from './json-rpc.ts'
 
 function fixture(behaviour: Behaviour, method = 'tools/list') {

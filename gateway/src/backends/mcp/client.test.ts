@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { mcpExchange } from '../../../test/fixtures/mcp.ts'
 import type { Facts } from '../../pipeline/exchange.ts'
 import { clientOf } from './client.ts'
-import { mcpExchange } from './fixtures.ts'
 
 const ownerOf = (facts: Partial<Facts>) => clientOf(mcpExchange('POST', { facts })).owner
 

@@ -1,16 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { createCancellation } from '../../lib/cancellation.ts'
-import { systemClock } from '../../lib/clock.ts'
-import { GatewayError } from '../../lib/gateway-error.ts'
-import type { JsonObject } from '../../lib/json.ts'
-import { createTurns } from '../../lib/turns.ts'
-import type { Reply } from '../../net/send.ts'
-import { textOf } from '../../pipeline/fixtures.ts'
-import type { Backend } from '../../pipeline/policy.ts'
-import type { McpRules } from './client.ts'
-import { createEndpoint } from './endpoint.ts'
-import { federate } from './federation.ts'
 import {
   type FakeTarget,
   type FakeTargetOptions,
@@ -21,7 +10,18 @@ import {
   messagesIn,
   read,
   settle,
-} from './fixtures.ts'
+} from '../../../test/fixtures/mcp.ts'
+import { textOf } from '../../../test/fixtures/pipeline.ts'
+import { createCancellation } from '../../lib/cancellation.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import type { JsonObject } from '../../lib/json.ts'
+import { createTurns } from '../../lib/turns.ts'
+import type { Reply } from '../../net/send.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import type { McpRules } from './client.ts'
+import { createEndpoint } from './endpoint.ts'
+import { federate } from './federation.ts'
 import { messageOf } from './json-rpc.ts'
 import { createSessionIds } from './session-id.ts'
 import { createSessions, type Sessions } from './sessions.ts'

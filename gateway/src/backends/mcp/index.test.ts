@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { mcpExchange } from '../../../test/fixtures/mcp.ts'
+import { fixtureContext, textOf } from '../../../test/fixtures/pipeline.ts'
 import type { Headers } from '../../net/headers.ts'
 import type { OutgoingRequest, Reply } from '../../net/send.ts'
 import type { NamedBackend } from '../../pipeline/destinations/config.ts'
 import { compileNamedDestination } from '../../pipeline/destinations/destination.ts'
-import { fixtureContext, textOf } from '../../pipeline/fixtures.ts'
 import type { McpBackendConfig } from './config.ts'
-import { mcpExchange } from './fixtures.ts'
 import { compileMcp } from './index.ts'
 
 const initialize = {

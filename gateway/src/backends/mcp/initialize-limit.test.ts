@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import {
+  collect,
+  type FakeTarget,
+  fakeTarget,
+  fixtureContext,
+  request,
+  resultIn,
+} from '../../../test/fixtures/mcp.ts'
 import { federate } from './federation.ts'
-import { collect, type FakeTarget, fakeTarget, fixtureContext, request, resultIn } from './fixtures.ts'
 import { messageOf } from './json-rpc.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,9 +1,4 @@
 import { describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../lib/clock.ts'
-import { GatewayError } from '../../lib/gateway-error.ts'
-import { createTurns } from '../../lib/turns.ts'
-import { isSource } from '../../net/body.ts'
-import { federate } from './federation.ts'
 import {
   type FakeTarget,
   fakeTarget,
@@ -12,7 +7,12 @@ import {
   messagesIn,
   read,
   settle,
-} from './fixtures.ts'
+} from '../../../test/fixtures/mcp.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { createTurns } from '../../lib/turns.ts'
+import { isSource } from '../../net/body.ts'
+import { federate } from './federation.ts'
 import { messageOf } from './json-rpc.ts'
 import { createLegacyEndpoint } from './legacy-endpoint.ts'
 import { createSessionIds } from './session-id.ts'

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { GatewayError } from '../../lib/gateway-error.ts'
-import type { JsonObject } from '../../lib/json.ts'
 import {
   type Behaviour,
   collect,
@@ -12,7 +10,9 @@ import {
   request,
   resultIn,
   settle,
-} from './fixtures.ts'
+} from '../../../test/fixtures/mcp.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import type { JsonObject } from '../../lib/json.ts'
 import { messageOf } from './json-rpc.ts'
 import { createMultiplex, type MultiplexOptions } from './multiplex.ts'
 import type { Message, TargetFailure } from './targets/target.ts'

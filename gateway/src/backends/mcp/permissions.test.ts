@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { collect, fakeTarget, fixtureContext, request, resultIn, settle } from './fixtures.ts'
+import { collect, fakeTarget, fixtureContext, request, resultIn, settle } from '../../../test/fixtures/mcp.ts'
 import { messageOf } from './json-rpc.ts'
 import { withPermissions } from './permissions.ts'
 import type { Item, MessageSink, Permissions } from './targets/target.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
+import { type FakeTarget, fakeTarget, fixturePlaces, settle } from '../../../test/fixtures/mcp.ts'
 import type { Federation } from './federation.ts'
-import { type FakeTarget, fakeTarget, fixturePlaces, settle } from './fixtures.ts'
 import { createSessionIds } from './session-id.ts'
 import { createSessions, type SessionClient, type Sessions, sealedLifetimeMs, type Use } from './sessions.ts'
 

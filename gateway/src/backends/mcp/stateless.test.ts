@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { collect, fakeTarget, fixtureContext, request, settle } from './fixtures.ts'
+import { collect, fakeTarget, fixtureContext, request, settle } from '../../../test/fixtures/mcp.ts'
 import { requestOnce } from './stateless.ts'
 
 describe('a request in a session of its own', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import type { NamedBackend } from '../../pipeline/destinations/config.ts'
-import { fixtureContext } from '../../pipeline/fixtures.ts'
 import { check } from '../../schema/check.ts'
 import { checkTcpRoute, type TcpRouteConfig, tcpRouteSchema } from './config.ts'
 import { compileTcpTargets } from './targets.ts'

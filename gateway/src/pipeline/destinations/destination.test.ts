@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { fixtureContext, fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import type { Headers } from '../../net/headers.ts'
 import type { ReportIssue } from '../../schema/report.ts'
-import { fixtureContext, fixtureExchange } from '../fixtures.ts'
 import { checkBackendPolicies, checkNamedBackends } from './check.ts'
 import type { BackendPolicies, NamedBackend } from './config.ts'
 import { compileDestination, compileNamedDestination, type Destination } from './destination.ts'

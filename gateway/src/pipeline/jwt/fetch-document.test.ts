@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { fakeUpstream } from '../../../test/fixtures/jwt.ts'
 import type { BodySource } from '../../net/body.ts'
 import type { OutgoingRequest, Reply } from '../../net/send.ts'
 import { fetchDocument } from './fetch-document.ts'
-import { fakeUpstream } from './fixtures.ts'
 
 const url = 'https://id.example.com:8443/a/b?c=d'
 const limits = { url, maxBytes: 100, timeoutMs: 1_000 }

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { signingPair } from './fixtures.ts'
+import { signingPair } from '../../../test/fixtures/jwt.ts'
 import { parseKeySet } from './key-set.ts'
 
 const ec = signingPair('ec').jwk

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { keySetOf, signingPair, upstreamContext } from '../../../test/fixtures/jwt.ts'
 import type { Reply } from '../../net/send.ts'
-import { keySetOf, signingPair, upstreamContext } from './fixtures.ts'
 import type { KeySet } from './key-set.ts'
 import { fetchedKeys, fixedAddress } from './key-source.ts'
 

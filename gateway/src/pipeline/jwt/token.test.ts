@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fixtureContext } from '../fixtures.ts'
 import {
   audience,
   issuer,
@@ -10,7 +9,8 @@ import {
   signingPair,
   signPayload,
   signToken,
-} from './fixtures.ts'
+} from '../../../test/fixtures/jwt.ts'
+import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import { parseKeySet } from './key-set.ts'
 import { fixedKeys } from './key-source.ts'
 import { createTokenVerifier, type TokenRules, type Verdict } from './token.ts'

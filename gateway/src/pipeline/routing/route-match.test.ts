@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureExchange } from '../fixtures.ts'
+import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import {
   checkMatch,
   compileConditions,

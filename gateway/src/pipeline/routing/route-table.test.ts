@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import type { RequestFacts } from '../exchange.ts'
-import { fixtureExchange } from '../fixtures.ts'
 import type { PathMatch, RouteMatch, ValueMatch } from './route-match.ts'
 import {
   checkRegexMatches,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../../../test/fixtures/pipeline.ts'
 import { compileAuthentication } from '../../pipeline/authentication.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
-import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../../pipeline/fixtures.ts'
 import { check } from '../../schema/check.ts'
 import { type ApiKeyConfig, apiKeySchema, checkApiKey, compileApiKey } from './api-key.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fixtureContext } from '../../pipeline/fixtures.ts'
+import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import { createKeyIndex } from './key-index.ts'
 import { type ApiKeyRecord, digestOf } from './record.ts'
 

@@ -1,12 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createCancellation } from '../../lib/cancellation.ts'
-import { GatewayError } from '../../lib/gateway-error.ts'
-import type { BodySource } from '../../net/body.ts'
-import type { Reply } from '../../net/send.ts'
-import type { LlmApi } from '../../pipeline/llm-message.ts'
-import type { GuardrailsConfig } from './config.ts'
-import { apis, conversations } from './fixture-streams.ts'
+import { apis, conversations } from '../../../test/fixtures/guardrail-streams.ts'
 import {
   acts,
   type FixtureWebhook,
@@ -16,7 +10,13 @@ import {
   pass,
   sentTo,
   webhookGuard,
-} from './fixtures.ts'
+} from '../../../test/fixtures/guardrails.ts'
+import { createCancellation } from '../../lib/cancellation.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import type { BodySource } from '../../net/body.ts'
+import type { Reply } from '../../net/send.ts'
+import type { LlmApi } from '../../pipeline/llm-message.ts'
+import type { GuardrailsConfig } from './config.ts'
 import type { Phase } from './guard.ts'
 
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { acts, type FixtureCall, fixtureGuards, pass } from '../../../test/fixtures/guardrails.ts'
 import type { LlmApi } from '../../pipeline/llm-message.ts'
 import type { GuardrailsConfig } from './config.ts'
-import { acts, type FixtureCall, fixtureGuards, pass } from './fixtures.ts'
 
 const rejecting = { regex: { action: 'reject' as const, rules: [{ pattern: 'SECRET' }] } }
 const both = { request: [rejecting], response: [rejecting] }

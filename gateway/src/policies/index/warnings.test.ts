@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureContext } from '../../pipeline/fixtures.ts'
+import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import type { TrafficKind } from './roots.ts'
 import type { PoliciesConfig } from './schema.ts'
 import { warnAboutRules } from './warnings.ts'

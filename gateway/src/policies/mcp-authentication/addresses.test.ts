@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fixtureExchange } from '../../pipeline/fixtures.ts'
+import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import { createAddresses } from './addresses.ts'
 
 function requestTo(host: string, path: string, headers: Record<string, string> = {}) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { keySetOf, signingPair } from '../../pipeline/jwt/fixtures.ts'
+import { keySetOf, signingPair } from '../../../test/fixtures/jwt.ts'
 import { check } from '../../schema/check.ts'
 import { checkMcpAuthentication } from './check-config.ts'
 import { type McpAuthenticationConfig, mcpAuthenticationSchema } from './config.ts'

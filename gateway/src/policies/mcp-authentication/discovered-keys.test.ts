@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureExchange } from '../../pipeline/fixtures.ts'
-import { audience, keySetOf, signingPair, signToken, upstreamContext } from '../../pipeline/jwt/fixtures.ts'
+import { audience, keySetOf, signingPair, signToken, upstreamContext } from '../../../test/fixtures/jwt.ts'
+import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import { compileMcpAuthentication } from './mcp-authentication.ts'
 
 const provider = 'https://id.test/realm'

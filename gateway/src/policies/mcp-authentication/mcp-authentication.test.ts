@@ -1,8 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { Reply } from '../../net/send.ts'
-import { compileAuthentication } from '../../pipeline/authentication.ts'
-import type { RequestFacts } from '../../pipeline/exchange.ts'
-import { type FixtureContext, fixtureExchange, textOf } from '../../pipeline/fixtures.ts'
 import {
   audience,
   issuer,
@@ -11,7 +7,11 @@ import {
   signToken,
   throughAll,
   upstreamContext,
-} from '../../pipeline/jwt/fixtures.ts'
+} from '../../../test/fixtures/jwt.ts'
+import { type FixtureContext, fixtureExchange, textOf } from '../../../test/fixtures/pipeline.ts'
+import type { Reply } from '../../net/send.ts'
+import { compileAuthentication } from '../../pipeline/authentication.ts'
+import type { RequestFacts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { compileMcpAuthentication } from './mcp-authentication.ts'

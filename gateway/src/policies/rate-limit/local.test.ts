@@ -1,8 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Reply } from '../../net/send.ts'
-import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { Facts } from '../../pipeline/exchange.ts'
 import {
   type FixtureContext,
   fixtureContext,
@@ -10,7 +7,10 @@ import {
   fixtureUsage,
   textOf,
   throughPolicies,
-} from '../../pipeline/fixtures.ts'
+} from '../../../test/fixtures/pipeline.ts'
+import type { Reply } from '../../net/send.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Facts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { compileLocalRateLimit } from './local.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureContext, fixtureExchange, throughPolicies } from '../../pipeline/fixtures.ts'
+import { fixtureContext, fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
 import { compileLocalRateLimit } from './local.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'
 import { readLimits } from './readings.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import { parseRequestTarget } from '../../lib/request-target.ts'
-import { fixtureExchange } from '../../pipeline/fixtures.ts'
 import { checkPathChange, compilePathChange, type PathChange } from './path.ts'
 
 /** What a change makes of a request for `path`. */

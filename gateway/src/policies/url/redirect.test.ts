@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
 import { parseRequestTarget } from '../../lib/request-target.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
-import { fixtureExchange, throughPolicies } from '../../pipeline/fixtures.ts'
 import { checkRequestRedirect, compileRequestRedirect, type RequestRedirectConfig } from './redirect.ts'
 
 function send(config: RequestRedirectConfig, request: Partial<RequestFacts> = {}, prefix = '/') {

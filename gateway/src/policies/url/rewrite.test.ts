@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
-import { fixtureExchange, throughPolicies } from '../../pipeline/fixtures.ts'
 import { checkUrlRewrite, compileUrlRewrite, type UrlRewriteConfig } from './rewrite.ts'
 
 function send(config: UrlRewriteConfig, request: Partial<RequestFacts> = {}) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureContext } from '../../../pipeline/fixtures.ts'
+import { fixtureCallUsage } from '../../../../test/fixtures/llm-catalog.ts'
+import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import type { CatalogModel, ModelCatalogConfig } from './config.ts'
-import { fixtureCallUsage } from './fixtures.ts'
 import { dollarsOf } from './money.ts'
 import { compilePrices } from './prices.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { fixtureContext } from '../../../pipeline/fixtures.ts'
+import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import { createLogThrottle } from './log-throttle.ts'
 
 it('lets a burst through, then a rate, and says how much it left out', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { fixturePlaces } from '../../../../test/fixtures/mcp.ts'
+import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../../../lib/cancellation.ts'
 import type { Child, ChildCommand, ChildListener } from '../../../net/child-process.ts'
-import { fixtureContext } from '../../../pipeline/fixtures.ts'
 import { check } from '../../../schema/check.ts'
-import { fixturePlaces } from '../fixtures.ts'
 import { checkStdio, compileStdio, type StdioConfig, stdioSchema } from './stdio.ts'
 import type { CallContext, TargetFailure } from './target.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { collect, fixtureContext, request, settle } from '../../../../test/fixtures/mcp.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { BodySink, BodySource } from '../../../net/body.ts'
 import type { OutgoingRequest, Reply } from '../../../net/send.ts'
-import { collect, fixtureContext, request, settle } from '../fixtures.ts'
 import { messageOf } from '../json-rpc.ts'
 import { compileStreamableHttp } from './streamable-http.ts'
 

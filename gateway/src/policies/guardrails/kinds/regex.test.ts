@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { fixtureExchange } from '../../../../test/fixtures/pipeline.ts'
 import { type ThreadPool, ThreadPoolError } from '../../../lib/thread-pool.ts'
-import { fixtureExchange } from '../../../pipeline/fixtures.ts'
 import { CheckFailure } from '../guard.ts'
 import { hasCheckDigit } from './regex/builtins.ts'
 import { createSearchTask, searchTask } from './regex/task.ts'

@@ -1,10 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createCancellation } from '../../../lib/cancellation.ts'
-import { type BodySink, type BodySource, isSource } from '../../../net/body.ts'
-import type { Reply } from '../../../net/send.ts'
-import type { GuardrailsConfig } from '../config.ts'
-import { apis, conversations } from '../fixture-streams.ts'
+import { apis, conversations } from '../../../../test/fixtures/guardrail-streams.ts'
 import {
   acts,
   type FixtureWebhook,
@@ -15,7 +11,11 @@ import {
   pass,
   sentTo,
   webhookGuard,
-} from '../fixtures.ts'
+} from '../../../../test/fixtures/guardrails.ts'
+import { createCancellation } from '../../../lib/cancellation.ts'
+import { type BodySink, type BodySource, isSource } from '../../../net/body.ts'
+import type { Reply } from '../../../net/send.ts'
+import type { GuardrailsConfig } from '../config.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
+import { fakeUpstream } from '../../../../test/fixtures/jwt.ts'
+import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { Reply, Send } from '../../../net/send.ts'
-import { fixtureContext } from '../../../pipeline/fixtures.ts'
-import { fakeUpstream } from '../../../pipeline/jwt/fixtures.ts'
 import { createClientDocuments, isDocumentUrl } from './client-documents.ts'
 import { compileClientDocumentFetch } from './fetch-client-document.ts'
 

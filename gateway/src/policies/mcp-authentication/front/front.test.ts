@@ -8,7 +8,7 @@ import {
   resource,
   startFront,
   verifier,
-} from './fixtures.ts'
+} from '../../../../test/fixtures/mcp-authentication.ts'
 
 const minuteMs = 60_000
 

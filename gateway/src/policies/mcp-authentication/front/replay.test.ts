@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureContext } from '../../../pipeline/fixtures.ts'
+import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import { createFamilies, createSingleUse } from './replay.ts'
 
 describe('single use', () => {

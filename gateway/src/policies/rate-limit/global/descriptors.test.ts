@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fixtureExchange } from '../../../pipeline/fixtures.ts'
+import { fixtureExchange } from '../../../../test/fixtures/pipeline.ts'
 import { compileDescriptor } from './descriptors.ts'
 
 const facts = (body: string) => fixtureExchange({}, { body: Buffer.from(body) }).facts

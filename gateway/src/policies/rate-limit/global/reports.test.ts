@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import { type GrpcCall, GrpcError } from '../../../net/grpc-client.ts'
-import { fixtureContext } from '../../../pipeline/fixtures.ts'
 import { createReportQueue } from './reports.ts'
 
 const message = Uint8Array.of(1)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { textOf } from '../../../pipeline/fixtures.ts'
+import { textOf } from '../../../../test/fixtures/pipeline.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 import type { Answer, DescriptorStatus, HeaderField } from './wire.ts'
 

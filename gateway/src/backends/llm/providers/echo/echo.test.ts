@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { call, fixtureGateway, open } from '../../fixtures.ts'
+import { call, fixtureGateway, open } from '../../../../../test/fixtures/llm.ts'
 
 const gateway = () =>
   fixtureGateway(

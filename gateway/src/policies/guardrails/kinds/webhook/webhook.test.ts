@@ -1,9 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import {
+  acts,
+  chatAnswer,
+  fixtureGuards,
+  jsonReply,
+  pass,
+  webhookGuard,
+} from '../../../../../test/fixtures/guardrails.ts'
+import { fixtureExchange } from '../../../../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../../../../lib/cancellation.ts'
 import type { OutgoingRequest } from '../../../../net/send.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
-import { fixtureExchange } from '../../../../pipeline/fixtures.ts'
-import { acts, chatAnswer, fixtureGuards, jsonReply, pass, webhookGuard } from '../../fixtures.ts'
 import { checkWebhook, type WebhookConfig } from './config.ts'
 import { webhookLimits } from './limits.ts'
 import { createSlots } from './slots.ts'
