@@ -84,6 +84,22 @@ describe('documents', () => {
   })
 })
 
+describe('badges of the README', () => {
+  const badge = (name: string) => read(`docs/images/badge-${name}.svg`).replaceAll('&gt;', '>')
+  const { license, engines } = JSON.parse(read('gateway/package.json'))
+
+  it.each(['license', 'node', 'mcp'])('include %s', (name) => {
+    expect(read('README.md')).toContain(`(docs/images/badge-${name}.svg)`)
+  })
+
+  it('agree with the package and the conformance table', () => {
+    expect(badge('license')).toContain(`>${license}<`)
+    expect(badge('node')).toContain(`>${engines.node}<`)
+    const revision = /protocol revision\s+([\d-]+)/.exec(read('docs/mcp-conformance.md'))?.[1]
+    expect(badge('mcp')).toContain(`>${revision}<`)
+  })
+})
+
 describe('scripts', () => {
   it('are all tasks that the runner knows', () => {
     const { scripts } = JSON.parse(read('package.json'))

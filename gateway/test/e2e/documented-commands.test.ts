@@ -54,7 +54,12 @@ const elsewhere: Record<string, Record<string, string>> = {
 }
 
 const run: Record<string, string[]> = {
-  'README.md': ['npm start', 'curl http://127.0.0.1:4000', 'api=', 'export OPENAI_API_KEY'],
+  'README.md': [
+    'npm start',
+    'curl http://127.0.0.1:4000',
+    'npx @modelcontextprotocol',
+    'export OPENAI_API_KEY',
+  ],
   'docs/configuration.md': ['tollgate\n', 'api=', 'tollgate --validate-only'],
   'docs/mcp-first-server.md': ['tollgate -f gateway.yaml'],
   'docs/rate-limits.md': ['curl -s localhost:15000'],
@@ -109,6 +114,9 @@ describe.skipIf(!hasPrivateNetwork)('in a network of their own', () => {
       env,
     })
     expect(output).toContain('"content":"Hello, Tollgate"')
+    const response = /\{"id":"chatcmpl.*?"fp_echo"\}/.exec(output)?.[0] ?? ''
+    const documented = /^```json\n([\s\S]*?)^```/m.exec(read('README.md'))?.[1] ?? ''
+    expect(JSON.parse(response)).toMatchObject(JSON.parse(documented))
     expect(output).toContain('"sum": 5')
     expect(output).toContain('Configuration resource deleted successfully')
     expect(output).toContain('api key authentication failure: invalid credentials')
