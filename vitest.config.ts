@@ -17,7 +17,7 @@ export default defineConfig({
             'gateway/test/*.test.ts',
             'gateway/test/golden/**/*.test.ts',
             'gateway/bench/**/*.test.ts',
-            'scripts/*.test.ts',
+            'scripts/**/*.test.ts',
           ],
           env,
           // Thousands of random cases, or a process, take a machine with other work several times as long as an idle one.
