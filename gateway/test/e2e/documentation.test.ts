@@ -44,7 +44,7 @@ it('creates and rotates keys as the page of virtual keys says', async () => {
   const { adminPort, url } = await startHybrid()
   const keys = `http://127.0.0.1:${adminPort}/api/config/resources/llm.apiKey`
   const oldId = `id=$(curl -sS '${keys}?reveal=true' | sed "s/.*$key[^}]*\\"id\\":\\"\\([^\\"]*\\).*/\\1/")`
-  const lines = linesOf('virtual-keys.md', '## Keys while it runs').replace('id=...', oldId)
+  const lines = linesOf('virtual-keys.md', '## Key management').replace('id=...', oldId)
   // The hash of a key that is there, and, last, an update of the key that has just been deleted.
   expect(statusesOf(lines, adminPort)).toEqual([200, 409, 200, 200, 200, 404])
 
