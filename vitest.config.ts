@@ -15,6 +15,7 @@ export default defineConfig({
           include: [
             'gateway/src/**/*.test.ts',
             'gateway/test/*.test.ts',
+            'gateway/test/rules/**/*.test.ts',
             'gateway/test/golden/**/*.test.ts',
             'gateway/bench/**/*.test.ts',
             'scripts/**/*.test.ts',

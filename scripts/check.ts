@@ -12,7 +12,10 @@ const parts: Part[] = [
   part('types', 'tsc -p . --incremental --tsBuildInfoFile .cache/check.tsbuildinfo'),
   part('dead-code', 'knip'),
   part('lint', 'biome ci .'),
-  part('rules', 'vitest run --project unit gateway/test/imports.test.ts gateway/test/repository.test.ts'),
+  part(
+    'rules',
+    'vitest run --project unit gateway/test/imports.test.ts gateway/test/repository.test.ts gateway/test/rules',
+  ),
   part('language', 'node scripts/language/language.ts'),
   part('docs', 'node scripts/generate-docs.ts --check'),
 ]
