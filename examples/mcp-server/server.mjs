@@ -1,5 +1,5 @@
-// A small MCP server on standard input and output, without dependencies: the quickstart's target, and a place to try
-// things out. Messages are JSON-RPC 2.0, one on each line (https://modelcontextprotocol.io/specification/2025-11-25).
+// A small MCP server on standard input and output, without dependencies: the target of the quickstart.
+// Messages are JSON-RPC 2.0, one per line (https://modelcontextprotocol.io/specification/2025-11-25).
 import { createInterface } from 'node:readline'
 
 const versions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
@@ -8,7 +8,7 @@ const tools = {
   echo: {
     description: 'Repeats a text.',
     inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
-    call: ({ text }) => say(String(text ?? '')),
+    call: ({ text }) => textResult(String(text ?? '')),
   },
   add: {
     description: 'Adds two numbers.',
@@ -18,21 +18,21 @@ const tools = {
       required: ['a', 'b'],
     },
     call({ a, b }) {
-      if (typeof a !== 'number' || typeof b !== 'number') return complain('a and b must be numbers')
-      return { ...say(String(a + b)), structuredContent: { sum: a + b } }
+      if (typeof a !== 'number' || typeof b !== 'number') return errorResult('a and b must be numbers')
+      return { ...textResult(String(a + b)), structuredContent: { sum: a + b } }
     },
   },
   time: {
-    description: 'Tells the time.',
+    description: 'Returns the current time.',
     inputSchema: {
       type: 'object',
       properties: { timeZone: { type: 'string', description: 'An IANA name, such as Europe/Berlin.' } },
     },
     call({ timeZone = 'UTC' }) {
       try {
-        return say(new Date().toLocaleString('en-GB', { timeZone, timeZoneName: 'short' }))
+        return textResult(new Date().toLocaleString('en-GB', { timeZone, timeZoneName: 'short' }))
       } catch {
-        return complain(`there is no time zone "${timeZone}"`)
+        return errorResult(`unknown time zone "${timeZone}"`)
       }
     },
   },
@@ -52,13 +52,13 @@ const welcome = {
   name: 'welcome',
   title: 'Welcome',
   mimeType: 'text/plain',
-  text: 'This text is a resource of the example server. It has also a prompt and a few tools.',
+  text: 'This text is a resource of the example server, which also has a prompt and a few tools.',
 }
 
 const greeting = {
   name: 'greeting',
-  description: 'Asks for a greeting.',
-  arguments: [{ name: 'name', description: 'Who is greeted.', required: true }],
+  description: 'Requests a greeting.',
+  arguments: [{ name: 'name', description: 'The person to greet.', required: true }],
 }
 
 const methods = {
@@ -75,9 +75,9 @@ const methods = {
       inputSchema,
     })),
   }),
-  'tools/call'({ name, arguments: given = {}, _meta: { progressToken } = {} }, context) {
-    if (!Object.hasOwn(tools, name)) throw refusal(-32602, `Unknown tool: ${name}`)
-    return tools[name].call(given ?? {}, { ...context, progressToken })
+  'tools/call'({ name, arguments: args = {}, _meta: { progressToken } = {} }, context) {
+    if (!Object.hasOwn(tools, name)) throw rpcError(-32602, `Unknown tool: ${name}`)
+    return tools[name].call(args ?? {}, { ...context, progressToken })
   },
   'resources/list'() {
     const { text, ...described } = welcome
@@ -85,14 +85,14 @@ const methods = {
   },
   'resources/templates/list': () => ({ resourceTemplates: [] }),
   'resources/read'({ uri }) {
-    if (uri !== welcome.uri) throw refusal(-32002, `Resource not found: ${uri}`)
+    if (uri !== welcome.uri) throw rpcError(-32002, `Resource not found: ${uri}`)
     const { mimeType, text } = welcome
     return { contents: [{ uri, mimeType, text }] }
   },
   'prompts/list': () => ({ prompts: [greeting] }),
-  'prompts/get'({ name, arguments: given = {} }) {
-    if (name !== greeting.name) throw refusal(-32602, `Unknown prompt: ${name}`)
-    const text = `Please greet ${given.name ?? 'whoever reads this'} warmly.`
+  'prompts/get'({ name, arguments: args = {} }) {
+    if (name !== greeting.name) throw rpcError(-32602, `Unknown prompt: ${name}`)
+    const text = `Please greet ${args.name ?? 'the reader'} warmly.`
     return {
       description: greeting.description,
       messages: [{ role: 'user', content: { type: 'text', text } }],
@@ -100,31 +100,30 @@ const methods = {
   },
 }
 
-/** Calls under way that can be cancelled, by the id of their request. */
-const underWay = new Map()
+/** Abort controllers of pending requests, by request id. */
+const pending = new Map()
 
 const lines = createInterface({ input: process.stdin })
 lines.on('line', (line) => {
-  const message = read(line)
+  const message = parseMessage(line)
   if (message === undefined) send({ id: null, error: { code: -32700, message: 'Parse error' } })
-  else if (message.method === 'notifications/cancelled') underWay.get(message.params?.requestId)?.abort()
-  else if (message.method !== undefined && message.id !== undefined) answer(message)
+  else if (message.method === 'notifications/cancelled') pending.get(message.params?.requestId)?.abort()
+  else if (message.method !== undefined && message.id !== undefined) respond(message)
 })
-// The client is gone: nothing is left to do.
 lines.on('close', () => process.exit(0))
 
-async function answer({ id, method, params }) {
+async function respond({ id, method, params }) {
   const controller = new AbortController()
-  underWay.set(id, controller)
+  pending.set(id, controller)
   try {
-    if (!Object.hasOwn(methods, method)) throw refusal(-32601, 'Method not found')
+    if (!Object.hasOwn(methods, method)) throw rpcError(-32601, 'Method not found')
     const result = await methods[method](params ?? {}, { signal: controller.signal })
     // A cancelled request gets no response.
     if (!controller.signal.aborted) send({ id, result })
   } catch (error) {
     send({ id, error: { code: error.code ?? -32603, message: error.message } })
   } finally {
-    underWay.delete(id)
+    pending.delete(id)
   }
 }
 
@@ -134,22 +133,22 @@ async function countDown(from, { signal, progressToken }) {
     if (progressToken !== undefined) send({ method: 'notifications/progress', params })
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
-  return say('Zero!')
+  return textResult('Zero!')
 }
 
-function say(text) {
+function textResult(text) {
   return { content: [{ type: 'text', text }] }
 }
 
-function complain(text) {
-  return { ...say(text), isError: true }
+function errorResult(text) {
+  return { ...textResult(text), isError: true }
 }
 
-function refusal(code, message) {
+function rpcError(code, message) {
   return Object.assign(new Error(message), { code })
 }
 
-function read(line) {
+function parseMessage(line) {
   try {
     const message = JSON.parse(line)
     return typeof message === 'object' && message !== null ? message : undefined
