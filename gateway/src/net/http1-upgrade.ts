@@ -1,5 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { tokenSource } from '../lib/http-token.ts'
 import { connectionFields } from './connection-fields.ts'
 import type { Headers } from './headers.ts'
 import type { Delivery } from './http-server.ts'
@@ -20,7 +21,7 @@ export type UpgradeRequest = {
 const idleTimeoutMs = 24 * 60 * 60 * 1000
 
 /** RFC 9110 section 7.8: a list of protocols, each a token, maybe with a version. */
-const protocolPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)?$/
+const protocolPattern = new RegExp(`^${tokenSource}(?:/${tokenSource})?$`)
 
 /**
  * Whether a request leaves HTTP if it is granted. The others are answered as if they had not asked, which RFC 9110 section

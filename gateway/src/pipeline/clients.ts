@@ -1,4 +1,5 @@
 import { type Cidr, compileCidrs, parseAddress } from '../lib/cidr.ts'
+import { tokenSource } from '../lib/http-token.ts'
 import type { Headers } from '../net/headers.ts'
 
 /** The client of a request, as the peer or trusted proxies in front of it say. */
@@ -23,7 +24,7 @@ const maxHostLength = 300
 
 const host = /^(?:[A-Za-z0-9._~%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/
 /** RFC 7239 section 4. */
-const forwardedPair = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~0-9A-Za-z-]+))$/
+const forwardedPair = new RegExp(`^(${tokenSource})=(?:"((?:[^"\\\\]|\\\\.)*)"|(${tokenSource}))$`)
 
 /** Whether a host, with or without port, is fit to be compared, shown and sent on: no lists, quotes, spaces or user names. */
 export function isHost(text: string): boolean {

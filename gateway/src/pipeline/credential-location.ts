@@ -1,6 +1,7 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import type { CelProgram } from '../cel/compile.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
+import { isToken } from '../lib/http-token.ts'
 import { firstHeader, type Headers } from '../net/headers.ts'
 import { cel, exactlyOne, type Infer, name, object, optional, string } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
@@ -64,14 +65,12 @@ export function compileLocation(config: LocationConfig): Location {
   return expressionLocation(config.expression)
 }
 
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-
 /** Reports names that no request can hold, and expressions that do not compile. */
 export function checkLocation(config: LocationConfig, report: ReportIssue) {
-  if (config.header !== undefined && !token.test(config.header.name)) {
+  if (config.header !== undefined && !isToken(config.header.name)) {
     report(['header', 'name'], `not a header name: "${config.header.name}"`)
   }
-  if (config.cookie !== undefined && !token.test(config.cookie.name)) {
+  if (config.cookie !== undefined && !isToken(config.cookie.name)) {
     report(['cookie', 'name'], `not a cookie name: "${config.cookie.name}"`)
   }
   if (config.expression === undefined) return

@@ -1,3 +1,4 @@
+import { isToken } from '../lib/http-token.ts'
 import { type Headers, isHopByHop } from '../net/headers.ts'
 import { type Infer, list, map, name, object, optional, string } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
@@ -30,8 +31,6 @@ export const headerModifierSchema = headerModifierOf('Changes of header fields')
 
 export type HeaderModifierConfig = Infer<typeof headerModifierSchema>
 
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /**
  * RFC 9110 section 5.5. What is beyond one byte cannot be sent, a line break would begin another field, and HTTP/2 has no
  * blanks at the ends.
@@ -74,7 +73,7 @@ function checkName(
   report: (message: string) => void,
 ): void {
   const lower = field.toLowerCase()
-  if (!token.test(field) || lower === '__proto__') report(`not a header name: "${field}"`)
+  if (!isToken(field) || lower === '__proto__') report(`not a header name: "${field}"`)
   else if (derived.has(lower) || isHopByHop(lower))
     report(instead.get(lower) ?? `${lower} is made anew for each message`)
 }

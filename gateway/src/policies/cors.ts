@@ -1,4 +1,5 @@
 import { milliseconds } from '../lib/duration.ts'
+import { isToken } from '../lib/http-token.ts'
 import { firstHeader, type Headers } from '../net/headers.ts'
 import type { Reply } from '../net/send.ts'
 import type { RequestFacts } from '../pipeline/exchange.ts'
@@ -44,7 +45,6 @@ export const corsSchema = object(
 export type CorsConfig = Infer<typeof corsSchema>
 
 const originForm = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const listFields = ['allowOrigins', 'allowMethods', 'allowHeaders', 'exposeHeaders'] as const
 
 /** Reports origins no browser sends, names that are none, and `*` where credentials forbid it. */
@@ -59,7 +59,7 @@ export function checkCors(config: CorsConfig, report: ReportIssue) {
   })
   for (const field of listFields) {
     config[field]?.forEach((entry, index) => {
-      if (field !== 'allowOrigins' && !token.test(entry)) {
+      if (field !== 'allowOrigins' && !isToken(entry)) {
         report([field, index], `not a ${field === 'allowMethods' ? 'method' : 'header name'}: "${entry}"`)
       }
       if (entry === '*' && config.allowCredentials === true) {
@@ -143,7 +143,7 @@ function compilePermissions(config: CorsConfig): (headers: Headers, asked: Heade
 function permitted(allowed: readonly string[], asked: string | undefined): string {
   if (!allowed.includes('*')) return allowed.join(', ')
   const names = (asked ?? '').split(',').map((entry) => entry.trim())
-  return names.filter((entry) => token.test(entry)).join(', ')
+  return names.filter(isToken).join(', ')
 }
 
 function isOriginPattern(origin: string): boolean {

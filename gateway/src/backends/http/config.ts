@@ -1,3 +1,4 @@
+import { isToken } from '../../lib/http-token.ts'
 import { checkBackendHost, checkBackendPolicies } from '../../pipeline/destinations/check.ts'
 import {
   type BackendPolicies,
@@ -157,8 +158,7 @@ export function checkForwardingPolicies(
   report: ReportIssue,
 ): void {
   retry?.methods?.forEach((method, index) => {
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(method))
-      report(['retry', 'methods', index], `not a method: "${method}"`)
+    if (!isToken(method)) report(['retry', 'methods', index], `not a method: "${method}"`)
   })
   if (requestMirror === undefined) return
   const { host, backend } = requestMirror.backend

@@ -1,4 +1,5 @@
 import { parseHostPort } from '../../lib/host-port.ts'
+import { isToken } from '../../lib/http-token.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkHeaderModifier } from '../header-modifier.ts'
 import { isCredential } from './authorize.ts'
@@ -46,15 +47,13 @@ export function checkBackendTls(tls: BackendTlsConfig, report: ReportIssue): voi
   }
 }
 
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-
 export function checkBackendAuth(auth: BackendAuthConfig, report: ReportIssue): void {
   if (typeof auth.key === 'string' && !isCredential(auth.key)) {
     report(['key'], 'not a credential: expected printable ASCII without spaces')
   }
   const header = auth.location?.header
   if (header === undefined) return
-  if (!headerName.test(header.name)) {
+  if (!isToken(header.name)) {
     report(['location', 'header', 'name'], `not a header name: "${header.name}"`)
   }
   if (header.prefix !== undefined && !/^[\x20-\x7e]*$/.test(header.prefix)) {

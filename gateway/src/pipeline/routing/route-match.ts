@@ -1,3 +1,4 @@
+import { isToken } from '../../lib/http-token.ts'
 import { compilePattern } from '../../lib/pattern.ts'
 import { parseRequestTarget } from '../../lib/request-target.ts'
 import type { Headers } from '../../net/headers.ts'
@@ -19,9 +20,6 @@ export type RouteMatch = {
   readonly query: readonly ValueMatch[]
 }
 
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-
 /** Longest text a regular expression of a route is asked about: their time grows with it. */
 export const maxPatternText = 8192
 
@@ -30,13 +28,13 @@ export function checkMatch(match: RouteMatch, report: ReportIssue): void {
   checkPath(match.path, report)
   const { method } = match
   if (method !== undefined) {
-    if (!token.test(method)) report(['method'], `method must be a token such as GET, got "${method}"`)
+    if (!isToken(method)) report(['method'], `method must be a token such as GET, got "${method}"`)
     else if (method !== method.toUpperCase()) {
       report(['method'], `methods are case-sensitive: write ${method.toUpperCase()}, not ${method}`)
     }
   }
   for (const [index, header] of match.headers.entries()) {
-    if (!token.test(header.name)) report(['headers', index, 'name'], `"${header.name}" is no header name`)
+    if (!isToken(header.name)) report(['headers', index, 'name'], `"${header.name}" is no header name`)
     checkValue(header, ['headers', index], report)
   }
   for (const [index, parameter] of match.query.entries()) checkValue(parameter, ['query', index], report)

@@ -1,3 +1,4 @@
+import { isToken } from '../../../lib/http-token.ts'
 import { type Headers, isHopByHop } from '../../../net/headers.ts'
 import type { Reply } from '../../../net/send.ts'
 import type { LimitStanding } from '../../../pipeline/exchange.ts'
@@ -121,7 +122,6 @@ const ofContents: ReadonlySet<string> = new Set([...ofMessages, 'content-type', 
 
 /** Most of names and values together, in characters: many clients and servers take 16 KiB with all that is theirs. */
 const longestFields = 8 * 1024
-const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
 function fieldsOf(fields: readonly HeaderField[], without: ReadonlySet<string>): Headers {
@@ -131,7 +131,7 @@ function fieldsOf(fields: readonly HeaderField[], without: ReadonlySet<string>):
     length += name.length + value.length
     if (length > longestFields) break
     const lowerName = name.toLowerCase()
-    if (!fieldName.test(lowerName) || !fieldValue.test(value)) continue
+    if (!isToken(lowerName) || !fieldValue.test(value)) continue
     if (isHopByHop(lowerName) || without.has(lowerName) || lowerName === '__proto__') continue
     const known = headers[lowerName]
     if (known === undefined) headers[lowerName] = value.trim()

@@ -1,3 +1,4 @@
+import { isToken } from '../../../../lib/http-token.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
 import {
   createSchemaBudget,
@@ -253,7 +254,7 @@ function parameterOf(
     throw new DocumentMistake(place, 'in must be path, query, header or cookie')
   }
   if (position === 'header') {
-    if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) {
+    if (!isToken(name)) {
       throw new DocumentMistake(place, `"${name}" cannot be the name of a header`)
     }
     if (ignoredHeaders.has(name.toLowerCase())) return undefined

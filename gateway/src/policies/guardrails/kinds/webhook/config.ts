@@ -1,4 +1,5 @@
 import { checkCel } from '../../../../cel/checked.ts'
+import { isToken } from '../../../../lib/http-token.ts'
 import { compilePattern } from '../../../../lib/pattern.ts'
 import { checkBackendHost } from '../../../../pipeline/destinations/check.ts'
 import { findBackend, type NamedBackend } from '../../../../pipeline/destinations/config.ts'
@@ -86,7 +87,6 @@ export type WebhookConfig = Infer<typeof webhookSchema>
 
 export type WebhookPlace = { phase: Phase; backends: readonly NamedBackend[] }
 
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const pseudoHeaders = [':path', ':method', ':authority']
 
 /** Reports targets that lead nowhere, headers that cannot be sent and expressions that do not compile. */
@@ -118,6 +118,6 @@ export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, 
 
 function checkField(field: string, report: (message: string) => void): void {
   if (field.startsWith(':')) report(`expected one of ${pseudoHeaders.join(', ')} or the name of a header`)
-  else if (!token.test(field)) report(`"${field}" is no name of a header field`)
+  else if (!isToken(field)) report(`"${field}" is no name of a header field`)
   else if (isDerived(field) || field === 'host') report(`${field} is made anew for each call`)
 }
