@@ -28,6 +28,7 @@ import { systemClock } from './lib/clock.ts'
 import { longestTimerMs, parseDuration } from './lib/duration.ts'
 import { parseHostPort } from './lib/host-port.ts'
 import type { PoolTasks, ThreadPool } from './lib/thread-pool.ts'
+import { messageOf } from './lib/thrown.ts'
 import { createTurns } from './lib/turns.ts'
 import { createAdmission, defaultAdmissionLimits } from './net/admission.ts'
 import { createChildProcesses } from './net/child-process.ts'
@@ -489,8 +490,4 @@ function describeListenError(error: unknown, host: string, port: number): Error 
   if (code === 'EADDRNOTAVAIL')
     return new Error(`cannot listen on ${address}: this machine has no such address`)
   return new Error(`cannot listen on ${address}: ${messageOf(error)}`, { cause: error })
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -12,6 +12,7 @@ import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/keep-tick-shape.ts'
 import { releaseMemory } from './lib/release-memory.ts'
 import { createThreadPool, serveTasks } from './lib/thread-pool.ts'
+import { messageOf } from './lib/thrown.ts'
 import { createLog, type LogSink } from './pipeline/log.ts'
 
 const usage = `Tollgate, a gateway between clients and MCP servers and LLM providers.
@@ -90,7 +91,7 @@ function readArguments(argv: string[]): Arguments {
       return { kind: 'mistake', message: 'no configuration file: the name behind -f is empty' }
     return { kind: values['validate-only'] ? 'validate' : 'run', file: values.file }
   } catch (error) {
-    return { kind: 'mistake', message: error instanceof Error ? error.message : String(error) }
+    return { kind: 'mistake', message: messageOf(error) }
   }
 }
 

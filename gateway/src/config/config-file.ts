@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
+import { messageOf } from '../lib/thrown.ts'
 
 /** Reading YAML takes some 80 times the size of the file in memory: a clear refusal beats running out of it. */
 export const maxFileBytes = 32 * 1024 * 1024
@@ -55,6 +56,6 @@ export function readProblem(error: unknown): string {
     case 'ERR_ENCODING_INVALID_ENCODED_DATA':
       return 'it is not UTF-8 text'
     default:
-      return error instanceof Error ? error.message : String(error)
+      return messageOf(error)
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
+import { messageOf } from '../lib/thrown.ts'
 import type { Environment } from './environment.ts'
 import { escapeReferences } from './escape-references.ts'
 
@@ -111,7 +112,7 @@ function problemOf(error: unknown): string {
     case 'ENOTDIR':
       return 'a part of its path is not a folder'
     default:
-      return error instanceof Error ? error.message : String(error)
+      return messageOf(error)
   }
 }
 

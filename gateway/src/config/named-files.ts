@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
+import { messageOf } from '../lib/thrown.ts'
 import { certificateProblem, createTlsIdentity, privateKeyProblem } from '../net/server-tls.ts'
 import { isCredential } from '../pipeline/destinations/authorize.ts'
 import { parseKeySet } from '../pipeline/jwt/key-set.ts'
@@ -34,7 +35,7 @@ function checkKeyPairs(config: Config, report: ReportIssue): void {
       try {
         createTlsIdentity({ cert, key })
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
+        const message = messageOf(error)
         report(sections.written([...path, 'tls']), message)
       }
     }

@@ -1,3 +1,4 @@
+import { messageOf } from '../lib/thrown.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { compileConfig, type ProcessFacts } from './compile.ts'
 import type { LiveListeners } from './listeners.ts'
@@ -18,7 +19,7 @@ export class ConfigRejected extends Error {
 /** Why a configuration does not run, as lines for a person, whatever was thrown. */
 export function reasonsOf(error: unknown): readonly string[] {
   if (error instanceof ConfigRejected) return error.issues
-  return [error instanceof Error ? error.message : String(error)]
+  return [messageOf(error)]
 }
 
 /** What the admin API tells of the running configuration. */
@@ -125,6 +126,6 @@ async function compile(config: Config, context: CompileContext, facts: ProcessFa
   try {
     return await compileConfig(config, context, facts)
   } catch (error) {
-    throw new ConfigRejected([error instanceof Error ? error.message : String(error)])
+    throw new ConfigRejected([messageOf(error)])
   }
 }

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js'
+import { messageOf } from './thrown.ts'
 
 /**
  * A regular expression that runs in time linear to the text, whatever the pattern: safe for patterns and texts that
@@ -81,7 +82,7 @@ export function compilePattern(source: string): CompiledPattern {
       cost: costOfMatch + costOfInstruction * compiled.programSize(),
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     return { ok: false, message: `invalid regular expression "${source}": ${reason}` }
   }
 }

@@ -1,4 +1,5 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
+import { messageOf } from './thrown.ts'
 
 /** Work that would stop the event loop, done by name on a thread: plain data in, plain data out. */
 export type ThreadPool = {
@@ -157,8 +158,4 @@ export function serveTasks(port: MessagePort, tasks: PoolTasks): void {
       port.postMessage({ error: messageOf(error) })
     }
   })
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,5 +1,6 @@
 import { constants, createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import { messageOf } from '../lib/thrown.ts'
 
 /** One certificate and what clients must do to be served with it. Immutable: another certificate is another identity. */
 export type TlsIdentity = {
@@ -62,7 +63,7 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
     createSecureContext(settings)
   } catch (error) {
     const part = cipherSuites === undefined ? 'tls' : 'cipherSuites'
-    throw new Error(`${part}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${part}: ${messageOf(error)}`, { cause: error })
   }
   const demands = [ca, options.minVersion, options.maxVersion, cipherSuites]
   return { settings, verifiesClients: ca !== undefined, demands: digestOf(demands) }
@@ -80,20 +81,20 @@ function digestOf(demands: readonly unknown[]): string {
 
 /** The reason a text holds no certificates, as words after its name; undefined if it does. */
 export function certificateProblem(pem: string): string | undefined {
-  return messageOf(() => readCertificates(pem))
+  return problemOf(() => readCertificates(pem))
 }
 
 /** The reason a text is no usable private key, as words after its name; undefined if it is one. */
 export function privateKeyProblem(pem: string): string | undefined {
-  return messageOf(() => readKey(pem))
+  return problemOf(() => readKey(pem))
 }
 
-function messageOf(read: () => unknown): string | undefined {
+function problemOf(read: () => unknown): string | undefined {
   try {
     read()
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }
 
@@ -101,7 +102,7 @@ function part<T>(name: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${name}: ${messageOf(error)}`, { cause: error })
   }
 }
 

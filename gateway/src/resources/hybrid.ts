@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts'
 import { type ConfigTree, validating } from '../config/validate.ts'
 import { createBreathe, runSteps } from '../lib/breathe.ts'
 import type { Clock } from '../lib/clock.ts'
+import { asError } from '../lib/thrown.ts'
 import type { Log } from '../pipeline/log.ts'
 import {
   type ChangeOutcome,
@@ -509,8 +510,4 @@ function noteProblems({ problems }: Known, before: Known | undefined, log: Log):
     log.error({ kind: kind.slice(0, 100), id, reason }, 'a record of the database cannot be used')
   }
   if (fresh.length > mostNoted) log.error({ records: fresh.length }, 'and so it is with more records')
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error))
 }

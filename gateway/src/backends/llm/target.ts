@@ -1,3 +1,4 @@
+import { messageOf } from '../../lib/thrown.ts'
 import type { Headers } from '../../net/headers.ts'
 import type { Send, UpstreamConnection } from '../../net/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -142,7 +143,7 @@ function readOrExplain(read: () => string, place: string): string {
   try {
     return read()
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new Error(`${place} cannot be read: ${reason}`, { cause })
   }
 }

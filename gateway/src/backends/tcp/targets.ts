@@ -1,3 +1,4 @@
+import { messageOf } from '../../lib/thrown.ts'
 import type { UpstreamTls } from '../../net/send.ts'
 import { createDialTls, type DialTls } from '../../net/tcp-dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -51,7 +52,7 @@ function compileDialTls(tls: UpstreamTls, backend: string, context: CompileConte
     try {
       return createDialTls(tls)
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause)
+      const reason = messageOf(cause)
       throw new Error(`a file of backendTLS of backend "${backend}" cannot be used: ${reason}`, { cause })
     }
   })

@@ -1,3 +1,4 @@
+import { messageOf } from '../../lib/thrown.ts'
 import { createTlsIdentity, type ServerTls, type TlsIdentity } from '../../net/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
@@ -45,7 +46,7 @@ export function compileTlsIdentity(
         cipherSuites,
       })
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       throw new Error(`${formatPath([...path, 'tls'])}: ${reason}`, { cause: error })
     }
   })

@@ -6,6 +6,7 @@ import {
   type QueryArrayConfig,
   type QueryArrayResult,
 } from 'pg'
+import { messageOf } from '../../lib/thrown.ts'
 import { StoreUnavailable } from '../store.ts'
 
 /** Runs statements on one connection. Values are always bound, never part of the text. */
@@ -54,7 +55,7 @@ export function readPostgresUrl(url: string): PoolConfig {
     // Nothing is connected yet: this only reads the address, and the certificates it names.
     new Client(config)
   } catch (error) {
-    const file = isRecord(error) && typeof error['path'] === 'string' ? `: ${messageOf(error)}` : ''
+    const file = isRecord(error) && typeof error['path'] === 'string' ? `: ${reasonOf(error)}` : ''
     throw new Error(
       `config.database.url is not a Postgres address like postgres://user:password@host:5432/database${file}`,
     )
@@ -163,7 +164,7 @@ export function sqlState(error: unknown): string | undefined {
 function unavailable(error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error
   const code = isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined
-  const text = code === lockTimeout ? 'other writers have held the lock for too long' : messageOf(error)
+  const text = code === lockTimeout ? 'other writers have held the lock for too long' : reasonOf(error)
   // Not the error itself: its details may quote a row.
   const cause = Object.assign(new Error(text), code === undefined ? {} : { code })
   return new StoreUnavailable(`the Postgres database cannot be used: ${text}`, cause)
@@ -184,9 +185,9 @@ function isLate({ cause }: StoreUnavailable): boolean {
 }
 
 /** Several addresses of one name fail with one error that says nothing itself. */
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
+  return messageOf(error)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
+import { asError } from '../../lib/thrown.ts'
 import { type ResourceStore, StoreUnavailable } from '../store.ts'
 import { type Migrations, postgresMigrations, tooNew } from './migrations.ts'
 import {
@@ -336,7 +337,7 @@ async function poll(
         await prepare()
         await pool.use((query) => announce(query, events))
       } catch (error) {
-        if (!closing.aborted) events.lost(error instanceof Error ? error : new Error(String(error)))
+        if (!closing.aborted) events.lost(asError(error))
       }
     }
     await pause(pollMs, closing)

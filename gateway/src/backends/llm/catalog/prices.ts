@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/thrown.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Usage } from '../../../pipeline/exchange.ts'
 import { check } from '../../../schema/check.ts'
@@ -139,7 +140,7 @@ function orExplain<T>(place: string, what: string, read: () => T): T {
   try {
     return read()
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new Error(`${place} ${what}: ${reason}`, { cause })
   }
 }

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
+import { asError } from '../../../lib/thrown.ts'
 import type { BodySink, BodySource } from '../../../net/body.ts'
 import type { Reply } from '../../../net/send.ts'
 import type { Rejection } from '../guard.ts'
@@ -145,7 +146,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     fail(error) {
       stop()
-      failure = error instanceof Error ? error : new Error(String(error))
+      failure = asError(error)
       if (isOpen) sink?.fail(failure)
       else reject(failure)
     },

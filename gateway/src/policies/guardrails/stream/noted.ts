@@ -1,3 +1,4 @@
+import { asError } from '../../../lib/thrown.ts'
 import type { BodySource, BodyTransform } from '../../../net/body.ts'
 import { transformed } from '../../../net/body.ts'
 import { createSseParser } from '../../../net/sse.ts'
@@ -53,7 +54,7 @@ export function passAndNote(stream: NotedStream): BodySource {
         } else for (const chunk of held) sink.write(chunk)
         sink.end()
       } catch (error) {
-        sink.fail(error instanceof Error ? error : new Error(String(error)))
+        sink.fail(asError(error))
       }
     }
 

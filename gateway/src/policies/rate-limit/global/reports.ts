@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/thrown.ts'
 import { type GrpcCall, type GrpcClient, GrpcError } from '../../../net/grpc-client.ts'
 import type { Log } from '../../../pipeline/log.ts'
 import type { GlobalLimitMeter } from '../../../pipeline/metrics.ts'
@@ -80,7 +81,7 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
         const delayMs = statusOf(error) === unavailable ? retryDelaysMs[attempt] : undefined
         if (delayMs === undefined) {
           const outcome = statusOf(error) === deadlineExceeded ? 'unknown' : 'failed'
-          return lost(outcome, error instanceof Error ? error.message : String(error))
+          return lost(outcome, messageOf(error))
         }
         await new Promise((resolve) => setTimeout(resolve, delayMs))
       }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../lib/thrown.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { GlobalLimitMeter, ReportOutcome } from '../../../pipeline/metrics.ts'
 import type { GlobalRateLimitConfig } from './config.ts'
@@ -47,7 +48,7 @@ export function globalLimitState(
       counts,
       reports: createReportQueue({ label, meter, client: grpc, log }),
       failing(error) {
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = messageOf(error)
         counts.lastFailure = { at: new Date(clock.now()).toISOString(), reason }
         if (clock.monotonic() - toldAt < quietMs) return
         toldAt = clock.monotonic()
