@@ -9,6 +9,7 @@ import { readYaml } from '../config/yaml-text.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../lib/json.ts'
 import { type ApiKeyRecord, apiKeyRecordSchema, recordDigest } from '../policies/api-key/record.ts'
 import { check } from '../schema/check.ts'
+import { valueAt } from '../schema/path.ts'
 import { describe } from '../schema/shape.ts'
 import {
   type ChangeOutcome,
@@ -29,7 +30,7 @@ import { nameOfAddress } from './hybrid-plan.ts'
 import { namedId, readUuid } from './identity.ts'
 import { findKind, freshSection, isKeyPolicy, isSingleton, type Kind, policyFields } from './kinds.ts'
 import { keyItem, keyMistakes, nameIn } from './known.ts'
-import { hasKeyPolicy, isTree, keysNeedPolicy, valueAt } from './overlay.ts'
+import { hasKeyPolicy, isTree, keysNeedPolicy } from './overlay.ts'
 import { preconditionFails } from './precondition.ts'
 
 export type FileEditRequest = {

@@ -2,6 +2,7 @@ import type { ConfigTree } from '../config/validate.ts'
 import { lookUp } from '../lib/bucket-map.ts'
 import type { JsonValue } from '../lib/json.ts'
 import { recordDigest } from '../policies/api-key/record.ts'
+import { valueAt } from '../schema/path.ts'
 import {
   type Change,
   type ChangeRequest,
@@ -36,7 +37,6 @@ import {
   hasKeyPolicy,
   isTree,
   keysNeedPolicy,
-  valueAt,
 } from './overlay.ts'
 import { preconditionFails } from './precondition.ts'
 import type { StoreChange } from './store.ts'

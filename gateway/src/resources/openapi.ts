@@ -1,5 +1,6 @@
+import { valueAt } from '../schema/path.ts'
 import { isKeyPolicy, type Kind, kinds } from './kinds.ts'
-import { isTree, valueAt } from './overlay.ts'
+import { isTree } from './overlay.ts'
 
 type Json = Record<string, unknown>
 

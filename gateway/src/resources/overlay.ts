@@ -1,6 +1,7 @@
 import type { ConfigTree } from '../config/validate.ts'
 import { lookUp } from '../lib/bucket-map.ts'
 import { type ApiKeyRecord, recordDigest } from '../policies/api-key/record.ts'
+import { valueAt } from '../schema/path.ts'
 import { findKind, freshSection, type Kind } from './kinds.ts'
 import { type Known, type NamedRecord, nameIn } from './known.ts'
 
@@ -253,16 +254,6 @@ function namesOf(list: readonly unknown[], kind: Kind): ReadonlySet<string> {
 function listAt(tree: ConfigTree, path: readonly string[]): readonly unknown[] {
   const value = valueAt(tree, path)
   return Array.isArray(value) ? value : noItems
-}
-
-/** The value at a path, own members only. */
-export function valueAt(tree: unknown, path: readonly (string | number)[]): unknown {
-  let here = tree
-  for (const step of path) {
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, step)) return undefined
-    here = Reflect.get(here, step)
-  }
-  return here
 }
 
 export function isTree(value: unknown): value is ConfigTree {

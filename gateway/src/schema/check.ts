@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { presentKeys, type Schema } from './dsl.ts'
 import { nearest } from './nearest.ts'
-import type { Path } from './path.ts'
+import { type Path, valueAt } from './path.ts'
 import { describe, openChoice, type Shape, shapesUnder } from './shape.ts'
 import { describeValue, expectedFormat, expectedShape } from './wording.ts'
 
@@ -204,15 +204,6 @@ function shapesAt(root: Shape, path: Path): Shape[] {
   let shapes = openChoice(root)
   for (const step of path) shapes = shapesUnder(shapes, step)
   return shapes
-}
-
-function valueAt(root: unknown, path: Path): unknown {
-  let value = root
-  for (const step of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
-    value = Reflect.get(value, step)
-  }
-  return value
 }
 
 function stepOf(step: PropertyKey): string | number {

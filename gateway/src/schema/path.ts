@@ -1,6 +1,16 @@
 /** Where in a value: the keys and indexes that lead there. */
 export type Path = readonly (string | number)[]
 
+/** The value at a path, own members only. */
+export function valueAt(tree: unknown, path: Path): unknown {
+  let here = tree
+  for (const step of path) {
+    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, step)) return undefined
+    here = Reflect.get(here, step)
+  }
+  return here
+}
+
 const plainKey = /^[A-Za-z_][\w-]*$/
 
 /** `llm.models[0].params.apiKey`; keys that hold other characters are quoted in brackets. The root is an empty text. */
