@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { GatewayError } from '../lib/gateway-error.ts'
-import { createSseParser, formatSseEvent, type SseEvent } from './sse.ts'
+import { createSseParser, formatSseEvent, isEventStream, type SseEvent } from './sse.ts'
 
 function parse(chunks: (string | Uint8Array)[], maxEventBytes = 10_000): SseEvent[] {
   const events: SseEvent[] = []
@@ -157,6 +157,17 @@ describe('createSseParser', () => {
     const parser = createSseParser({ maxEventBytes: 300_000, onEvent: (event) => events.push(event) })
     for (let at = 0; at < bytes.length; at += 1) parser.push(bytes.subarray(at, at + 1))
     expect(events[0]?.data).toHaveLength(200_000)
+  })
+})
+
+describe('isEventStream', () => {
+  it.each([
+    ['text/event-stream', true],
+    ['Text/Event-Stream; charset=utf-8', true],
+    ['application/json', false],
+    [undefined, false],
+  ])('reads the content type %s as %s', (contentType, expected) => {
+    expect(isEventStream(contentType === undefined ? {} : { 'content-type': contentType })).toBe(expected)
   })
 })
 

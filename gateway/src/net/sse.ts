@@ -1,4 +1,5 @@
 import { GatewayError } from '../lib/gateway-error.ts'
+import { firstHeader, type Headers } from './headers.ts'
 
 /** One event of an event stream. `event`, `id` and `retry` are present only where this very event carried them. */
 export type SseEvent = { event?: string; data: string; id?: string; retry?: number }
@@ -196,6 +197,11 @@ function isData(bytes: Buffer, start: number, end: number): boolean {
 /** Where a value starts: one space behind the colon is not part of it. */
 function valueAt(bytes: Buffer, start: number, end: number): number {
   return start < end && bytes[start] === space ? start + 1 : start
+}
+
+/** Whether the media type of a body is `text/event-stream`. */
+export function isEventStream(headers: Headers): boolean {
+  return firstHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true
 }
 
 /** The event as it goes over the wire, closing empty line included. */

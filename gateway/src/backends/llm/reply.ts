@@ -7,9 +7,9 @@ import type { Turns } from '../../lib/turns.ts'
 import { writeJsonSteps } from '../../lib/write-json.ts'
 import { isSource, readAll } from '../../net/body.ts'
 import { type DecodeErrors, decode, isPlain } from '../../net/content-encoding.ts'
-import { createHeaderFilter, firstHeader, type Headers } from '../../net/headers.ts'
+import { createHeaderFilter, firstHeader } from '../../net/headers.ts'
 import type { Reply } from '../../net/send.ts'
-import { createSseParser, formatSseEvent } from '../../net/sse.ts'
+import { createSseParser, formatSseEvent, isEventStream } from '../../net/sse.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { errorBody, type Refusal, terminalEvent } from '../../pipeline/errors.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
@@ -245,10 +245,6 @@ function readAny(bytes: Buffer, turns: Turns): JsonObject | undefined | Promise<
   if (!isLarge(bytes)) return parseJsonObject(bytes.toString())
   const options = { limits: answerLimits, unchecked: JSON.parse }
   return readInTurns(bytes, turns, options).then(objectIn)
-}
-
-function isEventStream(headers: Headers): boolean {
-  return firstHeader(headers, 'content-type')?.startsWith('text/event-stream') === true
 }
 
 /** Frees the connection of an answer nobody reads. */

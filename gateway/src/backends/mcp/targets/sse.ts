@@ -1,9 +1,9 @@
 import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { type BodySource, isSource, readAll } from '../../../net/body.ts'
-import { firstHeader, type Headers } from '../../../net/headers.ts'
+import type { Headers } from '../../../net/headers.ts'
 import type { Reply } from '../../../net/send.ts'
-import { createSseParser, type SseEvent } from '../../../net/sse.ts'
+import { createSseParser, isEventStream, type SseEvent } from '../../../net/sse.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
@@ -130,7 +130,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
       discard(reply)
     } else if (reply.status !== 200) {
       void refuse(reply)
-    } else if (!isSource(body) || !isEventStream(reply)) {
+    } else if (!isSource(body) || !isEventStream(reply.headers)) {
       discard(reply)
       end('its answer is no event stream')
     } else {
@@ -263,14 +263,10 @@ function messageOf(error: unknown): string {
   return error instanceof GatewayError ? error.message : 'internal error'
 }
 
-function isEventStream({ headers }: Reply): boolean {
-  return firstHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true
-}
-
 /** Nobody reads the body: a short one is let through, so that its connection can be used again. */
 function discard(reply: Reply): void {
   const { body } = reply
   if (!isSource(body)) return
-  if (isEventStream(reply)) body.cancel()
+  if (isEventStream(reply.headers)) body.cancel()
   else readAll(body, maxIgnoredBytes, 'upstream_too_large').catch(() => {})
 }

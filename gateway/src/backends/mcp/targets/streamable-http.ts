@@ -5,7 +5,7 @@ import { exceededLimit, readJsonObject } from '../../../lib/json-text.ts'
 import { type BodySource, isSource, readAll } from '../../../net/body.ts'
 import { firstHeader, type Headers } from '../../../net/headers.ts'
 import type { OutgoingRequest, Reply } from '../../../net/send.ts'
-import { createSseParser, type SseEvent } from '../../../net/sse.ts'
+import { createSseParser, isEventStream, type SseEvent } from '../../../net/sse.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
@@ -178,7 +178,7 @@ export function compileStreamableHttp(
         return { kind: 'failed', failure: await refusalOf(reply) }
       }
       const call = createCall(name, sink)
-      if (!isEventStream(reply)) {
+      if (!isEventStream(reply.headers)) {
         discard(reply)
         return {
           kind: 'failed',
@@ -236,7 +236,7 @@ export function compileStreamableHttp(
         call.fail(invalid('an encoding nobody asked for'))
         return
       }
-      if (isEventStream(reply) && isSource(body)) readEvents(body, call, heard)
+      if (isEventStream(reply.headers) && isSource(body)) readEvents(body, call, heard)
       else readWhole(reply, call, heard)
     }
   }
@@ -428,13 +428,9 @@ function readMessage(text: string): Message | string {
 
 const notMessage = 'no JSON-RPC message'
 
-function isEventStream({ headers }: Reply): boolean {
-  return firstHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true
-}
-
 /** Nobody reads the body: a short one is let through, so that its connection can be used again. */
 function discard(reply: Reply): void {
   if (!isSource(reply.body)) return
-  if (isEventStream(reply)) reply.body.cancel()
+  if (isEventStream(reply.headers)) reply.body.cancel()
   else readAll(reply.body, maxIgnoredBytes, 'upstream_too_large').catch(() => {})
 }
