@@ -127,7 +127,7 @@ describe.skipIf(!hasPrivateNetwork)('in a network of their own', () => {
     const cwd = freshClone()
     const script = `${background('npm start')}
 until grep -q 'One line for each request follows' gateway.log; do sleep 0.1; done
-grep -E '^ +([a-z]+=\\$\\()?curl ' gateway.log > commands.sh
+grep -E '^ +([a-z]+=\\$\\()?curl ' gateway.log | sed 's/$/; echo/' > commands.sh
 bash commands.sh`
     const { output } = await runInPrivateNetwork(script, { cwd, env })
     expect(output.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
