@@ -1,4 +1,4 @@
-// A guardrail webhook without dependencies: `node examples/guardrail-webhook/server.ts` (Node.js 24 or newer).
+// Guardrail webhook without dependencies: `node examples/guardrail-webhook/server.ts` (Node.js 24 or newer).
 // Rejects requests with the text "block", and replaces "mask" with "****" in requests and responses. Other
 // content passes. WEBHOOK_ADDRESS is the listening address, default 127.0.0.1:8000.
 import { createServer, type IncomingMessage } from 'node:http'
