@@ -1,6 +1,7 @@
 import { readsField } from '../../cel/reads.ts'
 import { ruleSource } from '../../pipeline/rules.ts'
 import type { Path } from '../../schema/path.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import type { PoliciesConfig } from './schema.ts'
 
 export type WrittenExpression = { path: Path; source: string }
@@ -19,11 +20,7 @@ export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
 }
 
 /** Reports expressions over `request.body` in policies in front of MCP servers. `where` names the place of the servers. */
-export function checkNoBody(
-  policies: PoliciesConfig,
-  where: string,
-  report: (path: Path, message: string) => void,
-): void {
+export function checkNoBody(policies: PoliciesConfig, where: string, report: ReportIssue): void {
   for (const { source, path } of expressionsOf(policies)) {
     if (!readsField(source, 'request', 'body')) continue
     report(
