@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
 import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
+import { openApiDocument } from '../gateway/src/resources/api/openapi.ts'
 import { renderKindsReference } from '../gateway/src/resources/kinds-reference.ts'
-import { openApiDocument } from '../gateway/src/resources/openapi.ts'
 
 // Writes what the documentation says about the schemas. With --check it writes nothing, and exits with 1 where the files
 // are not what the schemas say.

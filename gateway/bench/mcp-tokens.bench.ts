@@ -1,5 +1,5 @@
 import { bench, do_not_optimize, group, run } from 'mitata'
-import { compileAuthentication } from '../src/pipeline/authentication.ts'
+import { compileAuthentication } from '../src/identity/authentication.ts'
 import type { Policy } from '../src/pipeline/policy.ts'
 import { compileMcpAuthentication } from '../src/policies/mcp-authentication/mcp-authentication.ts'
 import { fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'

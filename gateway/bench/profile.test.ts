@@ -7,7 +7,7 @@ const profile = {
   startTime: 1000,
   nodes: [
     { id: 1, callFrame: frame('(idle)') },
-    { id: 2, callFrame: frame('run', 'file:///somewhere/gateway/src/pipeline/run.ts', 70) },
+    { id: 2, callFrame: frame('run', 'file:///somewhere/gateway/src/pipeline/pipeline.ts', 70) },
     { id: 3, callFrame: frame('', 'file:///x/node_modules/undici/lib/core/request.js', 9) },
     { id: 4, callFrame: frame('write', 'file:///x/node_modules/undici/lib/core/socket.js', 4) },
   ],
@@ -20,7 +20,7 @@ it('counts self time for each request from the given moment on, without idle tim
   const relay = { profile, sinceMicros: 7001, requests: 10 }
   expect(compareProfiles(tollgate, relay).functions).toEqual([
     { place: '(anonymous) node_modules/undici/lib/core/request.js:10', tollgate: 60, relay: 0 },
-    { place: 'run gateway/src/pipeline/run.ts:71', tollgate: 60, relay: 30 },
+    { place: 'run gateway/src/pipeline/pipeline.ts:71', tollgate: 60, relay: 30 },
     { place: 'write node_modules/undici/lib/core/socket.js:5', tollgate: 10, relay: 10 },
   ])
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../lib/cancellation.ts'
-import type { IncomingRequest } from '../net/http-server.ts'
+import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import { createAdmin } from './admin.ts'
 
 const admin = createAdmin({

@@ -1,8 +1,8 @@
-import { firstHeader } from '../net/headers.ts'
-import type { IncomingRequest } from '../net/http-server.ts'
-import type { Reply } from '../net/send.ts'
+import { firstHeader } from '../net/http/headers.ts'
+import type { IncomingRequest } from '../net/http/incoming-request.ts'
+import type { Reply } from '../net/http-client/send.ts'
 import type { Backend } from '../pipeline/policy.ts'
-import type { ApiRequest } from '../resources/api.ts'
+import type { ApiRequest } from '../resources/api/api.ts'
 
 /** Answers a request for the admin API; whoever asks it has made sure that the client may. */
 export type AnswerApi = (request: ApiRequest) => Promise<Reply>

@@ -1,6 +1,6 @@
-import { isSource } from '../net/body.ts'
-import type { Reply } from '../net/send.ts'
-import type { LimitReadings } from '../policies/rate-limit/readings.ts'
+import { isSource } from '../net/http/body.ts'
+import type { Reply } from '../net/http-client/send.ts'
+import type { LimitReadings } from '../policies/rate-limit/limit-snapshot.ts'
 import type { AnswerApi } from './admin.ts'
 
 const path = '/api/limits'

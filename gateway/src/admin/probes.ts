@@ -1,7 +1,7 @@
 import { parseRequestTarget } from '../lib/request-target.ts'
-import type { IncomingRequest } from '../net/http-server.ts'
-import type { Reply } from '../net/send.ts'
-import type { Metrics } from '../pipeline/metrics.ts'
+import type { IncomingRequest } from '../net/http/incoming-request.ts'
+import type { Reply } from '../net/http-client/send.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 /** The stats address: Prometheus scrapes `/metrics`. */
 export function createStats(metrics: Metrics): (request: IncomingRequest) => Promise<Reply> {

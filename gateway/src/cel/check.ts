@@ -1,5 +1,5 @@
 import { compilePattern } from '../lib/pattern.ts'
-import { type CallNode, isFallback } from './closures.ts'
+import { type CallNode, isFallback } from './closures/closures.ts'
 import { type FunctionForm, libraryFunctions } from './library.ts'
 import { type Members, memberOf, membersOf } from './members.ts'
 import { nearestName } from './nearest-name.ts'

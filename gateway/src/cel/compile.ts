@@ -1,13 +1,13 @@
 import { createPatternCache } from '../lib/pattern.ts'
 import { checkNames, findFallback } from './check.ts'
-import { compileClosures } from './closures.ts'
+import { compileClosures } from './closures/closures.ts'
+import type { Budget } from './closures/macros.ts'
+import { hasProperties, toPlain, type Variables } from './closures/values.ts'
 import { compileDerived } from './derived.ts'
 import { CelEvaluationError, Failure, OutsideClosures } from './failure.ts'
 import { compileWithLibrary } from './library.ts'
-import type { Budget } from './macros.ts'
 import { readsField } from './reads.ts'
 import { countNodes, type LibraryTree, type Node, parseCel } from './tree.ts'
-import { hasProperties, toPlain, type Variables } from './values.ts'
 import { startWork } from './work.ts'
 
 /** A compiled CEL expression. Stateless towards its callers, and evaluated synchronously. */

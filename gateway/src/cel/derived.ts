@@ -1,7 +1,7 @@
-import { clientNetwork } from '../lib/client-network.ts'
+import { clientNetwork } from '../lib/address/client-network.ts'
+import { hasProperties, type Variables } from './closures/values.ts'
 import { readsField } from './reads.ts'
 import type { Node } from './tree.ts'
-import { hasProperties, type Variables } from './values.ts'
 
 /**
  * Variables that are made when an expression reads them, so that other requests do not pay for them: `now` from the

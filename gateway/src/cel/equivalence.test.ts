@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { hasProperties } from './closures/values.ts'
 import { compileCel } from './compile.ts'
 import { compileWithLibrary } from './library.ts'
 import { parseCel } from './tree.ts'
-import { hasProperties } from './values.ts'
 
 // The closures must answer what the library answers, errors included, for every expression they cover.
 

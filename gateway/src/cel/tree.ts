@@ -1,5 +1,5 @@
 import { parse } from '@bufbuild/cel'
-import { doubleOf, intOf } from './values.ts'
+import { doubleOf, intOf } from './closures/values.ts'
 
 export type Macro = 'all' | 'exists' | 'exists_one' | 'filter' | 'map'
 

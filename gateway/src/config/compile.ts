@@ -1,28 +1,28 @@
 import { compilePrices, type Prices } from '../backends/llm/catalog/prices.ts'
-import { compileLlm } from '../backends/llm/index.ts'
-import { compileMcp, type McpOptions } from '../backends/mcp/index.ts'
-import { mcpPaths } from '../backends/mcp/paths.ts'
-import { createBreathe, runSteps } from '../lib/breathe.ts'
-import { type Cidr, compileCidrs, parseCidr } from '../lib/cidr.ts'
-import { isLoopbackHost } from '../lib/host-port.ts'
-import { defaultJsonLimits, type JsonLimits } from '../lib/json-limits.ts'
-import { type ClientReader, createClientReader } from '../pipeline/clients.ts'
+import { compileLlm } from '../backends/llm/llm.ts'
+import { mcpPaths } from '../backends/mcp/endpoint/paths.ts'
+import { compileMcp, type McpOptions } from '../backends/mcp/mcp.ts'
+import { type Cidr, compileCidrs, parseCidr } from '../lib/address/cidr.ts'
+import { isLoopbackHost } from '../lib/address/host-port.ts'
+import { defaultJsonLimits, type JsonLimits } from '../lib/json/limits.ts'
+import { createBreathe, runSteps } from '../lib/scheduling/yielding.ts'
+import { type ClientReader, createClientReader } from '../pipeline/client-address.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
-import { compileNamedDestination } from '../pipeline/destinations/destination.ts'
 import type { Backend } from '../pipeline/policy.ts'
 import { compileListenerTable } from '../pipeline/routing/listener-table.ts'
 import type { Found } from '../pipeline/routing/route-table.ts'
 import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapshot.ts'
 import { compileGuardrails, type GuardPlace } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
-import type { PolicyLevel } from '../policies/index/level.ts'
-import { compilePolicies, type Reach } from '../policies/index.ts'
+import { compilePolicies, type Reach } from '../policies/registry/registry.ts'
+import type { PolicyLevel } from '../policies/registry/scope.ts'
+import { compileNamedDestination, type UpstreamContext } from '../upstream/destination.ts'
 import { portsOf } from './ports.ts'
 import { mcpLimitsOf } from './process-limits.ts'
 import type { Config } from './schema.ts'
 import { plainRoute } from './traffic/compile-gateway.ts'
-import { compileTraffic, type Section } from './traffic/compile-traffic.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
+import { compileTraffic, type Section } from './traffic/traffic.ts'
 import { type UiConfig, uiPaths } from './ui-config.ts'
 
 const defaultBindAddress = '::'
@@ -60,7 +60,7 @@ export async function compileConfig(
 ): Promise<Snapshot> {
   const sections = trafficSections(config, given.memo)
   const sessionKey = config.config?.session?.key ?? facts.sessionKey
-  const context: CompileContext = { ...given, backends: sections.backends, sessionKey }
+  const context: UpstreamContext = { ...given, backends: sections.backends, sessionKey }
   const surroundings: Surroundings = {
     config,
     context,

@@ -1,5 +1,5 @@
 import type { CompileContext } from '../pipeline/compile-context.ts'
-import { type LimitReadings, readLimits } from '../policies/rate-limit/readings.ts'
+import { type LimitReadings, readLimits } from '../policies/rate-limit/limit-snapshot.ts'
 import { policyLevels } from './policy-levels.ts'
 import type { Config } from './schema.ts'
 import { trafficSections } from './traffic/sections.ts'

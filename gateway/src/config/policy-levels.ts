@@ -1,5 +1,5 @@
-import type { PolicyLevel } from '../policies/index/level.ts'
-import type { TrafficKind } from '../policies/index/roots.ts'
+import type { TrafficKind } from '../policies/registry/cel-variables.ts'
+import type { PolicyLevel } from '../policies/registry/scope.ts'
 import type { Path } from '../schema/path.ts'
 import { carriesHttp, listenersOf } from './traffic/attachments.ts'
 import { kindOfRoute, nameOfRoute } from './traffic/route-kind.ts'

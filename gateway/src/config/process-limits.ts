@@ -1,7 +1,7 @@
-import { defaultMcpLimits, type McpLimits } from '../backends/mcp/admission.ts'
 import { mcpLimitFields } from '../backends/mcp/config.ts'
-import { type AdmissionLimits, defaultAdmissionLimits } from '../net/admission.ts'
-import { defaultUpstreamLimits } from '../net/http-client.ts'
+import { defaultMcpLimits, type McpLimits } from '../backends/mcp/sessions/admission.ts'
+import { defaultUpstreamLimits } from '../net/http-client/http-client.ts'
+import { type AdmissionLimits, defaultAdmissionLimits } from '../net/listener/admission.ts'
 import { type Infer, integer, object, optional } from '../schema/dsl.ts'
 
 const defaults = defaultAdmissionLimits
@@ -79,7 +79,7 @@ export const processLimitsSchema = object(
 
 type ProcessLimitsConfig = Infer<typeof processLimitsSchema>
 
-/** The bounds of `backends/mcp/admission.ts`, with their defaults. */
+/** The bounds of `backends/mcp/sessions/admission.ts`, with their defaults. */
 export function mcpLimitsOf(config: ProcessLimitsConfig): McpLimits {
   return {
     maxMcpSessions: config.maxMcpSessions ?? defaultMcpLimits.maxMcpSessions,
@@ -89,7 +89,7 @@ export function mcpLimitsOf(config: ProcessLimitsConfig): McpLimits {
   }
 }
 
-/** The bounds of `net/admission.ts`, with their defaults. */
+/** The bounds of `net/listener/admission.ts`, with their defaults. */
 export function admissionLimitsOf(config: ProcessLimitsConfig): AdmissionLimits {
   return {
     maxConnections: config.maxConnections ?? defaults.maxConnections,

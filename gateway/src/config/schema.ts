@@ -1,6 +1,6 @@
 import { checkModelCatalog, modelCatalogSchema } from '../backends/llm/catalog/config.ts'
-import { checkLlm } from '../backends/llm/check-config.ts'
-import { guardedLlmFields } from '../backends/llm/config.ts'
+import { checkLlm } from '../backends/llm/config/check.ts'
+import { guardedLlmFields } from '../backends/llm/config/config.ts'
 import {
   backendReferences,
   checkMcp,
@@ -8,18 +8,16 @@ import {
   checkSessionTtl,
 } from '../backends/mcp/check-config.ts'
 import { mcpFields, mcpSettingsSchema, sessionSettingsSchema } from '../backends/mcp/config.ts'
-import { defaultMaxMessageBytes } from '../backends/mcp/index.ts'
+import { defaultMaxMessageBytes } from '../backends/mcp/mcp.ts'
 import { tcpRouteSchema } from '../backends/tcp/config.ts'
-import { parseCidr } from '../lib/cidr.ts'
-import { isLoopbackHost, parseHostPort } from '../lib/host-port.ts'
-import { defaultJsonLimits } from '../lib/json-limits.ts'
-import { findBackend } from '../pipeline/destinations/config.ts'
-import { missingBackend } from '../pipeline/destinations/destination.ts'
+import { parseCidr } from '../lib/address/cidr.ts'
+import { isLoopbackHost, parseHostPort } from '../lib/address/host-port.ts'
+import { defaultJsonLimits } from '../lib/json/limits.ts'
 import { hostnameMistake } from '../pipeline/routing/hostnames.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
-import { checkCosts, checkPolicyBackends, checkRoutePolicies } from '../policies/index/check.ts'
-import { checkNoBody } from '../policies/index/expressions.ts'
-import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/index/schema.ts'
+import { checkCosts, checkPolicyBackends, checkRoutePolicies } from '../policies/registry/check.ts'
+import { checkNoBody } from '../policies/registry/expressions.ts'
+import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/registry/schema.ts'
 import {
   duration,
   enumeration,
@@ -35,12 +33,14 @@ import {
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Path } from '../schema/path.ts'
 import type { ReportIssue } from '../schema/report.ts'
+import { findBackend } from '../upstream/config.ts'
+import { missingBackend } from '../upstream/destination.ts'
+import { bindsSchema } from './compat/binds.ts'
 import { policyLevels } from './policy-levels.ts'
 import { portsOf } from './ports.ts'
 import { processLimitsSchema } from './process-limits.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
 import type { ListenerPlan } from './traffic/attachments.ts'
-import { bindsSchema } from './traffic/binds.ts'
 import { checkAttachment } from './traffic/check-attachment.ts'
 import { checkTraffic } from './traffic/check-traffic.ts'
 import { gatewaysSchema } from './traffic/gateway-config.ts'

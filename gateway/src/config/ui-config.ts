@@ -1,5 +1,5 @@
-import { checkRoutePolicies } from '../policies/index/check.ts'
-import { gatewayPolicyFields } from '../policies/index/schema.ts'
+import { checkRoutePolicies } from '../policies/registry/check.ts'
+import { gatewayPolicyFields } from '../policies/registry/schema.ts'
 import { type Infer, object, optional } from '../schema/dsl.ts'
 import { gatewayReferences } from '../schema/gateway-references.ts'
 import type { ReportIssue } from '../schema/report.ts'

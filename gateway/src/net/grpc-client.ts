@@ -1,10 +1,10 @@
 import type { PeerCertificate } from 'node:tls'
 import type { ChannelCredentials, ChannelOptions, Client, experimental, ServiceError } from '@grpc/grpc-js'
-import { formatHostPort, parseHostPort } from '../lib/host-port.ts'
-import { checkCertificateNames } from './certificate-names.ts'
+import { formatHostPort, parseHostPort } from '../lib/address/host-port.ts'
 import { anywhere, type EgressPolicy } from './egress/egress.ts'
 import { createResolution, type Resolution } from './egress/resolution.ts'
-import type { UpstreamTls } from './send.ts'
+import type { UpstreamTls } from './http-client/send.ts'
+import { checkCertificateNames } from './tls/certificate-names.ts'
 
 /** A gRPC server. Targets that are equal share a connection. */
 export type GrpcTarget = {

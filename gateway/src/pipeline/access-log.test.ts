@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../lib/cancellation.ts'
-import type { Delivery } from '../net/http-server.ts'
+import type { Delivery } from '../net/http/incoming-request.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import type { Exchange, Facts } from './exchange.ts'
 

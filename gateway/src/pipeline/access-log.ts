@@ -1,6 +1,6 @@
-import type { Delivery } from '../net/http-server.ts'
+import type { Delivery } from '../net/http/incoming-request.ts'
+import { describeError } from '../telemetry/log.ts'
 import type { Exchange, GuardDecision } from './exchange.ts'
-import { describeError } from './log.ts'
 
 /** Client-chosen text is cut, so that no request writes long lines. */
 const maxLoggedCharacters = 200

@@ -1,13 +1,12 @@
 import type { Clock } from '../lib/clock.ts'
-import type { ThreadPool } from '../lib/thread-pool.ts'
-import type { Turns } from '../lib/turns.ts'
-import type { SpawnProcess } from '../net/child-process.ts'
+import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
+import type { Turns } from '../lib/scheduling/turns.ts'
 import type { EgressSources } from '../net/egress/egress.ts'
 import type { GrpcClient } from '../net/grpc-client.ts'
-import type { Send } from '../net/send.ts'
-import type { NamedBackend } from './destinations/config.ts'
-import type { Log } from './log.ts'
-import type { Metrics } from './metrics.ts'
+import type { Send } from '../net/http-client/send.ts'
+import type { SpawnProcess } from '../process/child-process.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 /** What compiling a Config needs from the outside. */
 export type CompileContext = {
@@ -19,8 +18,6 @@ export type CompileContext = {
   readonly egress: EgressSources
   /** Calls of services that speak gRPC. */
   readonly grpc: GrpcClient
-  /** The `backends` of the Config that is compiled. */
-  readonly backends?: readonly NamedBackend[]
   /** Key that values given to clients are sealed with: 64 hexadecimal digits. Undefined where each process makes its own. */
   readonly sessionKey?: string | undefined
   /** Starts the programs of stdio targets. */

@@ -1,5 +1,5 @@
 import { GatewayError, type GatewayErrorCode } from '../lib/gateway-error.ts'
-import type { Reply } from '../net/send.ts'
+import type { Reply } from '../net/http-client/send.ts'
 import type { ErrorFormat, Exchange } from './exchange.ts'
 import type { LlmApi } from './llm-message.ts'
 

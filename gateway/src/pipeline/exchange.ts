@@ -1,11 +1,12 @@
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { ExactJsonObject, JsonObject } from '../lib/json.ts'
-import type { Body } from '../net/body.ts'
-import type { Connection } from '../net/connection.ts'
-import type { Headers } from '../net/headers.ts'
-import type { Delivery } from '../net/http-server.ts'
-import type { Client } from './clients.ts'
+import type { ExactJsonObject, JsonObject } from '../lib/json/json.ts'
+import type { Body } from '../net/http/body.ts'
+import type { Headers } from '../net/http/headers.ts'
+import type { Delivery } from '../net/http/incoming-request.ts'
+import type { Connection } from '../net/listener/connection.ts'
+import type { GuardOutcome } from '../telemetry/metrics.ts'
+import type { Client } from './client-address.ts'
 import type { LlmMessage } from './llm-message.ts'
 
 /**
@@ -165,18 +166,6 @@ export type McpCall = {
   /** Name of the target as configured; undefined for what all of them are asked. */
   target: string | undefined
 }
-
-/** What a check of content came to: a verdict, one that only is noted, or why there was none. */
-export type GuardOutcome =
-  | 'allow'
-  | 'mask'
-  | 'reject'
-  | 'audit_mask'
-  | 'audit_reject'
-  | 'fail_open'
-  | 'fail_closed'
-  | 'cancelled'
-  | 'skipped'
 
 /** What a guard came to, for the access log: never content. */
 export type GuardDecision = {

@@ -1,4 +1,4 @@
-import type { JsonText } from '../lib/json-text.ts'
+import type { JsonText } from '../lib/json/text.ts'
 
 /** Client APIs whose requests and answers are texts between a client and a model. */
 export type LlmApi = 'chat' | 'messages' | 'responses' | 'completions'

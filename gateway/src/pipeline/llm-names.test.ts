@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../lib/json.ts'
+import type { JsonObject } from '../lib/json/json.ts'
 import { findDisguisedLlmName } from './llm-names.ts'
 
 const message = (content: unknown) =>

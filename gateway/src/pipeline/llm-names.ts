@@ -1,5 +1,5 @@
-import type { JsonObject } from '../lib/json.ts'
-import { compileJsonNames, type FindDisguised, type FreeRule } from '../lib/json-names.ts'
+import type { JsonObject } from '../lib/json/json.ts'
+import { compileJsonNames, type FindDisguised, type FreeRule } from '../lib/json/names.ts'
 
 /** Input of a tool call is free JSON; `input` of a request is not, whatever its `type`. */
 const isToolCall = ({ type }: JsonObject): boolean => typeof type === 'string' && type.endsWith('tool_use')

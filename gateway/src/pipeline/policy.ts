@@ -1,4 +1,4 @@
-import type { Reply } from '../net/send.ts'
+import type { Reply } from '../net/http-client/send.ts'
 import type { Exchange } from './exchange.ts'
 
 type Awaitable<T> = T | Promise<T>

@@ -2,7 +2,7 @@ import { createCancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
 import { longestTimerMs } from '../lib/duration.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
-import { discard, type Reply } from '../net/send.ts'
+import { discard, type Reply } from '../net/http-client/send.ts'
 import type { Backend } from './policy.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
 import { isBeyondWork, shareWork, workDone } from '../cel/work.ts'
-import type { Turns } from '../lib/turns.ts'
+import type { Turns } from '../lib/scheduling/turns.ts'
 
 export type RuleKind = 'allow' | 'deny' | 'require'
 

@@ -1,11 +1,10 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import type { CelProgram } from '../cel/compile.ts'
-import type { Turns } from '../lib/turns.ts'
-import type { Reply } from '../net/send.ts'
+import type { Turns } from '../lib/scheduling/turns.ts'
+import type { Reply } from '../net/http-client/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { refuse } from '../pipeline/errors.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { RuleMeter } from '../pipeline/metrics.ts'
 import type { Policy } from '../pipeline/policy.ts'
 import {
   decideInTurns,
@@ -18,6 +17,7 @@ import {
 } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
+import type { RuleMeter } from '../telemetry/metrics.ts'
 
 /** `authorization`: who may do what, as CEL rules. */
 export const authorizationSchema = object(

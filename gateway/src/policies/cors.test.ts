@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureExchange, throughPolicies } from '../../test/fixtures/pipeline.ts'
-import type { Headers } from '../net/headers.ts'
-import type { Reply } from '../net/send.ts'
+import type { Headers } from '../net/http/headers.ts'
+import type { Reply } from '../net/http-client/send.ts'
 import { type CorsConfig, checkCors, compileCors, corsSchema } from './cors.ts'
 
 const origin = 'https://chat.example.com'

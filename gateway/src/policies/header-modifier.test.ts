@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureExchange, throughPolicies } from '../../test/fixtures/pipeline.ts'
-import type { Headers } from '../net/headers.ts'
-import type { HeaderModifierConfig } from '../pipeline/header-modifier.ts'
+import type { Headers } from '../net/http/headers.ts'
+import type { HeaderModifierConfig } from '../upstream/header-modifier.ts'
 import {
   checkHeaderModifier,
   compileRequestHeaderModifier,

@@ -1,12 +1,12 @@
 import { forwardingOf } from '../pipeline/forwarding.ts'
+import type { Policy } from '../pipeline/policy.ts'
+import type { ReportIssue } from '../schema/report.ts'
 import {
   checkHeaderModifier as check,
   compileHeaderModifier,
   type HeaderModifierConfig,
   headerModifierOf,
-} from '../pipeline/header-modifier.ts'
-import type { Policy } from '../pipeline/policy.ts'
-import type { ReportIssue } from '../schema/report.ts'
+} from '../upstream/header-modifier.ts'
 
 /** `requestHeaderModifier`: headers of what is forwarded. */
 export const requestHeaderModifierSchema = headerModifierOf(

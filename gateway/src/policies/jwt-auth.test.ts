@@ -9,7 +9,7 @@ import {
   upstreamContext,
 } from '../../test/fixtures/jwt.ts'
 import { fixtureExchange, textOf } from '../../test/fixtures/pipeline.ts'
-import { compileAuthentication } from '../pipeline/authentication.ts'
+import { compileAuthentication } from '../identity/authentication.ts'
 import type { RequestFacts } from '../pipeline/exchange.ts'
 import { check } from '../schema/check.ts'
 import { checkJwtAuth, compileJwtAuth, type JwtAuthConfig, jwtAuthSchema } from './jwt-auth.ts'

@@ -1,17 +1,17 @@
-import type { Reply } from '../net/send.ts'
-import type { AuthenticationCheck } from '../pipeline/authentication.ts'
-import type { CompileContext } from '../pipeline/compile-context.ts'
+import type { AuthenticationCheck } from '../identity/authentication.ts'
 import {
   bearerLocation,
   checkLocation,
   compileLocation,
   locationSchema,
-} from '../pipeline/credential-location.ts'
+} from '../identity/credential-location.ts'
+import { issuerVerifier, type TokenVerifier } from '../identity/jwt/token.ts'
+import { compileTokenCheck } from '../identity/jwt/token-check.ts'
+import { checkKeys, compileVerifier, keysSchema, validationOptionsSchema } from '../identity/jwt/verifier.ts'
+import type { Reply } from '../net/http-client/send.ts'
+import type { CompileContext } from '../pipeline/compile-context.ts'
 import { refuse } from '../pipeline/errors.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import { issuerVerifier, type TokenVerifier } from '../pipeline/jwt/token.ts'
-import { compileTokenCheck } from '../pipeline/jwt/token-check.ts'
-import { checkKeys, compileVerifier, keysSchema, validationOptionsSchema } from '../pipeline/jwt/verifier.ts'
 import { anyOfShapes, enumeration, type Infer, list, name, object, optional } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
 

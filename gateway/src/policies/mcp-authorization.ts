@@ -2,13 +2,13 @@ import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import type { CelProgram } from '../cel/compile.ts'
 import { readsField } from '../cel/reads.ts'
 import { shareWork } from '../cel/work.ts'
-import type { ExactJsonObject } from '../lib/json.ts'
+import type { ExactJsonObject } from '../lib/json/json.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
-import type { RuleMeter } from '../pipeline/metrics.ts'
 import { decideBy, evaluateOr, type Refusal, type RuleKind, reasonOf, ruleSource } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
+import type { RuleMeter } from '../telemetry/metrics.ts'
 
 const ruleRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
 const roots: ReadonlySet<string> = new Set(ruleRoots)

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
-import type { Body, BodySource } from '../net/body.ts'
+import type { Body, BodySource } from '../net/http/body.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { bodyRules } from '../pipeline/whole-body.ts'
 import { compileRequestBody } from './request-body.ts'

@@ -1,4 +1,4 @@
-import type { Headers } from '../net/headers.ts'
+import type { Headers } from '../net/http/headers.ts'
 import { refuse } from '../pipeline/errors.ts'
 import { forwardingOf } from '../pipeline/forwarding.ts'
 import type { Policy } from '../pipeline/policy.ts'

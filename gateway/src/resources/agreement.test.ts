@@ -12,8 +12,8 @@ import {
   startFileMode,
   startHybrid,
 } from '../../test/fixtures/resources.ts'
-import { secretPaths } from './secret-paths.ts'
-import { createSqliteStore } from './stores/sqlite-store.ts'
+import { secretPaths } from './secrets/secret-paths.ts'
+import { createSqliteStore } from './stores/sqlite/sqlite.ts'
 
 // Any sequence of changes against a model: both stores agree with it on every answer, and file mode on every effect.
 

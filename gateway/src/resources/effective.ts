@@ -1,9 +1,9 @@
+import type { ConfigTree } from '../config/load/validate.ts'
 import { configSchema } from '../config/schema.ts'
-import type { ConfigTree } from '../config/validate.ts'
 import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
-import { isTree } from './overlay.ts'
+import { isTree } from './hybrid/overlay.ts'
 import type { Resources } from './resources.ts'
-import { isFlagValue, mask, maskText } from './secret-text.ts'
+import { isFlagValue, mask, maskText } from './secrets/secret-text.ts'
 
 /** Where a part of the effective configuration, known by its path, is from. */
 export type Source = { readonly path: string; readonly source: 'file' | 'database' }

@@ -6,8 +6,8 @@ import {
   startFileMode,
   startHybrid,
 } from '../../test/fixtures/resources.ts'
-import type { Envelope } from './change.ts'
-import { namedId } from './identity.ts'
+import type { Envelope } from './change/change.ts'
+import { namedId } from './change/identity.ts'
 
 const config = `
 llm:

@@ -1,4 +1,4 @@
-import { putCreates } from './change.ts'
+import { putCreates } from './change/change.ts'
 import { isKeyPolicy, type Kind, kinds, policyFields, singletonName } from './kinds.ts'
 
 /**

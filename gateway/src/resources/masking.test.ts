@@ -6,12 +6,12 @@ import {
   startFileMode,
   startHybrid,
 } from '../../test/fixtures/resources.ts'
-import type { JsonObject } from '../lib/json.ts'
+import type { JsonObject } from '../lib/json/json.ts'
 import { printable } from '../schema/printable.ts'
-import type { Envelope } from './change.ts'
-import { type Allowances, leadsToMetadata } from './restrictions.ts'
-import { secretPaths } from './secret-paths.ts'
-import { hasSecret, isMasked, maskText } from './secret-text.ts'
+import type { Envelope } from './change/change.ts'
+import { type Allowances, leadsToMetadata } from './change/restrictions.ts'
+import { secretPaths } from './secrets/secret-paths.ts'
+import { hasSecret, isMasked, maskText } from './secrets/secret-text.ts'
 
 describe('texts', () => {
   it.each([

@@ -1,4 +1,4 @@
-import type { Environment } from '../config/environment.ts'
+import type { Environment } from '../config/load/environment.ts'
 import {
   type DatabaseConfig,
   isPostgresUrl,
@@ -6,14 +6,14 @@ import {
   sqlitePathOf,
 } from '../config/storage-config.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../pipeline/log.ts'
-import { createExpand } from './expand.ts'
-import { type ConfigFile, createFileResources } from './file-mode.ts'
-import { createHybridResources } from './hybrid.ts'
+import type { Log } from '../telemetry/log.ts'
+import { type ConfigFile, createFileResources } from './file/file.ts'
+import { createExpand } from './hybrid/expand.ts'
+import { createHybridResources } from './hybrid/hybrid.ts'
 import type { ResourceHost, Resources } from './resources.ts'
-import { secretPaths } from './secret-paths.ts'
-import type { ResourceStore } from './store.ts'
-import { createSqliteStore } from './stores/sqlite-store.ts'
+import { secretPaths } from './secrets/secret-paths.ts'
+import { createSqliteStore } from './stores/sqlite/sqlite.ts'
+import type { ResourceStore } from './stores/store.ts'
 
 /** `config`, as far as resources are concerned. */
 export type ResourceSettings = {
@@ -61,7 +61,7 @@ async function openStore(
   }
   if (!isPostgresUrl(url)) return createSqliteStore({ path: sqlitePathOf(url), ...keys, secretPaths, clock })
   // Loaded only where it is used: the driver costs 45 ms and 14 MB.
-  const { createPostgresStore } = await import('./stores/postgres-store.ts')
+  const { createPostgresStore } = await import('./stores/postgres/postgres.ts')
   return createPostgresStore({
     url,
     ...(maxConnections === undefined ? {} : { maxConnections }),

@@ -6,8 +6,8 @@ import {
   type Replica,
   startHybrid,
 } from '../../test/fixtures/resources.ts'
-import { isJsonObject } from '../lib/json.ts'
-import type { Envelope } from './change.ts'
+import { isJsonObject } from '../lib/json/json.ts'
+import type { Envelope } from './change/change.ts'
 
 async function filled(): Promise<Replica> {
   const clock = createSteppingClock()

@@ -1,9 +1,9 @@
-import type { PreparedConfig } from '../config/running.ts'
+import type { PreparedConfig } from '../config/live/live.ts'
+import type { ConfigTree } from '../config/load/validate.ts'
 import type { Config } from '../config/schema.ts'
-import type { ConfigTree } from '../config/validate.ts'
-import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change.ts'
+import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change/change.ts'
+import type { Problem } from './hybrid/record-index.ts'
 import type { Kind } from './kinds.ts'
-import type { Problem } from './known.ts'
 
 /** What storage needs of the process whose configuration it changes. */
 export type ResourceHost = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { parseHostPort } from '../lib/address/host-port.ts'
 import { parseDuration } from '../lib/duration.ts'
-import { parseHostPort } from '../lib/host-port.ts'
 
 /** The schema language of every configurable kind. Schemas carry no transforms: the stored JSON is what the user wrote. */
 export type Schema<T = unknown> = z.ZodType<T>

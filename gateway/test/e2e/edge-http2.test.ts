@@ -7,7 +7,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import { describe, expect, it } from 'vitest'
-import type { Reply } from '../../src/net/send.ts'
+import type { Reply } from '../../src/net/http-client/send.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { bodyText, bodyWithTrailers, pushedBody, startEdge, text } from '../support/edge.ts'
 import { rawConnect } from '../support/raw-http.ts'

@@ -3,7 +3,12 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect as connectTcp, createServer, type Socket } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { describe, expect, it } from 'vitest'
-import { createTlsIdentity, httpAlpn, type ServerTls, type TlsIdentity } from '../../src/net/server-tls.ts'
+import {
+  createTlsIdentity,
+  httpAlpn,
+  type ServerTls,
+  type TlsIdentity,
+} from '../../src/net/tls/server-tls.ts'
 import { type Certificate, createAuthority } from '../support/certificates.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { startEdge, text } from '../support/edge.ts'

@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import type { Reply } from '../../src/net/send.ts'
+import type { Reply } from '../../src/net/http-client/send.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { type Answer, startEdge, text } from '../support/edge.ts'
 import { rawConnect, rawExchange, statusesOf } from '../support/raw-http.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { isJsonObject } from '../../src/lib/json.ts'
+import { isJsonObject } from '../../src/lib/json/json.ts'
 import { kinds } from '../../src/resources/kinds.ts'
 import { freePorts } from '../support/free-port.ts'
 import { type Gateway, type GatewayConfig, startGateway } from '../support/gateway.ts'

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { compileStdio, type StdioConfig } from '../../src/backends/mcp/targets/stdio.ts'
 import type { Target } from '../../src/backends/mcp/targets/target.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { isJsonObject } from '../../src/lib/json.ts'
-import { type ChildProcesses, createChildProcesses } from '../../src/net/child-process.ts'
+import { isJsonObject } from '../../src/lib/json/json.ts'
+import { type ChildProcesses, createChildProcesses } from '../../src/process/child-process.ts'
 import { fixturePlaces } from '../fixtures/mcp.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { isRunning } from '../support/is-running.ts'
@@ -238,7 +238,7 @@ describe('a stdio target', () => {
     ['ends with its input', []],
     ['ignores everything', ['--stubborn']],
   ])('leaves no program behind that %s when the gateway itself is killed', async (_, args) => {
-    const module = new URL('../../src/net/child-process.ts', import.meta.url).href
+    const module = new URL('../../src/process/child-process.ts', import.meta.url).href
     const script = `
       const { createChildProcesses } = await import(${JSON.stringify(module)})
       const options = { environment: process.env, maxChildren: 1, closeGraceMs: 1000, terminateGraceMs: 1000 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect, it } from 'vitest'
 import { sqliteMigrations } from '../../src/resources/stores/migrations.ts'
-import { runSqliteThread, type SqliteRequest } from '../../src/resources/stores/sqlite-thread.ts'
+import { runSqliteThread, type SqliteRequest } from '../../src/resources/stores/sqlite/thread.ts'
 import { endAfter } from '../support/cleanup.ts'
 
 function newFolder(): string {
@@ -30,7 +30,7 @@ const writerSource = `
 
 it.skipIf(!stracePresent)('SQLite synchronises the disk for every acknowledged write', () => {
   const folder = newFolder()
-  const store = new URL('../../src/resources/stores/sqlite-store.ts', import.meta.url).href
+  const store = new URL('../../src/resources/stores/sqlite/sqlite.ts', import.meta.url).href
   const syncsOf = (writes: number): number => {
     const trace = join(folder, `trace-${writes}`)
     const node = [process.execPath, '--input-type=module', '-e', writerSource]

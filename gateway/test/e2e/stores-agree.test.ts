@@ -5,10 +5,15 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/lib/json.ts'
-import type { ResourceStore, StoreChange, StoreDelta, StoredResource } from '../../src/resources/store.ts'
-import { createPostgresStore } from '../../src/resources/stores/postgres-store.ts'
-import { createSqliteStore } from '../../src/resources/stores/sqlite-store.ts'
+import type { JsonObject } from '../../src/lib/json/json.ts'
+import { createPostgresStore } from '../../src/resources/stores/postgres/postgres.ts'
+import { createSqliteStore } from '../../src/resources/stores/sqlite/sqlite.ts'
+import type {
+  ResourceStore,
+  StoreChange,
+  StoreDelta,
+  StoredResource,
+} from '../../src/resources/stores/store.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { postgresMissing, startPostgres } from '../support/postgres.ts'
 import { createTestClock, secretPaths, sorted } from '../support/store-suite.ts'

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages.ts'
+import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages/chat-to-messages.ts'
 import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
-import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat.ts'
+import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
 import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translation.ts'
-import type { JsonObject } from '../../src/lib/json.ts'
-import { createSseParser, formatSseEvent } from '../../src/net/sse.ts'
+import type { JsonObject } from '../../src/lib/json/json.ts'
+import { createSseParser, formatSseEvent } from '../../src/net/http/sse.ts'
 
 /**
  * Wire pairs: what goes in is written by hand as the real APIs send it, what comes out is compared.

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { z } from 'zod'
-import { echo } from '../../src/backends/llm/providers/echo/index.ts'
+import { echo } from '../../src/backends/llm/providers/echo/echo.ts'
 import { createCancellation } from '../../src/lib/cancellation.ts'
-import { readAll } from '../../src/net/body.ts'
+import { readAll } from '../../src/net/http/body.ts'
 import {
   chatChunk,
   chatCompletion,

@@ -3,7 +3,7 @@ import {
   type AdmissionMeter,
   createAdmission,
   defaultAdmissionLimits,
-} from '../../src/net/admission.ts'
+} from '../../src/net/listener/admission.ts'
 
 const silent: AdmissionMeter = { changed() {}, refused() {} }
 

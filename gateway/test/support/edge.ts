@@ -1,16 +1,16 @@
 import { systemClock } from '../../src/lib/clock.ts'
-import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../src/net/body.ts'
-import type { Headers } from '../../src/net/headers.ts'
+import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../src/net/http/body.ts'
+import type { Headers } from '../../src/net/http/headers.ts'
 import {
   type Delivery,
   defaultServerLimits,
   type HttpServerLimits,
   type IncomingRequest,
-} from '../../src/net/http-server.ts'
-import type { Reply } from '../../src/net/send.ts'
-import { type ListeningServer, listen } from '../../src/net/server.ts'
-import type { ServerTls } from '../../src/net/server-tls.ts'
-import type { Serving } from '../../src/net/serving.ts'
+} from '../../src/net/http/incoming-request.ts'
+import type { Reply } from '../../src/net/http-client/send.ts'
+import type { Serving } from '../../src/net/listener/connection-handler.ts'
+import { type ListeningServer, listen } from '../../src/net/listener/listener.ts'
+import type { ServerTls } from '../../src/net/tls/server-tls.ts'
 import { defaultAdmission } from './admission.ts'
 import { endAfter } from './cleanup.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../src/lib/json.ts'
+import { isJsonObject, type JsonObject } from '../../src/lib/json/json.ts'
 
 /** An answer as it came over the wire. */
 export type RawAnswer = {

@@ -8,7 +8,7 @@ import type {
   TargetSession,
 } from '../../src/backends/mcp/targets/target.ts'
 import { createCancellation } from '../../src/lib/cancellation.ts'
-import { isJsonObject, type JsonObject } from '../../src/lib/json.ts'
+import { isJsonObject, type JsonObject } from '../../src/lib/json/json.ts'
 
 /** The context of a call by a client that sends no headers and stays. */
 export function callContext(headers: CallContext['headers'] = {}): CallContext {

@@ -1,13 +1,4 @@
 import { isToken } from '../../lib/http-token.ts'
-import { checkBackendHost, checkBackendPolicies } from '../../pipeline/destinations/check.ts'
-import {
-  type BackendPolicies,
-  backendHostSchema,
-  backendPolicyFields,
-  findBackend,
-  type NamedBackend,
-} from '../../pipeline/destinations/config.ts'
-import { missingBackend } from '../../pipeline/destinations/destination.ts'
 import {
   duration,
   exactlyOne,
@@ -21,6 +12,15 @@ import {
   type Schema,
 } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { checkBackendHost, checkBackendPolicies } from '../../upstream/check.ts'
+import {
+  type BackendPolicies,
+  backendHostSchema,
+  backendPolicyFields,
+  findBackend,
+  type NamedBackend,
+} from '../../upstream/config.ts'
+import { missingBackend } from '../../upstream/destination.ts'
 
 const reference = name({ doc: 'Name of an entry of `backends`, as `/<name>`.', example: '/inventory' })
 

@@ -1,11 +1,11 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { isSource } from '../../net/body.ts'
-import { createHeaderFilter, type Headers } from '../../net/headers.ts'
-import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
-import type { Destination } from '../../pipeline/destinations/destination.ts'
+import { isSource } from '../../net/http/body.ts'
+import { createHeaderFilter, type Headers } from '../../net/http/headers.ts'
+import type { OutgoingRequest, Reply, Send } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { writeForwarded } from '../../pipeline/forwarded.ts'
-import { isWithheldHeader } from '../../pipeline/withheld-headers.ts'
+import type { Destination } from '../../upstream/destination.ts'
+import { writeForwarded } from '../../upstream/forwarded.ts'
+import { isWithheldHeader } from '../../upstream/withheld-headers.ts'
 import { announcedLength, type ObservedBody, observed } from './held-body.ts'
 
 /** How one attempt differs from what the exchange itself says. */

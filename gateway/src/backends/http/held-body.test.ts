@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../net/body.ts'
+import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../net/http/body.ts'
 import { announcedLength, copied, holdBody } from './held-body.ts'
 
 const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 12 })

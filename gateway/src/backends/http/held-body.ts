@@ -1,5 +1,5 @@
-import { type Body, type BodySink, type BodySource, isSource } from '../../net/body.ts'
-import type { Headers } from '../../net/headers.ts'
+import { type Body, type BodySink, type BodySource, isSource } from '../../net/http/body.ts'
+import type { Headers } from '../../net/http/headers.ts'
 
 /**
  * A body of at most `maxBytes` as bytes, so that it can be sent again; a larger one, or one without budget, as it was, with what

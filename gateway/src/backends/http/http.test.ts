@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../../lib/cancellation.ts'
 import { GatewayError, type GatewayErrorCode } from '../../lib/gateway-error.ts'
-import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../net/body.ts'
-import type { OutgoingRequest, Reply, Send } from '../../net/send.ts'
-import type { NamedBackend } from '../../pipeline/destinations/config.ts'
+import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../net/http/body.ts'
+import type { OutgoingRequest, Reply, Send } from '../../net/http-client/send.ts'
 import type { Exchange, RequestFacts } from '../../pipeline/exchange.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import type { NamedBackend } from '../../upstream/config.ts'
 import { checkForwardingPolicies, checkRouteBackends, type RouteBackend } from './config.ts'
-import { compileHttpBackend, type HttpBackendOptions } from './index.ts'
+import { compileHttpBackend, type HttpBackendOptions } from './http.ts'
 
 describe('forwarding', () => {
   it('asks the backend what the client asked', async () => {

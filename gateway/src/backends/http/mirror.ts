@@ -1,7 +1,7 @@
-import { type Body, isSource } from '../../net/body.ts'
-import type { Reply, Send } from '../../net/send.ts'
-import type { Destination } from '../../pipeline/destinations/destination.ts'
+import { type Body, isSource } from '../../net/http/body.ts'
+import type { Reply, Send } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Destination } from '../../upstream/destination.ts'
 import { requestTo } from './forward.ts'
 import { copied } from './held-body.ts'
 

@@ -1,7 +1,7 @@
 import type { Cancellation } from '../../lib/cancellation.ts'
 import { parseDuration } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import type { Reply } from '../../net/send.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { RetryConfig } from './config.ts'
 
 /** When and how often requests are sent again. */

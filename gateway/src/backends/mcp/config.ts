@@ -12,8 +12,8 @@ import {
   secret,
 } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
-import { defaultMcpLimits } from './admission.ts'
-import { openApiSchema } from './targets/openapi.ts'
+import { defaultMcpLimits } from './sessions/admission.ts'
+import { openApiSchema } from './targets/openapi/openapi.ts'
 import { sseSchema } from './targets/sse.ts'
 import { stdioSchema } from './targets/stdio.ts'
 import { streamableHttpSchema } from './targets/streamable-http.ts'

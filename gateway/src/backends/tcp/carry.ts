@@ -1,10 +1,10 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { type DialTarget, dial, tune } from '../../net/tcp-dial.ts'
-import { reset, type SpliceOutcome, splice } from '../../net/tcp-splice.ts'
-import type { Health } from '../../pipeline/destinations/health.ts'
-import type { TcpOutcome } from '../../pipeline/metrics.ts'
+import { type DialTarget, dial, tune } from '../../net/tcp/dial.ts'
+import { reset, type SpliceOutcome, splice } from '../../net/tcp/splice.ts'
+import type { TcpOutcome } from '../../telemetry/metrics.ts'
+import type { Health } from '../../upstream/health.ts'
 
 /** A backend of a TCP route. */
 export type TcpTarget = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
-import type { NamedBackend } from '../../pipeline/destinations/config.ts'
 import { check } from '../../schema/check.ts'
+import type { NamedBackend } from '../../upstream/config.ts'
 import { checkTcpRoute, type TcpRouteConfig, tcpRouteSchema } from './config.ts'
 import { compileTcpTargets } from './targets.ts'
 

@@ -1,10 +1,10 @@
-import { checkBackendHost, checkBackendPolicies, checkBackendTls } from '../../pipeline/destinations/check.ts'
-import { backendPolicyFields, findBackend, type NamedBackend } from '../../pipeline/destinations/config.ts'
-import { missingBackend } from '../../pipeline/destinations/destination.ts'
 import { hostnameMistake } from '../../pipeline/routing/hostnames.ts'
 import { exactlyOne, hostPort, type Infer, integer, list, name, object, optional } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { checkBackendHost, checkBackendPolicies, checkBackendTls } from '../../upstream/check.ts'
+import { backendPolicyFields, findBackend, type NamedBackend } from '../../upstream/config.ts'
+import { missingBackend } from '../../upstream/destination.ts'
 
 const { backendTLS, tcp, health } = backendPolicyFields
 

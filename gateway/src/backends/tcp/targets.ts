@@ -1,9 +1,9 @@
 import { messageOf } from '../../lib/thrown.ts'
-import type { UpstreamTls } from '../../net/send.ts'
-import { createDialTls, type DialTls } from '../../net/tcp-dial.ts'
+import type { UpstreamTls } from '../../net/http-client/send.ts'
+import { createDialTls, type DialTls } from '../../net/tcp/dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { findBackend, type NamedBackend } from '../../pipeline/destinations/config.ts'
-import { compileDestination, missingBackend } from '../../pipeline/destinations/destination.ts'
+import { findBackend, type NamedBackend } from '../../upstream/config.ts'
+import { compileDestination, missingBackend } from '../../upstream/destination.ts'
 import type { TcpTarget } from './carry.ts'
 import type { TcpRouteConfig } from './config.ts'
 

@@ -1,5 +1,5 @@
 import { hostnameMistake, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
-import { checkGatewayPolicies } from '../../policies/index/check.ts'
+import { checkGatewayPolicies } from '../../policies/registry/check.ts'
 import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { carriesHttp, type Gateways, type ListenerPlan, listenersOf } from './attachments.ts'

@@ -1,5 +1,5 @@
-import { compileTcpRoutes, type TcpRoute } from '../../backends/tcp/index.ts'
 import { compileTcpTargets } from '../../backends/tcp/targets.ts'
+import { compileTcpRoutes, type TcpRoute } from '../../backends/tcp/tcp.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { TcpListener } from '../../pipeline/snapshot.ts'
 import type { ListenerPlan } from './attachments.ts'

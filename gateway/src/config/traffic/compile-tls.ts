@@ -1,5 +1,5 @@
 import { messageOf } from '../../lib/thrown.ts'
-import { createTlsIdentity, type ServerTls, type TlsIdentity } from '../../net/server-tls.ts'
+import { createTlsIdentity, type ServerTls, type TlsIdentity } from '../../net/tls/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import { formatPath } from '../../schema/path.ts'

@@ -1,4 +1,4 @@
-import { gatewayPolicyFields } from '../../policies/index/schema.ts'
+import { gatewayPolicyFields } from '../../policies/registry/schema.ts'
 import {
   enumeration,
   filePath,

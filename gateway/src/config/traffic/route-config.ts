@@ -1,11 +1,11 @@
 import { forwardingPolicyFields, routeBackendsSchema } from '../../backends/http/config.ts'
-import { aiBackendSchema, aiPolicyFields, aiPolicyMeta } from '../../backends/llm/ai-config.ts'
+import { aiBackendSchema, aiPolicyFields, aiPolicyMeta } from '../../backends/llm/config/route-config.ts'
 import { mcpBackendSchema } from '../../backends/mcp/config.ts'
-import { backendPolicyFields, namedBackendsSchema } from '../../pipeline/destinations/config.ts'
 import { guardrailsSchema } from '../../policies/guardrails/config.ts'
-import { routePolicyFields } from '../../policies/index/schema.ts'
+import { routePolicyFields } from '../../policies/registry/schema.ts'
 import { boolean, exactlyOne, type Infer, list, name, object, optional, string } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
+import { backendPolicyFields, namedBackendsSchema } from '../../upstream/config.ts'
 
 const valueMatch = exactlyOne(
   {

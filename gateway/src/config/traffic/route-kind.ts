@@ -1,5 +1,5 @@
-import { findBackend } from '../../pipeline/destinations/config.ts'
-import type { TrafficKind } from '../../policies/index/roots.ts'
+import type { TrafficKind } from '../../policies/registry/cel-variables.ts'
+import { findBackend } from '../../upstream/config.ts'
 import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
 
 /** What a route leads to: the kind of its backend, which may be a named one. */

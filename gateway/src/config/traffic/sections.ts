@@ -1,6 +1,6 @@
 import type { TcpRouteConfig } from '../../backends/tcp/config.ts'
 import type { Path } from '../../schema/path.ts'
-import { type BindsConfig, type Translated, translateBinds } from './binds.ts'
+import { type BindsConfig, type Translated, translateBinds } from '../compat/binds.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
 

@@ -1,4 +1,4 @@
-import { addressBytes, plainAddress } from '../../lib/cidr.ts'
+import { addressBytes, plainAddress } from '../../lib/address/cidr.ts'
 
 type FindEmbedded = (bytes: readonly number[]) => readonly number[] | undefined
 

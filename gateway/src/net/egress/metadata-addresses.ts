@@ -1,4 +1,4 @@
-import { compileCidrs, parseCidr } from '../../lib/cidr.ts'
+import { compileCidrs, parseCidr } from '../../lib/address/cidr.ts'
 import { addressesWithin } from './embedded-addresses.ts'
 
 const isListed = compileCidrs(

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import { compileCidrs, parseCidr } from '../../lib/cidr.ts'
-import { formatHostPort } from '../../lib/host-port.ts'
+import { compileCidrs, parseCidr } from '../../lib/address/cidr.ts'
+import { formatHostPort } from '../../lib/address/host-port.ts'
 import type { EgressPolicy, EgressTarget } from './egress.ts'
 import { addressesWithin } from './embedded-addresses.ts'
 import { isMetadataAddress } from './metadata-addresses.ts'

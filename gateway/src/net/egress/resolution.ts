@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net'
-import type { HostPort } from '../../lib/host-port.ts'
+import type { HostPort } from '../../lib/address/host-port.ts'
 import { type EgressPolicy, guardedLookup, refusedLiteral } from './egress.ts'
 
 export type Resolved =

@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici'
 import { longestTimerMs } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import type { AdmissionMeter } from '../admission.ts'
-import { type BodySource, isSource } from '../body.ts'
 import { egressRefused } from '../egress/egress.ts'
-import type { Headers } from '../headers.ts'
-import type { OutgoingRequest, Reply } from '../send.ts'
+import { type BodySource, isSource } from '../http/body.ts'
+import type { Headers } from '../http/headers.ts'
+import type { AdmissionMeter } from '../listener/admission.ts'
 import type { Upstream } from './pools.ts'
 import { requestStream } from './request-stream.ts'
+import type { OutgoingRequest, Reply } from './send.ts'
 import { createUpstreamBody, type UpstreamBody } from './upstream-body.ts'
 
 export type DispatchLimits = {

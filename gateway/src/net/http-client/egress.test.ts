@@ -2,10 +2,10 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
-import { readAll } from '../body.ts'
 import type { EgressPolicy } from '../egress/egress.ts'
-import { createHttpClient, type HttpClientOptions } from '../http-client.ts'
-import type { UpstreamConnection } from '../send.ts'
+import { readAll } from '../http/body.ts'
+import { createHttpClient, type HttpClientOptions } from './http-client.ts'
+import type { UpstreamConnection } from './send.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {

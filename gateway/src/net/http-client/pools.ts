@@ -1,9 +1,9 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { PeerCertificate } from 'node:tls'
 import { buildConnector, Pool } from 'undici'
-import { checkCertificateNames } from '../certificate-names.ts'
 import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egress.ts'
-import type { UpstreamConnection, UpstreamTls } from '../send.ts'
+import { checkCertificateNames } from '../tls/certificate-names.ts'
+import type { UpstreamConnection, UpstreamTls } from './send.ts'
 
 /** The connections to one origin with the same settings. */
 export type Upstream = {

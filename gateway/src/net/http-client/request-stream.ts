@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { BodySource } from '../body.ts'
+import type { BodySource } from '../http/body.ts'
 
 /** Bytes read ahead of the connection; more pauses the source. */
 const maxAheadBytes = 64 * 1024

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
-import type { BodySink, BodySource } from '../body.ts'
+import type { BodySink, BodySource } from '../http/body.ts'
 
 /** The flow of one answer, as the client library offers it. */
 export type Flow = {

@@ -1,7 +1,7 @@
 import { isToken } from '../../lib/http-token.ts'
 import { compilePattern } from '../../lib/pattern.ts'
 import { parseRequestTarget } from '../../lib/request-target.ts'
-import type { Headers } from '../../net/headers.ts'
+import type { Headers } from '../../net/http/headers.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import type { RequestFacts } from '../exchange.ts'
 import { parseQuery } from './query-parameters.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange, textOf, throughPolicies } from '../../../test/fixtures/pipeline.ts'
-import { compileAuthentication } from '../../pipeline/authentication.ts'
+import { compileAuthentication } from '../../identity/authentication.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 import { check } from '../../schema/check.ts'
 import { type ApiKeyConfig, apiKeySchema, checkApiKey, compileApiKey } from './api-key.ts'

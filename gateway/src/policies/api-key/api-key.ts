@@ -1,11 +1,11 @@
-import type { AuthenticationCheck, CheckOutcome } from '../../pipeline/authentication.ts'
-import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { AuthenticationCheck, CheckOutcome } from '../../identity/authentication.ts'
 import {
   checkLocation,
   compileLocation,
   defaultLocations,
   locationSchema,
-} from '../../pipeline/credential-location.ts'
+} from '../../identity/credential-location.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { JsonObject } from '../../lib/json.ts'
+import type { JsonObject } from '../../lib/json/json.ts'
 import { exactlyOne, type Infer, jsonObject, list, name, optional, secret, string } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkAllowedModels, compileAllowedModels } from './allowed-models.ts'

@@ -1,5 +1,5 @@
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { NamedBackend } from '../../pipeline/destinations/config.ts'
+import type { NamedBackend } from '../../upstream/config.ts'
 import {
   type GuardConfig,
   type GuardrailsConfig,
@@ -9,7 +9,7 @@ import {
   streamingModeOf,
 } from './config.ts'
 import type { Check, Guard, Phase, Rejection } from './guard.ts'
-import { compileKind, nameOfKind } from './kinds/index.ts'
+import { compileKind, nameOfKind } from './kinds/kinds.ts'
 import type { WebhookLimits } from './kinds/webhook/limits.ts'
 
 /** The guards of one place. */

@@ -1,9 +1,3 @@
-import type { NamedBackend } from '../../pipeline/destinations/config.ts'
-import {
-  checkHeaderModifier,
-  compileHeaderModifier,
-  headerModifierSchema,
-} from '../../pipeline/header-modifier.ts'
 import {
   enumeration,
   exactlyOne,
@@ -16,8 +10,14 @@ import {
   string,
 } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import type { NamedBackend } from '../../upstream/config.ts'
+import {
+  checkHeaderModifier,
+  compileHeaderModifier,
+  headerModifierSchema,
+} from '../../upstream/header-modifier.ts'
 import type { Phase, Rejection } from './guard.ts'
-import { checkKind, kindSchemas } from './kinds/index.ts'
+import { checkKind, kindSchemas } from './kinds/kinds.ts'
 
 const rejection = object(
   {

@@ -1,8 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import type { Headers } from '../../net/headers.ts'
-import type { Exchange, GuardDecision, GuardOutcome } from '../../pipeline/exchange.ts'
+import type { Headers } from '../../net/http/headers.ts'
+import type { Exchange, GuardDecision } from '../../pipeline/exchange.ts'
+import type { GuardOutcome } from '../../telemetry/metrics.ts'
 import { CheckFailure, type Guard, type Phase, type Rejection, type Shown, type Verdict } from './guard.ts'
 
 /** What is shown to guards; a text that is nowhere written cannot be changed. */

@@ -1,4 +1,4 @@
-import { firstHeader } from '../../net/headers.ts'
+import { firstHeader } from '../../net/http/headers.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 
 /** The gateway's own addresses as its clients know them. */

@@ -1,7 +1,7 @@
-import type { Reply } from '../../net/send.ts'
-import type { AuthenticationCheck } from '../../pipeline/authentication.ts'
+import type { AuthenticationCheck } from '../../identity/authentication.ts'
+import { compileTokenCheck, type TokenCheckOptions } from '../../identity/jwt/token-check.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { compileTokenCheck, type TokenCheckOptions } from '../../pipeline/jwt/token-check.ts'
 import type { Addresses } from './addresses.ts'
 import { jsonReply } from './json-reply.ts'
 

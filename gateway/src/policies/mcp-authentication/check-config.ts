@@ -1,5 +1,5 @@
-import { checkLocation } from '../../pipeline/credential-location.ts'
-import { checkKeys } from '../../pipeline/jwt/verifier.ts'
+import { checkLocation } from '../../identity/credential-location.ts'
+import { checkKeys } from '../../identity/jwt/verifier.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { checkFront } from './front/front-config.ts'

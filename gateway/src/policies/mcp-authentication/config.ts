@@ -1,5 +1,5 @@
-import { locationSchema } from '../../pipeline/credential-location.ts'
-import { keysSchema, validationOptionsSchema } from '../../pipeline/jwt/verifier.ts'
+import { locationSchema } from '../../identity/credential-location.ts'
+import { keysSchema, validationOptionsSchema } from '../../identity/jwt/verifier.ts'
 import {
   boolean,
   enumeration,

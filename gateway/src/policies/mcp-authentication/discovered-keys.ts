@@ -1,7 +1,7 @@
-import { isLoopbackHost } from '../../lib/host-port.ts'
-import type { JsonObject } from '../../lib/json.ts'
-import type { KeyAddress } from '../../pipeline/jwt/key-source.ts'
-import type { Log } from '../../pipeline/log.ts'
+import type { KeyAddress } from '../../identity/jwt/key-source.ts'
+import { isLoopbackHost } from '../../lib/address/host-port.ts'
+import type { JsonObject } from '../../lib/json/json.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { ServerMetadata } from './server-metadata.ts'
 
 export type DiscoveredKeysOptions = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { throughAll, upstreamContext } from '../../../test/fixtures/jwt.ts'
 import { fixtureExchange, textOf } from '../../../test/fixtures/pipeline.ts'
-import type { Reply } from '../../net/send.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { McpAuthenticationConfig } from './config.ts'
 import { compileMcpAuthentication } from './mcp-authentication.ts'
 

@@ -1,4 +1,4 @@
-import type { Reply } from '../../net/send.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { Exchange, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import type { Addresses } from './addresses.ts'

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../lib/json.ts'
-import type { Headers } from '../../net/headers.ts'
-import type { Reply } from '../../net/send.ts'
+import type { JsonObject } from '../../lib/json/json.ts'
+import type { Headers } from '../../net/http/headers.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 
 /** A reply of a JSON object, or of its text. */
 export function jsonReply(status: number, json: JsonObject | string, headers: Headers = {}): Reply {

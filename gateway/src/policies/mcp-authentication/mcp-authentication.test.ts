@@ -9,8 +9,8 @@ import {
   upstreamContext,
 } from '../../../test/fixtures/jwt.ts'
 import { type FixtureContext, fixtureExchange, textOf } from '../../../test/fixtures/pipeline.ts'
-import type { Reply } from '../../net/send.ts'
-import { compileAuthentication } from '../../pipeline/authentication.ts'
+import { compileAuthentication } from '../../identity/authentication.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import type { McpAuthenticationConfig } from './config.ts'

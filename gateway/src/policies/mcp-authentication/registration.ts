@@ -1,8 +1,8 @@
-import { type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json.ts'
-import { readAll } from '../../net/body.ts'
-import type { Reply, Send } from '../../net/send.ts'
+import { fetchDocument } from '../../identity/jwt/fetch-document.ts'
+import { type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json/json.ts'
+import { readAll } from '../../net/http/body.ts'
+import type { Reply, Send } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { fetchDocument } from '../../pipeline/jwt/fetch-document.ts'
 import { jsonReply } from './json-reply.ts'
 import { compileRedirectUris } from './redirect-uris.ts'
 

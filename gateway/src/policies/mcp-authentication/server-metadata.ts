@@ -1,7 +1,7 @@
+import { fetchDocument } from '../../identity/jwt/fetch-document.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { isJsonObject, type JsonObject } from '../../lib/json.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json/json.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { fetchDocument } from '../../pipeline/jwt/fetch-document.ts'
 import type { Provider } from './providers/provider.ts'
 
 /** How the provider describes itself. Undefined as long as it has not been reached. */

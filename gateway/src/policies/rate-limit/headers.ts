@@ -1,5 +1,5 @@
-import type { Headers } from '../../net/headers.ts'
-import type { Reply } from '../../net/send.ts'
+import type { Headers } from '../../net/http/headers.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { LimitStanding, LimitTally } from '../../pipeline/exchange.ts'
 
 /** What every refusal by a limit says. */

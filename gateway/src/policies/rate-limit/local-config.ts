@@ -32,7 +32,7 @@ export const keyRoots: ReadonlySet<string> = new Set([
 
 /**
  * Whether a key is the address of the client and nothing more. A client has all of an IPv6 /64, so such keys count by
- * network (`lib/client-network.ts`); any other expression, such as `string(source.address)`, counts by its value.
+ * network (`lib/address/client-network.ts`); any other expression, such as `string(source.address)`, counts by its value.
  */
 export function isAddressKey(source: string): boolean {
   return /^\s*source\s*\.\s*address\s*$/.test(source)

@@ -8,7 +8,7 @@ import {
   textOf,
   throughPolicies,
 } from '../../../test/fixtures/pipeline.ts'
-import type { Reply } from '../../net/send.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Facts } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { Reply } from '../../net/send.ts'
+import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, LimitClaim, LimitStanding, LimitTally } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
@@ -7,7 +7,7 @@ import { type Bucket, giveBackTo, secondsToRefill, takeFrom } from './bucket.ts'
 import { rateLimitReply } from './headers.ts'
 import { compileLimits, type Limit, type LimitOptions, wholeMs } from './limit.ts'
 import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
-import { chargeTokens, giveBackClaims, showStanding, spendsTokens, tallyOf } from './tally.ts'
+import { chargeTokens, giveBackClaims, showStanding, spendsTokens, tallyOf } from './request-limits.ts'
 
 /** The limits of one place as up to two steps of a route. */
 export type LocalRateLimit = {

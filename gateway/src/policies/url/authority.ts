@@ -1,4 +1,4 @@
-import { parseHostPort } from '../../lib/host-port.ts'
+import { parseHostPort } from '../../lib/address/host-port.ts'
 import { type Infer, integer, name } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { StoreUnavailable } from '../store.ts'
 import { createRecordStore } from './record-store.ts'
 import type { CommittedRows, DriverEvents, RowChanges, RowDelta, RowKey, StoredRow } from './row-driver.ts'
+import { StoreUnavailable } from './store.ts'
 import { createValueCodec } from './value-codec.ts'
 
 beforeEach(() => {

@@ -1,15 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
-import type { JsonObject } from '../../lib/json.ts'
-import {
-  type ResourceStore,
-  type StoreChange,
-  type StoreDelta,
-  type StoredResource,
-  StoreUnavailable,
-  type UnreadableResource,
-} from '../store.ts'
-import { createAnnouncer } from './announcer.ts'
+import type { JsonObject } from '../../lib/json/json.ts'
+import { createAnnouncer } from './postgres/announcer.ts'
 import {
   type CommittedRows,
   type DriverEvents,
@@ -20,6 +12,14 @@ import {
   type RowDriver,
   type RowKey,
 } from './row-driver.ts'
+import {
+  type ResourceStore,
+  type StoreChange,
+  type StoreDelta,
+  type StoredResource,
+  StoreUnavailable,
+  type UnreadableResource,
+} from './store.ts'
 import { createTurns } from './turns.ts'
 import type { ValueCodec } from './value-codec.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../lib/json.ts'
+import type { JsonObject } from '../../lib/json/json.ts'
 import { createValueCodec, type FieldPath, readEncryptionKeys } from './value-codec.ts'
 
 const key = Buffer.alloc(32, 1)

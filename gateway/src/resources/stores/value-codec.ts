@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json/json.ts'
 
 /** Where a field is inside a value: keys of objects, indexes of lists. */
 export type FieldPath = readonly (string | number)[]

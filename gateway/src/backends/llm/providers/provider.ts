@@ -1,6 +1,6 @@
-import type { Headers } from '../../../net/headers.ts'
-import type { OutgoingRequest, Send } from '../../../net/send.ts'
-import type { Endpoint } from '../endpoints.ts'
+import type { Headers } from '../../../net/http/headers.ts'
+import type { OutgoingRequest, Send } from '../../../net/http-client/send.ts'
+import type { Endpoint } from '../request/endpoints.ts'
 
 /** One LLM service: where it is, which calls it offers, and how it is told who is calling. */
 export type Provider = {

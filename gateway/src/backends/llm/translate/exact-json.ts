@@ -1,8 +1,8 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
-import { answerLimits } from '../../../lib/json-limits.ts'
-import { limitExceeded } from '../../../lib/json-text.ts'
-import { isLarge, readInTurns } from '../../../lib/read-json.ts'
-import type { Turns } from '../../../lib/turns.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import { answerLimits } from '../../../lib/json/limits.ts'
+import { isLarge, readInTurns } from '../../../lib/json/read.ts'
+import { limitExceeded } from '../../../lib/json/text.ts'
+import type { Turns } from '../../../lib/scheduling/turns.ts'
 
 declare global {
   // Both are part of ECMAScript 2026 and of every Node this runs on; the compiler's library does not list them yet.

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../../lib/json.ts'
+import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
 import type { TranslatedRequest } from './translation.ts'
 
 /** Collects why a request cannot be translated. The first reason is the answer; the mapping goes on with placeholders. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../../lib/json.ts'
-import type { SseEvent } from '../../../net/sse.ts'
-import { chatToMessages } from './chat-to-messages.ts'
-import { messagesToChat } from './messages-to-chat.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
+import type { SseEvent } from '../../../net/http/sse.ts'
+import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
+import { messagesToChat } from './messages-to-chat/messages-to-chat.ts'
 import type { StreamTranslator, TranslationContext } from './translation.ts'
 
 const context: TranslationContext = { requestModel: 'm', now: () => 1_700_000_000_000, includeUsage: true }

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../../lib/json.ts'
+import type { JsonValue } from '../../../lib/json/json.ts'
 
 const finishReasons = new Map<string, string>([
   ['end_turn', 'stop'],

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../lib/json.ts'
-import type { SseEvent } from '../../../net/sse.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
+import type { SseEvent } from '../../../net/http/sse.ts'
 
 /** A request in the upstream's format, or the field of the client's request that has no counterpart there (a 400). */
 export type TranslatedRequest =

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { errorBody } from '../../../pipeline/errors.ts'
 import { parseExactObject } from './exact-json.ts'
 

@@ -1,4 +1,4 @@
-import { formatHostPort, type HostPort, parseHostPort } from '../../../lib/host-port.ts'
+import { formatHostPort, type HostPort, parseHostPort } from '../../../lib/address/host-port.ts'
 import { name, optional, port, string } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 

@@ -1,4 +1,4 @@
-import { editTopLevel, memberText, readJsonObject } from '../../../lib/json-text.ts'
+import { editTopLevel, memberText, readJsonObject } from '../../../lib/json/text.ts'
 import type { TargetFailure } from './target.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { BodySink } from '../../../net/body.ts'
-import type { OutgoingRequest, Reply } from '../../../net/send.ts'
+import type { BodySink } from '../../../net/http/body.ts'
+import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import { checkSse, compileSse } from './sse.ts'
 import type { CallContext, TargetFailure } from './target.ts'
 

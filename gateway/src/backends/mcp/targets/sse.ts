@@ -1,9 +1,9 @@
 import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { type BodySource, isSource, readAll } from '../../../net/body.ts'
-import type { Headers } from '../../../net/headers.ts'
-import type { Reply } from '../../../net/send.ts'
-import { createSseParser, isEventStream, type SseEvent } from '../../../net/sse.ts'
+import { type BodySource, isSource, readAll } from '../../../net/http/body.ts'
+import type { Headers } from '../../../net/http/headers.ts'
+import { createSseParser, isEventStream, type SseEvent } from '../../../net/http/sse.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
@@ -15,7 +15,7 @@ import {
   type TargetAddress,
   type Whereabouts,
 } from './address.ts'
-import { createDuplexSession, type Wire, type WireListener } from './duplex.ts'
+import { createDuplexSession, type Wire, type WireListener } from './duplex/duplex.ts'
 import type { CallContext, Target, TargetFailure } from './target.ts'
 
 /** `mcp.targets[].sse`. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { collect, fixtureContext, request, settle } from '../../../../test/fixtures/mcp.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { BodySink, BodySource } from '../../../net/body.ts'
-import type { OutgoingRequest, Reply } from '../../../net/send.ts'
-import { messageOf } from '../json-rpc.ts'
+import type { BodySink, BodySource } from '../../../net/http/body.ts'
+import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
+import { messageOf } from '../message/json-rpc.ts'
 import { compileStreamableHttp } from './streamable-http.ts'
 
 type Stream = BodySource & {

@@ -1,8 +1,8 @@
 import type { Cancellation } from '../../../lib/cancellation.ts'
 import type { GatewayError } from '../../../lib/gateway-error.ts'
-import type { ExactJsonObject, JsonObject } from '../../../lib/json.ts'
-import type { Headers } from '../../../net/headers.ts'
-import type { Reply } from '../../../net/send.ts'
+import type { ExactJsonObject, JsonObject } from '../../../lib/json/json.ts'
+import type { Headers } from '../../../net/http/headers.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { McpCall } from '../../../pipeline/exchange.ts'
 
 /**

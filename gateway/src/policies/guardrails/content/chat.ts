@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
-import type { JsonPath } from '../../../lib/json-splice.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { JsonPath } from '../../../lib/json/splice.ts'
 import {
   type ContentReader,
   echoAt,
@@ -9,7 +9,7 @@ import {
   readableObjectsIn,
   stringOf,
   type TextPart,
-} from './content.ts'
+} from './content-reader.ts'
 import { textParts } from './parts.ts'
 import { ofUser, promptTexts } from './prompt.ts'
 import type { Reading } from './reading.ts'

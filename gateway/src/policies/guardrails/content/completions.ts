@@ -1,5 +1,5 @@
 import { messageTexts } from './chat.ts'
-import { type ContentReader, echoAt, type GuardedText, numberOf, objectsIn } from './content.ts'
+import { type ContentReader, echoAt, type GuardedText, numberOf, objectsIn } from './content-reader.ts'
 import { textParts } from './parts.ts'
 import { ofUser, promptTexts } from './prompt.ts'
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { apis } from '../../../../test/fixtures/guardrail-streams.ts'
-import type { JsonObject } from '../../../lib/json.ts'
-import { spliceJson } from '../../../lib/json-splice.ts'
-import { readJsonObject } from '../../../lib/json-text.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
+import { spliceJson } from '../../../lib/json/splice.ts'
+import { readJsonObject } from '../../../lib/json/text.ts'
 import { CheckFailure } from '../guard.ts'
-import { type ContentReader, type GuardedText, shownText, splicesFor } from './content.ts'
-import { contentReaders } from './index.ts'
+import { contentReaders } from './content.ts'
+import { type ContentReader, type GuardedText, shownText, splicesFor } from './content-reader.ts'
 import { createReading } from './reading.ts'
 
 const text = fc.oneof(

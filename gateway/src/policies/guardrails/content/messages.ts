@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../../lib/json.ts'
+import { isJsonObject } from '../../../lib/json/json.ts'
 import {
   type ContentReader,
   type GuardedText,
@@ -7,7 +7,7 @@ import {
   readableObjectsIn,
   shownText,
   stringOf,
-} from './content.ts'
+} from './content-reader.ts'
 import { textParts, textsOfPart } from './parts.ts'
 
 /** Anthropic's messages. https://docs.anthropic.com/en/api/messages */

@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json.ts'
-import type { JsonPath } from '../../../lib/json-splice.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { JsonPath } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
-import { echoAt, type TextPart } from './content.ts'
+import { echoAt, type TextPart } from './content-reader.ts'
 import { isReasoning, textMembersOf } from './part-types.ts'
 import type { Reading } from './reading.ts'
 

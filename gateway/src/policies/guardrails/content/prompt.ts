@@ -1,6 +1,6 @@
-import type { JsonValue } from '../../../lib/json.ts'
+import type { JsonValue } from '../../../lib/json/json.ts'
 import { CheckFailure } from '../guard.ts'
-import type { GuardedText } from './content.ts'
+import type { GuardedText } from './content-reader.ts'
 
 /** The texts of a `prompt`: one, or a list of them. Throws `CheckFailure` on one that is no text. */
 export function promptTexts(prompt: JsonValue | undefined): GuardedText[] {

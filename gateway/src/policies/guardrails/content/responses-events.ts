@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../../lib/json.ts'
-import { echoAt, numberOf, objectsIn, type StreamPiece, stringOf } from './content.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import { echoAt, numberOf, objectsIn, type StreamPiece, stringOf } from './content-reader.ts'
 import { isReasoning } from './part-types.ts'
 import { textsOfPart } from './parts.ts'
 import type { Reading } from './reading.ts'

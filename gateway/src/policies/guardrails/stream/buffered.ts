@@ -1,4 +1,4 @@
-import { createSseParser, formatSseEvent } from '../../../net/sse.ts'
+import { createSseParser, formatSseEvent } from '../../../net/http/sse.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
 import { type CollectedTexts, collectTexts } from './collected-texts.ts'
 import type { HeldStream } from './guarded-stream.ts'

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { asError } from '../../../lib/thrown.ts'
-import type { BodySink, BodySource } from '../../../net/body.ts'
-import type { Reply } from '../../../net/send.ts'
+import type { BodySink, BodySource } from '../../../net/http/body.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { Rejection } from '../guard.ts'
 
 /** A streamed answer on its way to the client, of which nothing has been sent as long as nobody says so. */

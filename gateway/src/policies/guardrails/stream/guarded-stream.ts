@@ -1,6 +1,6 @@
-import type { BodySource } from '../../../net/body.ts'
+import type { BodySource } from '../../../net/http/body.ts'
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
-import type { ContentReader } from '../content/content.ts'
+import type { ContentReader } from '../content/content-reader.ts'
 import type { Reading } from '../content/reading.ts'
 import type { Content, Outcome } from '../run.ts'
 import type { Delivery } from './delivery.ts'

@@ -1,9 +1,9 @@
-import { type JsonPath, type JsonSplice, locateJson } from '../../../lib/json-splice.ts'
-import { readJsonObject } from '../../../lib/json-text.ts'
-import type { SseEvent } from '../../../net/sse.ts'
+import { type JsonPath, type JsonSplice, locateJson } from '../../../lib/json/splice.ts'
+import { readJsonObject } from '../../../lib/json/text.ts'
+import type { SseEvent } from '../../../net/http/sse.ts'
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
 import { findDisguisedLlmName } from '../../../pipeline/llm-names.ts'
-import type { ContentReader, StreamPiece } from '../content/content.ts'
+import type { ContentReader, StreamPiece } from '../content/content-reader.ts'
 import type { Reading } from '../content/reading.ts'
 import { CheckFailure } from '../guard.ts'
 

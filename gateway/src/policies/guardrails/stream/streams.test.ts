@@ -13,8 +13,8 @@ import {
   webhookGuard,
 } from '../../../../test/fixtures/guardrails.ts'
 import { createCancellation } from '../../../lib/cancellation.ts'
-import { type BodySink, type BodySource, isSource } from '../../../net/body.ts'
-import type { Reply } from '../../../net/send.ts'
+import { type BodySink, type BodySource, isSource } from '../../../net/http/body.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { GuardrailsConfig } from '../config.ts'
 
 beforeEach(() => {

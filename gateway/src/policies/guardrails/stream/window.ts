@@ -1,6 +1,6 @@
-import { type JsonSplice, spliceJson } from '../../../lib/json-splice.ts'
-import type { SseEvent } from '../../../net/sse.ts'
-import type { StreamPiece } from '../content/content.ts'
+import { type JsonSplice, spliceJson } from '../../../lib/json/splice.ts'
+import type { SseEvent } from '../../../net/http/sse.ts'
+import type { StreamPiece } from '../content/content-reader.ts'
 import { writeBack } from '../content/text-change.ts'
 import { setJson, setText } from './read-event.ts'
 

@@ -1,5 +1,5 @@
-import { createSseParser, formatSseEvent, type SseEvent } from '../../../net/sse.ts'
-import type { StreamPiece } from '../content/content.ts'
+import { createSseParser, formatSseEvent, type SseEvent } from '../../../net/http/sse.ts'
+import type { StreamPiece } from '../content/content-reader.ts'
 import type { Reading } from '../content/reading.ts'
 import { writeBack } from '../content/text-change.ts'
 import type { Content } from '../run.ts'

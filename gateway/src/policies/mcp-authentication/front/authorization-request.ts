@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { JsonObject } from '../../../lib/json.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
 
 /** Checked authorization request of a client. It travels sealed, from page to page. */
 export type AuthorizationRequest = {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { firstHeader, type Headers } from '../../../net/headers.ts'
+import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 
 /** The cookie that binds a login to the browser it was begun in. */
 export type BrowserCookie = {

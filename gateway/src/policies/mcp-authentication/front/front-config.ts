@@ -1,4 +1,4 @@
-import { parseCidr } from '../../../lib/cidr.ts'
+import { parseCidr } from '../../../lib/address/cidr.ts'
 import { boolean, enumeration, type Infer, list, name, object, optional } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 

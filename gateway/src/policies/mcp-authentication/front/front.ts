@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
+import type { TokenVerifier } from '../../../identity/jwt/token.ts'
 import { readSessionKey } from '../../../lib/session-key.ts'
-import type { Reply } from '../../../net/send.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import type { TokenVerifier } from '../../../pipeline/jwt/token.ts'
 import { jsonReply } from '../json-reply.ts'
 import { compileRedirectUris } from '../redirect-uris.ts'
-import { type AccessTokens, createAccessTokens } from './access-tokens.ts'
-import { compileAuthorize } from './authorize.ts'
 import { createBrowserCookie } from './browser-cookie.ts'
-import { compileCallback } from './callback.ts'
-import { createClientDocuments } from './client-documents.ts'
-import { type Clients, createClients } from './clients.ts'
-import { compileConsent } from './consent.ts'
+import { createClientDocuments } from './clients/client-documents.ts'
+import { type Clients, createClients } from './clients/clients.ts'
+import { compileClientDocumentFetch } from './clients/fetch-client-document.ts'
+import { compileAuthorize } from './endpoints/authorize.ts'
+import { compileCallback } from './endpoints/callback.ts'
+import { compileConsent } from './endpoints/consent.ts'
 import {
   answerEndpoint,
   browserEndpoint,
@@ -21,17 +21,17 @@ import {
   type FrontRequest,
   notFound,
   scriptEndpoint,
-} from './endpoint.ts'
-import { compileClientDocumentFetch } from './fetch-client-document.ts'
+} from './endpoints/endpoint.ts'
+import { compileRegister } from './endpoints/register.ts'
+import { compileToken } from './endpoints/token.ts'
 import type { FrontConfig } from './front-config.ts'
 import { type FrontAddresses, frontAddresses, frontMetadata } from './metadata.ts'
-import { compileProviderClaims } from './provider-claims.ts'
-import { createProviderClient, type ProviderClientOptions } from './provider-client.ts'
-import { compileRegister } from './register.ts'
-import { createFamilies, createSingleUse, type Families, type SingleUse } from './replay.ts'
+import { compileProviderClaims } from './provider/provider-claims.ts'
+import { createProviderClient, type ProviderClientOptions } from './provider/provider-client.ts'
 import { createRequestRate, type RequestRate } from './request-rate.ts'
-import { createSealedValues, type SealedValues } from './sealed-values.ts'
-import { compileToken } from './token.ts'
+import { type AccessTokens, createAccessTokens } from './tokens/access-tokens.ts'
+import { createFamilies, createSingleUse, type Families, type SingleUse } from './tokens/replay.ts'
+import { createSealedValues, type SealedValues } from './tokens/sealed-values.ts'
 
 export type FrontOptions = {
   /** Issuer of the gateway, and the MCP endpoint. */

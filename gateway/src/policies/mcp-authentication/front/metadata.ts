@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../lib/json.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
 
 /** Addresses of the front. Its issuer and its endpoints depend on the configuration only, never on a request. */
 export type FrontAddresses = {

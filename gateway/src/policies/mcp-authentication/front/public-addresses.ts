@@ -1,4 +1,4 @@
-import { type Cidr, compileCidrs, parseCidr, plainAddress } from '../../../lib/cidr.ts'
+import { type Cidr, compileCidrs, parseCidr, plainAddress } from '../../../lib/address/cidr.ts'
 
 /** Networks that are not public (IANA special-purpose registries), and forms of IPv6 that lead to IPv4 addresses. */
 const refusedNetworks = cidrs([

@@ -1,5 +1,5 @@
-import { plainAddress } from '../../../lib/cidr.ts'
-import { clientNetwork } from '../../../lib/client-network.ts'
+import { plainAddress } from '../../../lib/address/cidr.ts'
+import { clientNetwork } from '../../../lib/address/client-network.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
 

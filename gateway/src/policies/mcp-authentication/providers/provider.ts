@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../lib/json.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
 
 /** What differs from one identity provider to another: pure functions of the issuer, no IO. */
 export type Provider = {

@@ -4,9 +4,9 @@ import { entra } from './entra.ts'
 import { generic } from './generic.ts'
 import { idpA } from './idp-a.ts'
 import { idpB } from './idp-b.ts'
-import { providerOf } from './index.ts'
 import { keycloak } from './keycloak.ts'
 import { okta } from './okta.ts'
+import { providerOf } from './providers.ts'
 
 describe('idpA', () => {
   const issuer = 'https://api.idp-a.test:8443/v1/apps/agentic/P123/S456'

@@ -1,8 +1,5 @@
 import { checkCel } from '../../../cel/checked.ts'
 import { parseDuration } from '../../../lib/duration.ts'
-import { checkBackendHost } from '../../../pipeline/destinations/check.ts'
-import { backendHostSchema, findBackend, type NamedBackend } from '../../../pipeline/destinations/config.ts'
-import { missingBackend } from '../../../pipeline/destinations/destination.ts'
 import {
   cel,
   duration,
@@ -15,6 +12,9 @@ import {
   optional,
 } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
+import { checkBackendHost } from '../../../upstream/check.ts'
+import { backendHostSchema, findBackend, type NamedBackend } from '../../../upstream/config.ts'
+import { missingBackend } from '../../../upstream/destination.ts'
 import { keyRoots } from '../local-config.ts'
 
 const roots = [...keyRoots]

@@ -1,7 +1,7 @@
 import { messageOf } from '../../../lib/thrown.ts'
 import { type GrpcCall, type GrpcClient, GrpcError } from '../../../net/grpc-client.ts'
-import type { Log } from '../../../pipeline/log.ts'
-import type { GlobalLimitMeter } from '../../../pipeline/metrics.ts'
+import type { Log } from '../../../telemetry/log.ts'
+import type { GlobalLimitMeter } from '../../../telemetry/metrics.ts'
 import { decodeAnswer } from './wire.ts'
 
 /** Counts of tokens on their way to the service. Nobody waits for them. */

@@ -1,13 +1,12 @@
-import { parseHostPort } from '../../../lib/host-port.ts'
+import { parseHostPort } from '../../../lib/address/host-port.ts'
 import type { GrpcTarget } from '../../../net/grpc-client.ts'
-import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import { findBackend } from '../../../pipeline/destinations/config.ts'
-import { compileBackendTls } from '../../../pipeline/destinations/connection.ts'
-import { missingBackend } from '../../../pipeline/destinations/destination.ts'
+import { findBackend } from '../../../upstream/config.ts'
+import { compileBackendTls } from '../../../upstream/connection.ts'
+import { missingBackend, type UpstreamContext } from '../../../upstream/destination.ts'
 import type { GlobalRateLimitConfig } from './config.ts'
 
 /** Where the service is. Throws when a file that its TLS names cannot be read. */
-export function limiterTarget(config: GlobalRateLimitConfig, context: CompileContext): GrpcTarget {
+export function limiterTarget(config: GlobalRateLimitConfig, context: UpstreamContext): GrpcTarget {
   const { backend: reference } = config
   if (reference === undefined) return targetAt(config.host, undefined, context.egress.of(config))
   const backend = findBackend(reference, context.backends ?? [])

@@ -1,6 +1,6 @@
 import { isToken } from '../../../lib/http-token.ts'
-import { type Headers, isHopByHop } from '../../../net/headers.ts'
-import type { Reply } from '../../../net/send.ts'
+import { type Headers, isHopByHop } from '../../../net/http/headers.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { LimitStanding } from '../../../pipeline/exchange.ts'
 import { isLimitHeader, limitExceeded, limitHeaders, writeStanding } from '../headers.ts'
 import type { Answer, DescriptorStatus, HeaderField, LimitUnit } from './wire.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../lib/json.ts'
+import type { JsonObject } from '../../../../lib/json/json.ts'
 
 /** The answer of echo: one object, or the events of a stream, each as it goes over the wire. */
 export type EchoAnswer =

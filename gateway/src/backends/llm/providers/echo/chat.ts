@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { EchoAnswer } from './answer.ts'
 import { type ToolCall, toolCallFor } from './tool-call.ts'
 import {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../lib/json.ts'
+import type { JsonObject } from '../../../../lib/json/json.ts'
 import type { EchoAnswer } from './answer.ts'
 import {
   countsOf,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { JsonObject, JsonValue } from '../../../../lib/json.ts'
-import { estimateTokens } from '../../usage.ts'
+import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
+import { estimateTokens } from '../../reply/usage.ts'
 import type { EchoAnswer } from './answer.ts'
 import { modelOf } from './words.ts'
 

@@ -1,4 +1,4 @@
-import type { BodySink, BodySource } from '../../../../net/body.ts'
+import type { BodySink, BodySource } from '../../../../net/http/body.ts'
 
 /** A body of one chunk for each event, as a network would deliver them: never two in one turn of the event loop. */
 export function eventSource(events: readonly string[]): BodySource {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 
 /** A function to call, with arguments that satisfy its schema as far as simple values can. */
 export type ToolCall = { name: string; args: string }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
-import { estimateTokens } from '../../usage.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { estimateTokens } from '../../reply/usage.ts'
 
 /** A fixed moment, so that equal requests get equal answers. */
 export const created = 1_700_000_000

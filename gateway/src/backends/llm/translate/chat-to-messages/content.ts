@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { imageSource, parseDataUrl } from '../image-source.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { parseNestedObject } from '../exact-json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 import { textBlocks, toContent } from './content.ts'

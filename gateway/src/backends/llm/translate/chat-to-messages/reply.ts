@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { writeJson } from '../exact-json.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, toChatUsage } from '../token-counts.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { createRefusals, isAbsent, type Refusals } from '../refusals.ts'
 import type { TranslatedRequest } from '../translation.ts'
 import { toMessages } from './messages.ts'

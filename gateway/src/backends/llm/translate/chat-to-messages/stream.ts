@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
-import type { SseEvent } from '../../../../net/sse.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, noTokens, toChatUsage } from '../token-counts.ts'

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../../lib/gateway-error.ts'
-import type { JsonObject } from '../../../../lib/json.ts'
-import type { SseEvent } from '../../../../net/sse.ts'
+import type { JsonObject } from '../../../../lib/json/json.ts'
+import type { SseEvent } from '../../../../net/http/sse.ts'
 import { createNestingScan, type NestingScan } from '../exact-json.ts'
 import { invalidAnswer } from '../upstream-error.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { type Outcome, toStopReason } from '../stop-reason.ts'
 import { countsFromChat, toMessagesUsage } from '../token-counts.ts'

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
-import type { Outlet } from '../outlet.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import type { Outlet } from '../buffered-sink.ts'
 
 /** A request under way. */
 export type Call = {

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
-import { memberText, readJsonObject } from '../../../../lib/json-text.ts'
-import type { Headers } from '../../../../net/headers.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { memberText, readJsonObject } from '../../../../lib/json/text.ts'
+import type { Headers } from '../../../../net/http/headers.ts'
 import type { Operation, Parameter, Position, RequestBody } from './document.ts'
 
 /** The HTTP request an operation's arguments make; `path` comes with its query. */

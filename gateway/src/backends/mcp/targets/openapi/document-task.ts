@@ -1,6 +1,6 @@
 import { deserialize, serialize } from 'node:v8'
-import type { ThreadPool } from '../../../../lib/thread-pool.ts'
-import type { Turns } from '../../../../lib/turns.ts'
+import type { ThreadPool } from '../../../../lib/scheduling/thread-pool.ts'
+import type { Turns } from '../../../../lib/scheduling/turns.ts'
 import { type ApiDocument, type Operation, type ReadDocument, readApiDocument } from './document.ts'
 
 /** Name of the task in the pool of threads. */

@@ -1,5 +1,5 @@
 import { isToken } from '../../../../lib/http-token.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import {
   createSchemaBudget,
   createSchemaConverter,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject, JsonValue } from '../../../../lib/json.ts'
+import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
 import { createSchemaBudget, createSchemaConverter } from './json-schema.ts'
 
 function convert(schema: JsonValue, schemas: JsonObject = {}): JsonObject {

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../../../lib/json.ts'
-import { firstHeader, type Headers } from '../../../../net/headers.ts'
+import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { firstHeader, type Headers } from '../../../../net/http/headers.ts'
 
 /** A complete answer of the API. */
 export type ApiAnswer = { status: number; headers: Headers; body: Buffer }

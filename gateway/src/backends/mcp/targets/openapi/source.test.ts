@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext } from '../../../../../test/fixtures/pipeline.ts'
-import { ThreadPoolError } from '../../../../lib/thread-pool.ts'
-import type { Reply } from '../../../../net/send.ts'
+import { ThreadPoolError } from '../../../../lib/scheduling/thread-pool.ts'
+import type { Reply } from '../../../../net/http-client/send.ts'
 import { createDocumentTask, documentTask } from './document-task.ts'
 import { createSource, readInline, type SourceConfig, strayKey } from './source.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
-import { readAll } from '../../../../net/body.ts'
+import { readAll } from '../../../../net/http/body.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { type ApiDocument, type ReadDocument, readApiDocument } from './document.ts'
 import { parseDocument, readFetched } from './document-task.ts'

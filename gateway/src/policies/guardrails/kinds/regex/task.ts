@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { createLru } from '../../../../lib/lru.ts'
-import { type ThreadPool, ThreadPoolError } from '../../../../lib/thread-pool.ts'
+import { type ThreadPool, ThreadPoolError } from '../../../../lib/scheduling/thread-pool.ts'
 import { CheckFailure } from '../../guard.ts'
 import { compileSearch, type RuleConfig, type Search } from './search.ts'
 

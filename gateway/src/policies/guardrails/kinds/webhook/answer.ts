@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json.ts'
-import { foldName } from '../../../../lib/json-names.ts'
-import { readJsonObject } from '../../../../lib/json-text.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
+import { foldName } from '../../../../lib/json/names.ts'
+import { readJsonObject } from '../../../../lib/json/text.ts'
 import { CheckFailure, type Phase, type Verdict } from '../../guard.ts'
 
 export type AnswerReader = (bytes: Buffer) => Verdict

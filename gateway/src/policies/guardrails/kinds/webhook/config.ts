@@ -1,9 +1,6 @@
 import { checkCel } from '../../../../cel/checked.ts'
 import { isToken } from '../../../../lib/http-token.ts'
 import { compilePattern } from '../../../../lib/pattern.ts'
-import { checkBackendHost } from '../../../../pipeline/destinations/check.ts'
-import { findBackend, type NamedBackend } from '../../../../pipeline/destinations/config.ts'
-import { missingBackend } from '../../../../pipeline/destinations/destination.ts'
 import {
   cel,
   enumeration,
@@ -18,6 +15,9 @@ import {
   string,
 } from '../../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../../schema/report.ts'
+import { checkBackendHost } from '../../../../upstream/check.ts'
+import { findBackend, type NamedBackend } from '../../../../upstream/config.ts'
+import { missingBackend } from '../../../../upstream/destination.ts'
 import type { Phase } from '../../guard.ts'
 import { headerRoots, headerTarget, isDerived } from './headers.ts'
 

@@ -2,7 +2,7 @@ import { compileCheckedCel } from '../../../../cel/checked.ts'
 import type { CelProgram } from '../../../../cel/compile.ts'
 import { CelEvaluationError } from '../../../../cel/failure.ts'
 import { compilePattern } from '../../../../lib/pattern.ts'
-import { type Headers, isHopByHop } from '../../../../net/headers.ts'
+import { type Headers, isHopByHop } from '../../../../net/http/headers.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
 import type { Phase, Question } from '../../guard.ts'
 

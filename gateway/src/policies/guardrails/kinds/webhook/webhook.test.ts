@@ -9,7 +9,7 @@ import {
 } from '../../../../../test/fixtures/guardrails.ts'
 import { fixtureExchange } from '../../../../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../../../../lib/cancellation.ts'
-import type { OutgoingRequest } from '../../../../net/send.ts'
+import type { OutgoingRequest } from '../../../../net/http-client/send.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
 import { checkWebhook, type WebhookConfig } from './config.ts'
 import { webhookLimits } from './limits.ts'

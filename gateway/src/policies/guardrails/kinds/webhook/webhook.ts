@@ -1,17 +1,17 @@
 import { type CancellationSource, createCancellation } from '../../../../lib/cancellation.ts'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
-import type { JsonObject } from '../../../../lib/json.ts'
-import type { Turns } from '../../../../lib/turns.ts'
-import { writeJsonSteps } from '../../../../lib/write-json.ts'
-import { isSource, readAll } from '../../../../net/body.ts'
-import { firstHeader } from '../../../../net/headers.ts'
-import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/send.ts'
+import type { JsonObject } from '../../../../lib/json/json.ts'
+import { writeJsonSteps } from '../../../../lib/json/write.ts'
+import type { Turns } from '../../../../lib/scheduling/turns.ts'
+import { isSource, readAll } from '../../../../net/http/body.ts'
+import { firstHeader } from '../../../../net/http/headers.ts'
+import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import {
   compileDestination,
   compileNamedDestination,
   type Destination,
-} from '../../../../pipeline/destinations/destination.ts'
+} from '../../../../upstream/destination.ts'
 import {
   CheckFailure,
   type CompiledKind,

@@ -1,0 +1,249 @@
+import type { Clock } from '../../lib/clock.ts'
+import { longestTimerMs, milliseconds } from '../../lib/duration.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { type Body, isSource } from '../../net/http/body.ts'
+import type { Reply, Send } from '../../net/http-client/send.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { refuse } from '../../pipeline/errors.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import { type BackendPolicies, findBackend, type NamedBackend } from '../../upstream/config.ts'
+import {
+  compileDestination,
+  compileNamedDestination,
+  type Destination,
+  missingBackend,
+} from '../../upstream/destination.ts'
+import type { Health } from '../../upstream/health.ts'
+import { type Choose, compileChoice } from './choice.ts'
+import type { ForwardingPolicies, MirrorConfig, RouteBackend } from './config.ts'
+import { forward } from './forward.ts'
+import { announcedLength, holdBody } from './held-body.ts'
+import { createMirror, type Mirror } from './mirror.ts'
+import { backoffOf, compileRetry, isRetriedError, isRetriedReply, pause, type RetryRule } from './retry.ts'
+
+export type HttpBackendOptions<B extends RouteBackend, N extends NamedBackend> = {
+  /** The `backends` section. */
+  named: readonly N[]
+  /** Policies of the route. Its `backendTLS` and `backendAuth` hold where a backend has none of its own. */
+  policies: ForwardingPolicies & Pick<BackendPolicies, 'backendTLS' | 'backendAuth'>
+  /** Compiles an entry that is no HTTP server: an `mcp` or `ai` one, of the route or, where it names one, of the `backends` section. */
+  compileOther(entry: B, named: N | undefined): Backend
+}
+
+/** Where a request of the route may go. */
+type Entry = DestinationEntry | OtherEntry
+type DestinationEntry = {
+  readonly kind: 'destination'
+  readonly weight: number
+  readonly health: Health | undefined
+  readonly destination: Destination
+}
+type OtherEntry = {
+  readonly kind: 'other'
+  readonly weight: number
+  readonly health: undefined
+  readonly answer: Backend
+}
+
+/** Bodies up to this length are read before they are sent, where their length is known: that costs less than a stream. */
+const maxGatheredBytes = 16 * 1024
+/** Bodies up to this length can be sent again. */
+const maxHeldBytes = 64 * 1024
+
+/**
+ * The backend of a route: forwards requests to one of `entries`. Throws when a name leads nowhere or a file cannot be read.
+ * Without a backend that has a weight, requests are answered with 503.
+ */
+export function compileHttpBackend<B extends RouteBackend, N extends NamedBackend>(
+  entries: readonly B[],
+  context: CompileContext,
+  options: HttpBackendOptions<B, N>,
+): Backend {
+  const { policies, named } = options
+  const compiled = entries.map((entry) => compileEntry(entry, context, options))
+  const weighted = compiled.filter(({ weight }) => weight > 0)
+  if (weighted.length === 0) return refuseAll
+  const forwarder: Forwarder = {
+    choose: compileChoice(weighted, context.random),
+    chooseAgain: compileChoice(weighted.filter(isDestination), context.random),
+    requestTimeoutMs: durationOf(policies.timeout?.requestTimeout),
+    backendTimeoutMs: durationOf(policies.timeout?.backendRequestTimeout),
+    mirror: policies.requestMirror && compileMirror(policies.requestMirror, named, context),
+    send: context.send,
+    clock: context.clock,
+    random: context.random,
+  }
+  const retry = compileRetry(policies.retry)
+  return (exchange) => {
+    if (exchange.facts.request.method === 'TRACE') return refuseTrace(exchange)
+    return retry ? forwardAgain(exchange, forwarder, retry) : forwardOnce(exchange, forwarder)
+  }
+}
+
+function compileEntry<B extends RouteBackend, N extends NamedBackend>(
+  entry: B,
+  context: CompileContext,
+  { named, policies: { backendTLS, backendAuth }, compileOther }: HttpBackendOptions<B, N>,
+): Entry {
+  const weight = entry.weight ?? 1
+  const found = entry.backend === undefined ? undefined : findBackend(entry.backend, named)
+  if (entry.backend !== undefined && found === undefined)
+    throw new Error(missingBackend(entry.backend, undefined))
+  const host = found ? found.host : entry.host
+  if (host === undefined) {
+    return { kind: 'other', weight, health: undefined, answer: compileOther(entry, found) }
+  }
+  // Nothing else of the route's: its other policies have been carried out already.
+  const policies = [entry.policies, found?.policies, { backendTLS, backendAuth }]
+  const destination = compileDestination({ host, node: found ?? entry, name: found?.name, policies }, context)
+  return { kind: 'destination', weight, health: destination.health, destination }
+}
+
+function compileMirror(
+  { backend, percentage }: MirrorConfig,
+  named: readonly NamedBackend[],
+  context: CompileContext,
+): Mirror {
+  const destination =
+    backend.host === undefined
+      ? compileNamedDestination(backend.backend, named, context)
+      : compileDestination({ host: backend.host, node: backend, policies: [] }, context)
+  return createMirror({ destination, share: percentage ?? 1, random: context.random, send: context.send })
+}
+
+function isDestination(entry: Entry): entry is DestinationEntry {
+  return entry.kind === 'destination'
+}
+
+/** As in the Gateway API, a limit of 0 is none. */
+function durationOf(text: string | undefined): number | undefined {
+  return milliseconds(text) || undefined
+}
+
+function refuseAll(exchange: Exchange): Reply {
+  return refuse(exchange, {
+    status: 503,
+    code: 'no_backend',
+    message: 'no backend serves this route: it has none with a weight above 0',
+  })
+}
+
+/** RFC 9110 section 9.3.8: its answer would show the client the gateway's own credentials. */
+function refuseTrace(exchange: Exchange): Reply {
+  return refuse(exchange, {
+    status: 405,
+    code: 'method_not_allowed',
+    message: 'TRACE is not served',
+    headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' },
+  })
+}
+
+type Forwarder = {
+  readonly choose: Choose<Entry>
+  /** For retries: the body has been read, which other backends do themselves. */
+  readonly chooseAgain: Choose<DestinationEntry>
+  readonly requestTimeoutMs: number | undefined
+  readonly backendTimeoutMs: number | undefined
+  readonly mirror: Mirror | undefined
+  readonly send: Send
+  readonly clock: Clock
+  readonly random: () => number
+}
+
+function forwardOnce(exchange: Exchange, forwarder: Forwarder): Reply | Promise<Reply> {
+  const entry = forwarder.choose()
+  if (entry === undefined) return refuseAll(exchange)
+  if (entry.kind === 'other') return entry.answer(exchange)
+  const { destination } = entry
+  const gathered = gather(exchange)
+  if (!(gathered instanceof Promise)) return send(gathered)
+  return inTime(gathered, exchange, forwarder).then(send)
+
+  function send(held: Body) {
+    const body = mirrored(exchange, held, forwarder)
+    const timeoutMs = timeLimit(exchange, destination, forwarder)
+    return forward(exchange, destination, { body, timeoutMs, retries: 0 }, forwarder.send)
+  }
+}
+
+function mirrored(exchange: Exchange, body: Body, { mirror }: Forwarder): Body {
+  return mirror ? mirror(exchange, body) : body
+}
+
+/** The body to send: small ones whole, others as they come. */
+function gather({ body, facts }: Exchange): Body | Promise<Body> {
+  if (!isSource(body)) return body
+  const length = announcedLength(facts.request.headers)
+  return length === undefined || length > maxGatheredBytes ? body : holdBody(body, maxGatheredBytes)
+}
+
+function held(exchange: Exchange, forwarder: Forwarder): Body | Promise<Body> {
+  const body = holdBody(exchange.body, maxHeldBytes)
+  return body instanceof Promise ? inTime(body, exchange, forwarder) : body
+}
+
+/** What is waited for of a slow client's body is waited for within the time limit of the request. */
+function inTime(gathered: Promise<Body>, exchange: Exchange, forwarder: Forwarder): Promise<Body> {
+  const left = timeLeft(exchange, forwarder)
+  if (left === undefined) return gathered
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => {
+        reject(new GatewayError('upstream_timeout', 'the body of the request took too long to arrive'))
+        if (isSource(exchange.body)) exchange.body.cancel()
+      },
+      Math.min(left, longestTimerMs),
+    )
+    gathered.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+/** The least of the limits that hold for one attempt. Throws when no time is left. */
+function timeLimit(
+  exchange: Exchange,
+  { requestTimeoutMs: ofDestination }: Destination,
+  forwarder: Forwarder,
+): number | undefined {
+  const { backendTimeoutMs } = forwarder
+  // What is closer to the backend says it more exactly.
+  const ofAttempt = backendTimeoutMs ?? ofDestination
+  const left = timeLeft(exchange, forwarder)
+  if (left === undefined) return ofAttempt
+  if (left <= 0) throw new GatewayError('upstream_timeout', 'upstream call timeout')
+  return ofAttempt === undefined ? left : Math.min(left, ofAttempt)
+}
+
+/** Undefined where the request has no limit. */
+function timeLeft({ startedAt }: Exchange, { requestTimeoutMs, clock }: Forwarder): number | undefined {
+  return requestTimeoutMs === undefined ? undefined : startedAt + requestTimeoutMs - clock.monotonic()
+}
+
+/** Asks until an answer is good enough, the attempts are used up, or the request cannot be sent again. */
+async function forwardAgain(exchange: Exchange, forwarder: Forwarder, rule: RetryRule): Promise<Reply> {
+  const { choose, chooseAgain, send, random } = forwarder
+  const { method } = exchange.facts.request
+  const first = choose()
+  if (first === undefined) return refuseAll(exchange)
+  if (first.kind === 'other') return first.answer(exchange)
+  const body = mirrored(exchange, await held(exchange, forwarder), forwarder)
+  const tried = new Set<DestinationEntry>()
+  for (let retries = 0; ; retries += 1) {
+    const entry = (retries === 0 ? undefined : chooseAgain(tried)) ?? first
+    tried.add(entry)
+    // A body that streams is gone once it was sent, and a connection that became another protocol's is no answer.
+    const isLast = retries === rule.attempts || isSource(body) || exchange.upgrade !== undefined
+    const backoffMs = backoffOf(rule, retries + 1, random)
+    // Who has no time for the wait is better off with what there is.
+    const isOver = () => isLast || backoffMs >= (timeLeft(exchange, forwarder) ?? Infinity)
+    try {
+      const timeoutMs = timeLimit(exchange, entry.destination, forwarder)
+      const reply = await forward(exchange, entry.destination, { body, timeoutMs, retries }, send)
+      if (!isRetriedReply(rule, method, reply) || isOver()) return reply
+      if (isSource(reply.body)) reply.body.cancel()
+    } catch (error) {
+      if (!isRetriedError(rule, method, error) || isOver()) throw error
+    }
+    await pause(backoffMs, exchange.cancellation)
+  }
+}

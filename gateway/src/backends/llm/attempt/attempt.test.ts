@@ -1,0 +1,241 @@
+import { describe, expect, it } from 'vitest'
+import {
+  call,
+  chatBody,
+  completion,
+  type FixtureProvider,
+  fixtureGateway,
+  jsonReply,
+  streamReply,
+} from '../../../../test/fixtures/llm.ts'
+import { createCancellation } from '../../../lib/cancellation.ts'
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
+import type { LlmConfig } from '../config/config.ts'
+
+const config: LlmConfig = {
+  models: ['a', 'b', 'c'].map((name) => ({
+    name,
+    provider: 'openai',
+    params: { baseUrl: `http://${name}` },
+  })),
+  virtualModels: [
+    {
+      name: 'v',
+      routing: {
+        failover: {
+          targets: [
+            { model: 'c', priority: 2 },
+            { model: 'a', priority: 0 },
+            { model: 'b', priority: 1 },
+          ],
+        },
+      } as never,
+    },
+  ],
+}
+
+const body = { ...chatBody, model: 'v' }
+
+/** A gateway whose hosts answer as given; each call may take the next of a list. */
+function gatewayWith(hosts: Record<string, (request: OutgoingRequest) => Reply | Promise<Reply>>) {
+  const provider: FixtureProvider = (request) => {
+    const answer = hosts[request.origin.slice('http://'.length)]
+    if (!answer) throw new Error(`${request.origin} was not to be asked`)
+    return answer(request)
+  }
+  const gateway = fixtureGateway(config, provider)
+  return {
+    ...gateway,
+    asked: () => gateway.sent.map((request) => request.origin.slice('http://'.length)).join(' '),
+  }
+}
+
+const works = () => jsonReply(completion('hi'))
+const fails = (code: 'upstream_connect' | 'upstream_timeout' | 'upstream_reset') => () => {
+  throw new GatewayError(code, 'no')
+}
+
+describe('failover', () => {
+  it.each<[string, () => Reply]>([
+    ['a refused connection', fails('upstream_connect')],
+    ['a time limit', fails('upstream_timeout')],
+    ['a reset', fails('upstream_reset')],
+    ['500', () => jsonReply({ error: {} }, 500)],
+    ['503 with HTML', () => ({ status: 503, headers: {}, body: Buffer.from('<html>') })],
+    ['429', () => jsonReply({ error: {} }, 429)],
+    ['an answer that is no JSON', () => jsonReply('<html>')],
+  ])('goes on to the next priority on %s', async (_, failure) => {
+    const gateway = gatewayWith({ a: failure, b: works })
+    const { status, exchange } = await call(gateway, { body })
+    expect(status).toBe(200)
+    expect(gateway.asked()).toBe('a b')
+    expect(exchange.facts.llm).toMatchObject({ requestModel: 'v', configuredModel: 'b' })
+    expect(exchange.facts.usage).toMatchObject({ totalTokens: 12 })
+    expect(gateway.metered.filter((line) => line.startsWith('error a openai'))).toHaveLength(1)
+  })
+
+  it('sends each target its own name, and the same body otherwise', async () => {
+    const gateway = gatewayWith({ a: fails('upstream_connect'), b: works })
+    await call(gateway, { body })
+    expect(gateway.sent.map((request) => JSON.parse(String(request.body)))).toEqual([
+      { ...body, model: 'a' },
+      { ...body, model: 'b' },
+    ])
+  })
+
+  it('does not go on for what the client did wrong', async () => {
+    const gateway = gatewayWith({ a: () => jsonReply({ error: { message: 'bad' } }, 400) })
+    expect((await call(gateway, { body })).status).toBe(400)
+    expect(gateway.asked()).toBe('a')
+  })
+
+  it('answers with the last outcome when all fail', async () => {
+    const gateway = gatewayWith({
+      a: fails('upstream_connect'),
+      b: fails('upstream_timeout'),
+      c: () => jsonReply({ error: { message: 'busy' } }, 503),
+    })
+    const { status, text, exchange } = await call(gateway, { body })
+    expect([status, JSON.parse(text).error.message]).toEqual([503, 'busy'])
+    expect(exchange.facts.usage).toBeUndefined()
+    const unreachable = gatewayWith({ a: works, b: works, c: works })
+    expect((await call(unreachable, { body })).status).toBe(200)
+  })
+
+  it('asks a target that failed a moment ago last, for three seconds', async () => {
+    let broken = true
+    const gateway = gatewayWith({ a: () => (broken ? fails('upstream_connect')() : works()), b: works })
+    await call(gateway, { body })
+    broken = false
+    await call(gateway, { body })
+    expect(gateway.asked()).toBe('a b b')
+    gateway.context.clock.advance(3_001)
+    await call(gateway, { body })
+    expect(gateway.asked()).toBe('a b b a')
+  })
+
+  it('waits as long as retry-after says', async () => {
+    let busy = true
+    const gateway = gatewayWith({
+      a: () => (busy ? jsonReply({}, 429, { 'retry-after': '20' }) : works()),
+      b: works,
+    })
+    await call(gateway, { body })
+    busy = false
+    gateway.context.clock.advance(19_000)
+    await call(gateway, { body })
+    gateway.context.clock.advance(1_001)
+    await call(gateway, { body })
+    expect(gateway.asked()).toBe('a b b a')
+  })
+
+  it('still asks unhealthy targets when no other is left', async () => {
+    const gateway = gatewayWith({
+      a: fails('upstream_connect'),
+      b: fails('upstream_connect'),
+      c: fails('upstream_connect'),
+    })
+    expect((await call(gateway, { body })).status).toBe(503)
+    expect((await call(gateway, { body })).status).toBe(503)
+    expect(gateway.asked()).toBe('a b c a b c')
+  })
+
+  it('frees the connection of an answer it does not use', async () => {
+    let cancelled = 0
+    const failing = (): Reply => ({
+      status: 500,
+      headers: {},
+      body: { start: () => expect.unreachable(), resume() {}, cancel: () => (cancelled += 1) },
+    })
+    await call(gatewayWith({ a: failing, b: works }), { body })
+    expect(cancelled).toBe(1)
+  })
+
+  it('stops when the client has gone', async () => {
+    const cancellation = createCancellation()
+    const gateway = gatewayWith({
+      a: () => {
+        cancellation.cancel()
+        throw new GatewayError('upstream_reset', 'no')
+      },
+    })
+    const { exchange } = await call(gateway, { body, cancellation })
+    expect(gateway.asked()).toBe('a')
+    expect(exchange.facts.usage).toMatchObject({ estimated: true, outputTokens: 4096 })
+  })
+
+  it('does not change the target once a stream has begun', async () => {
+    const gateway = gatewayWith({
+      a: () => streamReply(['data: {"choices":[]}\n\n'], new GatewayError('upstream_reset', 'cut')),
+    })
+    const { status, text } = await call(gateway, { body: { ...body, stream: true } })
+    expect(status).toBe(200)
+    expect(text).toContain('"code":"upstream_reset"')
+    expect(gateway.asked()).toBe('a')
+  })
+
+  it('skips a target that cannot take the request', async () => {
+    const mixed: LlmConfig = {
+      models: [
+        { name: 'claude', provider: 'anthropic' },
+        { name: 'gpt', provider: 'openai' },
+      ],
+      virtualModels: [
+        {
+          name: 'v',
+          routing: {
+            failover: {
+              targets: [
+                { model: 'claude', priority: 0 },
+                { model: 'gpt', priority: 1 },
+              ],
+            },
+          } as never,
+        },
+      ],
+    }
+    const gateway = fixtureGateway(mixed, works)
+    expect((await call(gateway, { body: { ...body, n: 2 } })).status).toBe(200)
+    expect(gateway.sent.map((request) => request.origin)).toEqual(['https://api.openai.com'])
+  })
+
+  it('spreads the load inside a priority', async () => {
+    const twins: LlmConfig = {
+      models: config.models,
+      virtualModels: [
+        {
+          name: 'v',
+          routing: {
+            failover: {
+              targets: [
+                { model: 'a', priority: 1 },
+                { model: 'b', priority: 1 },
+              ],
+            },
+          } as never,
+        },
+      ],
+    }
+    const ranks = [0.1, 0.9, 0.9, 0.1]
+    const gateway = fixtureGateway(twins, works, { random: () => ranks.shift() ?? 0 })
+    await call(gateway, { body })
+    await call(gateway, { body })
+    expect(gateway.sent.map((request) => request.origin)).toEqual(['http://a', 'http://b'])
+  })
+})
+
+describe('a single model', () => {
+  it.each([
+    ['upstream_connect', 503],
+    ['upstream_timeout', 504],
+    ['upstream_reset', 502],
+  ] as const)('that fails with %s answers %i in the shape of the API', async (code, expected) => {
+    const gateway = gatewayWith({ a: fails(code) })
+    const { status, text, exchange } = await call(gateway, { body: { ...chatBody, model: 'a' } })
+    expect(status).toBe(expected)
+    expect(JSON.parse(text).error).toMatchObject({ code, type: 'server_error' })
+    expect(exchange.facts.usage).toBeUndefined()
+    expect(gateway.metered).toContain(`error a openai ${code}`)
+  })
+})

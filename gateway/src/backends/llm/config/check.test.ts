@@ -1,0 +1,189 @@
+import { describe, expect, it } from 'vitest'
+import { check } from '../../../schema/check.ts'
+import { object } from '../../../schema/dsl.ts'
+import { checkLlm } from './check.ts'
+import { type LlmConfig, llmFields } from './config.ts'
+
+function mistakes(config: LlmConfig): string[] {
+  const reported: string[] = []
+  checkLlm(config, (path, message) => reported.push(`${path.join('.')}: ${message}`))
+  return reported
+}
+
+const gpt = { name: 'gpt-4o', provider: 'openai' }
+const withTargets = (routing: object): LlmConfig => ({
+  models: [gpt, { name: 'claude-*', provider: 'anthropic' }],
+  virtualModels: [{ name: 'fast', routing } as never],
+})
+
+describe('llmFields', () => {
+  it('accepts a configuration that uses everything', () => {
+    const config = {
+      port: 4000,
+      models: [
+        {
+          name: 'gpt-*',
+          id: 'gpt',
+          provider: 'openai',
+          params: { model: 'gpt-4o', apiKey: { file: '/run/key' }, baseUrl: 'https://example.com/v1' },
+          defaults: { temperature: 0 },
+          overrides: { store: false },
+          visibility: 'internal',
+          matches: [{ headers: [{ name: 'X-Team', value: { regex: '^a' } }] }],
+        },
+        { name: '*', provider: { reference: 'shared' } },
+      ],
+      providers: [{ name: 'shared', provider: 'groq', params: { apiKey: 'k' } }],
+      virtualModels: [
+        { name: 'w', routing: { weighted: { targets: [{ model: 'gpt-4' }, { model: 'x', weight: 3 }] } } },
+        { name: 'f', routing: { failover: { targets: [{ model: 'gpt-4', priority: 0 }] } } },
+        {
+          name: 'c',
+          routing: { conditional: { targets: [{ when: 'has(jwt.sub)', model: 'a' }, { model: 'b' }] } },
+        },
+      ],
+      passthrough: true,
+      timeouts: { firstByte: '1m', idle: '30s' },
+    }
+    const checked = check(object(llmFields, { doc: '' }), config)
+    expect(checked).toEqual({ kind: 'valid', value: config })
+    expect(checked.kind === 'valid' && mistakes(checked.value)).toEqual([])
+  })
+
+  it('refuses two ways of routing, and none', () => {
+    const both = {
+      weighted: { targets: [{ model: 'a' }] },
+      failover: { targets: [{ model: 'a', priority: 1 }] },
+    }
+    for (const routing of [both, {}]) {
+      expect(
+        check(object(llmFields, { doc: '' }), { models: [], virtualModels: [{ name: 'v', routing }] }).kind,
+      ).toBe('mistakes')
+    }
+  })
+})
+
+describe('checkLlm', () => {
+  it.each<[string, LlmConfig, string]>([
+    [
+      'an unknown provider, with the nearest',
+      { models: [{ name: 'a', provider: 'opnai' }] },
+      'models.0.provider: unknown provider "opnai", did you mean "openai"?',
+    ],
+    [
+      'an unknown reference, with the nearest',
+      {
+        models: [{ name: 'a', provider: { reference: 'shard' } }],
+        providers: [{ name: 'shared', provider: 'openai' }],
+      },
+      'models.0.provider.reference: llm.providers has no entry named "shard", did you mean "shared"?',
+    ],
+    [
+      'settings beside a reference',
+      {
+        models: [{ name: 'a', provider: { reference: 'shared' }, params: { apiKey: 'k', model: 'm' } }],
+        providers: [{ name: 'shared', provider: 'openai' }],
+      },
+      'models.0.params.apiKey: belongs to the provider "shared" refers to; only params.model may be set beside a reference',
+    ],
+    [
+      'a star in the middle',
+      { models: [{ name: 'a*b', provider: 'openai' }] },
+      'models.0.name: the * of a model name must be its first or last character, got "a*b"',
+    ],
+    [
+      'two stars',
+      { models: [{ name: '*a*', provider: 'openai' }] },
+      'models.0.name: only one * is allowed in a model name, got "*a*"',
+    ],
+    [
+      'a missing address',
+      { models: [{ name: 'a', provider: 'custom' }] },
+      'models.0.provider: provider "custom" needs params.baseUrl',
+    ],
+    [
+      'a credential in an address',
+      { models: [{ name: 'a', provider: 'openai', params: { baseUrl: 'http://u:p@example.com' } }] },
+      'models.0.params.baseUrl: must not hold a credential; use params.apiKey',
+    ],
+    [
+      'a credential that is empty',
+      { models: [{ name: 'a', provider: 'openai', params: { apiKey: '' } }] },
+      'models.0.params.apiKey: must be printable ASCII without spaces, and not empty',
+    ],
+    [
+      'a credential with a line end, without repeating it',
+      { models: [], providers: [{ name: 'a', provider: 'openai', params: { apiKey: 'secret\n' } }] },
+      'providers.0.params.apiKey: must be printable ASCII without spaces, and not empty',
+    ],
+    [
+      'a model that can never be reached',
+      { models: [gpt, gpt] },
+      'models.1.name: an earlier model named "gpt-4o" takes every request already; give one of them matches',
+    ],
+    [
+      'ids that repeat',
+      {
+        models: [
+          { ...gpt, id: 'x' },
+          { name: 'b', provider: 'echo', id: 'x' },
+        ],
+      },
+      'models.1.id: there is another model with the id "x"',
+    ],
+    [
+      'provider names that repeat',
+      {
+        models: [],
+        providers: [
+          { name: 'p', provider: 'openai' },
+          { name: 'p', provider: 'echo' },
+        ],
+      },
+      'providers.1.name: there is another provider named "p"',
+    ],
+    [
+      'a target nobody serves, with the nearest',
+      withTargets({ weighted: { targets: [{ model: 'gpt-4p' }] } }),
+      'virtualModels.0.routing.weighted.targets.0.model: no entry of llm.models matches "gpt-4p", did you mean "gpt-4o"?',
+    ],
+    [
+      'a target that is a virtual model',
+      withTargets({ failover: { targets: [{ model: 'fast', priority: 1 }] } }),
+      'virtualModels.0.routing.failover.targets.0.model: "fast" is a virtual model; a target must be one of llm.models',
+    ],
+    [
+      'weights that are all 0',
+      withTargets({ weighted: { targets: [{ model: 'gpt-4o', weight: 0 }] } }),
+      'virtualModels.0.routing.weighted.targets: at least one weight must be above 0',
+    ],
+    [
+      'a condition missing before the last target',
+      withTargets({ conditional: { targets: [{ model: 'gpt-4o' }, { when: 'true', model: 'claude-1' }] } }),
+      'virtualModels.0.routing.conditional.targets.0.when: only the last target may be without a condition',
+    ],
+    ['a time limit of 0', { models: [], timeouts: { idle: '0s' } }, 'timeouts.idle: must be longer than 0'],
+  ])('reports %s', (_, config, expected) => {
+    expect(mistakes(config)).toEqual([expected])
+  })
+
+  it('reports a condition that is no CEL, and a header pattern that is no RE2, in place', () => {
+    const [cel] = mistakes(
+      withTargets({ conditional: { targets: [{ when: 'request.path ==', model: 'gpt-4o' }] } }),
+    )
+    expect(cel).toMatch(/^virtualModels\.0\.routing\.conditional\.targets\.0\.when: .*line 1/)
+    const matches = [{ headers: [{ name: 'a', value: { regex: '(' } }] }]
+    const [pattern] = mistakes({ models: [{ ...gpt, matches: matches as never }] })
+    expect(pattern).toMatch(/^models\.0\.matches\.0\.headers\.0\.value\.regex: /)
+  })
+
+  it('lets a name repeat with different matches or visibility, and a virtual model shadow its own target', () => {
+    const matches = [{ headers: [{ name: 'a', value: { exact: 'b' } }] }] as never
+    expect(
+      mistakes({
+        models: [{ ...gpt, matches }, gpt, { ...gpt, visibility: 'internal' }],
+        virtualModels: [{ name: 'gpt-4o', routing: { weighted: { targets: [{ model: 'gpt-4o' }] } } }],
+      }),
+    ).toEqual([])
+  })
+})

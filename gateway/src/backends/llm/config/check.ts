@@ -1,0 +1,195 @@
+import { compileCel } from '../../../cel/compile.ts'
+import { parseDuration } from '../../../lib/duration.ts'
+import { compilePattern } from '../../../lib/pattern.ts'
+import { nearest } from '../../../schema/nearest.ts'
+import type { ReportIssue } from '../../../schema/report.ts'
+import { isCredential } from '../../../upstream/auth.ts'
+import { compileNamePattern, namePatternMistake } from '../models/name-pattern.ts'
+import { findProvider, providers } from '../providers/providers.ts'
+import {
+  type LlmConfig,
+  type LlmParams,
+  type ModelConfig,
+  routingRoots,
+  type VirtualModelConfig,
+} from './config.ts'
+
+const roots: ReadonlySet<string> = new Set(routingRoots)
+
+/** Reports what a schema cannot see: names that repeat or lead nowhere, patterns, expressions, missing addresses. */
+export function checkLlm(config: LlmConfig, report: ReportIssue): void {
+  if (config.port !== undefined && config.gateways !== undefined) {
+    report(['gateways'], 'port and gateways exclude each other: keep one of them')
+  }
+  const shared = config.providers ?? []
+  const sharedNames = shared.map((provider) => provider.name)
+  reportDuplicates(sharedNames, (index, name) =>
+    report(['providers', index, 'name'], `there is another provider named "${name}"`),
+  )
+  for (const [index, provider] of shared.entries()) {
+    checkKind(provider.provider, provider.params, ['providers', index], report)
+  }
+  checkIds(config.models, report)
+  for (const [index, model] of config.models.entries()) {
+    const path = ['models', index]
+    const mistake = namePatternMistake(model.name)
+    if (mistake) report([...path, 'name'], mistake)
+    if (typeof model.provider === 'string') checkKind(model.provider, model.params, path, report)
+    else checkReference(model.provider.reference, model.params, sharedNames, path, report)
+    checkHeaderPatterns(model, path, report)
+  }
+  checkVirtualModels(config, report)
+  for (const key of ['firstByte', 'idle'] as const) {
+    const text = config.timeouts?.[key]
+    if (text !== undefined && parseDuration(text) === 0) report(['timeouts', key], 'must be longer than 0')
+  }
+}
+
+function checkKind(
+  kind: string,
+  params: LlmParams | undefined,
+  path: (string | number)[],
+  report: ReportIssue,
+): void {
+  const provider = findProvider(kind)
+  if (!provider) {
+    const names = providers.map(({ name }) => name)
+    const near = nearest(kind, names)
+    const hint = near
+      ? `did you mean "${near}"?`
+      : `known are ${names.join(', ')}; for other servers of OpenAI's API use custom`
+    report([...path, 'provider'], `unknown provider "${kind}", ${hint}`)
+    return
+  }
+  if (typeof params?.apiKey === 'string' && !isCredential(params.apiKey)) {
+    report([...path, 'params', 'apiKey'], 'must be printable ASCII without spaces, and not empty')
+  }
+  if (params?.baseUrl !== undefined) checkBaseUrl(params.baseUrl, [...path, 'params', 'baseUrl'], report)
+  else if (provider.address === undefined && !provider.local) {
+    report([...path, 'provider'], `provider "${kind}" needs params.baseUrl`)
+  }
+}
+
+function checkBaseUrl(text: string, path: (string | number)[], report: ReportIssue): void {
+  const address = URL.parse(text)
+  // The schema says what is no URL at all.
+  if (!address) return
+  if (address.username !== '' || address.password !== '')
+    report(path, 'must not hold a credential; use params.apiKey')
+  if (address.search !== '' || address.hash !== '') report(path, 'must not have a query or a fragment')
+}
+
+function checkReference(
+  reference: string,
+  params: LlmParams | undefined,
+  names: readonly string[],
+  path: (string | number)[],
+  report: ReportIssue,
+): void {
+  if (!names.includes(reference)) {
+    const near = nearest(reference, names)
+    const hint = near ? `, did you mean "${near}"?` : ''
+    report([...path, 'provider', 'reference'], `llm.providers has no entry named "${reference}"${hint}`)
+  }
+  for (const key of ['apiKey', 'baseUrl'] as const) {
+    if (params?.[key] === undefined) continue
+    report(
+      [...path, 'params', key],
+      `belongs to the provider "${reference}" refers to; only params.model may be set beside a reference`,
+    )
+  }
+}
+
+function checkHeaderPatterns({ matches }: ModelConfig, path: (string | number)[], report: ReportIssue): void {
+  for (const [index, match] of (matches ?? []).entries()) {
+    for (const [position, header] of match.headers.entries()) {
+      if (header.value.regex === undefined) continue
+      const pattern = compilePattern(header.value.regex)
+      if (!pattern.ok)
+        report([...path, 'matches', index, 'headers', position, 'value', 'regex'], pattern.message)
+    }
+  }
+}
+
+/** Names may repeat with different `matches`; only the identities that were given must differ. */
+function checkIds(models: readonly ModelConfig[], report: ReportIssue): void {
+  const seen = new Set<string>()
+  for (const [index, { id }] of models.entries()) {
+    if (id === undefined) continue
+    if (seen.has(id)) report(['models', index, 'id'], `there is another model with the id "${id}"`)
+    seen.add(id)
+  }
+  const unconditional = new Set<string>()
+  for (const [index, { name, matches, visibility }] of models.entries()) {
+    if (matches !== undefined && matches.length > 0) continue
+    const key = `${visibility ?? 'public'} ${name}`
+    if (unconditional.has(key)) {
+      report(
+        ['models', index, 'name'],
+        `an earlier model named "${name}" takes every request already; give one of them matches`,
+      )
+    }
+    unconditional.add(key)
+  }
+}
+
+function checkVirtualModels({ models, virtualModels = [] }: LlmConfig, report: ReportIssue): void {
+  const names = virtualModels.map((virtual) => virtual.name)
+  reportDuplicates(names, (index, name) =>
+    report(['virtualModels', index, 'name'], `there is another virtual model named "${name}"`),
+  )
+  const patterns = models.map((model) => compileNamePattern(model.name))
+  const modelNames = models.map((model) => model.name)
+  for (const [index, virtual] of virtualModels.entries()) {
+    const path = ['virtualModels', index]
+    if (virtual.name.includes('*')) report([...path, 'name'], 'the name of a virtual model must not hold a *')
+    for (const [position, target] of targetsOf(virtual).entries()) {
+      const at = [...path, 'routing', routingKind(virtual), 'targets', position, 'model']
+      if (target.includes('*')) report(at, 'a target is one model; its name must not hold a *')
+      else if (names.includes(target) && !modelNames.includes(target)) {
+        report(at, `"${target}" is a virtual model; a target must be one of llm.models`)
+      } else if (!patterns.some((pattern) => pattern.matches(target))) {
+        const near = nearest(target, modelNames)
+        report(at, `no entry of llm.models matches "${target}"${near ? `, did you mean "${near}"?` : ''}`)
+      }
+    }
+    checkRouting(virtual, [...path, 'routing'], report)
+  }
+}
+
+function checkRouting({ routing }: VirtualModelConfig, path: (string | number)[], report: ReportIssue): void {
+  if (routing.weighted !== undefined) {
+    const total = routing.weighted.targets.reduce((sum, { weight }) => sum + (weight ?? 1), 0)
+    if (total === 0) report([...path, 'weighted', 'targets'], 'at least one weight must be above 0')
+  }
+  if (routing.conditional === undefined) return
+  const { targets } = routing.conditional
+  for (const [index, { when }] of targets.entries()) {
+    const at = [...path, 'conditional', 'targets', index, 'when']
+    if (when === undefined) {
+      if (index < targets.length - 1) report(at, 'only the last target may be without a condition')
+      continue
+    }
+    const compiled = compileCel(when, roots)
+    if (compiled.kind === 'issue')
+      report(at, `${compiled.message} (line ${compiled.line}, column ${compiled.column})`)
+  }
+}
+
+function targetsOf({ routing }: VirtualModelConfig): string[] {
+  const { targets } = routing.weighted ?? routing.failover ?? routing.conditional ?? { targets: [] }
+  return targets.map(({ model }) => model)
+}
+
+function routingKind({ routing }: VirtualModelConfig): 'weighted' | 'failover' | 'conditional' {
+  if (routing.weighted !== undefined) return 'weighted'
+  return routing.failover !== undefined ? 'failover' : 'conditional'
+}
+
+function reportDuplicates(names: readonly string[], report: (index: number, name: string) => void): void {
+  const seen = new Set<string>()
+  for (const [index, name] of names.entries()) {
+    if (seen.has(name)) report(index, name)
+    seen.add(name)
+  }
+}

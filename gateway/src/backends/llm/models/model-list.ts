@@ -1,0 +1,66 @@
+import type { Reply } from '../../../net/http-client/send.ts'
+import { refuse } from '../../../pipeline/errors.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { Models } from './models.ts'
+
+export type ModelList = {
+  models: Pick<Models, 'publicNames' | 'isPublic'>
+  /** When the gateway started, in seconds since the Unix epoch. */
+  started: { at: number }
+}
+
+/** Answers `/v1/models` and `/v1/models/{id}` with what the key may use, in the shape of the API the client speaks. */
+export function answerModels(
+  exchange: Exchange,
+  id: string | undefined,
+  { models, started }: ModelList,
+): Reply {
+  const { mayUseModel } = exchange
+  const created = started.at
+  const describe =
+    exchange.facts.request.headers['anthropic-version'] === undefined ? openAiModel : anthropicModel
+  if (id !== undefined) {
+    // A name that a pattern serves can be asked for though the list has only the pattern.
+    if (models.isPublic(id) && (!mayUseModel || mayUseModel(id))) return json(describe(id, created))
+    return refuse(exchange, {
+      status: 404,
+      code: 'model_not_found',
+      message: 'Model not found',
+      param: 'model',
+    })
+  }
+  const visible = visibleNames(exchange, models)
+  const data = visible.map((name) => describe(name, created))
+  if (describe === openAiModel) return json({ data, object: 'list' })
+  return json({ data, has_more: false, first_id: visible[0] ?? null, last_id: visible.at(-1) ?? null })
+}
+
+/**
+ * The names the key may use. Where it may use a part of what a pattern serves, the list has that part, as the key's
+ * `allowedModels` name it: a key for `gpt-4o-mini` alone has to find it behind `gpt-*`.
+ */
+function visibleNames(
+  { mayUseModel, allowedModels = [] }: Exchange,
+  { publicNames, isPublic }: ModelList['models'],
+): readonly string[] {
+  if (!mayUseModel) return publicNames
+  return [...new Set([...publicNames.filter(mayUseModel), ...allowedModels.filter(isPublic)])]
+}
+
+/** https://platform.openai.com/docs/api-reference/models/object */
+function openAiModel(id: string, created: number): object {
+  return { id, object: 'model', created, owned_by: 'openai' }
+}
+
+/** https://docs.anthropic.com/en/api/models-list */
+function anthropicModel(id: string, created: number): object {
+  return { type: 'model', id, display_name: id, created_at: new Date(created * 1000).toISOString() }
+}
+
+function json(value: object): Reply {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(value)),
+  }
+}

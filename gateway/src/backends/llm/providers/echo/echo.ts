@@ -1,0 +1,73 @@
+import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { isSource } from '../../../../net/http/body.ts'
+import type { OutgoingRequest, Reply } from '../../../../net/http-client/send.ts'
+import type { Provider } from '../provider.ts'
+import type { EchoAnswer } from './answer.ts'
+import { echoChat } from './chat.ts'
+import { echoCompletion } from './completion.ts'
+import { echoEmbeddings } from './embeddings.ts'
+import { eventSource } from './event-source.ts'
+import { echoResponse } from './response.ts'
+import { noteBytes } from './words.ts'
+
+/**
+ * Answers inside the gateway with the last thing the user said: the same request always gets the same answer, without
+ * account or network. For trying the gateway out, for tests and for benchmarks.
+ */
+export const echo: Provider = {
+  name: 'echo',
+  address: undefined,
+  // Messages are served too, by translation.
+  paths: {
+    chat: '/chat/completions',
+    completions: '/completions',
+    embeddings: '/embeddings',
+    responses: '/responses',
+  },
+  authorize() {},
+  local: (request) => Promise.resolve(answer(request)),
+}
+
+/** Echo parses and answers in one step: 2 MiB take up to 30 ms. */
+const maxBytes = 2 * 1024 * 1024
+
+const answers: ReadonlyMap<string, (body: JsonObject) => EchoAnswer> = new Map([
+  ['/chat/completions', echoChat],
+  ['/completions', echoCompletion],
+  ['/embeddings', echoEmbeddings],
+  ['/responses', echoResponse],
+])
+
+function answer({ path, body }: OutgoingRequest): Reply {
+  const query = path.indexOf('?')
+  const respond = answers.get(query === -1 ? path : path.slice(0, query))
+  if (!respond) return refuse(404, `echo does not answer ${path}`)
+  if (body !== undefined && !(typeof body === 'object' && isSource(body)) && body.length > maxBytes)
+    return refuse(413, `echo answers requests of up to ${maxBytes} bytes`)
+  const request = parse(body)
+  if (!request) return refuse(400, 'request body is not a JSON object')
+  const answered = respond(request)
+  if (answered.kind === 'tooLarge') return refuse(413, answered.message)
+  if (answered.kind === 'whole') return json(200, answered.body)
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+    body: eventSource(answered.events),
+  }
+}
+
+function parse(body: OutgoingRequest['body']): JsonObject | undefined {
+  if (body === undefined || (typeof body === 'object' && isSource(body))) return undefined
+  const value: unknown = JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString())
+  if (!isJsonObject(value)) return undefined
+  noteBytes(value, body)
+  return value
+}
+
+function refuse(status: number, message: string): Reply {
+  return json(status, { error: { message, type: 'invalid_request_error', param: null, code: null } })
+}
+
+function json(status: number, body: JsonObject): Reply {
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(body)) }
+}

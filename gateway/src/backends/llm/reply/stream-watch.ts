@@ -1,0 +1,210 @@
+import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
+import { endOfString } from '../../../lib/json/string.ts'
+import type { Usage } from '../../../pipeline/exchange.ts'
+import type { Endpoint } from '../request/endpoints.ts'
+import { usageIn } from './usage.ts'
+
+/** What is learnt from an event stream while it passes. */
+export type StreamWatch = {
+  /** `open` until the API's own end marker, or an error event of the upstream, has passed. */
+  readonly state: 'open' | 'ended' | 'failed'
+  /** Takes whole lines, one character for each byte; returns those that go on to the client. */
+  read(lines: string): string
+}
+
+export type StreamWatchOptions = {
+  endpoint: Endpoint
+  /** Leaves out the chunk of chat completions that carries nothing but usage. */
+  hideUsage: boolean
+  onUsage(usage: Usage, message: JsonObject): void
+  onGenerated(bytes: number): void
+}
+
+/**
+ * Watches a stream with a few native searches for each piece: only events that hold a usage object are parsed. What is
+ * searched for cannot occur inside JSON strings, where its quotes would be escaped, nor can a line begin there. Searches
+ * start with a letter, since one for a quote stops at every quote of the JSON.
+ */
+export function createStreamWatch({
+  endpoint,
+  hideUsage,
+  onUsage,
+  onGenerated,
+}: StreamWatchOptions): StreamWatch {
+  const textKey = endpoint === 'completions' ? 'text":' : 'delta":'
+  const findState = stateMarkers[endpoint]()
+  let state: StreamWatch['state'] = 'open'
+
+  return {
+    get state() {
+      return state
+    },
+    read(lines) {
+      const generated = generatedBytes(lines, textKey)
+      if (generated > 0) onGenerated(generated)
+      const kept = readUsage(lines)
+      if (state === 'open') state = findState(lines)
+      return kept
+    },
+  }
+
+  function readUsage(lines: string): string {
+    let kept = lines
+    let hit = lines.indexOf('usage"')
+    while (hit !== -1) {
+      const lineEnd = lines.indexOf('\n', hit)
+      // Most servers say `"usage":null` in every chunk but the last.
+      if (lines[hit - 1] === '"' && valueStartsWith(lines, hit + 6, '{')) {
+        const line = lines.slice(lines.lastIndexOf('\n', hit) + 1, lineEnd + 1)
+        const message = parseDataLine(line)
+        const usage = message && usageIn(endpoint, message)
+        if (usage && message) onUsage(usage, message)
+        if (hideUsage && message && isUsageChunk(message)) kept = kept.replace(line, () => '')
+        hit = lines.indexOf('usage"', lineEnd)
+      } else hit = lines.indexOf('usage"', hit + 6)
+    }
+    return kept
+  }
+}
+
+type FindState = (lines: string) => StreamWatch['state']
+
+const stateMarkers: Record<Endpoint, () => FindState> = {
+  chat: () => openAiState,
+  completions: () => openAiState,
+  embeddings: () => openAiState,
+  count_tokens: () => openAiState,
+  messages: () => createNamedState(messagesEnds),
+  responses: () => createNamedState(responsesEnds),
+}
+
+function openAiState(lines: string): StreamWatch['state'] {
+  const done = lines.indexOf('DONE]')
+  if (done !== -1 && lines[done - 1] === '[' && isFieldAt(lines, 'data:', done - 1)) return 'ended'
+  const error = lines.indexOf('{"error"')
+  return error !== -1 && isFieldAt(lines, 'data:', error) ? 'failed' : 'open'
+}
+
+const messagesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
+  ['message_stop', 'ended'],
+  ['error', 'failed'],
+] satisfies [string, StreamWatch['state']][])
+
+const responsesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
+  ['response.completed', 'ended'],
+  ['response.incomplete', 'ended'],
+  ['response.failed', 'ended'],
+  ['error', 'failed'],
+] satisfies [string, StreamWatch['state']][])
+
+/** An event whose name says that this is the end, once its data has come too: a name alone is no event. */
+function createNamedState(ends: ReadonlyMap<string, StreamWatch['state']>): FindState {
+  let named: StreamWatch['state'] = 'open'
+  return (lines) => {
+    let from = 0
+    if (named === 'open') {
+      let hit = lines.indexOf('event:')
+      while (hit !== -1 && named === 'open') {
+        from = lines.indexOf('\n', hit)
+        if (isLineStart(lines, hit)) named = ends.get(lines.slice(hit + 6, from).trim()) ?? 'open'
+        hit = lines.indexOf('event:', from)
+      }
+    }
+    if (named === 'open') return 'open'
+    for (let data = lines.indexOf('data:', from); data !== -1; data = lines.indexOf('data:', data + 5)) {
+      if (isLineStart(lines, data)) return named
+    }
+    return 'open'
+  }
+}
+
+function isLineStart(lines: string, index: number): boolean {
+  return index === 0 || lines.charCodeAt(index - 1) === lineFeedCode
+}
+
+/** Whether what starts at `index` is the value of a field at the beginning of a line. */
+function isFieldAt(lines: string, field: string, index: number): boolean {
+  const start = (lines[index - 1] === ' ' ? index - 1 : index) - field.length
+  return lines.startsWith(field, start) && isLineStart(lines, start)
+}
+
+/** Bytes of the strings at a key, or of those inside the object there that hold generated text. */
+function generatedBytes(lines: string, key: string): number {
+  let bytes = 0
+  let hit = lines.indexOf(key)
+  while (hit !== -1) {
+    let next = hit + key.length
+    if (lines.charCodeAt(hit - 1) === quote) {
+      while (lines.charCodeAt(next) === space) next += 1
+      if (lines.charCodeAt(next) === quote) bytes += endOfString(lines, next) - next - 1
+      else if (lines.charCodeAt(next) === openBrace) bytes += textBytesIn(lines, next)
+    }
+    hit = lines.indexOf(key, next)
+  }
+  return bytes
+}
+
+/** Members of a delta that hold generated text; `reasoning` stands for `reasoning_content` and its like too. */
+const textMembers = ['content', 'text', 'arguments', 'partial_json', 'thinking', 'reasoning', 'refusal']
+
+/** Bytes of the generated text in the object that opens at `start`. */
+function textBytesIn(lines: string, start: number): number {
+  let bytes = 0
+  let depth = 0
+  let keyStart = start
+  for (let index = start; index < lines.length; index += 1) {
+    switch (lines.charCodeAt(index)) {
+      case quote: {
+        const end = endOfString(lines, index)
+        if (isKey(lines, end)) keyStart = index + 1
+        else if (isTextMember(lines, keyStart)) bytes += end - index - 1
+        index = end
+        break
+      }
+      case openBrace:
+        depth += 1
+        break
+      case closeBrace:
+        depth -= 1
+        if (depth === 0) return bytes
+        break
+      case lineFeedCode:
+        return bytes
+    }
+  }
+  return bytes
+}
+
+function isKey(lines: string, stringEnd: number): boolean {
+  let next = stringEnd + 1
+  while (lines.charCodeAt(next) === space) next += 1
+  return lines.charCodeAt(next) === colon
+}
+
+function isTextMember(lines: string, keyStart: number): boolean {
+  for (const member of textMembers) if (lines.startsWith(member, keyStart)) return true
+  return false
+}
+
+const lineFeedCode = 0x0a
+const space = 0x20
+const quote = 0x22
+const colon = 0x3a
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+/** Whether the value of the key that ends before `index` starts with a character. */
+function valueStartsWith(lines: string, index: number, character: string): boolean {
+  let start = index
+  while (lines[start] === ' ' || lines[start] === ':') start += 1
+  return lines[start] === character
+}
+
+/** The object in a `data:` line. Undefined for any other line, which passes and is counted by its bytes. */
+export function parseDataLine(line: string): JsonObject | undefined {
+  return line.startsWith('data:') ? parseJsonObject(line.slice(5)) : undefined
+}
+
+function isUsageChunk({ choices }: JsonObject): boolean {
+  return Array.isArray(choices) && choices.length === 0
+}

@@ -1,0 +1,260 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import type { BodySource } from '../../../net/http/body.ts'
+import type { Usage } from '../../../pipeline/exchange.ts'
+import type { Endpoint } from '../request/endpoints.ts'
+import { maxLineBytes, relayStream } from './stream.ts'
+import { createStreamWatch } from './stream-watch.ts'
+
+type Played = {
+  text: string
+  usages: Usage[]
+  generated: number
+  state: string
+  failures: string[]
+  cancelled: boolean
+}
+
+type Playing = { endpoint?: Endpoint; hideUsage?: boolean; failure?: Error; open?: boolean }
+
+/** Plays chunks of an upstream through a relay; `open` leaves the stream unended. */
+function play(
+  chunks: readonly Uint8Array[],
+  { endpoint = 'chat', hideUsage = false, failure, open }: Playing = {},
+): Played {
+  const played: Played = { text: '', usages: [], generated: 0, state: '', failures: [], cancelled: false }
+  const written: Uint8Array[] = []
+  const watch = createStreamWatch({
+    endpoint,
+    hideUsage,
+    onUsage: (usage) => played.usages.push(usage),
+    onGenerated: (bytes) => {
+      played.generated += bytes
+    },
+  })
+  const source: BodySource = {
+    start(sink) {
+      for (const chunk of chunks) if (!played.cancelled) sink.write(chunk)
+      if (played.cancelled || open) return
+      if (failure) sink.fail(failure)
+      else sink.end()
+    },
+    resume() {},
+    cancel() {
+      played.cancelled = true
+    },
+  }
+  let ends = 0
+  relayStream(source, {
+    watch,
+    conversion: undefined,
+    errorEvent: (error) => `\ndata: {"error":"${error.message}"}\n\n`,
+    onFirstByte() {},
+    onFailure: (error) => played.failures.push(error instanceof GatewayError ? error.code : error.message),
+  }).start({
+    write(chunk) {
+      expect(ends).toBe(0)
+      written.push(chunk)
+      return true
+    },
+    end() {
+      ends += 1
+    },
+    fail: () => expect.unreachable('a relay ends its streams itself'),
+  })
+  expect(ends).toBe(open ? 0 : 1)
+  return { ...played, text: Buffer.concat(written).toString(), state: watch.state }
+}
+
+const bytes = (text: string) => [Buffer.from(text)]
+
+function cutAt(text: string, positions: readonly number[]): Uint8Array[] {
+  const whole = Buffer.from(text)
+  const cuts = [...new Set(positions.map((position) => position % whole.length))].sort((a, b) => a - b)
+  return [0, ...cuts].map((start, index) => whole.subarray(start, cuts[index] ?? whole.length))
+}
+
+const chunk = (delta: object, usage: unknown = null) =>
+  `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: null }], usage })}\n\n`
+const usageChunk =
+  'data: {"id":"c","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}\n\n'
+const chat = `${chunk({ role: 'assistant', content: '' })}${chunk({ content: 'Hé "you"' })}${chunk({ content: '😀' })}${usageChunk}data: [DONE]\n\n`
+
+const messages = [
+  ['message_start', { type: 'message_start', message: { usage: { input_tokens: 10, output_tokens: 1 } } }],
+  [
+    'content_block_delta',
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
+  ],
+  [
+    'message_delta',
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 5 } },
+  ],
+  ['message_stop', { type: 'message_stop' }],
+]
+  .map(([event, data]) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  .join('')
+
+describe('relayStream', () => {
+  it('passes every byte of a complete stream on and finds its usage, however it is cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(), { maxLength: 30 }),
+        fc.constantFrom('\n', '\r\n'),
+        (positions, lineEnd) => {
+          const text = chat.replaceAll('\n', lineEnd)
+          const played = play(cutAt(text, positions))
+          expect(played.text).toBe(text)
+          expect(played.usages).toEqual([expect.objectContaining({ totalTokens: 12 })])
+          expect(played.state).toBe('ended')
+          expect(played.failures).toEqual([])
+        },
+      ),
+    )
+  })
+
+  it('reports the opening and the closing usage of messages', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 30 }), (positions) => {
+        const played = play(cutAt(messages, positions), { endpoint: 'messages' })
+        expect(played.text).toBe(messages)
+        expect(played.usages.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])).toEqual([
+          [10, 1],
+          [0, 5],
+        ])
+        expect(played).toMatchObject({ state: 'ended', failures: [] })
+      }),
+    )
+  })
+
+  it('reads the usage of responses from the closing event', () => {
+    const closing = { type: 'response.completed', response: { usage: { input_tokens: 4, output_tokens: 6 } } }
+    const text = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"hello"}\n\nevent: response.completed\ndata: ${JSON.stringify(closing)}\n\n`
+    const played = play(bytes(text), { endpoint: 'responses' })
+    expect(played.usages).toEqual([expect.objectContaining({ totalTokens: 10 })])
+    expect(played).toMatchObject({ state: 'ended', generated: 5 })
+  })
+
+  it('takes the last of several usages', () => {
+    const text = `${chunk({ content: 'a' }, { prompt_tokens: 1, completion_tokens: 1 })}${chunk({ content: 'b' }, { prompt_tokens: 1, completion_tokens: 2 })}data: [DONE]\n\n`
+    expect(play(bytes(text)).usages.at(-1)).toMatchObject({ totalTokens: 3 })
+  })
+
+  it('counts generated text, spaces after colons or not', () => {
+    expect(play(bytes(chat)).generated).toBe(Buffer.byteLength('Hé \\"you\\"😀'))
+    const spaced = 'data: {"choices": [{"delta": {"content": "four"}}]}\n\ndata: [DONE]\n\n'
+    expect(play(bytes(spaced)).generated).toBe(4)
+    const call = chunk({ tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] })
+    expect(play(bytes(`${call}data: [DONE]\n\n`)).generated).toBe('{\\"a\\":1}'.length)
+  })
+
+  it('is not misled by text that looks like usage or an end', () => {
+    const text = chunk({ content: '"usage":{"prompt_tokens":1}\n\ndata: [DONE]\n\nevent: message_stop\n' })
+    const played = play(bytes(text), { open: true })
+    expect(played).toMatchObject({ usages: [], state: 'open' })
+    expect(play(bytes(text), { open: true, endpoint: 'messages' }).state).toBe('open')
+  })
+
+  it('withholds the usage chunk when told to, and nothing else', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(), { maxLength: 30 }), (positions) => {
+        const played = play(cutAt(chat, positions), { hideUsage: true })
+        expect(played.text.replaceAll('\n\n\n', '\n\n')).toBe(chat.replace(usageChunk, ''))
+        expect(played.usages).toHaveLength(1)
+      }),
+    )
+  })
+
+  it('ends a stream that was cut with an error of its own and no end marker, wherever the cut is', () => {
+    const uncut = chat.indexOf('data: [DONE]')
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: uncut }), fc.boolean(), (length, reset) => {
+        const failure = reset ? new GatewayError('upstream_reset', 'reset') : undefined
+        const played = play([Buffer.from(chat).subarray(0, length)], failure ? { failure } : {})
+        expect(played.text).not.toContain('[DONE]')
+        const events = played.text.split('\n\n').filter((event) => event.trim() !== '')
+        for (const event of events) expect(() => JSON.parse(event.trim().slice(5))).not.toThrow()
+        expect(events.at(-1)).toContain('{"error":')
+        expect(played.failures).toEqual(['upstream_reset'])
+      }),
+    )
+  })
+
+  it('takes an end marker without a line end for an end', () => {
+    const played = play(bytes(chat.trimEnd()))
+    expect(played).toMatchObject({ text: chat, state: 'ended', failures: [] })
+  })
+
+  it('does not take the name of the last event for the event', () => {
+    const cut = messages.indexOf('data: {"type":"message_stop"}')
+    for (const length of [cut, cut + 10]) {
+      const played = play(bytes(messages.slice(0, length)), { endpoint: 'messages' })
+      expect(played.failures).toEqual(['upstream_reset'])
+      expect(
+        played.text.endsWith('\ndata: {"error":"upstream ended the stream before it was complete"}\n\n'),
+      ).toBe(true)
+    }
+    const whole = play(bytes(messages.trimEnd()), { endpoint: 'messages' })
+    expect(whole).toMatchObject({ text: messages, state: 'ended', failures: [] })
+  })
+
+  it('adds nothing to a stream in which the upstream reported its own error', () => {
+    const text = 'data: {"error":{"message":"overloaded"}}\n\n'
+    expect(play(bytes(text))).toMatchObject({ text, state: 'failed', failures: ['upstream_invalid'] })
+    const event = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n'
+    expect(play(bytes(event), { endpoint: 'messages' })).toMatchObject({ text: event, state: 'failed' })
+  })
+
+  it('does not mind a connection that breaks after the end', () => {
+    const played = play(bytes(chat), { failure: new GatewayError('upstream_reset', 'reset') })
+    expect(played).toMatchObject({ text: chat, failures: [] })
+  })
+
+  it('gives up on a line without an end, in bounded memory', () => {
+    const piece = Buffer.alloc(64 * 1024, 'a')
+    const played = play(Array.from({ length: 100 }, () => piece))
+    expect(played).toMatchObject({ cancelled: true, failures: ['upstream_too_large'] })
+    expect(played.text.length).toBeLessThan(maxLineBytes)
+  })
+
+  it('takes time in proportion to a line that comes in tiny pieces', () => {
+    const text = `data: {"choices":[],"x":"${'a'.repeat(500_000)}"}\n\ndata: [DONE]\n\n`
+    const whole = Buffer.from(text)
+    const started = performance.now()
+    const played = play(Array.from(whole, (_, index) => whole.subarray(index, index + 1)))
+    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(played.text).toBe(text)
+  })
+
+  it('passes garbage on without believing it, and says that it was cut', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 50 })), (chunks) => {
+        const played = play(chunks)
+        expect(played.usages).toEqual([])
+        expect(played.failures).toEqual(['upstream_reset'])
+      }),
+    )
+  })
+
+  it('passes back pressure and cancellation through', () => {
+    const calls: string[] = []
+    const source: BodySource = {
+      start: (sink) => calls.push(`write ${sink.write(Buffer.from('data: 1\n\n'))}`),
+      resume: () => calls.push('resume'),
+      cancel: () => calls.push('cancel'),
+    }
+    const watch = createStreamWatch({ endpoint: 'chat', hideUsage: false, onUsage() {}, onGenerated() {} })
+    const relayed = relayStream(source, {
+      watch,
+      conversion: undefined,
+      errorEvent: () => '',
+      onFirstByte: () => calls.push('first'),
+      onFailure() {},
+    })
+    relayed.start({ write: () => false, end() {}, fail() {} })
+    relayed.resume()
+    relayed.cancel()
+    expect(calls).toEqual(['first', 'write false', 'resume', 'cancel'])
+  })
+})

@@ -1,0 +1,277 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import type { JsonLimits } from '../../../lib/json/limits.ts'
+import type { FindDisguised } from '../../../lib/json/names.ts'
+import { type ReadJson, readJson } from '../../../lib/json/read.ts'
+import { exactObject, type JsonText } from '../../../lib/json/text.ts'
+import type { Turns } from '../../../lib/scheduling/turns.ts'
+import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import { type Refusal, refuse } from '../../../pipeline/errors.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import { findDisguisedLlmName, findDisguisedTopName } from '../../../pipeline/llm-names.ts'
+import { type BodyRules, readWholeBody } from '../../../pipeline/whole-body.ts'
+import { pathOf } from '../attempt/provider-request.ts'
+import type { Models } from '../models/models.ts'
+import { createCall } from './call.ts'
+import { type Endpoint, type Endpoints, operations } from './endpoints.ts'
+import { messageOf } from './message.ts'
+
+export type RequestRules = BodyRules & {
+  models: Pick<Models, 'resolve' | 'needsName'>
+  endpoints: Pick<Endpoints, 'ask'>
+  jsonLimits: JsonLimits
+  turns: Turns
+}
+
+/** Requests for lists of models have none that is read or forwarded. */
+const noBody = new Uint8Array(0)
+
+/** Stands for the model of a request that names none. */
+const unnamedModel = '*'
+
+type Read = { kind: 'json'; json: JsonText } | { kind: 'refused'; refusal: Refusal }
+
+/**
+ * Reads and checks what the client asks for, and leaves it in the facts and for the backend. Returns the refusal where
+ * it is no request an LLM could be asked.
+ */
+export function readRequest(
+  exchange: Exchange,
+  rules: RequestRules,
+): Promise<Reply | undefined> | Reply | undefined {
+  const { method } = exchange.facts.request
+  const path = pathOf(exchange)
+  const asked = rules.endpoints.ask(path)
+  if (asked.kind !== 'unknown')
+    exchange.llmOperation = operations[asked.kind === 'endpoint' ? asked.endpoint : asked.kind]
+  switch (asked.kind) {
+    case 'models':
+      exchange.facts.body = noBody
+      return method === 'GET' || method === 'HEAD' ? undefined : methodNotAllowed(exchange, 'GET, HEAD')
+    case 'endpoint':
+      if (method !== 'POST') return methodNotAllowed(exchange, 'POST')
+      return readCall(exchange, asked.endpoint, rules)
+    case 'passthrough':
+      if (!passedMethods.has(method)) return methodNotAllowed(exchange, [...passedMethods].join(', '))
+      return readPassthrough(exchange, rules)
+    case 'unknown':
+      return refuse(exchange, {
+        status: 404,
+        code: 'not_found',
+        message: `no LLM endpoint at ${path}`,
+      })
+  }
+}
+
+async function readCall(
+  exchange: Exchange,
+  endpoint: Endpoint,
+  rules: RequestRules,
+): Promise<Reply | undefined> {
+  const { facts } = exchange
+  const mediaType = readJsonMediaType(facts.request.headers)
+  if (mediaType === 'other') return refuse(exchange, notJson)
+  if (mediaType === 'charset') return refuse(exchange, notUtf8)
+  const body = await readWholeBody(exchange, rules)
+  if (body.kind === 'refused') return refuse(exchange, body.refusal)
+  facts.body = body.bytes
+  const reading = readJson(body.bytes, rules.turns, rules.jsonLimits)
+  const read = checked(reading instanceof Promise ? await reading : reading, findDisguisedLlmName)
+  if (read.kind === 'refused') return refuse(exchange, read.refusal)
+  const { json } = read
+  const model = modelOf(json.value, rules)
+  if (model === undefined) return refuse(exchange, missingModel)
+  const mistake =
+    streamMistake(endpoint, json.value) ??
+    (endpoint === 'responses' ? backgroundMistake(exchange, json.value, rules) : undefined)
+  if (mistake) return refuse(exchange, mistake)
+  return take(exchange, { endpoint, bytes: body.bytes, json, model }, rules)
+}
+
+/** The model that is asked for; where every target has one of its own, it need not be said. */
+function modelOf({ model }: JsonObject, { models }: RequestRules): string | undefined {
+  if (typeof model === 'string' && model !== '') return model
+  return model === undefined && !models.needsName ? unnamedModel : undefined
+}
+
+/** A path nobody thought of: it goes to the model its body names, else to the one named `*`. */
+async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
+  const mediaType = readJsonMediaType(exchange.facts.request.headers)
+  if (mediaType === 'charset') return refuse(exchange, notUtf8)
+  const body = await readWholeBody(exchange, rules)
+  if (body.kind === 'refused') return refuse(exchange, body.refusal)
+  exchange.facts.body = body.bytes
+  if (body.bytes.length === 0 || mediaType === 'other') {
+    return take(
+      exchange,
+      { endpoint: 'passthrough', bytes: body.bytes, json: undefined, model: unnamedModel },
+      rules,
+    )
+  }
+  const read = checked(await readJson(body.bytes, rules.turns, rules.jsonLimits), findDisguisedTopName)
+  if (read.kind === 'refused') return refuse(exchange, read.refusal)
+  const { model } = read.json.value
+  const name = typeof model === 'string' && model !== '' ? model : unnamedModel
+  return take(exchange, { endpoint: 'passthrough', bytes: body.bytes, json: read.json, model: name }, rules)
+}
+
+type Taken = { endpoint: Endpoint | 'passthrough'; bytes: Buffer; json: JsonText | undefined; model: string }
+
+function take(
+  exchange: Exchange,
+  { endpoint, bytes, json, model }: Taken,
+  { models, turns }: RequestRules,
+): Reply | undefined {
+  const { facts, mayUseModel } = exchange
+  if (mayUseModel && !mayUseModel(model)) return refuse(exchange, modelNotAllowed)
+  for (const param of ['models', 'fallbacks']) {
+    if (mayUseModel && !mayFallBack(json?.value[param], mayUseModel))
+      return refuse(exchange, { ...modelNotAllowed, param })
+  }
+  facts.llmRequest = json && exactObject(json)
+  facts.llm = {
+    operation: operations[endpoint].operation,
+    api: operations[endpoint].api,
+    requestModel: model,
+    configuredModel: undefined,
+    provider: undefined,
+    streaming: json?.value['stream'] === true,
+    responseModel: undefined,
+    cost: undefined,
+    costStatus: undefined,
+  }
+  const resolution = models.resolve(model, facts)
+  if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
+  const options = json?.value['stream_options']
+  const hideUsage = isJsonObject(options) && options['include_usage'] === false
+  const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
+  exchange.backendState = call
+  call.message = messageOf(call, turns)
+  exchange.llmMessage = call.message
+  return undefined
+}
+
+/**
+ * `models` (OpenRouter) and `fallbacks` (Anthropic) name further models to some services, which must not be a way around the key's.
+ * The word `default` of `fallbacks` may be any model.
+ */
+function mayFallBack(models: JsonValue | undefined, mayUseModel: (model: string) => boolean): boolean {
+  if (models === undefined || models === null) return true
+  if (!Array.isArray(models)) return false
+  return models.every((item) => {
+    const name = isJsonObject(item) ? item['model'] : item
+    return typeof name === 'string' && mayUseModel(name)
+  })
+}
+
+/** Not those that ask for a tunnel or for the request back. */
+const passedMethods: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+])
+
+function methodNotAllowed(exchange: Exchange, allow: string): Reply {
+  return refuse(exchange, {
+    status: 405,
+    code: 'method_not_allowed',
+    message: `${exchange.facts.request.method} is not allowed here; use ${allow}`,
+    headers: { allow },
+  })
+}
+
+function checked(json: ReadJson, findDisguised: FindDisguised): Read {
+  switch (json.kind) {
+    case 'object': {
+      const problem = findDisguised(json.value)
+      if (problem === undefined) return { kind: 'json', json }
+      const { path } = problem
+      if (problem.kind === 'too many') return invalidBody('request body has too many unknown keys', path)
+      return invalidBody(
+        `key "${path}" differs only in case from a field of the API or from another key`,
+        path,
+      )
+    }
+    case 'invalid':
+      return invalidBody(`request body is ${json.message}`)
+    case 'duplicate':
+      return invalidBody(`duplicate key "${json.path.slice(0, 200)}"`, json.path.slice(0, 200))
+  }
+}
+
+function invalidBody(message: string, param?: string): Read {
+  const refusal: Refusal = { status: 400, code: 'invalid_request_body', message }
+  if (param !== undefined) refusal.param = param
+  return { kind: 'refused', refusal }
+}
+
+/** Whether an answer streams decides how it is counted, so nothing an upstream might read differently goes through. */
+function streamMistake(endpoint: Endpoint, body: JsonObject): Refusal | undefined {
+  const { stream, stream_options: options } = body
+  if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
+    return invalidField('stream', 'stream must be true or false')
+  }
+  if (endpoint !== 'chat' && endpoint !== 'completions') return undefined
+  if (options === undefined || options === null) return undefined
+  if (!isJsonObject(options)) return invalidField('stream_options', 'stream_options must be an object')
+  const { include_usage: includeUsage } = options
+  if (includeUsage === undefined || includeUsage === null || typeof includeUsage === 'boolean')
+    return undefined
+  return invalidField('stream_options.include_usage', 'stream_options.include_usage must be true or false')
+}
+
+/**
+ * A response in the background outlives its answer, so its maximum is charged, which it has to state. Without a path to fetch
+ * it from it would be paid for and lost.
+ */
+function backgroundMistake(
+  exchange: Exchange,
+  body: JsonObject,
+  { endpoints }: RequestRules,
+): Refusal | undefined {
+  const { background, max_output_tokens: limit } = body
+  if (background === undefined || background === null || background === false) return undefined
+  if (background !== true) return invalidField('background', 'background must be true or false')
+  if (endpoints.ask(`${pathOf(exchange)}/id`).kind !== 'passthrough') {
+    return invalidField(
+      'background',
+      'background must be false: the path to fetch the response from is not forwarded',
+    )
+  }
+  if (typeof limit === 'number' && Number.isSafeInteger(limit) && limit > 0) return undefined
+  return invalidField(
+    'max_output_tokens',
+    'max_output_tokens must be set with background: its maximum is charged',
+  )
+}
+
+function invalidField(param: string, message: string): Refusal {
+  return { status: 400, code: 'invalid_request_body', message, param }
+}
+
+/** A request without `content-type` counts as JSON, because plain HTTP clients omit it. */
+const notJson: Refusal = {
+  status: 415,
+  code: 'unsupported_content_type',
+  message: 'content-type must be application/json',
+}
+
+const notUtf8: Refusal = { ...notJson, message: 'charset of content-type must be utf-8' }
+
+const missingModel: Refusal = {
+  status: 400,
+  code: 'missing_model',
+  message: 'model must be a non-empty string',
+  param: 'model',
+}
+
+const modelNotAllowed: Refusal = {
+  status: 403,
+  code: 'model_not_allowed',
+  message: 'Model is not allowed for this API key',
+  param: 'model',
+}

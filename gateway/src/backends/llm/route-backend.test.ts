@@ -1,0 +1,397 @@
+import { describe, expect, it } from 'vitest'
+import { bodyOf, call, chatBody, completion, fixtureLlm, jsonReply } from '../../../test/fixtures/llm.ts'
+import { fixtureContext, fixtureExchange } from '../../../test/fixtures/pipeline.ts'
+import type { OutgoingRequest, Reply } from '../../net/http-client/send.ts'
+import type { RequestFacts } from '../../pipeline/exchange.ts'
+import { check } from '../../schema/check.ts'
+import { type AiBackendConfig, aiBackendSchema } from './config/route-config.ts'
+import { type AiOptions, compileAiBackend } from './route-backend.ts'
+
+const answer = (): Reply => jsonReply(completion('Hi'))
+
+function gatewayOf(
+  config: AiBackendConfig,
+  options: Partial<AiOptions> = {},
+  provider: (request: OutgoingRequest) => Reply = answer,
+  random?: () => number,
+) {
+  const all: AiOptions = { place: 'route api', maxBufferSize: 1024 * 1024, ...options }
+  return fixtureLlm((context) => compileAiBackend(config, context, all), provider, random)
+}
+
+function urlOf(request: OutgoingRequest | undefined): string {
+  return `${request?.origin}${request?.path}`
+}
+
+function requestTo(path: string): RequestFacts {
+  return fixtureExchange({ path }).facts.request
+}
+
+const openAi: AiBackendConfig = { provider: { openAI: {} } }
+
+describe('an ai backend', () => {
+  it('asks the provider for a chat completion, whatever the path', async () => {
+    const gateway = gatewayOf(openAi)
+    const { status, exchange } = await call(gateway, { path: '/anything', query: '?a=1', body: chatBody })
+    expect(status).toBe(200)
+    expect(urlOf(gateway.sent[0])).toBe('https://api.openai.com/v1/chat/completions?a=1')
+    expect(bodyOf(gateway.sent[0])).toEqual(chatBody)
+    expect(exchange.facts.usage?.totalTokens).toBe(12)
+  })
+
+  it('sends the configured model, also where the client names none', async () => {
+    const gateway = gatewayOf({ name: 'team', provider: { openAI: { model: 'gpt-4.1-nano' } } })
+    const { model: _, ...unnamed } = chatBody
+    expect((await call(gateway, { body: chatBody })).status).toBe(200)
+    expect((await call(gateway, { body: unnamed })).status).toBe(200)
+    expect(gateway.sent.map(bodyOf)).toEqual([
+      { ...chatBody, model: 'gpt-4.1-nano' },
+      { ...unnamed, model: 'gpt-4.1-nano' },
+    ])
+    expect(gateway.metered).toContain('tokens team openai 12 team')
+  })
+
+  it('needs a model where the provider has none configured', async () => {
+    const { model: _, ...unnamed } = chatBody
+    const { status, text } = await call(gatewayOf(openAi), { body: unnamed })
+    expect(status).toBe(400)
+    expect(text).toContain('missing_model')
+  })
+
+  it.each([null, 7, ''])('refuses %j for a model even where one is configured', async (model) => {
+    const gateway = gatewayOf({ provider: { openAI: { model: 'm' } } })
+    expect((await call(gateway, { body: { ...chatBody, model } })).status).toBe(400)
+    expect(gateway.sent).toEqual([])
+  })
+
+  it('holds an unnamed model against the models of the key', async () => {
+    const gateway = gatewayOf({ provider: { openAI: { model: 'm' } } })
+    const { model: _, ...unnamed } = chatBody
+    const { status } = await call(gateway, { body: unnamed, mayUseModel: (model) => model === 'gpt-4o' })
+    expect(status).toBe(403)
+  })
+
+  it('bears the credential of the backend, and that of the provider before it', async () => {
+    const backend = [undefined, { backendAuth: { key: 'outer' } }]
+    const outer = gatewayOf(openAi, { backend })
+    await call(outer, { body: chatBody, headers: { authorization: 'Bearer client' } })
+    expect(outer.sent[0]?.headers['authorization']).toBe('Bearer outer')
+    const own = { ...openAi, policies: { backendAuth: { key: { file: '/secret' } } } }
+    const inner = gatewayOf(own, { backend })
+    await call(inner, { body: chatBody })
+    expect(inner.sent[0]?.headers['authorization']).toBe('Bearer content-of-/secret')
+  })
+
+  it('passes the credential of the client on where it has none, or is told to', async () => {
+    const headers = { authorization: 'Bearer client' }
+    const plain = gatewayOf(openAi)
+    await call(plain, { body: chatBody, headers })
+    expect(plain.sent[0]?.headers['authorization']).toBe('Bearer client')
+    const told = gatewayOf(
+      { ...openAi, policies: { backendAuth: { passthrough: {} } } },
+      { backend: [{ backendAuth: { key: 'outer' } }] },
+    )
+    await call(told, { body: chatBody, headers })
+    expect(told.sent[0]?.headers['authorization']).toBe('Bearer client')
+  })
+
+  it('passes on what the client was authenticated with only where it is told to', async () => {
+    for (const passthrough of [undefined, {}]) {
+      const backend = passthrough === undefined ? [] : [{ backendAuth: { passthrough } }]
+      const gateway = gatewayOf(openAi, { backend })
+      await call(gateway, { body: chatBody, credential: 'token' })
+      const expected = passthrough === undefined ? undefined : 'Bearer token'
+      expect(gateway.sent[0]?.headers['authorization']).toBe(expected)
+    }
+  })
+
+  it('puts the credential where the configuration says', async () => {
+    const backendAuth = { key: 'k', location: { header: { name: 'Api-Key' } } }
+    const gateway = gatewayOf(openAi, { backend: [{ backendAuth }] })
+    await call(gateway, { body: chatBody, headers: { authorization: 'Bearer client' } })
+    expect(gateway.sent[0]?.headers['api-key']).toBe('k')
+    expect(gateway.sent[0]?.headers['authorization']).toBeUndefined()
+  })
+
+  it('changes header fields in both directions', async () => {
+    const backend = [
+      {
+        requestHeaderModifier: { set: { 'x-org': 'o' }, remove: ['x-drop'] },
+        responseHeaderModifier: { set: { 'x-by': 'gateway' } },
+      },
+    ]
+    const gateway = gatewayOf(openAi, { backend })
+    const { headers } = await call(gateway, { body: chatBody, headers: { 'x-drop': '1' } })
+    expect(gateway.sent[0]?.headers).toMatchObject({ 'x-org': 'o', 'accept-encoding': 'identity' })
+    expect(gateway.sent[0]?.headers['x-drop']).toBeUndefined()
+    expect(headers['x-by']).toBe('gateway')
+  })
+
+  it.each([
+    [{ hostOverride: 'localhost:11434' }, 'http://localhost:11434/v1/chat/completions'],
+    [{ hostOverride: 'llm.test:443' }, 'https://llm.test/v1/chat/completions'],
+    [{ hostOverride: '[::1]:80', pathPrefix: '/api/v2' }, 'http://[::1]/api/v2/chat/completions'],
+    [{ hostOverride: 'llm.test:8080', pathOverride: '/chat' }, 'http://llm.test:8080/chat'],
+    [{ pathPrefix: '/compatible/v1' }, 'https://api.openai.com/compatible/v1/chat/completions'],
+  ])('calls %j at %s', async (override, url) => {
+    const gateway = gatewayOf({ ...openAi, ...override })
+    await call(gateway, { path: '/llm', body: chatBody })
+    expect(urlOf(gateway.sent[0])).toBe(url)
+  })
+
+  it('calls another host over TLS with the settings of the backend', async () => {
+    const backend = [{ backendTLS: { root: '/ca.pem' }, http: { requestTimeout: '5s' } }]
+    const gateway = gatewayOf({ ...openAi, hostOverride: 'llm.test:8443' }, { backend })
+    await call(gateway, { body: chatBody })
+    expect(gateway.sent[0]).toMatchObject({
+      origin: 'https://llm.test:8443',
+      firstByteTimeoutMs: 5_000,
+      connection: { tls: { ca: 'content-of-/ca.pem\n' } },
+    })
+  })
+
+  it('calls any server of the same API under `custom`', async () => {
+    const gateway = gatewayOf({ provider: { custom: {} }, hostOverride: 'vllm:8000' })
+    await call(gateway, { body: chatBody })
+    expect(urlOf(gateway.sent[0])).toBe('http://vllm:8000/v1/chat/completions')
+  })
+
+  it('answers without a provider under `echo`', async () => {
+    const { status, text } = await call(gatewayOf({ provider: { echo: {} } }), { path: '/e', body: chatBody })
+    expect(status).toBe(200)
+    expect(text).toContain('Hello there')
+  })
+
+  it('refuses other methods than POST', async () => {
+    const { status, headers } = await call(gatewayOf(openAi), { method: 'GET', path: '/x' })
+    expect(status).toBe(405)
+    expect(headers['allow']).toBe('POST')
+  })
+})
+
+describe('routes of an ai backend', () => {
+  const routes = {
+    '/v1/chat/completions': 'completions',
+    '/v1/messages': 'messages',
+    '/v1/messages/count_tokens': 'anthropicTokenCount',
+    '/v1/models': 'models',
+    '/batches': 'passthrough',
+    '*': 'passthrough',
+  } as const
+  const anthropic: AiBackendConfig = { provider: { anthropic: {} }, policies: { ai: { routes } } }
+
+  it('say what paths ask for by their ends', async () => {
+    const gateway = gatewayOf(anthropic)
+    const body = { ...chatBody, max_tokens: 5 }
+    for (const path of ['/claude/v1/chat/completions', '/claude/v1/messages', '/v1/messages/count_tokens']) {
+      await call(gateway, { path, body })
+    }
+    expect(gateway.sent.map(urlOf)).toEqual([
+      'https://api.anthropic.com/v1/messages',
+      'https://api.anthropic.com/v1/messages',
+      'https://api.anthropic.com/v1/messages/count_tokens',
+    ])
+  })
+
+  it('pass other paths through as they are, uncounted and with the credential', async () => {
+    const gateway = gatewayOf(
+      { ...anthropic, provider: { anthropic: { model: 'm' } } },
+      { backend: [{ backendAuth: { key: 'k' } }] },
+    )
+    const { exchange } = await call(gateway, { method: 'GET', path: '/v1/files', query: '?limit=1' })
+    expect(urlOf(gateway.sent[0])).toBe('https://api.anthropic.com/v1/files?limit=1')
+    expect(gateway.sent[0]?.method).toBe('GET')
+    expect(gateway.sent[0]?.headers['x-api-key']).toBe('k')
+    expect(exchange.facts.usage).toBeUndefined()
+  })
+
+  it.each(['/V1/Messages', '/v1/messages;x', '/v1%2fmessages', '/v1/chat\\completions'])(
+    'do not pass %s through, which may be a call that is counted',
+    async (path) => {
+      const gateway = gatewayOf(anthropic)
+      expect((await call(gateway, { path, body: chatBody })).status).toBe(404)
+      expect(gateway.sent).toEqual([])
+    },
+  )
+
+  it('take the path that a policy has rewritten', async () => {
+    const gateway = gatewayOf(anthropic)
+    const forwarding = { path: '/v1/files', host: undefined, headerEdits: [] }
+    await call(gateway, { method: 'GET', path: '/claude/v1/messages', forwarding })
+    expect(urlOf(gateway.sent[0])).toBe('https://api.anthropic.com/v1/files')
+  })
+
+  it('list the models that are configured, with their other names', async () => {
+    const ai = { routes, modelAliases: { fast: 'gpt-4o-mini', 'old-*': 'gpt-4o' } }
+    const gateway = gatewayOf({ provider: { openAI: { model: 'gpt-4o' } } }, { ai: [ai] })
+    const { text } = await call(gateway, { method: 'GET', path: '/v1/models' })
+    expect(JSON.parse(text).data.map(({ id }: { id: string }) => id)).toEqual(['fast', 'old-*', 'gpt-4o'])
+    expect((await call(gateway, { method: 'GET', path: '/v1/models/gpt-4o' })).status).toBe(200)
+    expect((await call(gateway, { method: 'GET', path: '/v1/models/other' })).status).toBe(404)
+  })
+
+  it('read what they do not name as chat completions', async () => {
+    const gateway = gatewayOf({ ...openAi, policies: { ai: { routes: { '/v1/messages': 'messages' } } } })
+    await call(gateway, { path: '/v1/else', body: chatBody })
+    expect(urlOf(gateway.sent[0])).toBe('https://api.openai.com/v1/chat/completions')
+  })
+
+  it('are those of the most specific place', async () => {
+    const ai = [
+      undefined,
+      { routes: { '*': 'embeddings' } as const },
+      { routes: { '*': 'responses' } as const },
+    ]
+    const outer = gatewayOf(openAi, { ai })
+    await call(outer, { body: chatBody })
+    expect(urlOf(outer.sent[0])).toContain('/embeddings')
+    const inner = gatewayOf({ ...openAi, policies: { ai: { routes: { '*': 'completions' } } } }, { ai })
+    await call(inner, { body: chatBody })
+    expect(urlOf(inner.sent[0])).toContain('/chat/completions')
+  })
+
+  it('decide the shape of errors', () => {
+    const { llm } = gatewayOf(anthropic)
+    expect(llm.errorFormat(requestTo('/x/v1/messages'))).toBe('anthropic')
+    expect(llm.errorFormat(requestTo('/v1/chat/completions'))).toBe('openai')
+  })
+})
+
+describe('policies of an ai backend', () => {
+  it('rename models, exact names before patterns', async () => {
+    const ai = { modelAliases: { fast: 'gpt-4o-mini', 'fast*': 'gpt-4o', '*': 'gpt-5' } }
+    const gateway = gatewayOf(openAi, { ai: [ai] })
+    for (const model of ['fast', 'faster', 'slow']) await call(gateway, { body: { ...chatBody, model } })
+    expect(gateway.sent.map((request) => bodyOf(request))).toMatchObject([
+      { model: 'gpt-4o-mini' },
+      { model: 'gpt-4o' },
+      { model: 'gpt-5' },
+    ])
+  })
+
+  it('merge fields of the body, those of the provider before those of the route', async () => {
+    const gateway = gatewayOf(
+      { ...openAi, policies: { ai: { overrides: { seed: 1 } } } },
+      { ai: [{ overrides: { seed: 2, store: false }, defaults: { temperature: 0 } }] },
+    )
+    await call(gateway, { body: { ...chatBody, temperature: 1, seed: 3 } })
+    expect(bodyOf(gateway.sent[0])).toEqual({ ...chatBody, temperature: 1, seed: 1, store: false })
+  })
+
+  it('change the headers that providers get, the credential included', async () => {
+    const edit = (headers: Record<string, string | string[]>) => {
+      headers['x-team'] = 'a'
+      headers['authorization'] = 'Bearer edited'
+      delete headers['x-secret']
+    }
+    const forwarding = { path: undefined, host: undefined, headerEdits: [edit] }
+    const gateway = gatewayOf(openAi)
+    const headers = { 'x-secret': 's', authorization: 'Bearer client' }
+    const { exchange } = await call(gateway, { body: chatBody, headers, forwarding })
+    expect(gateway.sent[0]?.headers).toMatchObject({ 'x-team': 'a', authorization: 'Bearer edited' })
+    expect(gateway.sent[0]?.headers['x-secret']).toBeUndefined()
+    expect(exchange.facts.request.headers).toEqual(headers)
+  })
+})
+
+describe('groups of an ai backend', () => {
+  const groups: AiBackendConfig = {
+    groups: [
+      {
+        providers: [
+          { name: 'a', provider: { openAI: {} }, hostOverride: 'a:1' },
+          { name: 'b', provider: { openAI: {} }, hostOverride: 'b:1' },
+        ],
+      },
+      { providers: [{ name: 'c', provider: { anthropic: { model: 'claude' } }, hostOverride: 'c:1' }] },
+    ],
+  }
+
+  it('share the load inside one', async () => {
+    const numbers = [0.1, 0.9, 0.9, 0.1, 0.5, 0.5]
+    let next = 0
+    const random = () => numbers[next++ % numbers.length] ?? 0
+    const gateway = gatewayOf(
+      { groups: [{ providers: [...(groups.groups?.[0]?.providers ?? [])] }] },
+      {},
+      answer,
+      random,
+    )
+    await call(gateway, { body: chatBody })
+    await call(gateway, { body: chatBody })
+    expect(gateway.sent.map(({ origin }) => origin)).toEqual(['http://a:1', 'http://b:1'])
+  })
+
+  it('stand in for those before them, translating where they speak another API', async () => {
+    const gateway = gatewayOf(groups, {}, ({ origin }) =>
+      origin === 'http://c:1'
+        ? jsonReply({
+            id: 'm',
+            type: 'message',
+            role: 'assistant',
+            model: 'claude',
+            content: [{ type: 'text', text: 'Bonjour' }],
+            stop_reason: 'end_turn',
+            usage: { input_tokens: 1, output_tokens: 2 },
+          })
+        : jsonReply({ error: { message: 'down' } }, 503),
+    )
+    const { status, text } = await call(gateway, { body: { ...chatBody, max_tokens: 9 } })
+    expect(status).toBe(200)
+    expect(text).toContain('Bonjour')
+    expect(gateway.sent.map(({ origin }) => origin).sort()).toEqual([
+      'http://a:1',
+      'http://b:1',
+      'http://c:1',
+    ])
+    await call(gateway, { body: { ...chatBody, max_tokens: 9 } })
+    expect(gateway.sent[3]?.origin).toBe('http://c:1')
+  })
+})
+
+it('remembers health by the place of the backend', () => {
+  const context = {
+    ...fixtureContext(),
+    metrics: {
+      ...fixtureContext().metrics,
+      llm: () => ({ done() {}, tokens() {}, upstreamError() {}, cost() {}, unknownCost() {} }),
+    },
+  }
+  const names: string[] = []
+  const keep: typeof context.keep = (name, create) => {
+    names.push(name)
+    return context.keep(name, create)
+  }
+  for (const place of ['route a', 'route b']) {
+    compileAiBackend(openAi, { ...context, keep }, { place, maxBufferSize: 1 })
+  }
+  expect(new Set(names.filter((name) => name.includes('health'))).size).toBe(2)
+})
+
+describe('the schema of an ai backend', () => {
+  it.each([
+    { name: 'x', provider: { openAI: { model: 'm' } } },
+    {
+      provider: { gemini: {} },
+      hostOverride: 'a:1',
+      pathOverride: '/x',
+      policies: { backendAuth: { key: '$K' } },
+    },
+    { groups: [{ providers: [{ provider: { groq: {} } }] }] },
+  ])('takes %j', (config) => {
+    expect(check(aiBackendSchema, config).kind).toBe('valid')
+  })
+
+  it.each([
+    {},
+    { provider: {} },
+    { provider: { openAI: {}, anthropic: {} } },
+    { provider: { bedrock: {} } },
+    { provider: { openAI: {} }, groups: [] },
+    { groups: [{ providers: [] }] },
+    { provider: { openAI: {} }, hostOverride: 'no-port' },
+    { provider: { openAI: {} }, policies: { ai: { routes: { '/x': 'realtime' } } } },
+  ])('refuses %j', (config) => {
+    expect(check(aiBackendSchema, config).kind).toBe('mistakes')
+  })
+})

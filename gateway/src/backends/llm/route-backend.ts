@@ -1,0 +1,200 @@
+import { formatHostPort, parseHostPort } from '../../lib/address/host-port.ts'
+import { milliseconds } from '../../lib/duration.ts'
+import type { Headers } from '../../net/http/headers.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { compileAuthorize } from '../../upstream/auth.ts'
+import type { BackendPolicies } from '../../upstream/config.ts'
+import { compileConnection } from '../../upstream/connection.ts'
+import { mergePolicies } from '../../upstream/destination.ts'
+import { compileHeaderModifier } from '../../upstream/header-modifier.ts'
+import type { TimeLimits } from './attempt/provider-request.ts'
+import type { AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './config/route-config.ts'
+import { healthyFirst, shuffledInside } from './models/failover.ts'
+import type { Candidate, Models } from './models/models.ts'
+import { compileNamePattern } from './models/name-pattern.ts'
+import { addressOf, jsonTexts, readSecret, type Target } from './models/target.ts'
+import type { Provider } from './providers/provider.ts'
+import { findProvider } from './providers/providers.ts'
+import { endpointsBySuffix } from './request/endpoints.ts'
+import { createLlm, type Llm, type LlmLimits } from './route.ts'
+
+/** What holds for an `ai` backend where it is used. */
+export type AiOptions = LlmLimits & {
+  /** Names where the backend is configured; what is remembered of its providers' health belongs to it. */
+  place: string
+  /** `policies.ai` of the backend and of the route, the most specific first. */
+  ai?: readonly (AiPolicyConfig | undefined)[]
+  /** Other policies of the backend and the route that say how it is asked, the most specific first. */
+  backend?: readonly (BackendPolicies | undefined)[]
+  timeLimits?: Partial<TimeLimits> | undefined
+}
+
+/** A provider of the backend, and its rank: lower ones come first. */
+type Ranked = { readonly priority: number; readonly target: Target; rename(model: string): string }
+
+/**
+ * Compiles an `ai` backend, which serves whatever model is asked for. Throws on what `checkAi` reports, and on a credential
+ * file that cannot be read.
+ */
+export function compileAiBackend(config: AiBackendConfig, context: CompileContext, options: AiOptions): Llm {
+  const { http, responseHeaderModifier } = mergePolicies(options.backend ?? [])
+  const ranked = entriesOf(config).map(({ entry, priority }): Ranked => {
+    const policies = levelsOf([entry.policies?.ai, ...(options.ai ?? [])])
+    return {
+      priority,
+      target: compileEntry(entry, policies, context, options),
+      rename: compileAliases(mergedOf(policies, ({ modelAliases }) => modelAliases)),
+    }
+  })
+  const timeout = milliseconds(http?.requestTimeout)
+  const { firstByteTimeoutMs = timeout, idleTimeoutMs } = options.timeLimits ?? {}
+  const llm = createLlm(
+    {
+      models: compileChoice(ranked, aliasNames(config, options), context),
+      endpoints: endpointsBySuffix(routesOf(config, options) ?? {}),
+      timeLimits: { firstByteTimeoutMs, idleTimeoutMs },
+    },
+    context,
+    options,
+  )
+  return responseHeaderModifier ? withReplyHeaders(llm, compileHeaderModifier(responseHeaderModifier)) : llm
+}
+
+function withReplyHeaders(llm: Llm, edit: (headers: Headers) => void): Llm {
+  return {
+    ...llm,
+    async backend(exchange) {
+      const reply = await llm.backend(exchange)
+      edit(reply.headers)
+      return reply
+    },
+  }
+}
+
+function levelsOf(policies: readonly (AiPolicyConfig | undefined)[]): readonly AiPolicyConfig[] {
+  return policies.filter((policy) => policy !== undefined)
+}
+
+/** Every provider with the rank of its group, best first. */
+export function entriesOf(
+  config: AiBackendConfig,
+): { entry: AiEntryConfig; priority: number; path: (string | number)[] }[] {
+  if (config.groups === undefined) return [{ entry: config, priority: 0, path: [] }]
+  return config.groups.flatMap(({ providers }, priority) =>
+    providers.map((entry, index) => ({ entry, priority, path: ['groups', priority, 'providers', index] })),
+  )
+}
+
+/** The kind that an entry names, and its model. */
+export function providerOf({ provider }: Pick<AiEntryConfig, 'provider'>): {
+  kind: string
+  provider: Provider | undefined
+  model: string | undefined
+} {
+  const [chosen] = Object.entries(provider).filter(([, settings]) => settings !== undefined)
+  const [kind, settings] = chosen ?? ['', undefined]
+  return { kind, provider: findProvider(kind), model: settings?.model }
+}
+
+/** What a path asks for is decided before a provider is chosen, so only the only provider has a say. */
+function routesOf(config: AiBackendConfig, { ai = [] }: AiOptions): AiPolicyConfig['routes'] {
+  const own = config.groups === undefined ? config.policies?.ai : undefined
+  return levelsOf([own, ...ai]).find(({ routes }) => routes !== undefined)?.routes
+}
+
+function aliasNames(config: AiBackendConfig, { ai = [] }: AiOptions): string[] {
+  const own = entriesOf(config).map(({ entry }) => entry.policies?.ai)
+  return levelsOf([...own, ...ai]).flatMap(({ modelAliases = {} }) => Object.keys(modelAliases))
+}
+
+/** Of fields that several places set, the most specific place's. */
+function mergedOf<T>(
+  policies: readonly AiPolicyConfig[],
+  read: (policy: AiPolicyConfig) => Readonly<Record<string, T>> | undefined,
+): Record<string, T> {
+  return Object.fromEntries(policies.toReversed().flatMap((policy) => Object.entries(read(policy) ?? {})))
+}
+
+function compileEntry(
+  entry: AiEntryConfig,
+  policies: readonly AiPolicyConfig[],
+  context: CompileContext,
+  { place, backend = [] }: AiOptions,
+): Target {
+  const { kind, provider, model } = providerOf(entry)
+  if (!provider) throw new Error(`${place}: ai: unknown provider "${kind}"`)
+  const configuredModel = entry.name ?? model ?? provider.name
+  const asked = mergePolicies([entry.policies, ...backend])
+  const { backendAuth: auth, backendTLS, requestHeaderModifier } = asked
+  const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, backendTLS !== undefined))
+  // Without a location of its own a credential goes where the provider wants it.
+  const isPlain = auth !== undefined && auth.location === undefined
+  return {
+    configuredModel,
+    provider,
+    upstreamModel: model,
+    origin,
+    basePath,
+    fixedPath: entry.pathOverride,
+    keepsPath: true,
+    connection: compileConnection(asked, context.egress.of(entry), context),
+    credential: isPlain ? readSecret(auth.key, `${place}: backendAuth.key`, context) : undefined,
+    passesCredential: isPlain && auth.passthrough !== undefined,
+    authorize: isPlain ? undefined : compileAuthorize(auth, context),
+    editHeaders: requestHeaderModifier && compileHeaderModifier(requestHeaderModifier),
+    overrides: jsonTexts(mergedOf(policies, ({ overrides }) => overrides)),
+    defaults: jsonTexts(mergedOf(policies, ({ defaults }) => defaults)),
+    guardrails: undefined,
+    send: provider.local ?? context.send,
+    meter: context.metrics.llm(configuredModel, provider.name),
+    health: context.keep(
+      `${place}/llm/health/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
+      () => ({ unhealthyUntil: 0 }),
+    ),
+  }
+}
+
+/** Undefined where everything is the provider's own. */
+function baseUrlOf(
+  { hostOverride, pathPrefix = '' }: AiEntryConfig,
+  { address }: Provider,
+  overTls: boolean,
+): string | undefined {
+  const host = hostOverride === undefined ? undefined : parseHostPort(hostOverride)
+  if (host) {
+    const secure = overTls || host.port === 443
+    return `${secure ? 'https' : 'http'}://${formatHostPort(host)}${pathPrefix}`
+  }
+  return address === undefined || pathPrefix === '' ? undefined : new URL(address).origin + pathPrefix
+}
+
+function compileAliases(aliases: Readonly<Record<string, string>>): (model: string) => string {
+  const exact = new Map(Object.entries(aliases).filter(([alias]) => !alias.includes('*')))
+  const patterns = Object.entries(aliases)
+    .filter(([alias]) => alias.includes('*'))
+    .map(([alias, model]) => ({ pattern: compileNamePattern(alias), model }))
+    .sort((one, other) => other.pattern.literals - one.pattern.literals)
+  return (model) => exact.get(model) ?? patterns.find(({ pattern }) => pattern.matches(model))?.model ?? model
+}
+
+/** Providers in the order of their rank, at random inside one; those that failed a moment ago come last. */
+function compileChoice(
+  ranked: readonly Ranked[],
+  aliases: readonly string[],
+  { random, clock }: CompileContext,
+): Models {
+  const models = ranked.map(({ target }) => target.upstreamModel)
+  const takesAny = models.includes(undefined)
+  const names = new Set([...aliases, ...models.filter((model) => model !== undefined)])
+  return {
+    publicNames: takesAny ? [...names, '*'] : [...names],
+    isPublic: (name) => takesAny || names.has(name),
+    needsName: takesAny,
+    resolve(requested) {
+      const candidates = shuffledInside(ranked, random).map(
+        ({ target, rename }): Candidate => ({ target, model: target.upstreamModel ?? rename(requested) }),
+      )
+      return { kind: 'candidates', candidates: healthyFirst(candidates, clock.monotonic()) }
+    },
+  }
+}

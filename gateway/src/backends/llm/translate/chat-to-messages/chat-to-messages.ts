@@ -1,0 +1,13 @@
+import type { Translation } from '../translation.ts'
+import { readUpstreamError, toErrorBody } from '../upstream-error.ts'
+import { messageToCompletion } from './reply.ts'
+import { chatToMessagesRequest } from './request.ts'
+import { messageStreamToChunks } from './stream.ts'
+
+/** The client speaks OpenAI's chat completions, the upstream Anthropic's messages. */
+export const chatToMessages: Translation = {
+  request: chatToMessagesRequest,
+  reply: messageToCompletion,
+  error: (status, body) => toErrorBody('openai', readUpstreamError(status, body)),
+  stream: messageStreamToChunks,
+}

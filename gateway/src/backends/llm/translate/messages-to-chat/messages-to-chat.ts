@@ -1,0 +1,13 @@
+import type { Translation } from '../translation.ts'
+import { readUpstreamError, toErrorBody } from '../upstream-error.ts'
+import { completionToMessage } from './reply.ts'
+import { messagesToChatRequest } from './request.ts'
+import { chunkStreamToMessages } from './stream.ts'
+
+/** The client speaks Anthropic's messages, the upstream OpenAI's chat completions. */
+export const messagesToChat: Translation = {
+  request: messagesToChatRequest,
+  reply: completionToMessage,
+  error: (status, body) => toErrorBody('anthropic', readUpstreamError(status, body)),
+  stream: chunkStreamToMessages,
+}

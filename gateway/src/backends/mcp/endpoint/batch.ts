@@ -1,0 +1,130 @@
+import type { Reply } from '../../../net/http-client/send.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import { callSubject } from '../message/call-target.ts'
+import { readTargetObject } from '../message/json-edit.ts'
+import { type ClientMessage, invalidRequest } from '../message/json-rpc.ts'
+import { asGatewayError } from '../message/merged-sink.ts'
+import type { Message, MessageFlow, MessageSink, TargetFailure } from '../targets/target.ts'
+import { accepted, failureText, refuseMcp, sessionEnded } from './error-responses.ts'
+import type { Request } from './request-body.ts'
+import { createAnswer, feed } from './response-stream.ts'
+
+/** The session that a batch belongs to. */
+export type BatchSession = {
+  /** Notes that the batch is under way; the returned function notes its end. */
+  begin(answer: { end(): void }): () => void
+  /** Delivers a notification or response. */
+  deliver(message: ClientMessage): Promise<Reply>
+  request(message: Request, sink: MessageSink): MessageFlow
+}
+
+/**
+ * Answers a JSON-RPC batch (JSON-RPC 2.0 section 6; MCP 2025-03-26, Transports): one event stream with the response to each
+ * request, in the order in which they come. Each message is handled as if it had come alone.
+ */
+export async function answerBatch(
+  exchange: Exchange,
+  messages: readonly ClientMessage[],
+  session: BatchSession,
+): Promise<Reply> {
+  const requests = messages.filter((message) => message.kind === 'request')
+  const problem = problemOf(exchange, messages, requests)
+  if (problem !== undefined) {
+    const refusal = { status: 400, reason: 'batch', code: invalidRequest, message: problem }
+    return refuseMcp(exchange, refusal, 'null')
+  }
+  for (const message of messages) {
+    if (message.kind === 'request') continue
+    const reply = await session.deliver(message)
+    if (reply.status !== 202) return reply
+  }
+  return requests.length === 0 ? accepted() : answerRequests(exchange, requests, session)
+}
+
+/** The reason why requests may not come in one batch. */
+function problemOf(
+  exchange: Exchange,
+  messages: readonly ClientMessage[],
+  requests: readonly Request[],
+): string | undefined {
+  if (requests.some(({ method }) => method === 'initialize')) return 'initialize must not be part of a batch'
+  if (new Set(requests.map(({ id }) => id)).size < requests.length) return 'two requests have the same id'
+  // Limits count HTTP requests, so more would evade them. A lenient target might also do what a call without an id asks for.
+  const asking = messages.filter(({ kind, json }) => kind === 'request' || callSubject(json.value))
+  if (asking.length > 1 && exchange.limits !== undefined) {
+    return 'a batch must have a single request where requests are limited'
+  }
+  return undefined
+}
+
+function answerRequests(
+  exchange: Exchange,
+  requests: readonly Request[],
+  session: BatchSession,
+): Promise<Reply> {
+  const flows: MessageFlow[] = []
+  const open = new Set(requests)
+  const answer = createAnswer({
+    completes: () => open.size === 0,
+    refuse: () => accepted(),
+    onOver: () => release(),
+  })
+  const release = session.begin({
+    end() {
+      for (const message of [...open]) fail(message, sessionEnded)
+      forEach((flow) => flow.cancel())
+    },
+  })
+  feed(exchange, answer, () => {
+    for (const message of requests) start(message)
+    return {
+      resume: () => forEach((flow) => flow.resume()),
+      cancel: () => forEach((flow) => flow.cancel()),
+    }
+  })
+  return answer.reply
+
+  function forEach(act: (flow: MessageFlow) => void): void {
+    for (const flow of flows) act(flow)
+  }
+
+  function start(message: Request): void {
+    try {
+      flows.push(session.request(message, sinkOf(message)))
+    } catch (error) {
+      fail(message, { kind: 'error', error: asGatewayError(error) })
+    }
+  }
+
+  function sinkOf(message: Request): MessageSink {
+    return {
+      message: (received) =>
+        isAnswer(received, message) ? settle(message, received) : answer.sink.message(received),
+      mark() {},
+      end: () => fail(message, noAnswer),
+      fail: (failure) => fail(message, failure),
+    }
+  }
+
+  function fail(message: Request, failure: TargetFailure): void {
+    if (open.has(message)) settle(message, readTargetObject(failureText(failure, message)))
+  }
+
+  function settle(message: Request, response: Message): boolean {
+    if (!open.delete(message)) return true
+    const more = answer.sink.message(response)
+    if (open.size === 0) answer.sink.end()
+    return more
+  }
+}
+
+function isAnswer({ value }: Message, { id }: Request): boolean {
+  return value['id'] === id && value['method'] === undefined
+}
+
+const noAnswer: TargetFailure = {
+  kind: 'refused',
+  status: 502,
+  code: -32603,
+  message: 'the target gave no answer',
+}

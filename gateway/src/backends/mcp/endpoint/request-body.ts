@@ -1,0 +1,74 @@
+import type { Clock } from '../../../lib/clock.ts'
+import type { JsonLimits } from '../../../lib/json/limits.ts'
+import type { Turns } from '../../../lib/scheduling/turns.ts'
+import { readAll } from '../../../net/http/body.ts'
+import { firstHeader } from '../../../net/http/headers.ts'
+import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { Federation } from '../federation/federation.ts'
+import { type ClientBatch, type ClientMessage, readClientContent } from '../message/json-rpc.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import type { McpRules } from './call-context.ts'
+import { refuseMcp } from './error-responses.ts'
+
+/** What the HTTP sides of both transports stand on. */
+export type EndpointOptions = {
+  federation: Federation
+  sessions: Sessions
+  clock: Clock
+  stateless: boolean
+  rules: McpRules | undefined
+  maxBodyBytes: number
+  jsonLimits?: JsonLimits | undefined
+  turns: Turns
+  version: string
+}
+
+export type Request = Extract<ClientMessage, { kind: 'request' }>
+
+/** What a POST may carry. */
+export type BodyLimits = {
+  maxBytes: number
+  /** Whether a JSON-RPC batch may come in place of a message. */
+  batches: boolean
+  jsonLimits: JsonLimits | undefined
+  turns: Turns
+}
+
+/** Refuses a POST by its head: only JSON without encoding is read. */
+export function refuseContent(exchange: Exchange): Reply | undefined {
+  const { headers } = exchange.facts.request
+  const mediaType = readJsonMediaType(headers)
+  if (mediaType !== 'json') {
+    const message =
+      mediaType === 'charset'
+        ? 'charset of content-type must be utf-8'
+        : 'content-type must be application/json'
+    return refuseMcp(exchange, { status: 415, reason: 'content-type', message })
+  }
+  if ((firstHeader(headers, 'content-encoding') ?? 'identity') !== 'identity') {
+    const message = 'content-encoding is not supported for MCP messages'
+    return refuseMcp(exchange, { status: 415, reason: 'content-encoding', message })
+  }
+  return undefined
+}
+
+/** Reads the message or batch that a POST carries and answers it, or refuses a malformed one. */
+export async function answerBody(
+  exchange: Exchange,
+  { maxBytes, batches, jsonLimits: limits, turns }: BodyLimits,
+  answer: (content: ClientMessage | ClientBatch) => Reply | Promise<Reply>,
+): Promise<Reply> {
+  const bytes = await readAll(exchange.body, maxBytes, 'request_too_large')
+  const reading = readClientContent(bytes, { batches, limits, turns })
+  const content = reading instanceof Promise ? await reading : reading
+  if (content.kind !== 'malformed') return answer(content)
+  const refusal = { status: 400, reason: 'malformed', message: content.message, code: content.code }
+  return refuseMcp(exchange, refusal, content.idText)
+}
+
+/** The id to answer, as JSON; undefined for what is not answered. */
+export function idTextOf(message: ClientMessage): string | undefined {
+  return message.kind === 'request' ? message.idText : undefined
+}

@@ -1,0 +1,111 @@
+import { editTopLevel, memberText } from '../../../lib/json/text.ts'
+import { type Asking, ask, errorCodeOf, type Outcome } from '../message/gateway-request.ts'
+import { readTargetObject } from '../message/json-edit.ts'
+import { methodNotFound } from '../message/json-rpc.ts'
+import { asGatewayError } from '../message/merged-sink.ts'
+import { longChars } from '../message/pauses.ts'
+import { maxListAnswerBytes, readList } from '../message/read-list.ts'
+import type { CallContext, EventMark, Message, TargetFailure, TargetSession } from '../targets/target.ts'
+import { withText } from './rename.ts'
+
+/** What one target lists. */
+export type Listed =
+  /** JSON texts of items; `next` where there is more than is read at once. */
+  | { kind: 'items'; items: string[]; next: string | undefined }
+  | { kind: 'error'; message: Message }
+  | { kind: 'failed'; failure: TargetFailure }
+
+export type Listing = {
+  session: TargetSession
+  /** The client's request. */
+  message: Message
+  /** Member of the result that holds the items. */
+  member: string
+  cursor: string | undefined
+  context: CallContext
+  /** An id that no request of the session has had. */
+  newId(): string
+  /** Takes part in the client's flow. */
+  add(asking: Asking): Asking
+  others(message: Message, mark?: EventMark): boolean
+}
+
+/** Bounds on what one request reads of one target: the rest is behind the next cursor. */
+const maxPages = 64
+const maxListChars = 8 * 1024 * 1024
+
+/**
+ * Follows the pages of one target's list. A target that does not know the method has nothing to list: servers need not
+ * implement what they do not offer.
+ */
+export async function listAll(listing: Listing): Promise<Listed> {
+  const items: string[] = []
+  let cursor = listing.cursor
+  let chars = 0
+  for (let page = 0; page < maxPages && chars < maxListChars; page += 1) {
+    const outcome = await readPage(listing, cursor, page)
+    if (outcome.kind === 'failed') return outcome
+    const { message } = outcome
+    const code = errorCodeOf(message)
+    if (code === methodNotFound) break
+    if (code !== undefined) return { kind: 'error', message }
+    if (message.text.length > longChars) await otherWork()
+    const read = tryReadItems(message, listing.member)
+    if (read.kind === 'failed') return read
+    for (const item of read.items) {
+      items.push(item)
+      chars += item.length
+    }
+    // A cursor that leads to itself leads nowhere.
+    if (read.next === undefined || read.next === cursor) return { kind: 'items', items, next: undefined }
+    cursor = read.next
+  }
+  const next = items.length === 0 ? undefined : cursor
+  return { kind: 'items', items, next }
+}
+
+function readPage(listing: Listing, cursor: string | undefined, page: number): Promise<Outcome> {
+  const { session, context, others, add } = listing
+  const bounded = { ...context, maxAnswerBytes: maxListAnswerBytes }
+  return add(ask(session, pageRequest(listing, cursor, page), bounded, others)).outcome
+}
+
+/** The client's own request, for another page. Only the first carries its id, by which the client may cancel it. */
+function pageRequest({ message, newId }: Listing, cursor: string | undefined, page: number): Message {
+  const set = new Map<string, string>()
+  const json = readTargetObject(message.text)
+  if (page > 0) set.set('id', JSON.stringify(newId()))
+  if (cursor !== undefined) {
+    const params = readTargetObject(memberText(json, 'params') ?? '{}')
+    set.set('params', editTopLevel(params, { set: new Map([['cursor', JSON.stringify(cursor)]]) }))
+  }
+  return set.size === 0 ? message : withText(message, editTopLevel(json, { set }))
+}
+
+/** A page that cannot be read is a failure of its target, which others may do without. */
+function tryReadItems(message: Message, member: string): PageItems | Extract<Listed, { kind: 'failed' }> {
+  try {
+    return { kind: 'items', ...readPageItems(message, member) }
+  } catch (error) {
+    return { kind: 'failed', failure: { kind: 'error', error: asGatewayError(error) } }
+  }
+}
+
+type PageItems = { kind: 'items'; items: readonly string[]; next: string | undefined }
+
+/** Parsing a page and taking it apart are two steps of up to 30 ms. */
+function otherWork(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function readPageItems(
+  message: Message,
+  member: string,
+): { items: readonly string[]; next: string | undefined } {
+  const list = readList(message, member)
+  const nextCursor = list?.result.value['nextCursor']
+  return {
+    items: list?.texts ?? [],
+    next: typeof nextCursor === 'string' && nextCursor !== '' ? nextCursor : undefined,
+  }
+}

@@ -1,0 +1,101 @@
+import { memberText } from '../../../lib/json/text.ts'
+import { editJson, editString, type JsonEdit, readTargetObject } from '../message/json-edit.ts'
+import type { Message } from '../targets/target.ts'
+import { type Names, wrapId } from './names.ts'
+
+/** Where a message or a result says which task it belongs to (revision 2025-11-25, "Tasks"). */
+const relatedTask = ['_meta', 'io.modelcontextprotocol/related-task', 'taskId'] as const
+
+/**
+ * A message of one of several targets as the client may see it: names of resources and tasks carry the target, and so do
+ * ids and progress tokens of the server's own requests, so that the answers find back. Everything else stays.
+ */
+export function renameFromTarget(message: Message, index: number, names: Names): Message {
+  const { method } = message.value
+  const text =
+    typeof method !== 'string'
+      ? renameResult(message.text, index, names)
+      : renameSent(message, method, index, names)
+  return withText(message, text)
+}
+
+/** The message with another text. Rules may decide by what it says, so it is read as carefully as that of a client. */
+export function withText(message: Message, text: string): Message {
+  if (text === message.text) return message
+  return readTargetObject(text)
+}
+
+/** An item of a list under the name the client knows it by. */
+export function renameItem(item: string, member: string, index: number, names: Names): string {
+  switch (member) {
+    case 'tools': {
+      const named = editJson(item, ['name'], name(index, names))
+      if (!item.includes('esourceUri"')) return named
+      const nested = editJson(named, ['_meta', 'ui', 'resourceUri'], uri(index, names))
+      return editJson(nested, ['_meta', 'ui/resourceUri'], uri(index, names))
+    }
+    case 'prompts':
+      return editJson(item, ['name'], name(index, names))
+    case 'resources':
+      return editJson(item, ['uri'], uri(index, names))
+    case 'resourceTemplates':
+      return editJson(item, ['uriTemplate'], uri(index, names))
+    case 'tasks':
+      return editJson(item, ['taskId'], task(index, names))
+    default:
+      return item
+  }
+}
+
+const name = (index: number, names: Names) => editString((text) => names.nameOf(index, text))
+const uri = (index: number, names: Names) => editString((text) => names.uriOf(index, text))
+const task = (index: number, names: Names) => editString((text) => names.taskOf(index, text))
+
+/** What a server sends on its own: requests and notifications. */
+function renameSent({ text, value }: Message, method: string, index: number, names: Names): string {
+  let renamed = text
+  if ('id' in value) {
+    renamed = editJson(renamed, ['id'], (id) => wrapId(index, id))
+    renamed = editJson(renamed, ['params', '_meta', 'progressToken'], (token) => wrapId(index, token))
+  } else if (method === 'notifications/cancelled') {
+    renamed = editJson(renamed, ['params', 'requestId'], (id) => wrapId(index, id))
+  } else if (method === 'notifications/resources/updated') {
+    renamed = editJson(renamed, ['params', 'uri'], uri(index, names))
+  } else if (method === 'notifications/tasks/status') {
+    renamed = editJson(renamed, ['params', 'taskId'], task(index, names))
+  }
+  return text.includes('related-task')
+    ? editJson(renamed, ['params', ...relatedTask], task(index, names))
+    : renamed
+}
+
+/** What a server answers. Most answers name nothing, so the text is searched before it is taken apart. */
+function renameResult(text: string, index: number, names: Names): string {
+  let renamed = text
+  if (text.includes('"uri"')) {
+    const rename = uri(index, names)
+    const content = renameContent(rename)
+    renamed = editJson(renamed, ['result', 'content', '*'], content)
+    renamed = editJson(renamed, ['result', 'messages', '*', 'content'], content)
+    renamed = editJson(renamed, ['result', 'contents', '*', 'uri'], rename)
+  }
+  if (text.includes('"taskId"')) {
+    const rename = task(index, names)
+    renamed = editJson(renamed, ['result', 'task', 'taskId'], rename)
+    renamed = editJson(renamed, ['result', 'taskId'], rename)
+    renamed = editJson(renamed, ['result', ...relatedTask], rename)
+  }
+  return renamed
+}
+
+function renameContent(rename: JsonEdit): JsonEdit {
+  return (text) => {
+    if (!text.startsWith('{')) return text
+    const json = readTargetObject(text)
+    if (json.value['type'] === 'resource_link') return editJson(text, ['uri'], rename)
+    if (json.value['type'] === 'resource' && memberText(json, 'resource') !== undefined) {
+      return editJson(text, ['resource', 'uri'], rename)
+    }
+    return text
+  }
+}

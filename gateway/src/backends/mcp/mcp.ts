@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto'
+import { milliseconds } from '../../lib/duration.ts'
+import type { JsonLimits } from '../../lib/json/limits.ts'
+import { readSessionKey } from '../../lib/session-key.ts'
+import type { Reply } from '../../net/http-client/send.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import type { Destination } from '../../upstream/destination.ts'
+import { sendFrom } from '../../upstream/egress.ts'
+import type { McpBackendConfig, TargetConfig } from './config.ts'
+import type { McpRules } from './endpoint/call-context.ts'
+import { createEndpoint } from './endpoint/endpoint.ts'
+import { refuseMcp } from './endpoint/error-responses.ts'
+import { federate } from './federation/federation.ts'
+import {
+  createProgramPlaces,
+  createSessionPlaces,
+  defaultMcpLimits,
+  type McpLimits,
+  type Places,
+} from './sessions/admission.ts'
+import { createSessionIds } from './sessions/session-id.ts'
+import { createSessions, type Sessions } from './sessions/sessions.ts'
+import { compileOpenApi, type OpenApiContext } from './targets/openapi/openapi.ts'
+import { compileSse } from './targets/sse.ts'
+import { compileStdio } from './targets/stdio.ts'
+import { compileStreamableHttp } from './targets/streamable-http.ts'
+import type { Target } from './targets/target.ts'
+import {
+  compileUpstream,
+  type FindDestination,
+  withClientCredential,
+  withUpstream,
+} from './targets/upstream.ts'
+
+export type McpOptions = {
+  /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
+  maxBufferSize: number
+  /** Bound on the body of a message, beside `maxBufferSize`: `frontendPolicies.http.maxMcpMessageSize`. */
+  maxMessageSize?: number | undefined
+  /** Bounds on the structure of a request body: `frontendPolicies.http.json`. */
+  jsonLimits?: JsonLimits | undefined
+  /** `config.session.key`, or the environment's `SESSION_KEY`. */
+  sessionKey?: string | undefined
+  /** `config.mcp.sessionTtl`. */
+  sessionTtl?: string | undefined
+  /** Of `config.limits`; the first ones hold for as long as the process runs. */
+  limits?: McpLimits | undefined
+  rules?: McpRules | undefined
+  /** Version the gateway introduces itself with to clients and targets. */
+  version: string
+  /** Names where this is configured; sessions belong to it, and are refused anywhere else. */
+  place?: string
+  /** Named backends, for targets that lead to one. */
+  destination?: FindDestination | undefined
+}
+
+/** What a route to MCP servers is made of. */
+export type Mcp = {
+  backend: Backend
+  /** Ends all streams, and all sessions that no other process can go on with. To be called when the gateway stops. */
+  stop(): Promise<void>
+}
+
+/** Messages are decoded in one step: 4 MiB take up to 10 ms, 32 MiB 80 ms. */
+export const defaultMaxMessageBytes = 4 * 1024 * 1024
+
+const defaultInitializeTimeoutMs = 45_000
+const defaultSessionTtlMs = 30 * 60_000
+const maxRemembered = 100_000
+const shortestSweepMs = 1_000
+const longestSweepMs = 30_000
+
+/** Compiles the `mcp` section, or the `mcp` backend of a route. Throws on what `checkMcp` reports. */
+export function compileMcp(config: McpBackendConfig, context: CompileContext, options: McpOptions): Mcp {
+  const { rules, version, place = 'mcp' } = options
+  const limits = options.limits ?? defaultMcpLimits
+  const meterOf = context.metrics.admission
+  const places = context.keep('mcp-admission/sessions', () => createSessionPlaces(limits, meterOf))
+  const programs = context.keep('mcp-admission/programs', () => createProgramPlaces(limits, meterOf))
+  const sessions = context.keep(`${place}/sessions`, () =>
+    keepSessions(context, { ...options, places }, place),
+  )
+  const { prefixMode = 'conditional', failureMode, targets } = config
+  const placed = targets.map((target) => ({
+    target,
+    destination: destinationOf(target, options.destination),
+  }))
+  const node = jointNode(
+    targets,
+    placed.map(({ destination }) => destination),
+    context,
+  )
+  const initializeTimeoutMs = milliseconds(config.initializeTimeout) ?? defaultInitializeTimeoutMs
+  const settings = `${prefixMode} ${failureMode} ${initializeTimeoutMs}`
+  const federation = context.memo(node, `${place}/federation ${settings}`, () =>
+    federate(
+      placed.map(({ target, destination }) =>
+        context.memo(jointNode(target, [destination], context), 'mcp/target', () =>
+          compileTarget(target, destination, { ...context, programs }),
+        ),
+      ),
+      { prefixMode, failOpen: failureMode === 'failOpen', version, initializeTimeoutMs },
+    ),
+  )
+  const backend = federation
+    ? createEndpoint({
+        federation,
+        sessions,
+        clock: context.clock,
+        stateless: config.statefulMode === 'stateless',
+        rules,
+        maxBodyBytes: Math.min(options.maxBufferSize, options.maxMessageSize ?? defaultMaxMessageBytes),
+        jsonLimits: options.jsonLimits,
+        turns: context.turns,
+        version,
+      })
+    : refuseAll
+  return { backend, stop: () => sessions.stop() }
+}
+
+function refuseAll(exchange: Exchange): Reply {
+  return refuseMcp(exchange, { status: 503, reason: 'no targets', message: 'no targets are configured' })
+}
+
+/** A node that lives as long as all of these: named backends have config nodes of their own. */
+function jointNode(
+  node: object,
+  destinations: readonly (Destination | undefined)[],
+  { memo }: CompileContext,
+): object {
+  return destinations.reduce<object>((joint, destination) => {
+    if (destination === undefined) return joint
+    const joints = memo(destination, 'mcp/joint', () => new WeakMap<object, object>())
+    const known = joints.get(joint)
+    if (known !== undefined) return known
+    const made = {}
+    joints.set(joint, made)
+    return made
+  }, node)
+}
+
+function destinationOf(
+  { name, mcp, sse, openapi }: TargetConfig,
+  find: FindDestination | undefined,
+): Destination | undefined {
+  const reference = (mcp ?? sse ?? openapi)?.backend
+  if (reference === undefined) return undefined
+  const destination = find?.(reference)
+  if (destination === undefined) throw new Error(`target "${name}": there is no backend ${reference} to call`)
+  return destination
+}
+
+function compileTarget(
+  target: TargetConfig,
+  destination: Destination | undefined,
+  context: CompileContext & { programs: Places },
+): Target {
+  const { name, policies, stdio } = target
+  if (stdio !== undefined) return compileStdio(name, stdio, context)
+  const upstream = destination ?? (policies && compileUpstream(policies, target, context))
+  const ownSend = sendFrom(target, context)
+  if (upstream === undefined) return compileHttpTarget(target, { ...context, send: ownSend })
+  const send = withUpstream(context.send, upstream)
+  const secure = policies?.backendTLS !== undefined
+  const asked = { ...context, send, sendForDocument: ownSend, destination, secure }
+  return withClientCredential(compileHttpTarget(target, asked), upstream.authorize)
+}
+
+function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Target {
+  const { name, mcp, sse, openapi } = target
+  if (mcp !== undefined) return compileStreamableHttp(name, mcp, context)
+  if (sse !== undefined) return compileSse(name, sse, context)
+  if (openapi !== undefined) return compileOpenApi(name, openapi, context)
+  throw new Error(`target "${name}": unknown kind of target`)
+}
+
+/** Sessions outlive reloads, and the place they belong to if nobody stops them. */
+function keepSessions(
+  { clock }: CompileContext,
+  { sessionKey, sessionTtl, places }: McpOptions & { places: Places },
+  place: string,
+): Sessions {
+  const key = sessionKey === undefined ? undefined : readSessionKey(sessionKey)
+  if (sessionKey !== undefined && key === undefined) {
+    throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
+  }
+  const ttlMs = milliseconds(sessionTtl) ?? defaultSessionTtlMs
+  return createSessions({
+    clock,
+    ids: createSessionIds(key ?? randomBytes(32), place),
+    sharedKey: key !== undefined,
+    ttlMs,
+    places,
+    maxRemembered,
+    // A time to live that is short is meant: no session outlives it twice over.
+    sweepEveryMs: Math.max(shortestSweepMs, Math.min(longestSweepMs, ttlMs)),
+  })
+}

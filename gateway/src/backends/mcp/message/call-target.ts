@@ -1,0 +1,61 @@
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import type { ItemKind } from '../targets/target.ts'
+import { paramsOf } from './json-rpc.ts'
+
+/** What a call is about; `name` is undefined where the call should name something and does not. */
+export type Subject = {
+  kind: ItemKind
+  name: string | undefined
+  /** Where the name stands in the message. */
+  path: readonly string[]
+}
+
+/** A method that lists things: where they are in the result, and which member names one. */
+export type List = { kind: ItemKind; member: string; naming: string }
+
+const lists: ReadonlyMap<string, List> = new Map([
+  ['tools/list', { kind: 'tool', member: 'tools', naming: 'name' }],
+  ['prompts/list', { kind: 'prompt', member: 'prompts', naming: 'name' }],
+  ['resources/list', { kind: 'resource', member: 'resources', naming: 'uri' }],
+  ['resources/templates/list', { kind: 'resource', member: 'resourceTemplates', naming: 'uriTemplate' }],
+])
+
+const byName = { path: ['params', 'name'], member: 'name' } as const
+const byUri = { path: ['params', 'uri'], member: 'uri' } as const
+const calls: ReadonlyMap<string, { kind: ItemKind; path: readonly string[]; member: string }> = new Map([
+  ['tools/call', { kind: 'tool', ...byName }],
+  ['prompts/get', { kind: 'prompt', ...byName }],
+  ['resources/read', { kind: 'resource', ...byUri }],
+  ['resources/subscribe', { kind: 'resource', ...byUri }],
+  ['resources/unsubscribe', { kind: 'resource', ...byUri }],
+])
+
+/** What a method lists, or undefined for one that lists no tools, prompts or resources. */
+export function listOf(method: string): List | undefined {
+  return lists.get(method)
+}
+
+/** The tool, prompt or resource a request is about; undefined for a method that is about none. */
+export function callSubject(request: JsonObject): Subject | undefined {
+  const { method } = request
+  if (typeof method !== 'string') return undefined
+  if (method === 'completion/complete') return completionSubject(paramsOf(request))
+  const call = calls.get(method)
+  if (call === undefined) return undefined
+  const name = paramsOf(request)[call.member]
+  return { kind: call.kind, name: typeof name === 'string' ? name : undefined, path: call.path }
+}
+
+function completionSubject({ ref }: JsonObject): Subject {
+  const reference = isJsonObject(ref) ? ref : {}
+  const { type, name, uri } = reference
+  if (type === 'ref/resource') {
+    return {
+      kind: 'resource',
+      name: typeof uri === 'string' ? uri : undefined,
+      path: ['params', 'ref', 'uri'],
+    }
+  }
+  const known = type === 'ref/prompt' && typeof name === 'string'
+  return { kind: 'prompt', name: known ? name : undefined, path: ['params', 'ref', 'name'] }
+}

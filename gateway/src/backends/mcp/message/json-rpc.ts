@@ -1,0 +1,155 @@
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import type { JsonLimits } from '../../../lib/json/limits.ts'
+import type { NameProblem } from '../../../lib/json/names.ts'
+import { isLarge, type ReadJson, readJson } from '../../../lib/json/read.ts'
+import { type JsonText, memberText, readJsonObject } from '../../../lib/json/text.ts'
+import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { Message } from '../targets/target.ts'
+import { itemTexts } from './json-edit.ts'
+import { findDisguisedMcpName } from './member-names.ts'
+
+/** A message of a client that may go on. `idText` is the id exactly as written, for answers the gateway gives itself. */
+export type ClientMessage =
+  | { kind: 'request'; json: JsonText; method: string; id: string | number; idText: string }
+  | { kind: 'notification'; json: JsonText; method: string }
+  | { kind: 'response'; json: JsonText; id: string | number | null }
+
+/** A JSON-RPC batch: at least one message. */
+export type ClientBatch = { kind: 'batch'; messages: ClientMessage[] }
+
+/** Why a body is no single JSON-RPC message, in JSON-RPC's own codes. */
+export type Malformed = { kind: 'malformed'; code: number; message: string; idText: string }
+
+const parseError = -32700
+export const invalidRequest = -32600
+export const methodNotFound = -32601
+export const invalidParams = -32602
+export const internalError = -32603
+/** Codes of the official servers: a request that does not fit its session, and a session that is over. */
+export const badRequest = -32000
+export const sessionNotFound = -32001
+/** Codes of revision 2026-07-28. */
+export const headerMismatch = -32020
+export const unsupportedVersion = -32022
+
+/** Bound on the messages of a batch. */
+const maxBatch = 50
+
+export type ContentOptions = { batches: boolean; limits: JsonLimits | undefined; turns: Turns }
+type Content = ClientMessage | ClientBatch | Malformed
+
+/**
+ * Reads the body of a POST: one message, or an array of them where `batches` are accepted (MCP 2025-03-26 only). A large message
+ * is read in turns with traffic; a batch is as small as what is read at once.
+ */
+export function readClientContent(bytes: Buffer, options: ContentOptions): Content | Promise<Content> {
+  const { batches, limits, turns } = options
+  const isList = isListText(bytes.toString('latin1', 0, 1024))
+  if (isLarge(bytes)) {
+    if (batches && isList) return malformed(invalidRequest, 'the batch is too large: send single messages')
+    return Promise.resolve(readJson(bytes, turns, limits)).then((json) => clientMessageOf(json, isList))
+  }
+  const text = bytes.toString()
+  return batches && isList ? readBatch(text, limits) : readClientMessage(text, limits)
+}
+
+function isListText(text: string): boolean {
+  return /^\s*\[/.test(text)
+}
+
+/** One message that cannot be read refuses the whole batch: no part of it has been handled then. */
+function readBatch(text: string, limits: JsonLimits | undefined): ClientBatch | Malformed {
+  // As the member of an object, so that the same reader finds duplicate keys at any depth.
+  const json = readJsonObject(`{"batch":${text}}`, limits)
+  if (json.kind === 'duplicate') return malformed(invalidRequest, `"${json.path}" occurs twice`)
+  if (json.kind === 'invalid') return malformed(parseError, `the body is ${json.message}`)
+  const { batch } = json.value
+  if (!Array.isArray(batch) || Object.keys(json.value).length !== 1)
+    return malformed(parseError, 'the body is not valid JSON')
+  if (batch.length === 0 || batch.length > maxBatch) {
+    return malformed(invalidRequest, `a batch must have 1 to ${maxBatch} messages`)
+  }
+  const messages: ClientMessage[] = []
+  for (const item of itemTexts(text)) {
+    const message = readClientMessage(item, limits)
+    if (message.kind === 'malformed') return message
+    messages.push(message)
+  }
+  return { kind: 'batch', messages }
+}
+
+/**
+ * Reads the body of a POST: exactly one message (JSON-RPC 2.0 section 4 and 5; batches went with MCP 2025-06-18).
+ * Names that differ from the protocol's only by case are refused, because readers that ignore case would see another
+ * message than the rules saw.
+ */
+export function readClientMessage(text: string, limits?: JsonLimits): ClientMessage | Malformed {
+  return clientMessageOf(readJsonObject(text, limits), isListText(text))
+}
+
+function clientMessageOf(json: ReadJson, isList: boolean): ClientMessage | Malformed {
+  if (json.kind === 'duplicate') return malformed(invalidRequest, `"${json.path.slice(0, 200)}" occurs twice`)
+  if (json.kind === 'invalid') {
+    if (isList)
+      return malformed(invalidRequest, 'batches are not supported in this revision: send one message')
+    return malformed(parseError, `the body is ${json.message}`)
+  }
+  const { value } = json
+  const id = value['id']
+  const validId = typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
+  const idText = validId ? textOfId(id, json) : 'null'
+  const disguised = findDisguisedMcpName(value)
+  if (disguised !== undefined) return malformed(invalidRequest, messageFor(disguised), idText)
+  if (value['jsonrpc'] !== '2.0') return malformed(invalidRequest, 'jsonrpc must be "2.0"', idText)
+  const { method, params } = value
+  if (params !== undefined && (typeof params !== 'object' || params === null)) {
+    return malformed(invalidRequest, 'params must be an object', idText)
+  }
+  const answers = ('result' in value ? 1 : 0) + ('error' in value ? 1 : 0)
+  if (method !== undefined) {
+    if (typeof method !== 'string') return malformed(invalidRequest, 'method must be a string', idText)
+    if (answers > 0) return malformed(invalidRequest, 'a message has a method or a result', idText)
+    if (!('id' in value)) return { kind: 'notification', json, method }
+    if (!validId) return malformed(invalidRequest, 'id must be a string or a number')
+    return { kind: 'request', json, method, id, idText }
+  }
+  if (answers !== 1) return malformed(invalidRequest, 'neither a request nor a response', idText)
+  if (!validId && id !== null) return malformed(invalidRequest, 'a response needs the id it answers')
+  return { kind: 'response', json, id }
+}
+
+function messageFor({ kind, path }: NameProblem): string {
+  return kind === 'disguised' ? `"${path}" is misspelt` : `too many unknown keys, the last of them "${path}"`
+}
+
+/** The id as JSON. Only a number too long to be read exactly has to be looked for in the text. */
+function textOfId(id: string | number, json: JsonText): string {
+  if (typeof id === 'string' || Number.isSafeInteger(id)) return JSON.stringify(id)
+  return memberText(json, 'id') ?? 'null'
+}
+
+/** A JSON-RPC error as text. `idText` is JSON. */
+export function errorText(idText: string, code: number, message: string, data?: object): string {
+  const error = JSON.stringify(data === undefined ? { code, message } : { code, message, data })
+  return `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
+}
+
+/** A message made here, from its value. */
+export function messageOf(value: JsonObject): Message {
+  return { text: JSON.stringify(value), value }
+}
+
+/** True for the message that answers the request with this id. */
+export function isResponseTo({ value }: Message, id: string | number): boolean {
+  return value['id'] === id && value['method'] === undefined
+}
+
+/** The `params` of a message, empty where it has none. */
+export function paramsOf(value: JsonObject): JsonObject {
+  const { params } = value
+  return isJsonObject(params) ? params : {}
+}
+
+function malformed(code: number, message: string, idText = 'null'): Malformed {
+  return { kind: 'malformed', code, message, idText }
+}

@@ -1,0 +1,43 @@
+import type { JsonObject } from '../../../lib/json/json.ts'
+import { compileJsonNames, type FindDisguised } from '../../../lib/json/names.ts'
+
+/** A form that a user has filled in (elicitation) has names of the form; content of a sampled message has the protocol's. */
+const isForm = ({ action }: JsonObject): boolean => typeof action === 'string'
+
+const isToolCall = ({ type }: JsonObject): boolean => type === 'tool_use'
+
+const findInMessage = compileJsonNames({
+  fields: `
+    action argument blob capabilities clientInfo content context cursor elicitation error id jsonrpc level maxTokens
+    message messages method mimeType model name params progress progressToken protocolVersion reason ref requestId result
+    resource role roots sampling stopReason systemPrompt task taskId text tools total ttl type uri value`
+    .trim()
+    .split(/\s+/),
+  free: {
+    _meta: 'free',
+    arguments: 'free',
+    content: isForm,
+    data: 'free',
+    experimental: 'free',
+    extensions: 'free',
+    input: isToolCall,
+    inputResponses: 'free',
+    inputSchema: 'free',
+    metadata: 'free',
+    outputSchema: 'free',
+    requestedSchema: 'free',
+    structuredContent: 'free',
+  },
+})
+
+/** Methods whose parameters the protocol defines; those of others are free JSON. */
+const knownMethods =
+  /^(?:initialize|ping|notifications\/(?:cancelled|initialized|message|progress)|(?:notifications\/)?(?:tools|prompts|resources|completion|tasks|logging|roots|sampling|elicitation|server|subscriptions)\/)/
+
+/** Finds names in a message of a client that lenient readers would take for others (MCP 2025-11-25, JSON-RPC 2.0). */
+export const findDisguisedMcpName: FindDisguised = (value) => {
+  const { method, params } = value
+  if (typeof method !== 'string' || params === undefined || knownMethods.test(method))
+    return findInMessage(value)
+  return findInMessage({ ...value, params: null })
+}

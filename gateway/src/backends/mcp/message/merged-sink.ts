@@ -1,0 +1,56 @@
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import type { MessageFlow, MessageSink } from '../targets/target.ts'
+
+/** A sink for what several sources say together, and the flows that feed it. */
+export type Joint = {
+  readonly sink: MessageSink
+  /** Makes a source part of the client's flow. */
+  add<T extends { flow: MessageFlow }>(source: T): T
+}
+
+/** The flow of what is answered at once. */
+export const idle: MessageFlow = { resume() {}, cancel() {} }
+
+/** Answers a request in several steps, with one flow for all of them. What it throws is the request's failure. */
+export function inSteps(sink: MessageSink, run: (joint: Joint) => Promise<void>): MessageFlow {
+  const flows: MessageFlow[] = []
+  let over = false
+  const guarded: MessageSink = {
+    message: (message, mark) => over || sink.message(message, mark),
+    mark(mark) {
+      if (!over) sink.mark(mark)
+    },
+    end() {
+      if (!over) sink.end()
+      over = true
+    },
+    fail(failure) {
+      if (!over) sink.fail(failure)
+      over = true
+    },
+  }
+  const joint: Joint = {
+    sink: guarded,
+    add(source) {
+      flows.push(source.flow)
+      if (over) source.flow.cancel()
+      return source
+    },
+  }
+  run(joint).catch((error: unknown) => guarded.fail({ kind: 'error', error: asGatewayError(error) }))
+  return {
+    resume() {
+      for (const flow of flows) flow.resume()
+    },
+    cancel() {
+      over = true
+      for (const flow of flows) flow.cancel()
+    },
+  }
+}
+
+export function asGatewayError(error: unknown): GatewayError {
+  return error instanceof GatewayError
+    ? error
+    : new GatewayError('internal', 'internal error', { cause: error })
+}

@@ -1,0 +1,84 @@
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import { firstHeader, type Headers } from '../../../net/http/headers.ts'
+import { type ClientMessage, paramsOf } from './json-rpc.ts'
+
+/** Revisions with sessions, the newest first. */
+export const revisions: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
+const known: ReadonlySet<string> = new Set(revisions)
+
+/** Revisions in which every request stands for itself. */
+export const sessionlessRevisions: readonly string[] = ['2026-07-28']
+const sessionless: ReadonlySet<string> = new Set(sessionlessRevisions)
+
+/** The revision a request says it is of; without a word, one with sessions. */
+export type Revision = { kind: 'session' | 'sessionless' | 'unknown'; version: string | undefined }
+
+/** Reads the revision from the header and, where the newer revisions repeat it, from the message. */
+export function revisionOf(headers: Headers, message: JsonObject | undefined): Revision {
+  const header = firstHeader(headers, 'mcp-protocol-version')
+  const version = header ?? (message && versionInside(message))
+  if (version === undefined) return { kind: 'session', version }
+  if (sessionless.has(version)) return { kind: 'sessionless', version }
+  return { kind: known.has(version) ? 'session' : 'unknown', version }
+}
+
+/** What header fields of a sessionless request contradict its body, which rules and targets would then read differently. */
+export function mismatchedHeader(headers: Headers, message: ClientMessage): string | undefined {
+  if (firstHeader(headers, 'mcp-session-id') !== undefined) return 'this revision has no sessions'
+  const { value } = message.json
+  const inside = versionInside(value)
+  const version = firstHeader(headers, 'mcp-protocol-version')
+  if (message.kind === 'request' && version !== inside) {
+    return 'mcp-protocol-version differs from the protocol version in _meta'
+  }
+  if (message.kind === 'response') return undefined
+  if (firstHeader(headers, 'mcp-method') !== message.method) return 'mcp-method differs from the method'
+  const naming = namings.get(message.method)
+  if (naming === undefined) return undefined
+  const name = paramsOf(value)[naming]
+  const header = firstHeader(headers, 'mcp-name')
+  if (header === undefined || decodeHeader(header) !== name) return `mcp-name differs from params.${naming}`
+  return undefined
+}
+
+/** True where a POST may be answered with JSON and with an event stream. */
+export function acceptsPost(accept: string | undefined): boolean {
+  if (accept === undefined) return false
+  if (accept === 'application/json, text/event-stream') return true
+  const types = mediaTypes(accept)
+  const any = types.has('*/*')
+  return (
+    (any || types.has('application/json') || types.has('application/*')) &&
+    (any || types.has('text/event-stream') || types.has('text/*'))
+  )
+}
+
+export function acceptsEventStream(accept: string | undefined): boolean {
+  if (accept === undefined) return false
+  const types = mediaTypes(accept)
+  return types.has('text/event-stream') || types.has('text/*') || types.has('*/*')
+}
+
+/** Which parameter `mcp-name` repeats. */
+const namings: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+/** The revision a message itself names, as only those of sessionless revisions do. */
+export function versionInside(message: JsonObject): string | undefined {
+  const { _meta: meta } = paramsOf(message)
+  const version = isJsonObject(meta) ? meta['io.modelcontextprotocol/protocolVersion'] : undefined
+  return typeof version === 'string' ? version : undefined
+}
+
+function mediaTypes(accept: string): Set<string> {
+  return new Set(accept.split(',').map((range) => (range.split(';')[0] ?? '').trim().toLowerCase()))
+}
+
+/** Values that are no plain header text are sent as `=?base64?…?=`. */
+function decodeHeader(value: string): string {
+  const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/i.exec(value)
+  return encoded ? Buffer.from(encoded[1] ?? '', 'base64').toString() : value
+}

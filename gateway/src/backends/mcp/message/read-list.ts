@@ -1,0 +1,31 @@
+import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import { type JsonText, memberText } from '../../../lib/json/text.ts'
+import type { Message } from '../targets/target.ts'
+import { itemTexts, readTargetObject } from './json-edit.ts'
+
+/**
+ * Largest answer to a list request that is read, in bytes. Reading it takes less than 50 ms; longer lists have to come in pages
+ * (MCP 2025-11-25, Pagination).
+ */
+export const maxListAnswerBytes = 4 * 1024 * 1024
+
+/** A list in a response, read once: each item as text and value, in order. */
+export type ReadList = {
+  readonly message: JsonText
+  readonly result: JsonText
+  readonly texts: readonly string[]
+  readonly values: readonly JsonValue[]
+}
+
+/** Reads the list of a response; undefined where there is none. Throws `upstream_invalid` on text that could be read in two ways. */
+export function readList({ text }: Message, member: string): ReadList | undefined {
+  const message = readTargetObject(text)
+  const { result } = message.value
+  const resultText = memberText(message, 'result')
+  if (!isJsonObject(result) || resultText === undefined) return undefined
+  // The result is part of an object that has been read, so it is not read again.
+  const resultJson: JsonText = { kind: 'object', text: resultText, value: result }
+  const values = result[member]
+  const texts = Array.isArray(values) ? itemTexts(memberText(resultJson, member) ?? '[]') : []
+  return { message, result: resultJson, texts, values: Array.isArray(values) ? values : [] }
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest'
+import {
+  collect,
+  fakeTarget,
+  fixtureContext,
+  request,
+  resultIn,
+  settle,
+} from '../../../../test/fixtures/mcp.ts'
+import { messageOf } from '../message/json-rpc.ts'
+import type { Item, MessageSink, Permissions } from '../targets/target.ts'
+import { withPermissions } from './permissions.ts'
+
+const behaviours = {
+  'tools/list': () => ({ tools: [{ name: 'open', n: 1 }, { name: 'secret' }, { noName: true }], extra: 1 }),
+  'resources/templates/list': () => ({
+    resourceTemplates: [{ uriTemplate: 'a:{x}' }, { uriTemplate: 'secret' }],
+  }),
+  'tools/call': () => ({ content: [] }),
+  'prompts/get': () => ({ messages: [] }),
+  'resources/read': () => ({ contents: [] }),
+  'completion/complete': () => ({ completion: { values: [] } }),
+  'vendor/x': () => ({}),
+  ping: () => ({}),
+}
+
+function fixture(permissions?: Permissions) {
+  const target = fakeTarget('a', { behaviours })
+  const session = withPermissions(target).open()
+  const ask = async (method: string, params = {}) => {
+    const sink = collect()
+    session.request(request(1, method, params), fixtureContext(permissions && { permissions }), sink)
+    await settle()
+    return sink
+  }
+  return { ask, asked: () => target.sessions[0]?.requests ?? [] }
+}
+
+function recording(): { items: [Item, string][]; permissions: Permissions } {
+  const items: [Item, string][] = []
+  const permissions: Permissions = {
+    permits(item, at) {
+      items.push([item, at])
+      return item.name !== 'secret'
+    },
+    permitsMethod: (method) => method === 'ping' || method.endsWith('/list'),
+  }
+  return { items, permissions }
+}
+
+describe('rules about tools, prompts and resources', () => {
+  it('leave out of lists what may not be used, and what cannot be judged', async () => {
+    const { permissions } = recording()
+    const sink = await fixture(permissions).ask('tools/list')
+    expect(resultIn(sink)).toEqual({ tools: [{ name: 'open', n: 1 }], extra: 1 })
+    expect(JSON.parse(sink.texts[0] ?? '')).toEqual(sink.messages[0])
+    expect(resultIn(await fixture(permissions).ask('resources/templates/list'))).toEqual({
+      resourceTemplates: [{ uriTemplate: 'a:{x}' }],
+    })
+  })
+
+  it.each([
+    ['tools/call', { name: 'secret' }, 'tool'],
+    ['prompts/get', { name: 'secret' }, 'prompt'],
+    ['resources/read', { uri: 'secret' }, 'resource'],
+    ['resources/subscribe', { uri: 'secret' }, 'resource'],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: 'secret' } }, 'prompt'],
+    ['completion/complete', { ref: { type: 'ref/resource', uri: 'secret' } }, 'resource'],
+    ['completion/complete', { ref: { type: 'ref/other', name: 'open' } }, 'prompt'],
+    ['tools/call', {}, 'tool'],
+    ['tools/call', { name: ['open'] }, 'tool'],
+  ])('make %s of what may not be used unknown', async (method, params, item) => {
+    const { ask, asked } = fixture(recording().permissions)
+    expect((await ask(method, params)).failure).toEqual({ kind: 'unknown', item })
+    expect(asked()).toEqual([])
+  })
+
+  it.each([
+    ['tools/call', { name: 'secret' }, { kind: 'unknown', item: 'tool' }],
+    ['resources/read', { uri: 'secret' }, { kind: 'unknown', item: 'resource' }],
+    ['vendor/x', {}, { kind: 'refused', status: 400 }],
+  ])('keep %s from a target that would do it without an id', async (method, params, failure) => {
+    const target = fakeTarget('a', { behaviours })
+    const session = withPermissions(target).open()
+    const context = fixtureContext({ permissions: recording().permissions })
+    expect(await session.deliver(messageOf({ jsonrpc: '2.0', method, params }), context)).toMatchObject(
+      failure,
+    )
+    expect(target.sessions[0]?.delivered).toEqual([])
+    expect(await session.deliver(messageOf({ jsonrpc: '2.0', id: 1, result: {} }), context)).toBeUndefined()
+    expect(target.sessions[0]?.delivered).toHaveLength(1)
+  })
+
+  it('see the target, the own name and the arguments of a call', async () => {
+    const { items, permissions } = recording()
+    await fixture(permissions).ask('tools/call', { name: 'open', arguments: { x: 1 } })
+    await fixture(permissions).ask('tools/list')
+    expect(items.slice(0, 2)).toEqual([
+      [{ method: 'tools/call', kind: 'tool', name: 'open', target: 'a', arguments: { x: 1 } }, 'call'],
+      [{ method: 'tools/list', kind: 'tool', name: 'open', target: 'a' }, 'list'],
+    ])
+  })
+
+  it('let through what they permit', async () => {
+    const { ask } = fixture(recording().permissions)
+    expect(resultIn(await ask('tools/call', { name: 'open' }))).toEqual({ content: [] })
+    expect(resultIn(await ask('ping'))).toEqual({})
+  })
+
+  it('are asked about methods that name nothing', async () => {
+    const { ask, asked } = fixture(recording().permissions)
+    expect((await ask('vendor/x')).failure).toMatchObject({ kind: 'refused', code: -32601 })
+    expect(asked()).toEqual([])
+  })
+
+  it('may refuse a list as a whole', async () => {
+    const { ask, asked } = fixture({ permits: () => true, permitsMethod: () => false })
+    expect((await ask('tools/list')).failure).toMatchObject({ kind: 'refused', code: -32601 })
+    expect(asked()).toEqual([])
+  })
+
+  it.each([
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret"}]},"result":1}',
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret"}],"tools":[]}}',
+    '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret","name":"open"}]}}',
+  ])('pass no list on that can be read in two ways: %s', async (text) => {
+    const list = (_: object, sink: MessageSink) => {
+      sink.message({ text, value: JSON.parse(text) })
+      sink.end()
+      return undefined
+    }
+    const session = withPermissions(fakeTarget('a', { behaviours: { 'tools/list': list } })).open()
+    const sink = collect()
+    const context = fixtureContext({ permissions: recording().permissions })
+    session.request(request(1, 'tools/list'), context, sink)
+    expect(sink.failure).toMatchObject({ kind: 'error', error: { code: 'upstream_invalid' } })
+    expect(sink.texts).toEqual([])
+  })
+
+  it('cost nothing where there are none', async () => {
+    const sink = await fixture().ask('tools/list')
+    expect(resultIn(sink)).toEqual(behaviours['tools/list']())
+  })
+})

@@ -1,0 +1,112 @@
+import { type ExactJsonObject, isExactJsonObject, isJsonObject } from '../../../lib/json/json.ts'
+import { exactObject } from '../../../lib/json/text.ts'
+import { callSubject, listOf } from '../message/call-target.ts'
+import { methodNotFound, paramsOf } from '../message/json-rpc.ts'
+import { idle } from '../message/merged-sink.ts'
+import { maxListAnswerBytes } from '../message/read-list.ts'
+import type {
+  CallContext,
+  Message,
+  MessageFlow,
+  MessageSink,
+  Permissions,
+  Target,
+  TargetFailure,
+  TargetSession,
+} from '../targets/target.ts'
+import { filtered } from './filter-list.ts'
+
+/**
+ * A target under rules: what a client may not use is left out of lists and unknown when called. Rules see the target's own
+ * names, so they stand between the target and whatever renames its things.
+ */
+export function withPermissions(target: Target): Target {
+  const { openFor: _, ...rest } = target
+  return {
+    ...rest,
+    open: () => guarded(target.open()),
+    resume(state) {
+      const session = target.resume(state)
+      return session && guarded(session)
+    },
+  }
+
+  function guarded(session: TargetSession): TargetSession {
+    return {
+      ...session,
+      request(message, context, sink) {
+        const { permissions } = context
+        if (permissions === undefined) return session.request(message, context, sink)
+        return requestUnder(permissions, message, context, sink)
+      },
+      async deliver(message, context) {
+        const { permissions } = context
+        const { method } = message.value
+        // A request without an id is a notification, and a lenient target might do what it says.
+        const failure =
+          permissions && typeof method === 'string' ? refusalUnder(permissions, method, message) : undefined
+        return failure ?? session.deliver(message, context)
+      },
+    }
+
+    function requestUnder(
+      permissions: Permissions,
+      message: Message,
+      context: CallContext,
+      sink: MessageSink,
+    ): MessageFlow {
+      const { method } = message.value
+      if (typeof method !== 'string') return session.request(message, context, sink)
+      const list = listOf(method)
+      if (list && permissions.permitsMethod(method)) {
+        const listing = filtered(sink, list, (name) =>
+          permissions.permits({ method, kind: list.kind, name, target: target.name }, 'list'),
+        )
+        const bounded = { ...context, maxAnswerBytes: maxListAnswerBytes }
+        const flow = session.request(message, bounded, listing.sink)
+        return {
+          resume: () => flow.resume(),
+          cancel() {
+            listing.cancel()
+            flow.cancel()
+          },
+        }
+      }
+      const failure = list ? unknownMethod(method) : refusalUnder(permissions, method, message)
+      if (failure === undefined) return session.request(message, context, sink)
+      sink.fail(failure)
+      return idle
+    }
+
+    /** Why a message other than a list may not reach the target. */
+    function refusalUnder(
+      permissions: Permissions,
+      method: string,
+      { text, value }: Message,
+    ): TargetFailure | undefined {
+      const subject = callSubject(value)
+      if (subject === undefined) {
+        return permissions.permitsMethod(method) ? undefined : unknownMethod(method)
+      }
+      const { kind, name } = subject
+      const item = { method, kind, name: name ?? '', target: target.name }
+      const call = kind === 'tool' ? { ...item, arguments: argumentsOf({ text, value }) } : item
+      return name !== undefined && permissions.permits(call, 'call')
+        ? undefined
+        : { kind: 'unknown', item: kind }
+    }
+  }
+}
+
+/** The arguments as rules read them: with exact integers. */
+function argumentsOf({ text, value }: Message): ExactJsonObject | undefined {
+  const given = paramsOf(value)['arguments']
+  if (!isJsonObject(given)) return undefined
+  const { params } = exactObject({ kind: 'object', text, value })
+  const exact = isExactJsonObject(params) ? params['arguments'] : undefined
+  return isExactJsonObject(exact) ? exact : given
+}
+
+function unknownMethod(method: string): TargetFailure {
+  return { kind: 'refused', status: 400, code: methodNotFound, message: `Method not found: ${method}` }
+}

@@ -1,0 +1,111 @@
+import type { AdmissionMeter } from '../../../net/listener/admission.ts'
+import { internalError } from '../message/json-rpc.ts'
+import type { TargetFailure } from '../targets/target.ts'
+
+/** Bounds on what MCP clients can occupy in the process (`config.limits`). */
+export type McpLimits = {
+  readonly maxMcpSessions: number
+  readonly maxMcpSessionsPerClient: number
+  readonly maxMcpPrograms: number
+  readonly maxMcpProgramsPerClient: number
+}
+
+export const defaultMcpLimits: McpLimits = {
+  maxMcpSessions: 10_000,
+  maxMcpSessionsPerClient: 1_000,
+  maxMcpPrograms: 256,
+  maxMcpProgramsPerClient: 64,
+}
+
+/** The bound that is reached. */
+export type Bound = 'total' | 'client'
+
+/** A place that is occupied until it is released. */
+export type Place = {
+  /** Frees the place. Harmless when called twice. */
+  release(): void
+}
+
+export type Admitted =
+  | { readonly kind: 'admitted'; readonly place: Place }
+  | { readonly kind: 'refused'; readonly bound: Bound; readonly failure: TargetFailure }
+
+/** Places of one resource, in total and for each client. */
+export type Places = {
+  /** The bound that the next place of a client would exceed. */
+  full(client: string | undefined): Bound | undefined
+  /** Occupies a place. `client`: the key that clients are counted by; undefined counts for the total only. */
+  admit(client: string | undefined): Admitted
+}
+
+type MeterOf = (resource: string) => AdmissionMeter
+
+/** Places of sessions, for all endpoints together. `meterOf` creates the instruments of each bound. */
+export function createSessionPlaces(limits: McpLimits, meterOf: MeterOf): Places {
+  return createPlaces(
+    { noun: 'sessions', total: limits.maxMcpSessions, perClient: limits.maxMcpSessionsPerClient },
+    { total: meterOf('mcp_sessions'), client: meterOf('mcp_sessions_per_client') },
+  )
+}
+
+/** Places of programs of stdio targets, for all endpoints together. */
+export function createProgramPlaces(limits: McpLimits, meterOf: MeterOf): Places {
+  return createPlaces(
+    { noun: 'programs', total: limits.maxMcpPrograms, perClient: limits.maxMcpProgramsPerClient },
+    { total: meterOf('mcp_programs'), client: meterOf('mcp_programs_per_client') },
+  )
+}
+
+function createPlaces(
+  { noun, total, perClient }: { noun: string; total: number; perClient: number },
+  meters: Readonly<Record<Bound, AdmissionMeter>>,
+): Places {
+  /** By client; holds clients that occupy a place. */
+  const counts = new Map<string, number>()
+  let used = 0
+
+  function full(client: string | undefined): Bound | undefined {
+    if (client !== undefined && (counts.get(client) ?? 0) >= perClient) return 'client'
+    return used >= total ? 'total' : undefined
+  }
+
+  function count(client: string | undefined, by: 1 | -1): void {
+    used += by
+    meters.total.changed(by)
+    if (client === undefined) return
+    const left = (counts.get(client) ?? 0) + by
+    if (left === 0) counts.delete(client)
+    else counts.set(client, left)
+  }
+
+  function failureOf(bound: Bound): TargetFailure {
+    const message =
+      bound === 'client'
+        ? `too many MCP ${noun} of this client: at most ${perClient} at a time`
+        : `too many MCP ${noun}: the gateway has room for ${total}`
+    return { kind: 'refused', status: bound === 'client' ? 429 : 503, code: internalError, message }
+  }
+
+  return {
+    full,
+    admit(client) {
+      const bound = full(client)
+      if (bound !== undefined) {
+        meters[bound].refused()
+        return { kind: 'refused', bound, failure: failureOf(bound) }
+      }
+      count(client, 1)
+      let released = false
+      return {
+        kind: 'admitted',
+        place: {
+          release() {
+            if (released) return
+            released = true
+            count(client, -1)
+          },
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,80 @@
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import type { MessageSink, Target, TargetFailure, TargetSession } from '../targets/target.ts'
+
+/**
+ * A target whose answer to `initialize` has a time limit, whatever it sends before. The failure is the target's own, so that a
+ * federation with `failOpen` goes on without it.
+ */
+export function withInitializeLimit(target: Target, limitMs: number): Target {
+  return {
+    ...target,
+    open: () => limited(target.open()),
+    resume(state) {
+      const session = target.resume(state)
+      return session && limited(session)
+    },
+  }
+
+  function limited(session: TargetSession): TargetSession {
+    return {
+      ...session,
+      request(message, context, sink) {
+        if (message.value['method'] !== 'initialize') return session.request(message, context, sink)
+        const limit = limitSink(sink, message.value['id'])
+        const timer = setTimeout(() => {
+          limit.expire(tooSlow(target.name, limitMs))
+          flow.cancel()
+        }, limitMs)
+        timer.unref()
+        limit.onOver(() => clearTimeout(timer))
+        const flow = session.request(message, context, limit.sink)
+        return {
+          resume: () => flow.resume(),
+          cancel() {
+            clearTimeout(timer)
+            flow.cancel()
+          },
+        }
+      },
+    }
+  }
+}
+
+function limitSink(sink: MessageSink, id: unknown) {
+  let expired = false
+  let over = () => {}
+  const guarded: MessageSink = {
+    message(message, mark) {
+      if (expired) return true
+      if (message.value['id'] === id && message.value['method'] === undefined) over()
+      return sink.message(message, mark)
+    },
+    mark(mark) {
+      if (!expired) sink.mark(mark)
+    },
+    end() {
+      over()
+      if (!expired) sink.end()
+    },
+    fail(failure) {
+      over()
+      if (!expired) sink.fail(failure)
+    },
+  }
+  return {
+    sink: guarded,
+    onOver(listener: () => void) {
+      over = listener
+    },
+    expire(failure: TargetFailure) {
+      if (expired) return
+      expired = true
+      sink.fail(failure)
+    },
+  }
+}
+
+function tooSlow(name: string, limitMs: number): TargetFailure {
+  const message = `target "${name}" did not answer initialize within ${limitMs / 1_000} s`
+  return { kind: 'error', error: new GatewayError('upstream_timeout', message) }
+}

@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest'
+import { collect, fakeTarget, fixtureContext, request, settle } from '../../../../test/fixtures/mcp.ts'
+import { requestOnce } from './stateless.ts'
+
+describe('a request in a session of its own', () => {
+  it('fails when something goes wrong behind the introduction, and nothing else does', async () => {
+    const behaviours = {
+      'tools/call': () => {
+        throw new TypeError('a defect')
+      },
+    }
+    const sink = collect()
+    const session = fakeTarget('a', { behaviours }).open()
+    requestOnce(session, request(1, 'tools/call'), fixtureContext(), { sink, version: '1' })
+    await settle()
+    expect(sink.failure).toMatchObject({ kind: 'error', error: { code: 'internal' } })
+  })
+
+  it('says what the target refused', async () => {
+    const refused = () => ({ error: { code: -32600, message: 'no' } })
+    const sink = collect()
+    const session = fakeTarget('a', { behaviours: { initialize: refused } }).open()
+    requestOnce(session, request(1, 'tools/call'), fixtureContext(), { sink, version: '1' })
+    await settle()
+    expect(sink.failure).toMatchObject({ kind: 'refused', status: 502 })
+  })
+})

@@ -1,0 +1,57 @@
+import { ask, type Outcome } from '../message/gateway-request.ts'
+import { messageOf } from '../message/json-rpc.ts'
+import { asGatewayError } from '../message/merged-sink.ts'
+import type { CallContext, Message, MessageFlow, MessageSink, TargetSession } from '../targets/target.ts'
+
+const defaultRevision = '2025-11-25'
+
+/**
+ * Makes one request in a session that begins just before it: introduces the gateway, which can do nothing a client could
+ * be asked for, then passes the request on. The caller closes the session.
+ */
+export function requestOnce(
+  session: TargetSession,
+  message: Message,
+  context: CallContext,
+  { sink, version }: { sink: MessageSink; version: string },
+): MessageFlow {
+  let flow: MessageFlow | undefined
+  let cancelled = false
+  const introduction = ask(session, introductionOf(context, version), context, () => true)
+  introduction.outcome.then(goOn).catch((error: unknown) => {
+    if (!cancelled) sink.fail({ kind: 'error', error: asGatewayError(error) })
+  })
+
+  async function goOn(outcome: Outcome): Promise<void> {
+    if (cancelled) return
+    if (outcome.kind === 'failed') {
+      sink.fail(outcome.failure)
+      return
+    }
+    if (outcome.message.value['result'] === undefined) {
+      sink.fail({ kind: 'refused', status: 502, code: -32603, message: 'the target refused to initialize' })
+      return
+    }
+    const failure = await session.deliver(initialized, context)
+    if (cancelled) return
+    if (failure) sink.fail(failure)
+    else flow = session.request(message, context, sink)
+  }
+
+  return {
+    resume: () => flow?.resume(),
+    cancel() {
+      cancelled = true
+      introduction.flow.cancel()
+      flow?.cancel()
+    },
+  }
+}
+
+const initialized = messageOf({ jsonrpc: '2.0', method: 'notifications/initialized' })
+
+function introductionOf({ protocolVersion = defaultRevision }: CallContext, version: string): Message {
+  const clientInfo = { name: 'tollgate', version }
+  const params = { protocolVersion, capabilities: {}, clientInfo }
+  return messageOf({ jsonrpc: '2.0', id: 'tollgate/initialize', method: 'initialize', params })
+}

@@ -1,0 +1,316 @@
+import { type CancellationSource, createCancellation } from '../../../../lib/cancellation.ts'
+import { GatewayError } from '../../../../lib/gateway-error.ts'
+import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { type JsonText, memberText, readJsonObject } from '../../../../lib/json/text.ts'
+import { readAll } from '../../../../net/http/body.ts'
+import { firstHeader, type Headers } from '../../../../net/http/headers.ts'
+import type { Send } from '../../../../net/http-client/send.ts'
+import type { CompileContext } from '../../../../pipeline/compile-context.ts'
+import {
+  anyOfShapes,
+  exactlyOne,
+  filePath,
+  type Infer,
+  jsonObject,
+  name,
+  object,
+  url,
+} from '../../../../schema/dsl.ts'
+import type { ReportIssue } from '../../../../schema/report.ts'
+import {
+  errorText,
+  internalError,
+  invalidParams,
+  invalidRequest,
+  methodNotFound,
+} from '../../message/json-rpc.ts'
+import {
+  addressFields,
+  addressVariants,
+  checkAddress,
+  readAddress,
+  type TargetAddress,
+  type Whereabouts,
+} from '../address.ts'
+import { readCancelled, requestCancelled } from '../cancelled.ts'
+import type { CallContext, Message, MessageFlow, MessageSink, Target, TargetSession } from '../target.ts'
+import { compileArguments, type EncodeArguments } from './arguments.ts'
+import type { ApiDocument, Operation } from './document.ts'
+import { errorResultText, resultText } from './result.ts'
+import { createSource, readInline, type Source, strayKey } from './source.ts'
+
+/** `mcp.targets[].openapi`. */
+export const openApiSchema = exactlyOne(
+  addressVariants,
+  {
+    ...addressFields,
+    schema: anyOfShapes(
+      [
+        object(
+          { file: filePath({ doc: 'Path of the document.' }) },
+          { doc: 'A document in a file, JSON or YAML.' },
+        ),
+        object(
+          {
+            url: url({
+              doc: 'Address of the document. It is fetched when it is first needed, and again from time to time.',
+            }),
+          },
+          { doc: 'A document on a server, JSON or YAML.' },
+        ),
+        jsonObject({ doc: 'The document itself.' }),
+        name({ doc: 'The document itself as text, JSON or YAML.' }),
+      ],
+      { doc: 'The OpenAPI 3.0 or 3.1 document of the API: `{file}`, `{url}` or inline.' },
+    ),
+  },
+  { doc: 'An HTTP API as tools: each operation of its OpenAPI document is one.' },
+)
+
+export type OpenApiConfig = Infer<typeof openApiSchema>
+
+/** Reports an address that leads nowhere, and what is wrong with a document that is written in place as an object. */
+export function checkOpenApi(config: OpenApiConfig, report: ReportIssue): void {
+  checkAddress(config, '', report)
+  const address = config.host === undefined ? undefined : readAddress(config, '')
+  if (address && 'path' in address && address.path.includes('?')) report(['host'], 'must not have a query')
+  else if (config.path?.includes('?')) report(['path'], 'must not have a query')
+  const stray = strayKey(config.schema)
+  if (stray !== undefined) report(['schema', stray], 'does not belong beside file or url')
+  const read = readInline(config.schema)
+  if (read?.kind !== 'mistakes') return
+  for (const { place, message } of read.mistakes) report(['schema', ...place], message)
+}
+
+export type OpenApiContext = Pick<
+  CompileContext,
+  'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'turns'
+> &
+  Whereabouts & {
+    /** The plain value of YAML text; throws an error that says what is wrong with it. */
+    readonly parseYaml: (text: string) => unknown
+    /** Fetches the document, which may be somewhere else than the API and must not get its credential; `send` where left out. */
+    readonly sendForDocument?: Send
+  }
+
+const maxAnswerBytes = 8 * 1024 * 1024
+const answerTimeoutMs = 120_000
+const idleTimeoutMs = 60_000
+const maxCalls = 256
+
+/** What the tools of a document are at run time. */
+type Api = {
+  readonly document: ApiDocument
+  /** JSON text of `tools/list`'s result. */
+  readonly listText: string
+  readonly calls: ReadonlyMap<string, { operation: Operation; encode: EncodeArguments }>
+}
+
+/**
+ * A target that offers the operations of an HTTP API as tools. It is an MCP server of its own, without state, so that its
+ * sessions go on wherever they are continued. Throws when the document cannot be read.
+ */
+export function compileOpenApi(targetName: string, config: OpenApiConfig, context: OpenApiContext): Target {
+  const address = readAddress(config, '', context)
+  if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
+  const { send, sendForDocument = send } = context
+  const source = createSource(targetName, config.schema, { ...context, send: sendForDocument })
+  const api = compiledOnce(source, address)
+  const open = () => createSession({ address, targetName, context, api })
+  return { name: targetName, sessionless: false, open, resume: open }
+}
+
+function compiledOnce(source: Source, address: TargetAddress): () => Promise<Api> {
+  let compiled: Api | undefined
+  return async () => {
+    const document = await source()
+    if (compiled?.document !== document) compiled = compileApi(document, address)
+    return compiled
+  }
+}
+
+function compileApi(document: ApiDocument, { path }: TargetAddress): Api {
+  const basePath = (path === '' ? document.serverPath : path).replace(/\/+$/, '')
+  const operations = [...document.operations.values()]
+  return {
+    document,
+    listText: JSON.stringify({ tools: operations.map(({ tool }) => tool) }),
+    calls: new Map(
+      operations.map((operation) => [
+        operation.name,
+        { operation, encode: compileArguments(operation, basePath) },
+      ]),
+    ),
+  }
+}
+
+type SessionOptions = {
+  address: TargetAddress
+  targetName: string
+  context: OpenApiContext
+  api: () => Promise<Api>
+}
+
+const knownVersions = new Set(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])
+const newestVersion = '2025-11-25'
+
+function createSession({ address, targetName, context, api }: SessionOptions): TargetSession {
+  const { log, send } = context
+  /** Calls under way by the id of their request, as JSON text. */
+  const underWay = new Map<string, { cancellation: CancellationSource; sink: MessageSink }>()
+
+  return {
+    request(message, call, sink) {
+      const cancellation = createCancellation()
+      const json = readJsonObject(message.text)
+      const id = (json.kind === 'object' ? memberText(json, 'id') : undefined) ?? 'null'
+      if (underWay.size >= maxCalls) {
+        queueMicrotask(() => deliver(errorText(id, internalError, 'too many calls are under way'), sink))
+        return flowOf(cancellation)
+      }
+      const running = { cancellation, sink }
+      underWay.set(id, running)
+      const answer =
+        json.kind === 'object'
+          ? answerTo(json, id, call, cancellation)
+          : Promise.resolve(errorText(id, invalidRequest, 'Invalid Request'))
+      answer
+        .then(
+          (text) => {
+            if (!cancellation.cancelled) deliver(text, sink)
+          },
+          (error: unknown) => {
+            if (!cancellation.cancelled) sink.fail({ kind: 'error', error: asGatewayError(error) })
+          },
+        )
+        .finally(() => {
+          if (underWay.get(id) === running) underWay.delete(id)
+        })
+      return flowOf(cancellation)
+    },
+    deliver({ text, value }) {
+      const cancelled = value['method'] === 'notifications/cancelled' ? readCancelled(text) : undefined
+      const running = cancelled && underWay.get(cancelled.id)
+      if (running && !running.cancellation.cancelled) {
+        running.cancellation.cancel()
+        running.sink.fail(requestCancelled)
+      }
+      return Promise.resolve(undefined)
+    },
+    listen: () => Promise.resolve({ kind: 'none' }),
+    state: () => ({}),
+    close() {
+      for (const { cancellation } of underWay.values()) cancellation.cancel()
+      underWay.clear()
+      return Promise.resolve()
+    },
+    onDeath() {},
+  }
+
+  async function answerTo(
+    json: JsonText,
+    id: string,
+    call: CallContext,
+    cancellation: CancellationSource,
+  ): Promise<string> {
+    switch (json.value['method']) {
+      case 'initialize':
+        return resultOf(id, initializeResult(json.value, (await api()).document))
+      case 'ping':
+        return resultOf(id, '{}')
+      case 'tools/list':
+        return resultOf(id, (await api()).listText)
+      case 'tools/call':
+        return callTool(json, id, call, cancellation)
+      default:
+        return errorText(id, methodNotFound, 'Method not found')
+    }
+  }
+
+  async function callTool(
+    json: JsonText,
+    id: string,
+    { headers }: CallContext,
+    cancellation: CancellationSource,
+  ): Promise<string> {
+    const params = paramsOf(json)
+    const tool = params?.value['name']
+    const known = typeof tool === 'string' ? (await api()).calls.get(tool) : undefined
+    if (!params || !known) return errorText(id, invalidParams, `Unknown tool: ${String(tool)}`)
+    const encoded = known.encode(memberText(params, 'arguments'))
+    if (encoded.kind === 'bad') return resultOf(id, errorResultText(encoded.message))
+    const reply = await send({
+      origin: address.origin,
+      path: encoded.path,
+      method: known.operation.method,
+      headers: { ...apiHeaders(headers), ...encoded.headers },
+      body: encoded.body,
+      cancellation,
+      firstByteTimeoutMs: answerTimeoutMs,
+      idleTimeoutMs,
+    })
+    const body = await readAll(reply.body, maxAnswerBytes, 'upstream_too_large')
+    if (firstHeader(reply.headers, 'content-encoding') !== undefined) {
+      throw new GatewayError(
+        'upstream_invalid',
+        `target "${targetName}" answered in an encoding nobody asked for`,
+      )
+    }
+    log.debug({ target: targetName, tool, status: reply.status }, 'API called')
+    return resultOf(id, resultText({ status: reply.status, headers: reply.headers, body }))
+  }
+}
+
+function paramsOf(json: JsonText): JsonText | undefined {
+  const text = memberText(json, 'params')
+  const params = text === undefined ? undefined : readJsonObject(text)
+  return params?.kind === 'object' ? params : undefined
+}
+
+function initializeResult({ params }: JsonObject, { title, version }: ApiDocument): string {
+  const asked = isJsonObject(params) ? params['protocolVersion'] : undefined
+  return JSON.stringify({
+    protocolVersion: typeof asked === 'string' && knownVersions.has(asked) ? asked : newestVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: title, version },
+  })
+}
+
+/** Headers that speak about the MCP request mean nothing, or something else, to the API. */
+const mcpHeaders = [
+  'accept',
+  'content-type',
+  'last-event-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'origin',
+]
+
+function apiHeaders(headers: Headers): Headers {
+  const kept: Headers = { ...headers }
+  for (const header of mcpHeaders) delete kept[header]
+  return { ...kept, accept: 'application/json, */*;q=0.5', 'accept-encoding': 'identity' }
+}
+
+function resultOf(id: string, result: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":${result}}`
+}
+
+function deliver(text: string, sink: MessageSink): void {
+  sink.message(asMessage(text))
+  sink.end()
+}
+
+function asMessage(text: string): Message {
+  const value: JsonObject = JSON.parse(text)
+  return { text, value }
+}
+
+function flowOf(cancellation: CancellationSource): MessageFlow {
+  return { resume() {}, cancel: cancellation.cancel }
+}
+
+function asGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  return new GatewayError('internal', 'internal error', { cause: error })
+}

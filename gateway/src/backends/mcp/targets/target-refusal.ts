@@ -1,0 +1,42 @@
+import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
+import { memberText, readJsonObject } from '../../../lib/json/text.ts'
+import { isSource } from '../../../net/http/body.ts'
+import { firstHeader } from '../../../net/http/headers.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+
+/** An HTTP error of a target, as it may stand in a JSON-RPC error. */
+export type TargetRefusal =
+  /** JSON text of the `error` member, where the body is the JSON-RPC response to the request, as from another gateway. */
+  | { readonly kind: 'error'; readonly text: string }
+  /** Status and the beginning of a textual body, for the `data` of an error. */
+  | { readonly kind: 'http'; readonly data: { status: number; body?: string } }
+
+const maxBodyChars = 2_000
+
+/** Reads the HTTP error that a target answered to the request with this id. */
+export function readTargetRefusal(reply: Reply, id: JsonValue | undefined): TargetRefusal {
+  const text = textOf(reply)
+  if (text === undefined || text === '') return { kind: 'http', data: { status: reply.status } }
+  const error = errorMember(text, id)
+  if (error !== undefined) return { kind: 'error', text: error }
+  return { kind: 'http', data: { status: reply.status, body: text.slice(0, maxBodyChars) } }
+}
+
+/** The body of a refusal, which targets read whole; undefined for other media types than text and JSON. */
+function textOf({ headers, body }: Reply): string | undefined {
+  if (body === undefined || isSource(body)) return undefined
+  const type = firstHeader(headers, 'content-type')
+  return type === undefined || /^(?:text\/|application\/(?:problem\+)?json)/i.test(type)
+    ? Buffer.from(body).toString()
+    : undefined
+}
+
+function errorMember(text: string, requestId: JsonValue | undefined): string | undefined {
+  const json = readJsonObject(text)
+  if (json.kind !== 'object' || json.value['jsonrpc'] !== '2.0') return undefined
+  const { id, error } = json.value
+  const isError =
+    isJsonObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string'
+  const answers = id === requestId || id === null || id === undefined
+  return isError && answers ? memberText(json, 'error') : undefined
+}

@@ -1,0 +1,146 @@
+import { Failure } from '../failure.ts'
+import { spend } from '../work.ts'
+import { doubleOf, doubleValue, intOf, isInt, maxInt, minInt, noOverload } from './values.ts'
+
+/** `+` of ints, doubles, strings and lists. */
+export function add(left: unknown, right: unknown): unknown {
+  if (typeof left === 'string' && typeof right === 'string') {
+    spend((left.length + right.length) / 2)
+    return left + right
+  }
+  if (isInt(left) && isInt(right)) {
+    const sum = Number(left) + Number(right)
+    return isExact(left, right, sum) ? sum : checkedInt(BigInt(left) + BigInt(right))
+  }
+  if (Array.isArray(left) && Array.isArray(right)) {
+    spend((left.length + right.length) * 20)
+    return [...left, ...right]
+  }
+  return onDoubles('+', left, right)
+}
+
+export function subtract(left: unknown, right: unknown): unknown {
+  if (isInt(left) && isInt(right)) {
+    const difference = Number(left) - Number(right)
+    return isExact(left, right, difference) ? difference : checkedInt(BigInt(left) - BigInt(right))
+  }
+  return onDoubles('-', left, right)
+}
+
+export function multiply(left: unknown, right: unknown): unknown {
+  if (isInt(left) && isInt(right)) {
+    const product = Number(left) * Number(right)
+    // Adding zero turns -0, which is no int, into 0.
+    return isExact(left, right, product) ? product + 0 : checkedInt(BigInt(left) * BigInt(right))
+  }
+  return onDoubles('*', left, right)
+}
+
+export function divide(left: unknown, right: unknown): unknown {
+  if (isInt(left) && isInt(right)) {
+    return isZero(right) ? new Failure('divide by zero') : checkedInt(BigInt(left) / BigInt(right))
+  }
+  return onDoubles('/', left, right)
+}
+
+export function remainder(left: unknown, right: unknown): unknown {
+  if (!isInt(left) || !isInt(right)) return noOverload('%', left, right)
+  return isZero(right) ? new Failure('modulus by zero') : checkedInt(BigInt(left) % BigInt(right))
+}
+
+export function negate(value: unknown): unknown {
+  if (isInt(value)) return checkedInt(-BigInt(value))
+  const double = doubleValue(value)
+  return double === undefined ? noOverload('-', value) : doubleOf(-double)
+}
+
+/** `int()`. Fractions are cut off. */
+export function toInt(value: unknown): unknown {
+  if (isInt(value)) return value
+  if (typeof value === 'string')
+    return parseInt64(value) ?? new Failure('int() of a string that is no integer')
+  const double = doubleValue(value)
+  if (double === undefined) return noOverload('int', value)
+  const inRange = double > -(2 ** 63) && double < 2 ** 63
+  return inRange ? intOf(BigInt(Math.trunc(double))) : new Failure('int overflow')
+}
+
+/** `double()`. */
+export function toDouble(value: unknown): unknown {
+  if (isInt(value)) return doubleOf(Number(value))
+  if (typeof value === 'string') {
+    spend(value.length * 20)
+    const parsed = parseDouble(value)
+    return parsed === undefined ? new Failure('double() of a string that is no number') : doubleOf(parsed)
+  }
+  return doubleValue(value) === undefined ? noOverload('double', value) : value
+}
+
+/** `string()`. */
+export function toText(value: unknown): unknown {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean' || isInt(value)) return String(value)
+  const double = doubleValue(value)
+  return double === undefined ? noOverload('string', value) : String(double)
+}
+
+/** `bool()`. */
+export function toBool(value: unknown): unknown {
+  if (typeof value === 'boolean') return value
+  if (typeof value !== 'string') return noOverload('bool', value)
+  return booleans.get(value) ?? new Failure('bool() of a string that is neither true nor false')
+}
+
+const booleans = new Map([
+  ...['true', 'True', 'TRUE', 't', '1'].map((text) => [text, true] as const),
+  ...['false', 'False', 'FALSE', 'f', '0'].map((text) => [text, false] as const),
+])
+
+/** Decimal digits with an optional sign, within 64 bits; undefined otherwise. */
+export function parseInt64(text: string): number | bigint | undefined {
+  if (!/^[+-]?\d{1,40}$/.test(text)) return undefined
+  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
+  return value < minInt || value > maxInt ? undefined : intOf(value)
+}
+
+/** A decimal number, NaN or an infinity; undefined otherwise. */
+export function parseDouble(text: string): number | undefined {
+  const special = specialDoubles.get(text.replace(/^[+-]/, '').toLowerCase())
+  if (special !== undefined) return text.startsWith('-') ? -special : special
+  return /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : undefined
+}
+
+const specialDoubles = new Map([
+  ['nan', Number.NaN],
+  ['inf', Number.POSITIVE_INFINITY],
+  ['infinity', Number.POSITIVE_INFINITY],
+])
+
+function onDoubles(operator: '+' | '-' | '*' | '/', left: unknown, right: unknown): unknown {
+  const a = doubleValue(left)
+  const b = doubleValue(right)
+  if (a === undefined || b === undefined) return noOverload(operator, left, right)
+  switch (operator) {
+    case '+':
+      return doubleOf(a + b)
+    case '-':
+      return doubleOf(a - b)
+    case '*':
+      return doubleOf(a * b)
+    case '/':
+      return doubleOf(a / b)
+  }
+}
+
+/** Whether a result computed in doubles is exact: both operands are numbers, hence safe, and so is the result. */
+function isExact(left: number | bigint, right: number | bigint, result: number): boolean {
+  return typeof left === 'number' && typeof right === 'number' && Number.isSafeInteger(result)
+}
+
+function isZero(value: number | bigint): boolean {
+  return value === 0 || value === 0n
+}
+
+function checkedInt(value: bigint): unknown {
+  return value < minInt || value > maxInt ? new Failure('int overflow') : intOf(value)
+}

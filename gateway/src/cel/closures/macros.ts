@@ -1,0 +1,121 @@
+import { CelEvaluationError, Failure } from '../failure.ts'
+import type { Macro } from '../tree.ts'
+import { spend } from '../work.ts'
+import { type Evaluate, isMap, load, mapKeys, noOverload, type Variables } from './values.ts'
+
+/** Where the variable of a macro lives while its loop runs. Evaluation is synchronous, so one per expression is enough. */
+export type Local = { readonly name: string; value: unknown }
+
+/** Loop rounds an evaluation may still take: lists come from clients, and nested loops multiply. */
+export type Budget = {
+  left: number
+  /** Work of a round where the library evaluates. */
+  readonly libraryRound: number
+}
+
+type Loop = {
+  readonly range: Evaluate
+  readonly test: Evaluate | undefined
+  readonly step: Evaluate | undefined
+  readonly local: Local
+  readonly budget: Budget
+  /** Work of a round. */
+  readonly cost: number
+}
+
+/** Compiles `all`, `exists`, `exists_one`, `filter` or `map`. */
+export function compileLoop(macro: Macro, loop: Loop): Evaluate {
+  const { range, local, budget, cost } = loop
+  const run = compileRun(macro, loop)
+  const enter = (item: unknown) => {
+    budget.left -= 1
+    if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
+    spend(cost)
+    local.value = load(item)
+  }
+  return (variables) => {
+    const items = itemsOf(range(variables), macro)
+    if (items instanceof Failure) return items
+    try {
+      return run(items, variables, enter)
+    } finally {
+      // Nothing of a request may stay behind in what was compiled once.
+      local.value = undefined
+    }
+  }
+}
+
+type Run = (items: readonly unknown[], variables: Variables, enter: (item: unknown) => void) => unknown
+
+function compileRun(macro: Macro, { test = always, step, local }: Loop): Run {
+  const collect = step ?? (() => local.value)
+  switch (macro) {
+    case 'all':
+    case 'exists': {
+      const decisive = macro === 'exists'
+      return (items, variables, enter) =>
+        decide(items, decisive, (item) => {
+          enter(item)
+          return test(variables)
+        })
+    }
+    case 'exists_one':
+      return (items, variables, enter) => {
+        const found = collectItems(
+          items,
+          (item) => {
+            enter(item)
+            return test(variables)
+          },
+          always,
+        )
+        return Array.isArray(found) ? found.length === 1 : found
+      }
+    case 'filter':
+    case 'map':
+      return (items, variables, enter) =>
+        collectItems(
+          items,
+          (item) => {
+            enter(item)
+            return test(variables)
+          },
+          () => collect(variables),
+        )
+  }
+}
+
+const always = () => true
+
+/** One item whose test answers `decisive` decides; otherwise a test that failed is the answer. */
+function decide(items: readonly unknown[], decisive: boolean, test: (item: unknown) => unknown): unknown {
+  let failure: Failure | undefined
+  for (const item of items) {
+    const answer = test(item)
+    if (answer === decisive) return decisive
+    if (typeof answer !== 'boolean') failure ??= noOverload(decisive ? 'exists' : 'all', answer)
+  }
+  return failure ?? !decisive
+}
+
+function collectItems(
+  items: readonly unknown[],
+  test: (item: unknown) => unknown,
+  collect: () => unknown,
+): unknown[] | Failure {
+  const collected: unknown[] = []
+  for (const item of items) {
+    const accepted = test(item)
+    if (typeof accepted !== 'boolean') return noOverload('a test', accepted)
+    if (!accepted) continue
+    const value = collect()
+    if (value instanceof Failure) return value
+    collected.push(value)
+  }
+  return collected
+}
+
+function itemsOf(range: unknown, macro: Macro): readonly unknown[] | Failure {
+  if (Array.isArray(range)) return range
+  return isMap(range) ? mapKeys(range) : noOverload(macro, range)
+}

@@ -1,0 +1,269 @@
+import { Failure, OutsideClosures } from '../failure.ts'
+import { spend } from '../work.ts'
+
+/*
+ * Values inside compiled closures:
+ *   string, bool, null   themselves
+ *   int                  a safe integer as number, any other as bigint
+ *   double               a number that is no integer; otherwise an IntegralDouble
+ *   list                 an array, elements still as they came: every read goes through `load`
+ *   map                  a plain object from a variable, or a Map from a literal
+ */
+
+/** A double that would pass for an int: 1.0. JSON has no such thing, so variables never need it below 2^63. */
+class IntegralDouble {
+  readonly value: number
+
+  constructor(value: number) {
+    this.value = value
+  }
+}
+
+export const minInt = -(2n ** 63n)
+export const maxInt = 2n ** 63n - 1n
+
+export type Variables = Readonly<Record<string, unknown>>
+
+/** A part of an expression, compiled. Answers a value or a Failure. */
+export type Evaluate = (variables: Variables) => unknown
+
+/** True for anything with properties. */
+export function hasProperties(value: unknown): value is Variables {
+  return typeof value === 'object' && value !== null
+}
+
+/** A value from a variable or a literal, as closures hold it. Integers are ints; the specification of CEL leaves JSON numbers open. */
+export function load(value: unknown): unknown {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value
+    case 'number':
+      return Number.isInteger(value) && !Number.isSafeInteger(value) ? loadLargeNumber(value) : value
+    case 'bigint':
+      return value < minInt || value > maxInt ? new Failure('int overflow') : intOf(value)
+    case 'object':
+      return value === null || Object.getPrototypeOf(value) === Object.prototype ? value : loadObject(value)
+    default:
+      return new Failure(`unsupported value: ${typeof value}`)
+  }
+}
+
+function loadLargeNumber(value: number): unknown {
+  return Math.abs(value) < 2 ** 63 ? BigInt(value) : new IntegralDouble(value)
+}
+
+function loadObject(value: object): unknown {
+  if (value instanceof Date || ArrayBuffer.isView(value)) throw new OutsideClosures()
+  return value
+}
+
+/** An int in its one representation, so that equal ints are `===`. */
+export function intOf(value: bigint): number | bigint {
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value
+}
+
+export function doubleOf(value: number): unknown {
+  return Number.isInteger(value) ? new IntegralDouble(value) : value
+}
+
+export function isInt(value: unknown): value is number | bigint {
+  return typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
+}
+
+/** The number in a double, or undefined for anything else. */
+export function doubleValue(value: unknown): number | undefined {
+  if (value instanceof IntegralDouble) return value.value
+  return typeof value === 'number' && !Number.isInteger(value) ? value : undefined
+}
+
+export function isMap(value: unknown): value is object {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof IntegralDouble) &&
+    !(value instanceof Failure)
+  )
+}
+
+/** The field of a map, or `missing`. Only own properties exist: `constructor` is a key like any other. */
+export function property(target: unknown, field: string, missing: Failure): unknown {
+  if (!hasProperties(target)) return missing
+  if (target instanceof Failure) return target
+  if (Array.isArray(target) || target instanceof IntegralDouble) return missing
+  if (target instanceof Map) return target.has(field) ? target.get(field) : missing
+  if (!Object.hasOwn(target, field)) return missing
+  const value = target[field]
+  return value === undefined ? missing : load(value)
+}
+
+/** `target[key]`. */
+export function element(target: unknown, key: unknown): unknown {
+  if (target instanceof Failure) return target
+  if (key instanceof Failure) return new Failure(key.message)
+  if (typeof key === 'string') {
+    if (key.length > longText) spend(key.length * 2)
+    return property(target, key, new Failure(`no such key: ${key}`))
+  }
+  if (Array.isArray(target)) return listElement(target, key)
+  if (target instanceof Map) {
+    const found = mapKey(key)
+    return found !== undefined && target.has(found) ? target.get(found) : new Failure('no such key')
+  }
+  return new Failure(`no such key in ${typeName(target)}`)
+}
+
+function listElement(list: readonly unknown[], key: unknown): unknown {
+  const index = key instanceof IntegralDouble ? key.value : key
+  if (typeof index !== 'number' && typeof index !== 'bigint') return new Failure('list index must be an int')
+  const value = list[Number(index)]
+  if (value !== undefined) return load(value)
+  return new Failure(`index out of bounds: ${index} in a list of ${list.length}`)
+}
+
+/** A key as Map literals hold it, or undefined where CEL has no such keys. */
+export function mapKey(key: unknown): string | boolean | number | bigint | undefined {
+  switch (typeof key) {
+    case 'string':
+    case 'boolean':
+    case 'bigint':
+      return key
+    case 'number':
+      return Number.isInteger(key) ? key : undefined
+    default:
+      return key instanceof IntegralDouble && Number.isSafeInteger(key.value) ? key.value + 0 : undefined
+  }
+}
+
+/** Keys of a map with a value; a property that is undefined is not there. */
+export function mapKeys(map: object): unknown[] {
+  if (map instanceof Map) return [...map.keys()]
+  if (!hasProperties(map)) return []
+  const keys = Object.keys(map)
+  spend(keys.length * 50)
+  return keys.filter((key) => map[key] !== undefined)
+}
+
+export function hasKey(map: object, key: unknown): boolean {
+  const found = mapKey(key)
+  if (found === undefined) return false
+  if (typeof found === 'string' && found.length > longText) spend(found.length * 2)
+  if (map instanceof Map) return map.has(found)
+  return (
+    typeof found === 'string' && hasProperties(map) && Object.hasOwn(map, found) && map[found] !== undefined
+  )
+}
+
+/** Shorter texts and lists are compared for less than the cost of a node. */
+const longText = 64
+
+/** CEL equality: numbers compare across int and double, other types only with their own; never fails. */
+export function equals(left: unknown, right: unknown): boolean {
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length !== right.length) return false
+    if (left.length > longText) spend(left.length / 4)
+    return left === right
+  }
+  if (left === right) return true
+  const a = left instanceof IntegralDouble ? left.value : left
+  const b = right instanceof IntegralDouble ? right.value : right
+  // Ordering, unlike `===`, compares a bigint with a number exactly; NaN stays unequal to itself.
+  if (isNumeric(a) && isNumeric(b)) return a <= b && a >= b
+  if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b)
+  return isMap(a) && isMap(b) && equalMaps(a, b)
+}
+
+function isNumeric(value: unknown): value is number | bigint {
+  return typeof value === 'number' || typeof value === 'bigint'
+}
+
+function equalLists(left: readonly unknown[], right: readonly unknown[]): boolean {
+  if (left.length !== right.length) return false
+  spend(left.length * 50)
+  return left.every((item, index) => equals(load(item), load(right[index])))
+}
+
+function equalMaps(left: object, right: object): boolean {
+  const keys = mapKeys(left)
+  spend(keys.length * 300)
+  if (keys.length !== mapKeys(right).length) return false
+  return keys.every((key) => hasKey(right, key) && equals(element(left, key), element(right, key)))
+}
+
+/** Negative, zero or positive; NaN when an operand is NaN; undefined where CEL does not order the types. */
+export function compare(left: unknown, right: unknown): number | undefined {
+  if (typeof left === 'string') {
+    if (typeof right !== 'string') return undefined
+    spend(Math.min(left.length, right.length) / 2)
+    return order(left, right)
+  }
+  if (typeof left === 'boolean') {
+    return typeof right === 'boolean' ? Number(left) - Number(right) : undefined
+  }
+  if (isInt(left) && isInt(right)) return order(left, right)
+  const a = isInt(left) ? Number(left) : doubleValue(left)
+  const b = isInt(right) ? Number(right) : doubleValue(right)
+  return a === undefined || b === undefined ? undefined : order(a, b)
+}
+
+function order<T extends string | number | bigint>(left: T, right: T): number {
+  if (left < right) return -1
+  if (left > right) return 1
+  return left === right || left >= right ? 0 : Number.NaN
+}
+
+/** Code points of a string, elements of a list, entries of a map. */
+export function sizeOf(value: unknown): unknown {
+  if (typeof value === 'string') return codePoints(value)
+  if (Array.isArray(value)) return value.length
+  if (isMap(value)) return value instanceof Map ? value.size : mapKeys(value).length
+  return value instanceof Failure ? value : noOverload('size', value)
+}
+
+/** Code points of a text. */
+export function codePoints(text: string): number {
+  spend(text.length * 6)
+  let count = text.length
+  for (let index = 1; index < text.length; index += 1) {
+    if (isLowSurrogate(text.charCodeAt(index)) && isHighSurrogate(text.charCodeAt(index - 1))) count -= 1
+  }
+  return count
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit < 0xe000
+}
+
+/** The failure of a function applied to types it does not take; an operand that failed already is the failure. */
+export function noOverload(name: string, ...operands: unknown[]): Failure {
+  for (const operand of operands) if (operand instanceof Failure) return operand
+  return new Failure(`${name} does not apply to ${operands.map(typeName).join(', ')}`)
+}
+
+export function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'string') return 'string'
+  if (isInt(value)) return 'int'
+  if (typeof value === 'number' || value instanceof IntegralDouble) return 'double'
+  return Array.isArray(value) ? 'list' : 'map'
+}
+
+/** A result as plain JavaScript. Objects that came from a variable are handed out as they are, not copied. */
+export function toPlain(value: unknown): unknown {
+  if (value instanceof IntegralDouble) return value.value
+  if (Array.isArray(value)) return value.map(toPlain)
+  if (value instanceof Map) return plainObject(value)
+  return value
+}
+
+function plainObject(map: ReadonlyMap<unknown, unknown>): object {
+  const entries = [...map].map(([key, value]) => [String(key), toPlain(value)])
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,131 @@
+import { messageOf } from '../../lib/thrown.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { compileConfig, type ProcessFacts } from '../compile.ts'
+import type { Config } from '../schema.ts'
+import type { CompileMemory } from './compile-cache.ts'
+import type { LiveListeners } from './listeners.ts'
+
+/** Why a configuration cannot run; `issues` are lines for a person. */
+export class ConfigRejected extends Error {
+  readonly issues: readonly string[]
+
+  constructor(issues: readonly string[]) {
+    super(issues.join('\n'))
+    this.name = 'ConfigRejected'
+    this.issues = issues
+  }
+}
+
+/** Why a configuration does not run, as lines for a person, whatever was thrown. */
+export function reasonsOf(error: unknown): readonly string[] {
+  if (error instanceof ConfigRejected) return error.issues
+  return [messageOf(error)]
+}
+
+/** What the admin API tells of the running configuration. */
+export type ConfigStatus = {
+  /** Whether what runs is what the sources say. */
+  synchronized: boolean
+  /** Number of configurations applied since the start. */
+  revision: number
+  /** ISO 8601. */
+  appliedAt: string | undefined
+  lastError: string | undefined
+}
+
+/**
+ * Where a configuration comes from: the file, the other files it names, and config resources, which a database has. While the
+ * database is away, its latest state is not known. What runs is made of all of them,
+ * so a commit settles what the latter two had said; the file alone may still say something else.
+ */
+export type ConfigSource = 'file' | 'namedFiles' | 'resources' | 'database'
+
+/** A configuration that compiles and whose ports are open. Ended by one of the two. */
+export type PreparedConfig = {
+  /** Makes it what runs. */
+  commit(): void
+  /** Leaves everything as it was. */
+  abort(): void
+}
+
+export type RunningConfigOptions = {
+  context: CompileContext
+  memory: CompileMemory
+  facts: ProcessFacts
+  listeners: LiveListeners
+  /** Called after every commit with the files that the configuration is made of. */
+  onFilesUsed(files: ReadonlyMap<string, string>): void
+  onStatus(status: ConfigStatus): void
+}
+
+/** The one place where a Config becomes what runs, whoever changed it. */
+export type RunningConfig = {
+  readonly status: ConfigStatus
+  /** What runs; undefined before the first. */
+  readonly config: Config | undefined
+  /** Compiles and opens new ports. Throws `ConfigRejected`, or the error of a port; nothing has changed then. */
+  prepare(config: Config): Promise<PreparedConfig>
+  /** Notes that a source says something that cannot run; undefined that it agrees with what runs. */
+  report(source: ConfigSource, lastError: string | undefined): void
+  /** Runs changes one after another, in the order they came. */
+  exclusive<T>(change: () => Promise<T>): Promise<T>
+}
+
+export function createRunningConfig(options: RunningConfigOptions): RunningConfig {
+  const { context, memory, facts, listeners } = options
+  const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
+  const errors = new Map<ConfigSource, string>()
+  let last: Promise<unknown> = Promise.resolve()
+  let running: Config | undefined
+  /** Files of what runs. */
+  let watched: ReadonlySet<string> = new Set()
+
+  function report(source: ConfigSource, lastError: string | undefined): void {
+    if (lastError === undefined) errors.delete(source)
+    else errors.set(source, lastError)
+    status.synchronized = errors.size === 0
+    status.lastError = errors.size === 0 ? undefined : [...errors.values()].join('\n')
+    options.onStatus(status)
+  }
+
+  return {
+    status,
+    get config() {
+      return running
+    },
+    report,
+    async prepare(config) {
+      memory.begin(watched)
+      const snapshot = await compile(config, context, facts)
+      const files = memory.files()
+      const prepared = await listeners.prepare(snapshot)
+      return {
+        commit() {
+          prepared.commit()
+          running = config
+          status.revision += 1
+          status.appliedAt = new Date(context.clock.now()).toISOString()
+          watched = new Set(files.keys())
+          options.onFilesUsed(files)
+          report('namedFiles', undefined)
+          report('resources', undefined)
+        },
+        abort: prepared.abort,
+      }
+    },
+    exclusive<T>(change: () => Promise<T>): Promise<T> {
+      const done = last.then(change, change)
+      last = done.catch(() => undefined)
+      return done
+    },
+  }
+}
+
+/** Compiling can still fail on what only the file system knows. */
+async function compile(config: Config, context: CompileContext, facts: ProcessFacts) {
+  try {
+    return await compileConfig(config, context, facts)
+  } catch (error) {
+    throw new ConfigRejected([messageOf(error)])
+  }
+}

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
+import { messageOf } from '../../lib/thrown.ts'
+import type { Environment } from './environment.ts'
+import { escapeReferences } from './escape-references.ts'
+
+/**
+ * The configuration file of a gateway that was given none: `tollgate/config.yaml` under `$XDG_CONFIG_HOME`, else under
+ * `~/.config` (XDG Base Directory Specification: a relative path does not count). Throws where neither is known.
+ */
+export function defaultFilePath(env: Environment, home: string): string {
+  const configured = env['XDG_CONFIG_HOME'] ?? ''
+  if (isAbsolute(configured)) return join(configured, 'tollgate', 'config.yaml')
+  if (isAbsolute(home)) return join(home, '.config', 'tollgate', 'config.yaml')
+  throw new Error('no configuration file: give one with -f FILE; there is no home folder to make one in')
+}
+
+/**
+ * Makes the file where there is none, for this user only, and never changes one that is there. Says whether it was made.
+ * Throws an error that says in a person's words why it cannot be made.
+ */
+export function createDefaultFile(path: string): boolean {
+  if (existsSync(path)) return false
+  // Of the address of a database, a question mark begins the parameters.
+  if (path.includes('?')) throw uncreatable(path, 'its folder must not have a question mark in its name')
+  try {
+    makeFolder(dirname(path))
+    writeWhole(path, defaultFileText(join(dirname(path), 'tollgate.db')))
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw uncreatable(path, problemOf(error), error)
+  }
+}
+
+/** Whole or not at all, and not over a file that somebody has made meanwhile: a rename would replace it. */
+function writeWhole(path: string, text: string): void {
+  const temporary = join(dirname(path), `.config-${randomUUID()}.tmp`)
+  const options = { mode: 0o600, flag: 'wx', flush: true }
+  try {
+    writeFileSync(temporary, text, options)
+    linkSync(temporary, path)
+  } finally {
+    if (existsSync(temporary)) rmSync(temporary)
+  }
+}
+
+/** `database` is the path of the SQLite file. A text in double quotes means the same in JSON and YAML. */
+function defaultFileText(database: string): string {
+  const url = JSON.stringify(escapeReferences(`sqlite://${database}`, new Set()))
+  return `# Tollgate runs with this file when it is started without -f FILE.
+#
+# Keys, models, MCP servers and routes can be added here, and each change applies at once. Or they are added while the gateway
+# runs, through http://127.0.0.1:15000/api/config, and are kept in the database below. What this file says counts first.
+
+config:
+  # Everything stays on this machine.
+  bindAddress: 127.0.0.1
+  adminAddr: 127.0.0.1:15000
+  statsAddr: 127.0.0.1:15020
+  readinessAddr: 127.0.0.1:15021
+  storage:
+    mode: hybrid
+    # MCP servers that are programs on this machine may be added through the API, too. Only this machine reaches it.
+    allowStdioTargets: true
+  database:
+    url: ${url}
+
+gateways:
+  # Models, MCP servers and routes that name no gateway are here.
+  default:
+    port: 4000
+
+llm:
+  models: []
+  policies:
+    # No key, no service.
+    apiKey:
+      mode: strict
+      keys: []
+`
+}
+
+/** Step by step, because the recursive form never ends where a file system refuses folders without saying so (/proc). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  if (dirname(folder) !== folder) makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+}
+
+function uncreatable(path: string, problem: string, cause?: unknown): Error {
+  return new Error(`cannot create the configuration file ${path}: ${problem}; give one with -f FILE`, {
+    cause,
+  })
+}
+
+function problemOf(error: unknown): string {
+  switch (codeOf(error)) {
+    case 'EACCES':
+    case 'EPERM':
+      return 'it is not allowed'
+    case 'EROFS':
+      return 'it would be on a read-only file system'
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'there is no space left on its disk'
+    case 'ENOTDIR':
+      return 'a part of its path is not a folder'
+    default:
+      return messageOf(error)
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}

@@ -1,0 +1,22 @@
+import { compileCel } from '../../cel/compile.ts'
+import type { Format } from '../../schema/dsl.ts'
+import type { FormatCheck } from './load.ts'
+
+/** Checks of texts with a language of their own, made where they stand in the file. */
+export const formatChecks: Partial<Record<Format, FormatCheck>> = {
+  cel(text, { meta }) {
+    const roots = 'roots' in meta && meta.roots !== undefined ? new Set(meta.roots) : undefined
+    const result = compileCel(text, roots ?? allRoots)
+    if (result.kind === 'program') return undefined
+    return { message: result.message, at: offsetOf(text, result.line, result.column) }
+  },
+}
+
+const allRoots: ReadonlySet<string> = new Set([
+  ...['now', 'request', 'request.body', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'],
+])
+
+function offsetOf(text: string, line: number, column: number): number {
+  const before = text.split('\n').slice(0, line - 1)
+  return before.reduce((total, { length }) => total + length + 1, 0) + column - 1
+}

@@ -1,0 +1,189 @@
+import { type Checked, check, type Mistake } from '../../schema/check.ts'
+import type { Format, Schema } from '../../schema/dsl.ts'
+import { eachText } from '../../schema/each-text.ts'
+import { formatPath, type Path } from '../../schema/path.ts'
+import { printable } from '../../schema/printable.ts'
+import { describe, type Shape } from '../../schema/shape.ts'
+import { knownElsewhere } from '../compat/known-keys.ts'
+import { locate, type Position, readYaml, scalarAt, type YamlText, type YamlTree } from '../yaml/yaml.ts'
+import type { Environment } from './environment.ts'
+import { type PlainValue, toPlainValue } from './plain-value.ts'
+import { checkValidParts, unpruned } from './valid-parts.ts'
+
+/** Something wrong in a configuration file: where, and what would be right. */
+export type ConfigIssue = {
+  file: string
+  line: number
+  column: number
+  /** `llm.models[0].params.apiKey`; empty for the file as a whole. */
+  path: string
+  message: string
+  /** The nearest known key or value, where there is one. */
+  suggestion?: string
+}
+
+/** Reports a mistake at the value of a path; `at` names its key instead, or a number of characters into its text. */
+export type ReportConfigIssue = (path: Path, message: string, at?: 'key' | number) => void
+
+/** A rule about the whole configuration that a schema cannot say: unique names, references that lead somewhere. */
+export type ConfigCheck<T> = (config: T, report: ReportConfigIssue) => void
+
+/** What is wrong with a text of some format, and after how many characters, where known. */
+export type FormatCheck = (text: string, shape: Shape) => { message: string; at?: number } | undefined
+
+export type ConfigSource<T> = {
+  text: string
+  /** The name of the file in issues. */
+  file: string
+  env: Environment
+  schema: Schema<T>
+  checks: readonly ConfigCheck<T>[]
+  /** Checks of every text with a format, which run even where the rest of the file has mistakes. */
+  formats?: Partial<Record<Format, FormatCheck>>
+}
+
+export type LoadedConfig<T> =
+  | { kind: 'config'; config: T; positions: (path: Path, part?: 'key' | 'value') => Position }
+  | { kind: 'issues'; issues: ConfigIssue[] }
+
+/** More issues than anybody reads; a bound for files that are not configuration at all. */
+const maxIssues = 500
+
+/**
+ * Reads a configuration file's text: YAML, then environment references, then the schema, then the checks. All issues are
+ * reported in one run, in the order of the text. An empty text is an empty configuration.
+ */
+export function loadConfigText<T>(source: ConfigSource<T>): LoadedConfig<T> {
+  const yaml = readYaml(withoutByteOrderMark(source.text))
+  const plain = toPlainValue(yaml.tree, describe(source.schema), source.env)
+  const checked = check(source.schema, plain.value, (path) => !plain.fromEnvironment.has(formatPath(path)))
+  const unread: Found[] = [...yaml.mistakes.map((mistake) => ({ ...mistake, path: [] })), ...plain.mistakes]
+  const found = [...unread, ...furtherMistakes(source, yaml, plain, checked, unread)]
+  if (checked.kind === 'valid' && found.length === 0) {
+    const positions = (path: Path, part: 'key' | 'value' = 'value') =>
+      yaml.position(locate(yaml.tree, path, part))
+    return { kind: 'config', config: checked.value, positions }
+  }
+  const ordered = found.toSorted((one, other) => one.offset - other.offset)
+  return { kind: 'issues', issues: limited(ordered.map((mistake) => toIssue(mistake, source.file, yaml))) }
+}
+
+/** `file:line:column: path: message`, as editors and terminals understand it. */
+export function formatIssue({ file, line, column, path, message }: ConfigIssue): string {
+  return `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`
+}
+
+type Found = { offset: number; path: Path; message: string; suggestion?: string }
+
+/** What the schema and the checks find, except at places that could not be read or expanded: one cause, one issue. */
+function furtherMistakes<T>(
+  source: ConfigSource<T>,
+  yaml: YamlText,
+  plain: PlainValue,
+  checked: Checked<T>,
+  unread: readonly Found[],
+): Found[] {
+  if (unread.length > 0 && yaml.tree.kind === 'scalar') return []
+  const explained = new Set(unread.map(({ offset }) => offset))
+  for (const { path } of unread) if (path.length > 0) explained.add(locate(yaml.tree, path, 'value'))
+  const mistakes = checked.kind === 'valid' ? [] : checked.mistakes
+  const ofFormats = formatMistakes(source, yaml.tree, plain.value)
+  // A format knows the exact place, a check what may stand there: both find what does not compile at all.
+  const formatted = new Set(ofFormats.map(({ path }) => formatPath(path)))
+  const ofChecks = checkMistakes(source, yaml.tree, plain.value, checked)
+  return [
+    ...mistakes.map((mistake) => toFound(mistake, yaml.tree, plain)),
+    ...ofFormats,
+    ...ofChecks.filter(({ path }) => !formatted.has(formatPath(path))),
+  ].filter(({ offset }) => !explained.has(offset))
+}
+
+function toFound({ path, part, message, suggestion }: Mistake, tree: YamlTree, plain: PlainValue): Found {
+  const offset = locate(tree, path, part)
+  if (part === 'key') {
+    const elsewhere = knownElsewhere(path)
+    return elsewhere === undefined
+      ? { offset, path, message, ...optionally(suggestion) }
+      : { offset, path, message: elsewhere }
+  }
+  const quoted = plain.fromEnvironment.has(formatPath(path)) ? quotedReferenceHint(tree, path) : ''
+  return { offset, path, message: message + quoted, ...optionally(suggestion) }
+}
+
+function quotedReferenceHint(tree: YamlTree, path: Path): string {
+  const plainText = scalarAt(tree, path)?.plain === true
+  return plainText ? ' from the environment' : ' from the environment; a reference in quotes is always text'
+}
+
+function optionally(suggestion: string | undefined): { suggestion?: string } {
+  return suggestion === undefined ? {} : { suggestion }
+}
+
+/** The mistakes of every text whose place in the schema has a format with a check. */
+function formatMistakes<T>(source: ConfigSource<T>, tree: YamlTree, value: unknown): Found[] {
+  const formats = source.formats
+  if (formats === undefined) return []
+  const found: Found[] = []
+  eachText(source.schema, value, (text, shapes, path) => {
+    const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
+    const wrong = formatted?.meta.format && formats[formatted.meta.format]?.(text, formatted)
+    if (wrong) found.push({ offset: offsetInside(tree, path, wrong.at), path, message: wrong.message })
+  })
+  return found
+}
+
+/** A place inside a scalar, as far as its value is the same as its text in the file; else where the scalar starts. */
+function offsetInside(tree: YamlTree, path: Path, at: number | undefined): number {
+  const start = locate(tree, path, 'value')
+  const scalar = scalarAt(tree, path)
+  if (scalar === undefined || at === undefined || scalar.offset !== start) return start
+  const length = String(scalar.value).length
+  if (String(scalar.value).includes('\n') || at > length) return start
+  const written = scalar.end - scalar.offset
+  if (written === length) return start + at
+  return !scalar.plain && written === length + 2 ? start + 1 + at : start
+}
+
+/**
+ * The checks rely on the schema, so they see the configuration without the parts that have mistakes: one misspelt key
+ * must not hide what else they would find.
+ */
+function checkMistakes<T>(
+  source: ConfigSource<T>,
+  tree: YamlTree,
+  value: unknown,
+  checked: Checked<T>,
+): Found[] {
+  const valid =
+    checked.kind === 'valid' ? unpruned(checked.value) : checkValidParts(source.schema, value, checked)
+  if (valid === undefined) return []
+  const found: Found[] = []
+  const report: ReportConfigIssue = (place, message, at) => {
+    const path = valid.written(place)
+    const offset = at === 'key' ? locate(tree, path, 'key') : offsetInside(tree, path, at)
+    found.push({ offset, path, message })
+  }
+  for (const run of source.checks) run(valid.value, report)
+  return found
+}
+
+function limited(issues: ConfigIssue[]): ConfigIssue[] {
+  const [first] = issues
+  if (issues.length <= maxIssues || first === undefined) return issues
+  const message = `and ${issues.length - maxIssues} more mistakes`
+  return [...issues.slice(0, maxIssues), { file: first.file, line: 1, column: 1, path: '', message }]
+}
+
+function toIssue({ offset, path, message, suggestion }: Found, file: string, yaml: YamlText): ConfigIssue {
+  return {
+    file,
+    ...yaml.position(offset),
+    path: printable(formatPath(path)),
+    message: printable(message),
+    ...optionally(suggestion),
+  }
+}
+
+function withoutByteOrderMark(text: string): string {
+  return text.startsWith('\uFEFF') ? text.slice(1) : text
+}

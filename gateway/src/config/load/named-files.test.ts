@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, it } from 'vitest'
+import { createAuthority } from '../../../test/support/certificates.ts'
+import { formatPath } from '../../schema/path.ts'
+import type { Config } from '../schema.ts'
+import { checkNamedFiles } from './named-files.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-named-files-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const authority = createAuthority()
+const [one, other] = [authority.issue('a.test'), authority.issue('b.test')]
+const files = {
+  cert: write('cert.pem', one.cert),
+  key: write('key.pem', one.key),
+  otherKey: write('other.pem', other.key),
+  text: write('text', 'two words'),
+}
+
+function write(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+
+function problems(config: Config): string[] {
+  const found: string[] = []
+  checkNamedFiles(config, (path, message) => found.push(`${formatPath(path)}: ${message}`))
+  return found
+}
+
+const routesWith = (tls: object): Config => ({
+  binds: [{ port: 1, listeners: [{ tls, routes: [] }] }],
+})
+
+it('accepts files with the right content', () => {
+  expect(problems(routesWith({ cert: files.cert, key: files.key, root: files.cert }))).toEqual([])
+})
+
+it('reports files that are missing, directories, or of other content where they are named', () => {
+  const config = {
+    ...routesWith({ cert: files.key, key: files.cert, root: join(folder, 'none') }),
+    llm: { models: [{ name: 'a', provider: 'openai', params: { apiKey: { file: files.text } } }] },
+    config: { modelCatalog: [{ file: folder }] },
+  }
+  expect(problems(config)).toEqual([
+    `binds[0].listeners[0].tls.cert: ${files.key} holds no certificate in PEM format`,
+    `binds[0].listeners[0].tls.key: ${files.cert} holds no private key in PEM format`,
+    `binds[0].listeners[0].tls.root: ${folder}/none cannot be read: there is no such file`,
+    `llm.models[0].params.apiKey.file: ${files.text} does not hold a credential: printable ASCII on one line`,
+    `config.modelCatalog[0].file: ${folder} cannot be read: it is a directory`,
+  ])
+})
+
+it('reports a certificate with the key of another one', () => {
+  expect(problems(routesWith({ cert: files.cert, key: files.otherKey }))).toEqual([
+    'binds[0].listeners[0].tls: key: is not the key of the certificate',
+  ])
+})

@@ -1,0 +1,76 @@
+import { readFileSync, statSync } from 'node:fs'
+import { parseKeySet } from '../../identity/jwt/key-set.ts'
+import { messageOf } from '../../lib/thrown.ts'
+import { certificateProblem, createTlsIdentity, privateKeyProblem } from '../../net/tls/server-tls.ts'
+import type { FileContent } from '../../schema/dsl.ts'
+import { eachText } from '../../schema/each-text.ts'
+import type { ReportIssue } from '../../schema/report.ts'
+import { isCredential } from '../../upstream/auth.ts'
+import { type Config, configSchema } from '../schema.ts'
+import { listenersOf } from '../traffic/attachments.ts'
+import { trafficSections } from '../traffic/sections.ts'
+import { maxFileBytes, readProblem } from './config-file.ts'
+
+/**
+ * Reports files that the configuration names and that cannot be read or have the wrong content, at the place of their
+ * name. Compiling reads the same files again and has the last word: a file may change in between.
+ */
+export function checkNamedFiles(config: Config, report: ReportIssue): void {
+  eachText(configSchema, config, (text, shapes, path) => {
+    const meta = shapes.find(({ meta }) => meta.format === 'file')?.meta
+    const problem = meta && problemOf(text, meta.holds)
+    if (problem !== undefined) report(path, problem)
+  })
+  checkKeyPairs(config, report)
+}
+
+/** Certificates and keys that are readable each by themselves, together. */
+function checkKeyPairs(config: Config, report: ReportIssue): void {
+  const sections = trafficSections(config)
+  for (const [name, gateway] of Object.entries(sections.gateways)) {
+    for (const { tls, path } of listenersOf(name, gateway)) {
+      const [cert, key] = [tls?.cert, tls?.key].map((file) => (file === undefined ? undefined : textOf(file)))
+      if (cert === undefined || key === undefined) continue
+      if (certificateProblem(cert) !== undefined || privateKeyProblem(key) !== undefined) continue
+      try {
+        createTlsIdentity({ cert, key })
+      } catch (error) {
+        const message = messageOf(error)
+        report(sections.written([...path, 'tls']), message)
+      }
+    }
+  }
+}
+
+const contentProblems: Record<FileContent, (text: string) => string | undefined> = {
+  certificates: certificateProblem,
+  privateKey: privateKeyProblem,
+  credential: (text) =>
+    isCredential(text.trim()) ? undefined : 'does not hold a credential: printable ASCII on one line',
+  keySet: (text) =>
+    parseKeySet(text) === undefined ? 'is not a JSON Web Key Set: expected {"keys": [...]}' : undefined,
+}
+
+function problemOf(file: string, holds: FileContent | undefined): string | undefined {
+  try {
+    const text = readText(file)
+    const problem = holds && contentProblems[holds](text)
+    return problem && `${file} ${problem}`
+  } catch (error) {
+    return `${file} cannot be read: ${readProblem(error)}`
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readText(file)
+  } catch {
+    // `problemOf` reports it.
+    return undefined
+  }
+}
+
+function readText(file: string): string {
+  if (statSync(file).size > maxFileBytes) throw new Error('it is larger than 32 MiB')
+  return readFileSync(file, 'utf8')
+}

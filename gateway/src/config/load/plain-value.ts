@@ -1,0 +1,148 @@
+import type { Path } from '../../schema/path.ts'
+import { formatPath } from '../../schema/path.ts'
+import { openChoice, type Shape, shapesUnder } from '../../schema/shape.ts'
+import type { TextMistake, YamlEntry, YamlTree } from '../yaml/yaml.ts'
+import { type Environment, expandReferences } from './environment.ts'
+
+export type PlainValue = {
+  value: unknown
+  mistakes: (TextMistake & { path: Path })[]
+  /** Paths, as text, of the scalars that hold the value of a variable. Messages must not show those. */
+  fromEnvironment: ReadonlySet<string>
+}
+
+/** How much aliases may add to a document, counted in values and in 64 characters of text. */
+const maxAliasCost = 100_000
+
+/**
+ * Makes plain JSON of a document: aliases become copies and environment references their values. The shape decides what
+ * an unquoted scalar that is one whole reference becomes; a reference never becomes a list or an object. A key without a
+ * value, where the schema takes no null, is a key left out.
+ */
+export function toPlainValue(tree: YamlTree, shape: Shape, environment: Environment): PlainValue {
+  const building: Building = {
+    environment,
+    path: [],
+    mistakes: [],
+    fromEnvironment: new Set(),
+    aliasCost: 0,
+    inAlias: 0,
+  }
+  const value = build(tree, openChoice(shape), building)
+  return { value: value ?? {}, mistakes: building.mistakes, fromEnvironment: building.fromEnvironment }
+}
+
+type Building = {
+  environment: Environment
+  /** The path of the value being built; changed in place. */
+  path: (string | number)[]
+  mistakes: (TextMistake & { path: Path })[]
+  fromEnvironment: Set<string>
+  aliasCost: number
+  /** How many aliases the value being built stands under. */
+  inAlias: number
+}
+
+function build(tree: YamlTree, shapes: readonly Shape[], building: Building): unknown {
+  if (building.inAlias > 0 && !payForAlias(tree, building)) return null
+  switch (tree.kind) {
+    case 'map':
+      return buildMap(tree.entries, shapes, building)
+    case 'list':
+      return tree.items.map((item, index) => buildUnder(index, item, shapes, building))
+    case 'scalar':
+      return buildScalar(tree, shapes, building)
+    case 'alias':
+      return buildAlias(tree.target, shapes, building)
+  }
+}
+
+function buildMap(
+  entries: ReadonlyMap<string, YamlEntry>,
+  shapes: readonly Shape[],
+  building: Building,
+): Record<string, unknown> {
+  const object: Record<string, unknown> = {}
+  for (const [key, { value }] of entries) {
+    const plain = buildUnder(key, value, shapes, building)
+    if (plain === null && !takesNull(shapesUnder(shapes, key))) continue
+    object[key] = plain
+  }
+  return object
+}
+
+function buildUnder(
+  step: string | number,
+  tree: YamlTree,
+  shapes: readonly Shape[],
+  building: Building,
+): unknown {
+  building.path.push(step)
+  const value = build(tree, shapesUnder(shapes, step), building)
+  building.path.pop()
+  return value
+}
+
+function buildAlias(target: YamlTree, shapes: readonly Shape[], building: Building): unknown {
+  building.inAlias++
+  const value = build(target, shapes, building)
+  building.inAlias--
+  return value
+}
+
+/** False once the aliases of the document cost too much; reported once. */
+function payForAlias(tree: YamlTree, building: Building): boolean {
+  if (building.aliasCost > maxAliasCost) return false
+  building.aliasCost += tree.kind === 'scalar' ? 1 + (tree.end - tree.offset) / 64 : 1
+  if (building.aliasCost <= maxAliasCost) return true
+  const message = 'the aliases of this file expand to more than is allowed'
+  building.mistakes.push({ offset: tree.offset, message, path: [...building.path] })
+  return false
+}
+
+function buildScalar(
+  tree: YamlTree & { kind: 'scalar' },
+  shapes: readonly Shape[],
+  building: Building,
+): unknown {
+  if (typeof tree.value !== 'string') return tree.value
+  const expansion = expandReferences(tree.value, building.environment)
+  for (const { name, reference } of expansion.missing) {
+    const message = `environment variable not found: ${name} (\`$$\` stands for a plain dollar sign)`
+    building.mistakes.push({ offset: offsetInside(tree, reference), message, path: [...building.path] })
+  }
+  if (!expansion.replaced) return expansion.text
+  building.fromEnvironment.add(formatPath(building.path))
+  if (!expansion.whole || !tree.plain || expansion.missing.length > 0) return expansion.text
+  return typed(expansion.text, shapes)
+}
+
+/** The text as what the schema takes there; as YAML would read it where the schema takes anything. */
+function typed(text: string, shapes: readonly Shape[]): unknown {
+  const kinds = new Set(shapes.map((shape) => shape.kind))
+  if (kinds.has('string') || kinds.has('enumeration')) return text
+  const free = kinds.has('any')
+  if (text === '' && !free) return null
+  if ((kinds.has('number') || free) && isExactNumber(text)) return Number(text)
+  if ((kinds.has('boolean') || free) && (text === 'true' || text === 'false')) return text === 'true'
+  return text
+}
+
+function isExactNumber(text: string): boolean {
+  if (!/^[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(text)) return false
+  const value = Number(text)
+  return Number.isFinite(value) && (Number.isSafeInteger(value) || !/^[-+]?\d+$/.test(text))
+}
+
+function takesNull(shapes: readonly Shape[]): boolean {
+  return shapes.some((shape) => shape.kind === 'any')
+}
+
+/** Where a reference stands, as far as the value has the same length as its text in the file. */
+function offsetInside(tree: YamlTree & { kind: 'scalar' }, reference: string): number {
+  const text = typeof tree.value === 'string' ? tree.value : ''
+  const at = text.indexOf(reference)
+  if (text.includes('\n') || at === -1) return tree.offset
+  if (tree.end - tree.offset === text.length) return tree.offset + at
+  return tree.end - tree.offset === text.length + 2 ? tree.offset + 1 + at : tree.offset
+}

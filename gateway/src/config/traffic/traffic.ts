@@ -1,0 +1,132 @@
+import { documentPaths } from '../../backends/mcp/endpoint/paths.ts'
+import { type Breathe, createBreathe } from '../../lib/scheduling/yielding.ts'
+import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
+import type { Address, HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
+import type { PolicyLevel } from '../../policies/registry/scope.ts'
+import {
+  carriesHttp,
+  type ListenerPlan,
+  listenersAt,
+  listenersOf,
+  type References,
+  referencesOf,
+} from './attachments.ts'
+import { type Attached, compileHttpGateway } from './compile-gateway.ts'
+import { compileRoute, type RouteSurroundings } from './compile-route.ts'
+import { compileTcpGateway } from './compile-tcp-gateway.ts'
+import type { RouteConfig } from './route-config.ts'
+import { kindOfRoute, nameOfRoute } from './route-kind.ts'
+import { routeMatchOf } from './route-matches.ts'
+import type { TrafficSections } from './sections.ts'
+
+/** `llm`, `mcp` or `ui` as a whole, where it attaches to gateways. */
+export type Section = {
+  references: References
+  /** Path prefixes it serves. */
+  paths: readonly string[]
+  routeBehind(levels: readonly PolicyLevel[]): ReturnType<Attached['routeBehind']>
+  stop?: Stop | undefined
+}
+
+type Stop = () => Promise<void>
+
+export type Traffic = {
+  listeners: Listener[]
+  /** By the place of what holds something. */
+  stops: Map<string, Stop>
+}
+
+export type TrafficOptions = RouteSurroundings & {
+  /** What attaches beside routes, which come first where paths are equal. */
+  attached: readonly Section[]
+  address(port: number): Address
+  clients: HttpListener['clients']
+}
+
+/** Compiles the listeners of all gateways. */
+export async function compileTraffic(options: TrafficOptions): Promise<Traffic> {
+  const { sections, context, address, clients, maxBufferSize: maxBodyBytes } = options
+  const breathe = createBreathe(context.clock)
+  const { attached, stops } = await attachHttp(options, breathe)
+  const attachedTcp = attachTcp(sections)
+  const compiled: Listener[] = []
+  for (const [name, gateway] of Object.entries(sections.gateways)) {
+    const listeners = listenersOf(name, gateway)
+    const first = listeners[0]
+    if (first === undefined) continue
+    const at = address(gateway.port)
+    if (!carriesHttp(first)) {
+      const tcp: TcpListener = { ...at, ...compileTcpGateway(listeners, attachedTcp, sections, context) }
+      compiled.push(tcp)
+      continue
+    }
+    const http = await compileHttpGateway({ listeners, attached, maxBodyBytes }, context, breathe)
+    compiled.push({ ...at, ...http, clients })
+  }
+  return { listeners: compiled, stops }
+}
+
+type AttachedHttp = { attached: Map<string, Attached[]>; stops: Map<string, Stop> }
+
+async function attachHttp(options: TrafficOptions, breathe: Breathe): Promise<AttachedHttp> {
+  const { sections } = options
+  const attached = new Map<string, Attached[]>()
+  const stops = new Map<string, Stop>()
+  for (const [index, route] of sections.routes.entries()) {
+    const compiled = compileRoute(route, index, options)
+    const target: Attached = {
+      hostnames: route.hostnames ?? [],
+      matches: matchesOf(route, sections),
+      routeBehind: compiled.behind,
+    }
+    attach(route.gateways, target)
+    if (compiled.stop) stops.set(`route ${nameOfRoute(route, index)}`, compiled.stop)
+    const pause = breathe()
+    if (pause) await pause
+  }
+  for (const { references, paths, routeBehind } of options.attached) {
+    attach(references, { hostnames: [], matches: paths.map(prefixMatch), routeBehind })
+  }
+  return { attached, stops }
+
+  function attach(references: References, target: Attached): void {
+    for (const { place } of listenersFor(references, sections)) listOf(attached, place).push(target)
+  }
+}
+
+function attachTcp(sections: TrafficSections): Map<string, number[]> {
+  const attached = new Map<string, number[]>()
+  for (const [index, { gateways }] of sections.tcpRoutes.entries()) {
+    for (const { place } of listenersFor(gateways, sections)) listOf(attached, place).push(index)
+  }
+  return attached
+}
+
+function listenersFor(references: References, { gateways }: TrafficSections): ListenerPlan[] {
+  return (referencesOf(references, gateways) ?? []).flatMap(
+    (reference) => listenersAt(reference, gateways) ?? [],
+  )
+}
+
+function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
+  const known = lists.get(key)
+  if (known !== undefined) return known
+  const made: T[] = []
+  lists.set(key, made)
+  return made
+}
+
+/** Clients of an MCP endpoint look for documents about it under paths that no match of its own names. */
+function matchesOf(route: RouteConfig, { backends }: TrafficSections): RouteMatch[] {
+  const matches = (route.matches ?? []).map(routeMatchOf)
+  if (route.policies?.mcpAuthentication === undefined || kindOfRoute(route, backends) !== 'mcp')
+    return matches
+  const paths = matches.flatMap(({ path }) =>
+    path.kind === 'regex' || path.value.startsWith('/.well-known/') ? [] : [path.value],
+  )
+  return [...matches, ...paths.flatMap((path) => documentPaths(path).map(prefixMatch))]
+}
+
+function prefixMatch(value: string): RouteMatch {
+  return { path: { kind: 'prefix', value }, method: undefined, headers: [], query: [] }
+}

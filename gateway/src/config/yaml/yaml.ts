@@ -1,0 +1,275 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+} from 'yaml'
+import { referencesOf, type SourceReference, type SourceValue, sourceValue, type Token } from './source.ts'
+
+/** A YAML document as values with their places in the text, before environment references and aliases are expanded. */
+export type YamlTree =
+  | { kind: 'map'; offset: number; entries: ReadonlyMap<string, YamlEntry> }
+  | { kind: 'list'; offset: number; items: YamlTree[] }
+  /** `plain` is false for quoted and block text; `end` is the offset after the last character. */
+  | { kind: 'scalar'; offset: number; end: number; value: string | number | boolean | null; plain: boolean }
+  | { kind: 'alias'; offset: number; target: YamlTree }
+
+export type YamlEntry = { keyOffset: number; value: YamlTree }
+
+export type YamlSource = YamlText & { value: SourceValue | undefined; references: SourceReference[] }
+
+/** Something wrong at an offset of the text. */
+export type TextMistake = { offset: number; message: string }
+
+export type Position = { line: number; column: number }
+
+export type YamlText = { tree: YamlTree; mistakes: TextMistake[]; position(offset: number): Position }
+
+const maxDepth = 100
+
+/**
+ * Reads one YAML 1.2 (hence also JSON) document. Never throws: what is wrong is in `mistakes`, and the tree holds the rest.
+ * Messages never quote the text, which may hold secrets. Merge keys are refused, and so are duplicate keys.
+ */
+export function readYaml(text: string): YamlText {
+  return readDocument(text, false).yaml
+}
+
+/** As `readYaml`, with the places that an edit of the text needs. */
+export function readYamlSource(text: string): YamlSource {
+  const { yaml, token } = readDocument(text, true)
+  const value = token === undefined ? undefined : sourceValue(token)
+  const references = token !== undefined && text.includes('*') ? referencesOf(token) : []
+  return { ...yaml, value, references }
+}
+
+function readDocument(text: string, keepSourceTokens: boolean): { yaml: YamlText; token?: Token } {
+  const lines = new LineCounter()
+  const position = (offset: number) => toPosition(lines, offset)
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    intAsBigInt: true,
+    prettyErrors: false,
+    keepSourceTokens,
+    // The library compares each key with every other; `entriesOf` does it with a Set.
+    uniqueKeys: false,
+  })
+  const [error] = [...document.errors, ...document.warnings].toSorted(
+    (one, other) => one.pos[0] - other.pos[0],
+  )
+  // Past the first syntax error the tree is a guess, and mistakes found in it would mislead.
+  if (error !== undefined) {
+    const mistake = unquotedReference(text, error.pos[0]) ?? {
+      offset: error.pos[0],
+      message: syntaxMessage(error.code, error.message),
+    }
+    return { yaml: { tree: emptyTree, mistakes: [mistake], position } }
+  }
+  const reading: Reading = { mistakes: [], anchors: new Map() }
+  const tree = treeOf(document.contents, reading, 0)
+  const yaml = { tree, mistakes: reading.mistakes, position }
+  const token = document.contents?.srcToken
+  return token === undefined ? { yaml } : { yaml, token }
+}
+
+/** The plain value of a YAML 1.2 document that is no configuration. Throws an error that says what is wrong, and where. */
+export function parseYaml(text: string): unknown {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
+  const [error] = document.errors
+  if (error === undefined) return document.toJS({ maxAliasCount: 100 })
+  const { line, column } = toPosition(lines, error.pos[0])
+  throw new Error(`${syntaxMessage(error.code, error.message)} (line ${line}, column ${column})`)
+}
+
+/** The offset of the value at a path or of its key; of the nearest value around it where there is none. */
+export function locate(tree: YamlTree, path: readonly (string | number)[], part: 'key' | 'value'): number {
+  let here = target(tree)
+  let offset = tree.offset
+  for (const step of path) {
+    const entry = entryAt(here, step)
+    if (entry === undefined) return offset
+    offset = part === 'key' ? entry.keyOffset : entry.value.offset
+    here = target(entry.value)
+  }
+  return offset
+}
+
+/** The scalar at a path, for places inside it. */
+export function scalarAt(
+  tree: YamlTree,
+  path: readonly (string | number)[],
+): (YamlTree & { kind: 'scalar' }) | undefined {
+  let here = target(tree)
+  for (const step of path) {
+    const entry = entryAt(here, step)
+    if (entry === undefined) return undefined
+    here = target(entry.value)
+  }
+  return here.kind === 'scalar' ? here : undefined
+}
+
+type Reading = {
+  mistakes: TextMistake[]
+  /** Anchors so far, in the order of the text as YAML has it; `open` while their value is still being read. */
+  anchors: Map<string, YamlTree | 'open'>
+}
+
+const emptyTree: YamlTree = { kind: 'scalar', offset: 0, end: 0, value: null, plain: true }
+
+function treeOf(node: Node | null | undefined, reading: Reading, depth: number): YamlTree {
+  if (node === null || node === undefined) return emptyTree
+  const offset = node.range?.[0] ?? 0
+  if (depth > maxDepth) {
+    reading.mistakes.push(depthMistake(offset))
+    return { ...emptyTree, offset }
+  }
+  if (isAlias(node)) return aliasTree(node.source, offset, reading)
+  const anchor = 'anchor' in node ? node.anchor : undefined
+  if (anchor !== undefined) reading.anchors.set(anchor, 'open')
+  const tree = contentTree(node, offset, reading, depth)
+  if (anchor !== undefined) reading.anchors.set(anchor, tree)
+  return tree
+}
+
+function contentTree(node: Node, offset: number, reading: Reading, depth: number): YamlTree {
+  if (isScalar(node)) return scalarTree(node, offset, reading)
+  if (isSeq<Node>(node)) {
+    return { kind: 'list', offset, items: node.items.map((item) => treeOf(item, reading, depth + 1)) }
+  }
+  if (isMap<Node, Node>(node)) {
+    return { kind: 'map', offset, entries: entriesOf(node.items, offset, reading, depth) }
+  }
+  return { ...emptyTree, offset }
+}
+
+/** Anchors are looked up here, because the library searches the whole document for each alias. */
+function aliasTree(source: string, offset: number, reading: Reading): YamlTree {
+  const anchored = reading.anchors.get(source)
+  if (anchored !== undefined && anchored !== 'open') return { kind: 'alias', offset, target: anchored }
+  const message =
+    anchored === 'open'
+      ? 'this alias stands inside the value it refers to'
+      : 'this alias refers to no anchor before it'
+  reading.mistakes.push({ offset, message })
+  return { ...emptyTree, offset }
+}
+
+function scalarTree(node: Scalar, offset: number, reading: Reading): YamlTree {
+  const value = plainValue(node.value)
+  const plain = node.type === 'PLAIN' || node.type === undefined
+  const end = node.range?.[1] ?? offset
+  if (value !== undefined) return { kind: 'scalar', offset, end, value, plain }
+  reading.mistakes.push({ offset, message: unusableScalar(node.value) })
+  return { ...emptyTree, offset }
+}
+
+function plainValue(value: unknown): string | number | boolean | null | undefined {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : undefined
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+function unusableScalar(value: unknown): string {
+  if (typeof value === 'bigint') {
+    return `this whole number is beyond ${Number.MAX_SAFE_INTEGER} and would be rounded; put it in quotes if it is text`
+  }
+  return typeof value === 'number' ? 'this is not a finite number' : 'this YAML type is not supported'
+}
+
+function entriesOf(
+  pairs: Pair<Node, Node | null>[],
+  mapOffset: number,
+  reading: Reading,
+  depth: number,
+): Map<string, YamlEntry> {
+  const entries = new Map<string, YamlEntry>()
+  for (const { key: keyNode, value } of pairs) {
+    const keyOffset = keyNode?.range?.[0] ?? mapOffset
+    const key = isScalar(keyNode) ? keyText(keyNode) : undefined
+    const problem = keyProblem(key, entries)
+    if (problem !== undefined || key === undefined) {
+      reading.mistakes.push({ offset: keyOffset, message: problem ?? 'a key must be text' })
+      continue
+    }
+    const tree = treeOf(value, reading, depth + 1)
+    // A key without a value has no place of its own.
+    entries.set(key, { keyOffset, value: tree === emptyTree ? { ...emptyTree, offset: keyOffset } : tree })
+  }
+  return entries
+}
+
+function keyText(node: Scalar): string | undefined {
+  if (typeof node.value === 'string') return node.value
+  return node.source ?? undefined
+}
+
+function keyProblem(key: string | undefined, taken: ReadonlyMap<string, unknown>): string | undefined {
+  if (key === undefined || key === '') return 'a key must be text'
+  if (key === '<<') return 'YAML merge keys (`<<`) are not supported'
+  if (key === '__proto__') return 'the key `__proto__` is not allowed'
+  return taken.has(key) ? `duplicate key \`${key}\`` : undefined
+}
+
+function target(tree: YamlTree): YamlTree {
+  return tree.kind === 'alias' ? target(tree.target) : tree
+}
+
+function entryAt(tree: YamlTree, step: string | number): { keyOffset: number; value: YamlTree } | undefined {
+  if (tree.kind === 'map') return tree.entries.get(String(step))
+  if (tree.kind !== 'list') return undefined
+  const item = tree.items[Number(step)]
+  return item === undefined ? undefined : { keyOffset: item.offset, value: item }
+}
+
+const syntaxWords: Record<string, string> = {
+  BAD_ALIAS: 'this alias is malformed',
+  BAD_SCALAR_START: 'text cannot start with this character; put it in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a nested mapping cannot start here; put text that contains `: ` in quotes',
+  BLOCK_IN_FLOW: 'inside brackets a value must be written with brackets or quotes too',
+  DUPLICATE_KEY: 'duplicate key',
+  MULTILINE_IMPLICIT_KEY: 'a key must be on one line',
+  MULTIPLE_ANCHORS: 'a value can have only one anchor',
+  MULTIPLE_DOCS: 'the file holds more than one YAML document; exactly one is read',
+  MULTIPLE_TAGS: 'a value can have only one tag',
+  RESOURCE_EXHAUSTION: `nested more than ${maxDepth} levels deep`,
+  TAB_AS_INDENT: 'YAML does not allow tabs as indentation; use spaces',
+  TAG_RESOLVE_FAILED: 'this YAML tag is not supported, or does not fit its value',
+  UNEXPECTED_TOKEN: 'this does not belong here; a quote, bracket or comma may be missing or too many',
+}
+
+function syntaxMessage(code: string, message: string): string {
+  const words = syntaxWords[code]
+  if (words !== undefined) return words
+  // The library's own messages may end in a piece of the text, so they only choose between ours.
+  if (code === 'MISSING_CHAR' && message.includes('closing'))
+    return 'a quote opened here or before is not closed'
+  if (code === 'MISSING_CHAR') return 'something is missing here: a `:` after a key, a comma, or a space'
+  if (code === 'BAD_INDENT' && message.startsWith('Flow')) {
+    return 'a bracket opened before is not closed, or its content is not indented enough'
+  }
+  if (code === 'BAD_INDENT') return 'wrong indentation'
+  return `YAML syntax error (${code.toLowerCase().replaceAll('_', ' ')})`
+}
+
+/** In a flow collection the brace of `${NAME}` opens a mapping. The name of a variable is no secret. */
+function unquotedReference(text: string, brace: number): TextMistake | undefined {
+  const offset = Math.max(0, brace - 1)
+  const [found] = /^\$\{[^{}\n]{1,100}\}/.exec(text.slice(offset, offset + 110)) ?? []
+  if (found === undefined) return undefined
+  return { offset, message: `inside brackets a reference to the environment must be in quotes: '${found}'` }
+}
+
+function depthMistake(offset: number): TextMistake {
+  return { offset, message: `nested more than ${maxDepth} levels deep` }
+}
+
+function toPosition(lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset)
+  return { line: Math.max(1, line), column: Math.max(1, col) }
+}

@@ -1,0 +1,100 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
+
+/** A public key that signs tokens, and the algorithms it may be used with. */
+export type SigningKey = {
+  readonly id: string | undefined
+  readonly algorithms: readonly string[]
+  readonly key: KeyObject
+}
+
+/** The usable keys of one document. */
+export type KeySet = {
+  /**
+   * Keys a token may be signed with. A token that names a key gets that key only; one that names none gets the only
+   * key there is for its algorithm, never a choice of several.
+   */
+  find(id: string | undefined, algorithm: string): readonly SigningKey[]
+  readonly size: number
+  /** How many keys of the document are of no use for tokens. */
+  readonly skipped: number
+}
+
+const maxKeys = 100
+
+/** Reads a key set (RFC 7517 section 5). A key that cannot be used is skipped; undefined when the text is no key set. */
+export function parseKeySet(text: string): KeySet | undefined {
+  const entries = keysOf(text)
+  if (entries === undefined) return undefined
+  const keys = entries.slice(0, maxKeys).flatMap((entry) => signingKey(entry) ?? [])
+  const byId = Map.groupBy(keys, (key) => key.id)
+  return {
+    find(id, algorithm) {
+      const fitting = (id === undefined ? keys : (byId.get(id) ?? [])).filter((key) =>
+        key.algorithms.includes(algorithm),
+      )
+      return id === undefined && fitting.length > 1 ? [] : fitting
+    },
+    size: keys.length,
+    skipped: entries.length - keys.length,
+  }
+}
+
+function keysOf(text: string): readonly JsonValue[] | undefined {
+  try {
+    const document: unknown = JSON.parse(text)
+    if (!isJsonObject(document)) return undefined
+    return Array.isArray(document['keys']) ? document['keys'] : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+/** By curve. The algorithm is the key's, never the token's (RFC 8725 section 3.1); symmetric ones are not among them. */
+const curveAlgorithms: Record<string, readonly string[]> = {
+  'P-256': ['ES256'],
+  'P-384': ['ES384'],
+  'P-521': ['ES512'],
+  Ed25519: ['EdDSA', 'Ed25519'],
+}
+const minRsaBits = 2048
+
+function signingKey(entry: JsonValue): SigningKey | undefined {
+  if (!isJsonObject(entry) || !isForSigning(entry)) return undefined
+  const { kid, alg } = entry
+  if (kid !== undefined && typeof kid !== 'string') return undefined
+  const possible = algorithmsOf(entry)
+  const algorithms = alg === undefined || alg === null ? possible : possible.filter((name) => name === alg)
+  const key = algorithms.length === 0 ? undefined : publicKey(entry)
+  return key && { id: kid, algorithms, key }
+}
+
+function isForSigning({ use, key_ops: operations }: JsonObject): boolean {
+  if (use !== undefined && use !== 'sig') return false
+  return !Array.isArray(operations) || operations.includes('verify')
+}
+
+function algorithmsOf({ kty, crv }: JsonObject): readonly string[] {
+  if (kty === 'RSA') return rsaAlgorithms
+  if ((kty !== 'EC' && kty !== 'OKP') || typeof crv !== 'string') return []
+  return Object.hasOwn(curveAlgorithms, crv) ? (curveAlgorithms[crv] ?? []) : []
+}
+
+/** Only the public members are read, so a private key that is published by mistake does no further harm here. */
+function publicKey(entry: JsonObject): KeyObject | undefined {
+  const members = Object.fromEntries(
+    ['kty', 'crv', 'n', 'e', 'x', 'y'].flatMap((name) => {
+      const value = entry[name]
+      return typeof value === 'string' ? [[name, value]] : []
+    }),
+  )
+  try {
+    const key = createPublicKey({ key: members, format: 'jwk' })
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? minRsaBits
+    return bits < minRsaBits ? undefined : key
+  } catch {
+    // A key with broken numbers is as good as absent; `skipped` tells.
+    return undefined
+  }
+}

@@ -1,0 +1,65 @@
+import { deserialize, serialize } from 'node:v8'
+import { type Breathe, runSteps } from './yielding.ts'
+
+/**
+ * Plain data as bytes, in pieces of which none takes long to read: a message from one thread to another is read as a whole,
+ * and traffic would wait for that. Lists may be long; everything else is taken to be short.
+ */
+export function toPieces(value: unknown): Uint8Array<ArrayBuffer>[] {
+  const lists: LongList[] = []
+  const rest = withoutLongLists(value, [], lists)
+  const pieces: (LongList | { rest: unknown })[] = [{ rest }]
+  for (const { path, items } of lists) {
+    for (let start = 0; start < items.length; start += itemsOfPiece) {
+      pieces.push({ path, items: items.slice(start, start + itemsOfPiece) })
+    }
+  }
+  // Bytes of their own, so that they can be handed over to the other thread.
+  return pieces.map((piece) => Uint8Array.from(serialize(piece)))
+}
+
+/** What `toPieces` took apart, a few milliseconds at a time. */
+export function fromPieces(pieces: readonly Uint8Array[], breathe: Breathe): Promise<unknown> {
+  return runSteps(joining(pieces), breathe)
+}
+
+type Path = readonly string[]
+type LongList = { path: Path; items: unknown[] }
+
+const itemsOfPiece = 100
+
+/** The value with an empty list in place of each long one, which `lists` gets. */
+function withoutLongLists(value: unknown, path: Path, lists: LongList[]): unknown {
+  if (Array.isArray(value)) {
+    if (value.length <= itemsOfPiece)
+      return value.map((item, index) => withoutLongLists(item, [...path, String(index)], lists))
+    lists.push({ path, items: value })
+    return []
+  }
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [key, withoutLongLists(part, [...path, key], lists)]),
+  )
+}
+
+function* joining(pieces: readonly Uint8Array[]): Generator<void, unknown> {
+  const [first, ...more] = pieces
+  const whole: { rest: unknown } = first === undefined ? { rest: undefined } : deserialize(first)
+  for (const piece of more) {
+    yield
+    const { path, items }: LongList = deserialize(piece)
+    const list = path.reduce(partOf, whole.rest)
+    if (Array.isArray(list)) for (const item of items) list.push(item)
+  }
+  return whole.rest
+}
+
+function partOf(value: unknown, key: string): unknown {
+  return isObject(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined
+}
+
+function isObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}

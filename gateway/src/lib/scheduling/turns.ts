@@ -1,0 +1,64 @@
+import type { Clock } from '../clock.ts'
+
+/** Large work on the thread that serves traffic, in slices: all of it together has at most half of the time. */
+export type Turns = {
+  /** Runs steps to their end; each step must be short. Rejects with the error of a step. */
+  run<T>(steps: Iterator<unknown, T>): Promise<T>
+}
+
+/** Length of a slice. The pause behind it is as long as it was. */
+const sliceMs = 4
+
+type Job = { advance(deadline: number): 'done' | 'more' }
+
+/** One queue for all work: slices of many requests do not add up. Jobs take slices in turn, so that none waits for a larger one. */
+export function createTurns({ monotonic }: Pick<Clock, 'monotonic'>): Turns {
+  const jobs: Job[] = []
+  let scheduled = false
+  let restUntil = 0
+
+  function schedule(): void {
+    if (scheduled || jobs.length === 0) return
+    scheduled = true
+    const pauseMs = restUntil - monotonic()
+    if (pauseMs > 0) setTimeout(slice, pauseMs)
+    else setImmediate(slice)
+  }
+
+  function slice(): void {
+    scheduled = false
+    const startedAt = monotonic()
+    const deadline = startedAt + sliceMs
+    do {
+      const job = jobs.shift()
+      if (job === undefined) break
+      if (job.advance(deadline) === 'more') jobs.push(job)
+    } while (monotonic() < deadline)
+    const endedAt = monotonic()
+    restUntil = endedAt + (endedAt - startedAt)
+    schedule()
+  }
+
+  return {
+    run: <T>(steps: Iterator<unknown, T>) =>
+      new Promise<T>((resolve, reject) => {
+        jobs.push({
+          advance(deadline) {
+            try {
+              do {
+                const step = steps.next()
+                if (!step.done) continue
+                resolve(step.value)
+                return 'done'
+              } while (monotonic() < deadline)
+              return 'more'
+            } catch (error) {
+              reject(error)
+              return 'done'
+            }
+          },
+        })
+        schedule()
+      }),
+  }
+}

@@ -1,0 +1,247 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { createCancellation } from '../../lib/cancellation.ts'
+import { type BodySource, isSource } from '../http/body.ts'
+import type { Headers } from '../http/headers.ts'
+import type { Delivery } from '../http/incoming-request.ts'
+import { fieldLines, hintLines, isHint } from '../http/informational.ts'
+import { acceptsTrailers, allowedTrailers } from '../http/trailers.ts'
+import { discard, type Reply } from '../http-client/send.ts'
+import type { Arrival, Edge, Http1Connection } from './edge.ts'
+import { requestBody } from './request-body.ts'
+
+/** How much longer than the answer a client may go on sending a body nobody reads. */
+export const lingerMs = 5_000
+
+/** What may wait unsent on a connection before further 1xx answers, which are hints, are left out. */
+const maxHintBytes = 64 * 1024
+
+/** The turn of a request among those of its connection. */
+type Turn = {
+  readonly connection: Http1Connection
+  readonly arrival: Arrival
+  /** Called once, when the request is over. */
+  onOver(): void
+}
+
+export function answer(request: IncomingMessage, response: ServerResponse, edge: Edge, turn: Turn): void {
+  const { clock } = edge
+  const { connection, arrival } = turn
+  edge.requests.changed(1)
+  const cancellation = createCancellation()
+  const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
+  const exchange = connection.handle({
+    method: request.method ?? 'GET',
+    target: request.url ?? '/',
+    version: request.httpVersion,
+    headers: request.headers as Headers,
+    connection: connection.connection,
+    upgrade: arrival.upgrade,
+    informational:
+      request.httpVersionMinor === 0 ? undefined : (status, headers) => sendHint(response, status, headers),
+    body: hasBody(request) ? requestBody(request, response, { arrival, connection }) : undefined,
+    cancellation,
+    startedAt: clock.monotonic(),
+  })
+  let closed = false
+  let replied = false
+  let tunnelled = false
+  let abandon: (() => void) | undefined
+
+  function endWhenOver() {
+    if (closed && replied) exchange.end(delivery)
+  }
+
+  function onClose() {
+    if (closed) return
+    closed = true
+    connection.queued.delete(onClose)
+    edge.requests.changed(-1)
+    turn.onOver()
+    if (tunnelled) return
+    delivery.complete = response.writableFinished && delivery.complete
+    if (!response.writableFinished) {
+      // First the stream, so that what cancelling sets off no longer reaches this answer.
+      abandon?.()
+      cancellation.cancel()
+    }
+    endWhenOver()
+    // A connection that was busy when the drain began is idle only now.
+    if (edge.draining) edge.closeIdle()
+  }
+
+  response.on('close', onClose)
+  if (response.socket === null) connection.queued.add(onClose)
+
+  function deliver(reply: Reply) {
+    replied = true
+    if (closed) {
+      discard(reply)
+      endWhenOver()
+      return
+    }
+    if (reply.status === 101) {
+      if (!arrival.openTunnel) {
+        reply.tunnel?.destroy()
+        throw new Error('an answer changes the protocol, and nobody asked for it')
+      }
+      arrival.openTunnel(reply, delivery, () => exchange.end(delivery))
+      tunnelled = true
+      return
+    }
+    if (edge.draining) response.shouldKeepAlive = false
+    if (isSource(reply.body)) abandon = writeStream({ request, response, delivery }, reply, reply.body, edge)
+    else writeWhole(response, reply, reply.body, delivery, edge)
+    if (!request.complete) limitUnreadBody(request, response)
+  }
+
+  // Node refuses to write some heads an upstream may send. That ends this connection, not the process.
+  exchange.reply.then(deliver).catch((error: unknown) => {
+    replied = true
+    delivery.failure = error
+    delivery.complete = false
+    response.destroy()
+    if (closed) endWhenOver()
+  })
+}
+
+function writeWhole(
+  response: ServerResponse,
+  reply: Reply,
+  body: Uint8Array | undefined,
+  delivery: Delivery,
+  { clock, stalledReaderMs }: Edge,
+): void {
+  const { headers, status } = reply
+  delivery.status = status
+  delivery.firstByteAt = clock.monotonic()
+  delivery.complete = true
+  if (status !== 204 && status !== 304)
+    headers['content-length'] = String(body === undefined ? 0 : body.byteLength)
+  if (headers['trailer'] !== undefined) delete headers['trailer']
+  response.writeHead(status, headers)
+  if (body === undefined) {
+    response.end()
+    return
+  }
+  delivery.bytesSent = body.byteLength
+  response.end(body)
+  if (response.writableLength > 0) limitStall(response, stalledReaderMs)
+}
+
+/** Returns the function that gives the source up when the client has gone. */
+function writeStream(
+  { request, response, delivery }: { request: IncomingMessage; response: ServerResponse; delivery: Delivery },
+  reply: Reply,
+  source: BodySource,
+  { clock, stalledReaderMs }: Edge,
+): () => void {
+  let over = false
+  delivery.status = reply.status
+  // RFC 9110 section 6.6.2 announces trailers; Node takes it for a mistake where none can follow.
+  if (reply.headers['trailer'] !== undefined && !mayHaveTrailers(request, reply)) {
+    delete reply.headers['trailer']
+  }
+  response.writeHead(reply.status, reply.headers)
+  response.on('drain', () => {
+    response.socket?.setTimeout(0)
+    if (!over) source.resume()
+  })
+  source.start({
+    write(chunk) {
+      if (over) return true
+      delivery.firstByteAt ??= clock.monotonic()
+      delivery.bytesSent += chunk.byteLength
+      if (response.write(chunk)) return true
+      limitStall(response, stalledReaderMs)
+      return false
+    },
+    end(trailers) {
+      if (over) return
+      over = true
+      if (trailers && mayHaveTrailers(request, reply) && !addTrailers(response, trailers)) {
+        response.destroy()
+        return
+      }
+      delivery.complete = true
+      response.end()
+      if (response.writableLength > 0) limitStall(response, stalledReaderMs)
+    },
+    // A broken body must not look complete: the connection breaks with it.
+    fail() {
+      if (over) return
+      over = true
+      response.destroy()
+    },
+  })
+  if (delivery.bytesSent === 0 && !over) response.flushHeaders()
+  return () => {
+    if (over) return
+    over = true
+    source.cancel()
+  }
+}
+
+function mayHaveTrailers(request: IncomingMessage, reply: Reply): boolean {
+  return (
+    request.httpVersionMinor !== 0 &&
+    reply.headers['content-length'] === undefined &&
+    acceptsTrailers(request.headers as Headers)
+  )
+}
+
+/** False for fields that HTTP cannot carry: the answer must not look complete without them. */
+function addTrailers(response: ServerResponse, trailers: Headers): boolean {
+  const allowed = allowedTrailers(trailers)
+  if (allowed === undefined) return true
+  try {
+    response.addTrailers(Object.entries(allowed).flatMap(fieldLines))
+    return true
+  } catch {
+    return false
+  }
+}
+
+function sendHint(response: ServerResponse, status: number, headers: Headers): void {
+  if (!isHint(status) || response.headersSent || response.destroyed) return
+  if (response.writableLength > maxHintBytes) return
+  try {
+    response.writeInformation(status, hintLines(headers).flat())
+  } catch {
+    // A field that HTTP cannot carry: the final answer does not depend on it.
+  }
+}
+
+/**
+ * Bounds the wait for a client that has something to read: a connection that takes none of it for so long is closed.
+ * An answer behind an earlier one on its connection has no socket yet, and waits without a limit for its turn.
+ */
+function limitStall(response: ServerResponse, limitMs: number): void {
+  const { socket } = response
+  if (socket) socket.setTimeout(limitMs)
+  else if (response.listenerCount('socket') === 0)
+    response.once('socket', (later: Socket) => later.setTimeout(limitMs))
+}
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
+/** A reset connection also emits `close`, which is where it is dealt with. */
+function ignore(): void {}
+
+/**
+ * An answer given before the body was read: the rest is thrown away for a moment, so that the client gets to read the
+ * answer.
+ */
+function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  request.on('error', ignore)
+  request.resume()
+  response.on('finish', () => {
+    const timer = setTimeout(() => {
+      if (!request.complete) request.socket.destroy()
+    }, lingerMs)
+    timer.unref()
+    request.on('close', () => clearTimeout(timer))
+  })
+}

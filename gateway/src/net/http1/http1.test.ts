@@ -1,0 +1,88 @@
+import { connect } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { defaultAdmission } from '../../../test/support/admission.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { type Delivery, defaultServerLimits, type IncomingRequest } from '../http/incoming-request.ts'
+import type { Reply } from '../http-client/send.ts'
+import { type ListeningServer, listen } from '../listener/listener.ts'
+
+let server: ListeningServer | undefined
+
+afterEach(() => server?.close())
+
+/** Serves one fixed answer; resolves with what a raw client got and what became of the answer. */
+async function exchangeWith(reply: () => Promise<Reply>): Promise<{ text: string; delivery: Delivery }> {
+  const ended = Promise.withResolvers<Delivery>()
+  server = await listen({
+    admission: defaultAdmission(),
+    host: '127.0.0.1',
+    port: 0,
+    clock: systemClock,
+    limits: defaultServerLimits,
+    serve: () => ({ kind: 'http', tls: undefined, handle: () => ({ reply: reply(), end: ended.resolve }) }),
+  })
+  const text = await new Promise<string>((resolve) => {
+    const socket = connect(server?.port ?? 0, '127.0.0.1')
+    let received = ''
+    socket.on('data', (chunk) => {
+      received += chunk
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => resolve(received))
+    socket.end('GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n')
+  })
+  return { text, delivery: await ended.promise }
+}
+
+describe('listen', () => {
+  it('delivers a whole answer and says so', async () => {
+    const { text, delivery } = await exchangeWith(async () => ({
+      status: 200,
+      headers: {},
+      body: Buffer.from('hello'),
+    }))
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/)
+    expect(delivery).toMatchObject({ complete: true, status: 200, bytesSent: 5 })
+  })
+
+  it('breaks the connection, and only that, when a head cannot be written', async () => {
+    const { text, delivery } = await exchangeWith(async () => ({
+      status: 200,
+      headers: { 'x-bad': 'a\nb' },
+      body: Buffer.from('hello'),
+    }))
+    expect(text).toBe('')
+    expect(delivery).toMatchObject({ complete: false, failure: { code: 'ERR_INVALID_CHAR' } })
+  })
+
+  it('breaks the connection when the answer fails altogether', async () => {
+    const { text, delivery } = await exchangeWith(() => Promise.reject(new Error('broken')))
+    expect(text).toBe('')
+    expect(delivery).toMatchObject({ complete: false, failure: { message: 'broken' } })
+  })
+
+  it('lets none of two hosts or two credentials vanish', async () => {
+    const heads: IncomingRequest[] = []
+    server = await listen({
+      admission: defaultAdmission(),
+      host: '127.0.0.1',
+      port: 0,
+      clock: systemClock,
+      limits: defaultServerLimits,
+      serve: () => ({
+        kind: 'http',
+        tls: undefined,
+        handle(request) {
+          heads.push(request)
+          return { reply: Promise.resolve({ status: 204, headers: {}, body: undefined }), end() {} }
+        },
+      }),
+    })
+    const socket = connect(server.port, '127.0.0.1')
+    socket.resume()
+    const repeated = 'host: a\r\nHost: b\r\nauthorization: Bearer 1\r\nauthorization: Bearer 2\r\n'
+    socket.end(`GET / HTTP/1.1\r\n${repeated}connection: close\r\n\r\n`)
+    await new Promise((resolve) => socket.on('close', resolve))
+    expect(heads[0]?.headers).toMatchObject({ host: 'a, b', authorization: 'Bearer 1, Bearer 2' })
+  })
+})

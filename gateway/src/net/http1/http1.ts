@@ -1,0 +1,113 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../lib/clock.ts'
+import type { HttpServerLimits } from '../http/incoming-request.ts'
+import type { Admission } from '../listener/admission.ts'
+import type { HttpConnection } from '../listener/connection-handler.ts'
+import type { Arrival, Edge } from './edge.ts'
+import { arrive } from './pipelining.ts'
+import { type Refusal, refusalOf, refuse, refuseSocket } from './refusal.ts'
+import { acceptUpgrade, mayUpgrade } from './upgrade.ts'
+
+/** Speaks HTTP/1 on connections that others accept. */
+export type Http1 = {
+  accept(socket: Socket, connection: HttpConnection): void
+  /** Answers a connection whose first bytes took too long. */
+  refuseLate(socket: Socket): void
+  /** Ends each connection once it is idle. */
+  drain(): void
+  /** No connection is left. */
+  close(): void
+}
+
+type Http1Options = { clock: Clock; limits: HttpServerLimits; admission: Admission }
+
+export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
+  const edge: Edge = {
+    clock,
+    stalledReaderMs: limits.stalledReaderMs,
+    maxPipelinedRequests: admission.limits.maxPipelinedRequests,
+    requests: admission.requests,
+    connections: new WeakMap(),
+    draining: false,
+    closeIdle: () => server.closeIdleConnections(),
+  }
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const refusal = refusalOf(request, limits)
+    if (refusal) refuse(response, refusal)
+    else arrive({ request, response, arrival: plainRequest }, edge)
+  }
+
+  function onContinue(request: IncomingMessage, response: ServerResponse): void {
+    const refusal = refusalOf(request, limits)
+    if (refusal) refuse(response, refusal)
+    else arrive({ request, response, arrival: waitingRequest }, edge)
+  }
+
+  const server = createServer(
+    {
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 5_000),
+      insecureHTTPParser: false,
+      // Else all but the first of two hosts or two credentials would vanish; joined, they are no valid value.
+      joinDuplicateHeaders: true,
+      shouldUpgradeCallback: (request) => mayUpgrade(request, edge),
+    },
+    onRequest,
+  )
+  // Node drops headers past a count without a word; the size limit refuses them instead.
+  server.maxHeadersCount = 0
+  server.on('checkContinue', onContinue)
+  server.on('clientError', refuseMalformed)
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => refuseConnect(socket))
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    const refusal = refusalOf(request, limits)
+    if (refusal) refuseSocket(socket, refusal)
+    else acceptUpgrade({ request, socket, head }, edge)
+  })
+  // It never listens itself, and this is what starts its time limits.
+  server.emit('listening')
+
+  return {
+    accept(socket, connection) {
+      const queued = new Set<() => void>()
+      edge.connections.set(socket, { ...connection, underWay: 0, held: [], queued, last: undefined })
+      socket.on('close', () => {
+        for (const end of queued) end()
+      })
+      server.emit('connection', socket)
+    },
+    refuseLate: (socket) => refuseMalformed({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
+    drain() {
+      edge.draining = true
+      server.closeIdleConnections()
+    },
+    close: () => {
+      server.close()
+    },
+  }
+}
+
+const plainRequest: Arrival = { awaitsContinue: false, upgrade: undefined, openTunnel: undefined }
+const waitingRequest: Arrival = { awaitsContinue: true, upgrade: undefined, openTunnel: undefined }
+
+/** Nobody is lent a connection to wherever they like. */
+function refuseConnect(socket: Socket): void {
+  refuseSocket(socket, { status: 405, message: 'CONNECT is not served' })
+}
+
+/** Requests the parser refuses never reach a route; the answer says which kind of mistake it was. */
+function refuseMalformed(error: { code?: string; rawPacket?: unknown }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
+  else refuseSocket(socket, refusals[error.code ?? ''] ?? malformed)
+}
+
+const malformed: Refusal = { status: 400, message: 'malformed HTTP request' }
+const refusals: Record<string, Refusal> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'request headers are too large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to arrive' },
+}

@@ -1,0 +1,43 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import type { BodySource } from '../http/body.ts'
+import { createBodyBudget } from '../http/body-budget.ts'
+import type { Headers } from '../http/headers.ts'
+import { allowedTrailers } from '../http/trailers.ts'
+import type { HttpConnection } from '../listener/connection-handler.ts'
+import type { Arrival } from './edge.ts'
+
+/** The body of an HTTP/1 request. A client that waits to be told to send it is told when somebody reads. */
+export function requestBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { arrival, connection }: { arrival: Pick<Arrival, 'awaitsContinue'>; connection: HttpConnection },
+): BodySource {
+  const { awaitsContinue } = arrival
+  let over = false
+  return {
+    budget: createBodyBudget(connection.place, (end) => response.on('close', end)),
+    start(sink) {
+      if (awaitsContinue && !response.headersSent) response.writeContinue()
+      request.on('data', (chunk: Buffer) => {
+        if (!over && !sink.write(chunk)) request.pause()
+      })
+      request.on('end', () => {
+        if (over) return
+        over = true
+        sink.end(request.rawTrailers.length > 0 ? allowedTrailers(request.trailers as Headers) : undefined)
+      })
+      // A connection that breaks closes the response; the request itself stays silent without an error listener.
+      response.on('close', () => {
+        if (over) return
+        over = true
+        sink.fail(new GatewayError('request_aborted', 'the request ended before its body was complete'))
+      })
+    },
+    resume: () => request.resume(),
+    cancel() {
+      over = true
+      request.resume()
+    },
+  }
+}

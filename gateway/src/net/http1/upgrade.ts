@@ -1,0 +1,158 @@
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { tokenSource } from '../../lib/http-token.ts'
+import { connectionFields } from '../http/connection-fields.ts'
+import type { Headers } from '../http/headers.ts'
+import type { Delivery } from '../http/incoming-request.ts'
+import type { Reply } from '../http-client/send.ts'
+import { splice } from '../tcp/splice.ts'
+import type { Arrival, Edge } from './edge.ts'
+import { hasBody, lingerMs } from './exchange.ts'
+import { arrive } from './pipelining.ts'
+
+export type UpgradeRequest = {
+  readonly request: IncomingMessage
+  readonly socket: Socket
+  /** What the client sent behind its request. */
+  readonly head: Buffer
+}
+
+/** Silence is part of many protocols, so this only ends what both sides have forgotten. */
+const idleTimeoutMs = 24 * 60 * 60 * 1000
+
+/** RFC 9110 section 7.8: a list of protocols, each a token, maybe with a version. */
+const protocolPattern = new RegExp(`^${tokenSource}(?:/${tokenSource})?$`)
+
+/**
+ * Whether a request leaves HTTP if it is granted. The others are answered as if they had not asked, which RFC 9110 section
+ * 7.8 lets a server do: those for h2c, which RFC 9113 retired; those of HTTP/1.0; those with a body, which would stand
+ * between the request and the protocol; and those behind requests whose answers are still to come. Such a request is the
+ * last of its connection, because the parser has lost what came with it.
+ */
+export function mayUpgrade(request: IncomingMessage, { connections }: Edge): boolean {
+  const connection = connections.get(request.socket)
+  if (!connection) return false
+  const may = request.httpVersion === '1.1' && connection.underWay === 0 && !hasBody(request)
+  const granted = may && protocolOf(request) !== undefined
+  if (!granted) connection.last ??= request
+  return granted
+}
+
+/** The first protocol that is not HTTP/2. */
+function protocolOf({ headers }: IncomingMessage): string | undefined {
+  const offered = (headers.upgrade ?? '').split(',').map((protocol) => protocol.trim())
+  return offered.find((protocol) => protocol !== '' && !/^h2c?$/i.test(protocol))
+}
+
+/**
+ * Answers a request that wants to change the protocol. The connection has left the HTTP parser, so whatever the answer
+ * is, no request follows it.
+ */
+export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: Edge): void {
+  const protocol = protocolOf(request) ?? ''
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket)
+  socket.on('error', () => socket.destroy())
+  socket.on('drain', () => response.emit('drain'))
+  socket.on('timeout', () => socket.destroy())
+  closeAfter(response, socket)
+  const websocket = protocol.toLowerCase() === 'websocket'
+  if (!protocolPattern.test(protocol) || (websocket && request.method !== 'GET')) {
+    refuseMalformed(response)
+    return
+  }
+  if (head.length > 0) socket.unshift(head)
+  const stopWatching = watchLeaving(socket)
+  const arrival: Arrival = {
+    awaitsContinue: false,
+    upgrade: protocol,
+    openTunnel(reply, delivery, ended) {
+      stopWatching()
+      openTunnel({ response, socket, protocol }, reply, { delivery, ended })
+    },
+  }
+  arrive({ request, response, arrival }, edge)
+}
+
+/** A client that closes while it waits for the answer is only noticed by reading, and nothing reads yet. */
+function watchLeaving(socket: Socket): () => void {
+  function onReadable() {
+    if (socket.readableLength === 0) socket.read()
+  }
+  function onEnd() {
+    socket.destroy()
+  }
+  socket.on('readable', onReadable)
+  socket.on('end', onEnd)
+  return () => {
+    socket.off('readable', onReadable)
+    socket.off('end', onEnd)
+  }
+}
+
+function openTunnel(
+  { response, socket, protocol }: { response: ServerResponse; socket: Socket; protocol: string },
+  { headers, tunnel }: Reply,
+  { delivery, ended }: { delivery: Delivery; ended: () => void },
+): void {
+  if (!tunnel) throw new Error('an answer changes the protocol without a connection that speaks it')
+  if (tunnel.destroyed || socket.destroyed) {
+    tunnel.destroy()
+    throw new Error('a connection broke while it changed its protocol')
+  }
+  try {
+    response.writeHead(101, switchingHead(headers, protocol))
+    response.flushHeaders()
+  } catch (error) {
+    tunnel.destroy()
+    throw error
+  }
+  delivery.status = 101
+  // The limits of HTTP end here: what is silent now may be meant so.
+  socket.setTimeout(0)
+  splice(socket, tunnel, {
+    idleTimeoutMs,
+    onReceived() {},
+    onSent(bytes) {
+      delivery.bytesSent += bytes
+    },
+    onEnd(outcome) {
+      delivery.complete = outcome.kind === 'complete'
+      if (outcome.kind === 'broken' && outcome.by === 'upstream') delivery.failure = outcome.error
+      ended()
+    },
+  })
+}
+
+/** A 101 answer has no body (RFC 9110 section 15.2), whatever the upstream said of one. */
+function switchingHead(headers: Headers, protocol: string): Headers {
+  const head: Headers = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value !== undefined && !connectionFields.has(name) && name !== 'content-length') head[name] = value
+  }
+  head['connection'] = 'upgrade'
+  head['upgrade'] = headers['upgrade'] ?? protocol
+  return head
+}
+
+/** Ends the connection behind an answer that leaves it in HTTP; what the client still sends is thrown away meanwhile. */
+function closeAfter(response: ServerResponse, socket: Socket): void {
+  response.on('finish', () => {
+    socket.end()
+    socket.resume()
+    const timer = setTimeout(() => socket.destroy(), lingerMs)
+    socket.on('close', () => clearTimeout(timer))
+  })
+}
+
+function refuseMalformed(response: ServerResponse): void {
+  const message = 'malformed upgrade'
+  response.writeHead(400, {
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': message.length,
+    connection: 'close',
+  })
+  response.end(message)
+}

@@ -1,0 +1,266 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { createCancellation } from '../../lib/cancellation.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type BodySource, isSource } from '../http/body.ts'
+import { connectionFields } from '../http/connection-fields.ts'
+import type { Headers } from '../http/headers.ts'
+import type { Delivery, HttpServerLimits } from '../http/incoming-request.ts'
+import { hintLines, isHint } from '../http/informational.ts'
+import { acceptsTrailers, allowedTrailers } from '../http/trailers.ts'
+import { discard, type Reply } from '../http-client/send.ts'
+import type { AdmissionMeter } from '../listener/admission.ts'
+import type { HttpConnection } from '../listener/connection-handler.ts'
+import { readStreamHead } from './request.ts'
+import { breakOff, type StreamBody, streamBody } from './request-body.ts'
+
+/** What the streams of one connection share. */
+export type StreamEdge = {
+  readonly connection: HttpConnection
+  readonly clock: Clock
+  readonly limits: HttpServerLimits
+  /** Instruments of requests under way. */
+  readonly requests: AdmissionMeter
+}
+
+const { NGHTTP2_NO_ERROR } = constants
+
+/** 1xx answers for one request; further ones, which are hints, are left out. */
+const maxHints = 16
+
+/** `lines` are the fields of the request as they came: names and values by turns. */
+export function answerStream(stream: ServerHttp2Stream, lines: readonly string[], edge: StreamEdge): void {
+  const { clock, limits, requests } = edge
+  const { connection, handle, place } = edge.connection
+  const head = readStreamHead(lines, limits)
+  if (head.kind === 'refused') {
+    refuseStream(stream, head.status, head.message)
+    return
+  }
+  const { headers, method, target } = head
+  const cancellation = createCancellation()
+  const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
+  const body = stream.endAfterHeaders
+    ? undefined
+    : streamBody(stream, headers, { limitMs: limits.requestTimeoutMs, place })
+  requests.changed(1)
+  const exchange = handle({
+    method,
+    target,
+    version: '2.0',
+    headers,
+    connection,
+    upgrade: undefined,
+    informational: hintsOf(stream),
+    body: body?.source,
+    cancellation,
+    startedAt: clock.monotonic(),
+  })
+  const writing: Writing = {
+    stream,
+    delivery,
+    isHead: method === 'HEAD',
+    acceptsTrailers: acceptsTrailers(headers),
+  }
+  let closed = false
+  let replied = false
+  let abandon: (() => void) | undefined
+
+  stream.on('close', () => {
+    closed = true
+    requests.changed(-1)
+    // A stream whose two halves have ended is destroyed before its `finish` would be told.
+    delivery.complete &&=
+      stream.writableLength === 0 && stream.rstCode === NGHTTP2_NO_ERROR && !stream.aborted
+    if (!delivery.complete) {
+      // First the stream, so that what cancelling sets off no longer reaches this answer.
+      abandon?.()
+      cancellation.cancel()
+    }
+    if (replied) exchange.end(delivery)
+  })
+
+  function deliver(reply: Reply) {
+    replied = true
+    if (closed || stream.closed || stream.destroyed) {
+      discard(reply)
+      if (closed) exchange.end(delivery)
+      return
+    }
+    if (isSource(reply.body)) abandon = writeSource(writing, reply, reply.body, edge)
+    else writeWhole(writing, reply, reply.body, edge)
+    if (body) endUnread(stream, body)
+  }
+
+  // Heads that HTTP cannot carry are refused where they are written. That ends this stream, not the process.
+  exchange.reply.then(deliver).catch((error: unknown) => {
+    delivery.failure = error
+    delivery.complete = false
+    if (closed && !replied) exchange.end(delivery)
+    replied = true
+    if (!closed) breakOff(stream)
+  })
+}
+
+type Writing = {
+  readonly stream: ServerHttp2Stream
+  readonly delivery: Delivery
+  readonly isHead: boolean
+  readonly acceptsTrailers: boolean
+}
+
+function writeWhole(
+  { stream, delivery, isHead }: Writing,
+  reply: Reply,
+  body: Uint8Array | undefined,
+  { clock, limits }: StreamEdge,
+): void {
+  const { status } = reply
+  const head = outgoingHead(reply)
+  if (status !== 204 && status !== 304)
+    head['content-length'] = String(body === undefined ? 0 : body.byteLength)
+  delivery.status = status
+  delivery.firstByteAt = clock.monotonic()
+  delivery.complete = true
+  if (body === undefined || body.byteLength === 0 || !mayHaveBody(isHead, status)) {
+    stream.respond(head, { endStream: true })
+    return
+  }
+  stream.respond(head)
+  delivery.bytesSent = body.byteLength
+  stream.end(body)
+  if (stream.writableLength > 0) limitStall(stream, limits.stalledReaderMs)
+}
+
+/** Returns the function that gives the source up when the client has gone. */
+function writeSource(
+  { stream, delivery, isHead, acceptsTrailers }: Writing,
+  reply: Reply,
+  source: BodySource,
+  { clock, limits }: StreamEdge,
+): () => void {
+  let over = false
+  let behind: Headers | undefined
+  const hasBody = mayHaveBody(isHead, reply.status)
+  const waitForTrailers = hasBody && acceptsTrailers
+  const head = outgoingHead(reply)
+  delivery.status = reply.status
+  stream.respond(head, { waitForTrailers })
+  if (waitForTrailers) stream.on('wantTrailers', () => sendTrailers(stream, behind))
+  stream.on('drain', () => {
+    stream.setTimeout(0)
+    if (!over) source.resume()
+  })
+  source.start({
+    write(chunk) {
+      if (over || !hasBody) return true
+      delivery.firstByteAt ??= clock.monotonic()
+      delivery.bytesSent += chunk.byteLength
+      if (stream.write(chunk)) return true
+      limitStall(stream, limits.stalledReaderMs)
+      return false
+    },
+    end(trailers) {
+      if (over) return
+      over = true
+      behind = trailers
+      delivery.complete = true
+      stream.end()
+      if (stream.writableLength > 0) limitStall(stream, limits.stalledReaderMs)
+    },
+    // A broken body must not look complete: the stream breaks with it.
+    fail() {
+      if (over) return
+      over = true
+      breakOff(stream)
+    },
+  })
+  return () => {
+    if (over) return
+    over = true
+    source.cancel()
+  }
+}
+
+/** Answers to HEAD, and those that have no body by their status: Node has ended the stream with their head. */
+function mayHaveBody(isHead: boolean, status: number): boolean {
+  return !isHead && status !== 204 && status !== 205 && status !== 304
+}
+
+function sendTrailers(stream: ServerHttp2Stream, trailers: Headers | undefined): void {
+  if (stream.closed || stream.destroyed) return
+  try {
+    const allowed = allowedTrailers(trailers) ?? {}
+    for (const name in allowed) validateField(name, allowed[name] ?? '')
+    stream.sendTrailers(allowed)
+  } catch {
+    // Fields that HTTP cannot carry: the answer must not look complete without them.
+    breakOff(stream)
+  }
+}
+
+/** RFC 9113 section 8.2.2: what speaks of the connection stays behind. Other fields must be ones that HTTP can carry. */
+function outgoingHead({ status, headers, tunnel }: Reply): OutgoingHttpHeaders {
+  tunnel?.destroy()
+  if (status < 200) throw new Error(`an answer of status ${status} cannot be given in HTTP/2`)
+  const head: OutgoingHttpHeaders = { ':status': status }
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || connectionFields.has(name)) continue
+    validateField(name, value)
+    head[name] = value
+  }
+  return head
+}
+
+/** Node checks the names it sends in HTTP/2, not the values: a NUL in one would begin another field. */
+function validateField(name: string, value: string | string[]): void {
+  validateHeaderName(name)
+  if (typeof value === 'string') validateHeaderValue(name, value)
+  else for (const one of value) validateHeaderValue(name, one)
+}
+
+function hintsOf(stream: ServerHttp2Stream): (status: number, headers: Headers) => void {
+  let sent = 0
+  return (status, headers) => {
+    if (!isHint(status) || sent >= maxHints || stream.headersSent || stream.closed || stream.destroyed) return
+    sent += 1
+    try {
+      const head: OutgoingHttpHeaders = { ':status': status }
+      for (const [name, value] of hintLines(headers)) {
+        validateField(name, value)
+        head[name] = value
+      }
+      stream.additionalHeaders(head)
+    } catch {
+      // A field that HTTP cannot carry: the final answer does not depend on it.
+    }
+  }
+}
+
+/** Bounds the wait for a client that has something to read and takes none of it. */
+function limitStall(stream: ServerHttp2Stream, limitMs: number): void {
+  if (stream.listenerCount('timeout') === 0) stream.on('timeout', () => breakOff(stream))
+  stream.setTimeout(limitMs)
+}
+
+/** RFC 9113 section 8.1: once the answer is complete, a client may be told to send no more of the body. */
+function endUnread(stream: ServerHttp2Stream, body: StreamBody): void {
+  body.discardUnlessRead()
+  stream.on('finish', () => {
+    if (body.ended()) return
+    body.abort()
+    stream.close(NGHTTP2_NO_ERROR)
+  })
+}
+
+/** Answers a request that reaches no route. */
+function refuseStream(stream: ServerHttp2Stream, status: number, message: string): void {
+  stream.respond({
+    ':status': status,
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': message.length,
+  })
+  stream.end(message)
+  stream.on('finish', () => stream.close(NGHTTP2_NO_ERROR))
+}

@@ -1,0 +1,70 @@
+import { METHODS } from 'node:http'
+import { connectionFields } from '../http/connection-fields.ts'
+import type { Headers } from '../http/headers.ts'
+import { type HttpServerLimits, longTargetMessage } from '../http/incoming-request.ts'
+
+/** The head of an HTTP/2 request in the form HTTP/1 has. */
+export type StreamHead =
+  | { readonly kind: 'head'; readonly method: string; readonly target: string; readonly headers: Headers }
+  | { readonly kind: 'refused'; readonly status: number; readonly message: string }
+
+/** What a name and a value take in a header list besides their own length (RFC 9113 section 6.5.2). */
+const fieldOverheadBytes = 32
+
+/** Visible characters: what a request line of HTTP/1 can carry. */
+const targetPattern = /^[\x21-\x7e]+$/
+/** The methods that the parser of HTTP/1 accepts: names are case-sensitive, and rules and backends see one set. */
+const methods: ReadonlySet<string> = new Set(METHODS)
+
+/**
+ * Reads the head of a stream from its field lines: names and values by turns, as they came. What would mean something
+ * else once it is forwarded as HTTP/1, or that says where it goes in two ways, is refused.
+ */
+export function readStreamHead(lines: readonly string[], limits: HttpServerLimits): StreamHead {
+  const headers: Headers = {}
+  let method = ''
+  let target = ''
+  let authority = ''
+  let size = 0
+  for (let index = 0; index + 1 < lines.length; index += 2) {
+    const name = lines[index] ?? ''
+    const value = lines[index + 1] ?? ''
+    size += name.length + value.length + fieldOverheadBytes
+    if (name === ':method') method = value
+    else if (name === ':path') target = value
+    else if (name === ':authority') authority = value
+    else if (name.startsWith(':')) continue
+    else if (connectionFields.has(name) && name !== 'te') return refused(400, `HTTP/2 has no field ${name}`)
+    else addField(headers, name, value)
+  }
+  if (size > limits.maxHeaderBytes) return refused(431, 'request headers are too large')
+  if (method === 'CONNECT') return refused(405, 'CONNECT is not served')
+  if (!methods.has(method)) return refused(400, 'unknown method')
+  if (target.length > limits.maxTargetBytes) return refused(414, longTargetMessage)
+  if (!targetPattern.test(target)) return refused(400, 'malformed request target')
+
+  const host = hostOf(authority, headers['host'])
+  if (host === undefined) return refused(400, ':authority and host must name one host')
+  headers['host'] = host
+  return { kind: 'head', method, target, headers }
+}
+
+/** Lines of one name become one value, as HTTP/1 has them: none of two credentials or two lengths vanishes. */
+function addField(headers: Headers, name: string, value: string): void {
+  const known = Object.hasOwn(headers, name) ? headers[name] : undefined
+  // RFC 9113 section 8.2.3: a cookie may come in several lines, which belong together.
+  headers[name] = known === undefined ? value : `${known}${name === 'cookie' ? '; ' : ', '}${value}`
+}
+
+/** RFC 9113 section 8.3.1: both say the same, or one is missing. User information is no part of it. */
+function hostOf(authority: string, host: string | string[] | undefined): string | undefined {
+  if (typeof host === 'object') return undefined
+  if (authority !== '' && host !== undefined && authority.toLowerCase() !== host.toLowerCase())
+    return undefined
+  const name = authority === '' ? host : authority
+  return name === undefined || name === '' || /[@,\s]/.test(name) ? undefined : name
+}
+
+function refused(status: number, message: string): StreamHead {
+  return { kind: 'refused', status, message }
+}

@@ -1,0 +1,180 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { plainAddress } from '../../lib/address/cidr.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { HttpServerLimits } from '../http/incoming-request.ts'
+import { createHttp1 } from '../http1/http1.ts'
+import { createHttp2 } from '../http2/http2.ts'
+import { peek } from '../tcp/peek.ts'
+import { reset } from '../tcp/splice.ts'
+import { createTlsAcceptor, type Handshake, helloLimitMs, readHello } from '../tls/accept.ts'
+import { satisfies } from '../tls/server-tls.ts'
+import type { Admission, AdmittedConnection } from './admission.ts'
+import { type ConnectionTls, describeConnection, withoutTls } from './connection.ts'
+import type { HttpServing, Serving, TcpServing } from './connection-handler.ts'
+
+export type ListenOptions = {
+  host: string
+  port: number
+  clock: Clock
+  limits: HttpServerLimits
+  admission: Admission
+  /** What the address serves now; undefined closes the connection. */
+  serve(): Serving | undefined
+}
+
+export type ListeningServer = {
+  /** Port it listens on; the chosen one when 0 was asked for. */
+  readonly port: number
+  /** Accepts nothing new and closes idle connections; resolves when the last connection has ended, and its requests with it. */
+  drain(): Promise<void>
+  /** Ends every connection at once. */
+  close(): void
+}
+
+/** Listens; rejects with the system's error (`EADDRINUSE`, `EACCES`) when it cannot. */
+export function listen(options: ListenOptions): Promise<ListeningServer> {
+  const { host, port, clock, limits, admission, serve } = options
+  const http1 = createHttp1({ clock, limits, admission })
+  const http2 = createHttp2({ clock, limits, admission })
+  const connections = new Set<Socket>()
+  /** Those that have not said yet what they speak. */
+  const silent = new Set<Socket>()
+  const acceptTls = createTlsAcceptor(silent, onSecured)
+  /** Those whose protocol nobody here knows: its end is the end of the connection. */
+  const unread = new WeakSet<Socket>()
+
+  function onConnection(socket: Socket) {
+    // A connection that breaks also closes, which is where it is dealt with.
+    socket.on('error', ignore)
+    const serving = serve()
+    const place = serving && admit(socket, serving)
+    if (!serving || !place) {
+      socket.destroy()
+      return
+    }
+    connections.add(socket)
+    socket.on('close', () => {
+      connections.delete(socket)
+      place.release()
+    })
+    if (serving.tls) acceptTls(socket, serving.tls, place)
+    else if (serving.kind === 'http') acceptPlain(socket, serving, place)
+    else acceptTcp(socket, serving)
+  }
+
+  function admit(socket: Socket, { isProxy }: Serving) {
+    const address = plainAddress(socket.remoteAddress ?? '')
+    return admission.connect(address, isProxy?.(address) === true)
+  }
+
+  function acceptPlain(socket: Socket, serving: HttpServing, place: AdmittedConnection) {
+    peek(socket, {
+      limitMs: limits.headersTimeoutMs,
+      silent,
+      read: protocolOf,
+      late: () => http1.refuseLate(socket),
+      done(protocol) {
+        acceptHttp(protocol, socket, { serving, tls: withoutTls, place })
+      },
+    })
+  }
+
+  /** The handshake is complete. The configuration may have changed since it began, and then demands more of clients. */
+  function onSecured(socket: TLSSocket, { place, ...tls }: Handshake) {
+    socket.on('error', ignore)
+    const serving = serve()
+    const present = serving?.tls?.identityFor(tls.serverName)
+    if (!serving || !present || !satisfies(tls.identity, present)) socket.destroy()
+    else if (serving.kind === 'tcp') connectTcp(socket, serving, tls)
+    else acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, { serving, tls, place })
+  }
+
+  function acceptHttp(protocol: Protocol, socket: Socket, { serving, tls, place }: Accepted) {
+    const accepted = { handle: serving.handle, connection: describeConnection(socket, tls), place }
+    if (protocol === 'h2') http2.accept(socket, accepted)
+    else http1.accept(socket, accepted)
+  }
+
+  function acceptTcp(socket: Socket, serving: TcpServing) {
+    unread.add(socket)
+    if (!serving.readsServerName) {
+      connectTcp(socket, serving, withoutTls)
+      return
+    }
+    peek(socket, {
+      limitMs: helloLimitMs,
+      silent,
+      read: readHello,
+      late: () => socket.destroy(),
+      done(hello) {
+        if (hello.kind === 'hello')
+          connectTcp(socket, serving, { serverName: hello.serverName, identity: undefined })
+        else socket.destroy()
+      },
+    })
+  }
+
+  /** A server counts a connection as ended before those who serve its requests hear of it. */
+  async function lastConnectionsTold(): Promise<void> {
+    await Promise.all([...connections].map((socket) => new Promise((told) => socket.once('close', told))))
+    // What their end cancels is over a moment later.
+    await new Promise(setImmediate)
+  }
+
+  const server = createServer({ noDelay: true, allowHalfOpen: true }, onConnection)
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    // Without a host, Node takes all addresses, also on a machine without IPv6, where `::` would fail.
+    server.listen({ host: host === '::' ? undefined : host, port }, () => {
+      server.off('error', reject)
+      resolve({
+        port: (server.address() as AddressInfo).port,
+        drain: () =>
+          new Promise((closed) => {
+            server.close(() => {
+              http1.close()
+              void lastConnectionsTold().then(closed)
+            })
+            for (const socket of silent) socket.destroy()
+            http1.drain()
+            http2.drain()
+          }),
+        close() {
+          server.close()
+          http1.close()
+          for (const socket of connections) {
+            // What is cut off must not look complete.
+            if (unread.has(socket)) reset(socket)
+            else socket.destroy()
+          }
+        },
+      })
+    })
+  })
+}
+
+type Protocol = 'http/1' | 'h2'
+
+type Accepted = {
+  readonly serving: HttpServing
+  readonly tls: ConnectionTls
+  readonly place: AdmittedConnection
+}
+
+/** RFC 9113 section 3.4: what a client sends first that knows the server speaks HTTP/2. */
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+
+function protocolOf(bytes: Buffer): Protocol | undefined {
+  // No method of HTTP/1 that anybody serves begins as the preface does for longer than a letter or two.
+  if (bytes[0] !== preface[0]) return 'http/1'
+  const length = Math.min(bytes.length, preface.length)
+  if (bytes.compare(preface, 0, length, 0, length) !== 0) return 'http/1'
+  return length === preface.length ? 'h2' : undefined
+}
+
+function connectTcp(socket: Socket, { connect }: TcpServing, tls: ConnectionTls): void {
+  connect({ socket, connection: describeConnection(socket, tls) })
+}
+
+function ignore(): void {}

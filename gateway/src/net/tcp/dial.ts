@@ -1,0 +1,116 @@
+import { X509Certificate } from 'node:crypto'
+import { connect, isIP, type Socket } from 'node:net'
+import {
+  connect as connectTls,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+} from 'node:tls'
+import { longestTimerMs } from '../../lib/duration.ts'
+import { GatewayError } from '../../lib/gateway-error.ts'
+import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egress.ts'
+import type { UpstreamTls } from '../http-client/send.ts'
+import { checkCertificateNames } from '../tls/certificate-names.ts'
+
+/** Where a connection leads, and how it gets there. */
+export type DialTarget = {
+  /** A name or an IP address. */
+  readonly host: string
+  readonly port: number
+  readonly tls: DialTls | undefined
+  /** Longest wait for the connection: name, TCP and TLS together. */
+  readonly timeoutMs: number
+  /** Addresses the connection may lead to. */
+  readonly egress: EgressPolicy
+}
+
+/** TLS towards an upstream, its files read and understood. */
+export type DialTls = Pick<UpstreamTls, 'serverName' | 'names' | 'insecure'> & {
+  readonly context: SecureContext
+}
+
+/** Prepares TLS once for all connections. Throws OpenSSL's error about a certificate or key that cannot be used. */
+export function createDialTls({ ca, cert, key, ...checks }: UpstreamTls): DialTls {
+  // Authorities that are none would be passed over without a word, and then nobody be trusted.
+  if (ca !== undefined) new X509Certificate(ca)
+  return { ...checks, context: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2' }) }
+}
+
+/** After so much silence the system asks whether the peer is still there. */
+const keepAliveDelayMs = 60_000
+
+/** What a connection that carries somebody else's protocol needs: no waiting for company, and an eye on silent peers. */
+export function tune(socket: Socket): void {
+  socket.setNoDelay(true)
+  socket.setKeepAlive(true, keepAliveDelayMs)
+}
+
+/**
+ * Opens a connection, which may stay half-open. `done` gets it, or an `upstream_connect` error, once; never before this returns.
+ * The returned function gives up, after which `done` is not called any more.
+ */
+export function dial(target: DialTarget, done: (result: Socket | GatewayError) => void): () => void {
+  const { host, port, tls, timeoutMs, egress } = target
+  const forbidden = refusedLiteral(egress, host, port)
+  if (forbidden !== undefined) {
+    const answer = setImmediate(() => done(refused(forbidden)))
+    return () => clearImmediate(answer)
+  }
+  const options = { host, port, allowHalfOpen: true, lookup: guardedLookup(egress, port) }
+  const socket = tls === undefined ? connect(options) : connectTls({ ...options, ...tlsOptions(tls, host) })
+  let settled = false
+  const timer = setTimeout(
+    () => settle(refused(new Error(`no connection within ${timeoutMs} ms`))),
+    Math.min(timeoutMs, longestTimerMs),
+  )
+
+  socket.once(tls === undefined ? 'connect' : 'secureConnect', () => settle(socket))
+  socket.on('error', onError)
+  socket.once('close', onClose)
+
+  function onError(error: Error) {
+    settle(refused(error))
+  }
+
+  function onClose() {
+    settle(refused(new Error('the connection was closed during the TLS handshake')))
+  }
+
+  function settle(result: Socket | GatewayError) {
+    if (!release()) return
+    if (result === socket) {
+      socket.off('error', onError)
+      socket.off('close', onClose)
+      tune(socket)
+    } else socket.destroy()
+    done(result)
+  }
+
+  function release(): boolean {
+    if (settled) return false
+    settled = true
+    clearTimeout(timer)
+    return true
+  }
+
+  return () => {
+    if (release()) socket.destroy()
+  }
+}
+
+function tlsOptions({ context, serverName, names, insecure }: DialTls, host: string) {
+  // An address is not a server name (RFC 6066 section 3).
+  const servername = serverName ?? (isIP(host) === 0 ? host : '')
+  const options = { secureContext: context, servername, rejectUnauthorized: insecure !== 'any' }
+  if (insecure === 'any-name') return { ...options, checkServerIdentity: () => undefined }
+  if (names === undefined) return options
+  return {
+    ...options,
+    checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+      checkCertificateNames(names, certificate),
+  }
+}
+
+function refused(cause: Error): GatewayError {
+  return new GatewayError('upstream_connect', 'upstream call failed: connect', { cause })
+}

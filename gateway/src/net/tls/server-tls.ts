@@ -1,0 +1,130 @@
+import { constants, createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import { messageOf } from '../../lib/thrown.ts'
+
+/** One certificate and what clients must do to be served with it. Immutable: another certificate is another identity. */
+export type TlsIdentity = {
+  readonly settings: SecureContextOptions
+  /** Client certificates are asked for, and must be of the configured authorities. */
+  readonly verifiesClients: boolean
+  /** Digest of the demands on clients (authorities, versions, cipher suites); empty where there are none. */
+  readonly demands: string
+}
+
+/** TLS of one address, by the server name clients ask for. */
+export type ServerTls = {
+  /** Undefined refuses the handshake (`unrecognized_name`). */
+  identityFor(serverName: string | undefined): TlsIdentity | undefined
+  /** Protocols offered by ALPN, the preferred first; none for TCP. */
+  readonly alpn: readonly string[]
+}
+
+/** What HTTP listeners offer by ALPN. */
+export const httpAlpn: readonly string[] = ['h2', 'http/1.1']
+
+export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
+
+export type TlsIdentityOptions = {
+  /** PEM: the certificate, then those it was issued through. */
+  readonly cert: string
+  /** PEM, not encrypted. */
+  readonly key: string
+  /** PEM: authorities whose client certificates are accepted. With them, every client must show one. */
+  readonly ca?: string | undefined
+  readonly minVersion?: TlsVersion | undefined
+  readonly maxVersion?: TlsVersion | undefined
+  /** Names of OpenSSL or the RFCs; those of TLS 1.2 and 1.3 may be mixed. Node's own unless given. */
+  readonly cipherSuites?: readonly string[] | undefined
+}
+
+/**
+ * Checks a certificate with its key. Throws an error whose message starts with the part that is wrong: `cert`, `key`,
+ * `root`, `minTLSVersion`, `cipherSuites`.
+ */
+export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
+  const { cert, key, ca, minVersion = 'TLSv1.2', maxVersion = 'TLSv1.3', cipherSuites } = options
+  const certificate = part('cert', () => readCertificates(cert))
+  const privateKey = part('key', () => readKey(key))
+  if (!certificate.checkPrivateKey(privateKey)) throw new Error('key: is not the key of the certificate')
+  if (ca !== undefined) part('root', () => readCertificates(ca))
+  if (minVersion > maxVersion) throw new Error(`minTLSVersion: ${minVersion} is above ${maxVersion}`)
+  const settings: SecureContextOptions = {
+    cert,
+    key,
+    minVersion,
+    maxVersion,
+    honorCipherOrder: true,
+    // A second handshake of TLS 1.2 could name another server.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cipherSuites === undefined || cipherSuites.length === 0 ? {} : { ciphers: cipherSuites.join(':') }),
+  }
+  try {
+    createSecureContext(settings)
+  } catch (error) {
+    const part = cipherSuites === undefined ? 'tls' : 'cipherSuites'
+    throw new Error(`${part}: ${messageOf(error)}`, { cause: error })
+  }
+  const demands = [ca, options.minVersion, options.maxVersion, cipherSuites]
+  return { settings, verifiesClients: ca !== undefined, demands: digestOf(demands) }
+}
+
+/** Whether a connection with the one identity has met every demand of the other. */
+export function satisfies(identity: TlsIdentity | undefined, { demands }: TlsIdentity): boolean {
+  return demands === '' || identity?.demands === demands
+}
+
+function digestOf(demands: readonly unknown[]): string {
+  if (demands.every((demand) => demand === undefined)) return ''
+  return createHash('sha256').update(JSON.stringify(demands)).digest('hex')
+}
+
+/** The reason a text holds no certificates, as words after its name; undefined if it does. */
+export function certificateProblem(pem: string): string | undefined {
+  return problemOf(() => readCertificates(pem))
+}
+
+/** The reason a text is no usable private key, as words after its name; undefined if it is one. */
+export function privateKeyProblem(pem: string): string | undefined {
+  return problemOf(() => readKey(pem))
+}
+
+function problemOf(read: () => unknown): string | undefined {
+  try {
+    read()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+function part<T>(name: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new Error(`${name}: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
+
+/** The first of the certificates; each must be readable. */
+function readCertificates(pem: string): X509Certificate {
+  const blocks = pem.match(certificatePattern) ?? []
+  try {
+    const [first] = blocks.map((block) => new X509Certificate(block))
+    if (first) return first
+  } catch (error) {
+    throw new Error('holds a certificate that cannot be read', { cause: error })
+  }
+  throw new Error('holds no certificate in PEM format')
+}
+
+function readKey(pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem)
+  } catch (error) {
+    const reason = pem.includes('ENCRYPTED') ? 'is encrypted' : 'holds no private key in PEM format'
+    throw new Error(reason, { cause: error })
+  }
+}

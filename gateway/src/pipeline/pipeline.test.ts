@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest'
+import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
+import { parseCidr } from '../lib/address/cidr.ts'
+import { createCancellation } from '../lib/cancellation.ts'
+import { GatewayError } from '../lib/gateway-error.ts'
+import type { IncomingRequest } from '../net/http/incoming-request.ts'
+import type { Reply } from '../net/http-client/send.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { type ClientReader, createClientReader } from './client-address.ts'
+import type { Exchange } from './exchange.ts'
+import { createPipeline } from './pipeline.ts'
+import type { Policy } from './policy.ts'
+import type { Route } from './snapshot.ts'
+
+const clock = { now: () => 0, monotonic: () => 7 }
+const delivered = { complete: true, status: 200, bytesSent: 0, firstByteAt: 7 }
+
+function ok(): Reply {
+  return { status: 200, headers: {}, body: Buffer.from('ok') }
+}
+
+function request(target = '/a', rest: Partial<IncomingRequest> = {}): IncomingRequest {
+  return {
+    method: 'GET',
+    target,
+    version: '1.1',
+    headers: { host: 'h' },
+    connection: fixtureConnection(),
+    upgrade: undefined,
+    informational: undefined,
+    body: undefined,
+    cancellation: createCancellation(),
+    startedAt: 1,
+    ...rest,
+  }
+}
+
+function pipelineOf(policies: Policy[], backend: Route['backend'] = ok, clients?: ClientReader) {
+  const lines: string[] = []
+  const metrics = createMetrics()
+  const route: Route = {
+    name: 'r',
+    policies,
+    backend,
+    meter: metrics.route('r'),
+    errorFormat: () => 'openai',
+  }
+  const log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error() {},
+    async flush() {},
+    writeLine: (line: string) => lines.push(line),
+  }
+  const handle = createPipeline({
+    listener: () => ({
+      key: 'k',
+      host: 'h',
+      port: 1,
+      kind: 'http' as const,
+      tls: undefined,
+      clients,
+      match: ({ path }) => (path === '/a' ? { target: route, prefix: '/a' } : undefined),
+    }),
+    log,
+    clock,
+    unrouted: metrics.route(''),
+  })
+  return { handle, lines, metrics }
+}
+
+/** A policy that writes down which of its phases ran. */
+function tracing(name: string, trace: string[], outcome?: () => Reply): Policy {
+  return {
+    name,
+    onRequest() {
+      trace.push(`${name} request`)
+      return outcome?.()
+    },
+    onReply(_, reply) {
+      trace.push(`${name} reply`)
+      return reply
+    },
+    onEnd() {
+      trace.push(`${name} end`)
+    },
+  }
+}
+
+describe('createPipeline', () => {
+  it('runs policies in order, replies in reverse, ends in order', async () => {
+    const trace: string[] = []
+    const { handle } = pipelineOf([tracing('a', trace), tracing('b', trace)])
+    const exchange = handle(request())
+    expect((await exchange.reply).status).toBe(200)
+    exchange.end(delivered)
+    expect(trace).toEqual(['a request', 'b request', 'b reply', 'a reply', 'a end', 'b end'])
+  })
+
+  it('never enters what comes after a refusal', async () => {
+    const trace: string[] = []
+    const refusal: Reply = { status: 401, headers: {}, body: undefined }
+    const { handle } = pipelineOf(
+      [tracing('a', trace), tracing('b', trace, () => refusal), tracing('c', trace)],
+      () => {
+        trace.push('backend')
+        return ok()
+      },
+    )
+    const exchange = handle(request())
+    expect(await exchange.reply).toBe(refusal)
+    exchange.end(delivered)
+    expect(trace).toEqual(['a request', 'b request', 'b reply', 'a reply', 'a end', 'b end'])
+  })
+
+  it('answers an unexpected error without its cause, and logs it', async () => {
+    const { handle, lines } = pipelineOf([], () => {
+      throw new TypeError('secret detail')
+    })
+    const exchange = handle(request())
+    const reply = await exchange.reply
+    exchange.end({ ...delivered, status: reply.status })
+    expect(reply.status).toBe(500)
+    expect(String(reply.body)).not.toContain('secret detail')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ status: 500, error: { message: 'secret detail' } })
+  })
+
+  it('maps a gateway error to its status in the shape of the route', async () => {
+    const { handle } = pipelineOf([], () => {
+      throw new GatewayError('upstream_timeout', 'upstream call timeout')
+    })
+    const reply = await handle(request()).reply
+    expect(reply.status).toBe(504)
+    expect(JSON.parse(String(reply.body)).error).toMatchObject({
+      code: 'upstream_timeout',
+      type: 'server_error',
+    })
+  })
+
+  it('withholds the answer when a policy fails on it, and still runs the outer policies', async () => {
+    const trace: string[] = []
+    const failing: Policy = {
+      name: 'guard',
+      onReply() {
+        throw new Error('guard broke')
+      },
+    }
+    const { handle } = pipelineOf([tracing('cors', trace), failing])
+    const reply = await handle(request()).reply
+    expect(reply.status).toBe(500)
+    expect(trace).toEqual(['cors request', 'cors reply'])
+  })
+
+  it('gives up the answer it withholds', async () => {
+    let cancelled = 0
+    const failing: Policy = {
+      name: 'guard',
+      onReply() {
+        throw new Error('guard broke')
+      },
+    }
+    const body = { start() {}, resume() {}, cancel: () => void cancelled++ }
+    const { handle } = pipelineOf([failing], () => ({ status: 200, headers: {}, body }))
+    expect((await handle(request()).reply).status).toBe(500)
+    expect(cancelled).toBe(1)
+  })
+
+  it('ends every policy even when one of them fails at it', async () => {
+    const trace: string[] = []
+    const failing: Policy = {
+      name: 'x',
+      onEnd() {
+        throw new Error('late')
+      },
+    }
+    const { handle, lines } = pipelineOf([failing, tracing('b', trace)])
+    const exchange = handle(request())
+    await exchange.reply
+    exchange.end(delivered)
+    expect(trace).toContain('b end')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ error: { message: 'late' } })
+  })
+
+  it.each([
+    ['/other', 404],
+    ['/%zz', 400],
+  ])('answers %s with %i and one log line', async (target, status) => {
+    const { handle, lines } = pipelineOf([])
+    const exchange = handle(request(target))
+    expect((await exchange.reply).status).toBe(status)
+    exchange.end({ ...delivered, status })
+    expect(lines).toHaveLength(1)
+  })
+
+  it.each<[string, Partial<IncomingRequest>, number]>([
+    ['no host', { headers: {} }, 400],
+    ['two hosts', { headers: { host: ['a', 'b'] } }, 400],
+    ['a list of hosts', { headers: { host: 'a, b' } }, 400],
+    ['a host with a user', { headers: { host: 'a@b' } }, 400],
+    ['a host with a space', { headers: { host: 'a b' } }, 400],
+    ['an empty host', { headers: { host: '' } }, 200],
+    ['a host with a port', { headers: { host: '[::1]:80' } }, 200],
+    ['no host in HTTP/1.0', { headers: {}, version: '1.0' }, 200],
+  ])('answers a request with %s', async (_, rest, status) => {
+    const { handle } = pipelineOf([])
+    expect((await handle(request('/a', rest)).reply).status).toBe(status)
+  })
+
+  /** The exchange as the backend sees it. */
+  async function seen(rest: Partial<IncomingRequest>, clients?: ClientReader): Promise<Exchange> {
+    const exchanges: Exchange[] = []
+    const { handle } = pipelineOf(
+      [],
+      (exchange) => {
+        exchanges.push(exchange)
+        return ok()
+      },
+      clients,
+    )
+    await handle(request(rest.target, rest)).reply
+    const [exchange] = exchanges
+    if (!exchange) throw new Error('not routed')
+    return exchange
+  }
+
+  it('takes absolute targets that name the host of the header, and no others', async () => {
+    const { facts } = await seen({ target: 'http://H/a' })
+    expect(facts.request).toMatchObject({ host: 'h', path: '/a' })
+    await expect(seen({ target: 'http://other/a' })).rejects.toThrow('not routed')
+  })
+
+  it('takes the peer for the client, an IPv4 one in its own notation', async () => {
+    const headers = { host: 'h', 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'https' }
+    const { facts, peer } = await seen({
+      connection: fixtureConnection({ remoteAddress: '::ffff:203.0.113.9', remotePort: 4711 }),
+      headers,
+    })
+    expect(facts.source).toEqual({ address: '203.0.113.9', port: 4711 })
+    expect(facts.request).toMatchObject({ scheme: 'http', host: 'h' })
+    expect(peer).toBeUndefined()
+  })
+
+  it('sees the client through trusted proxies, and remembers the proxy', async () => {
+    const range = parseCidr('10.0.0.0/8')
+    const clients = createClientReader({ trusted: range ? [range] : [] })
+    const headers = {
+      host: 'inner',
+      'x-forwarded-for': '203.0.113.9',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'a.test',
+    }
+    const { facts, peer } = await seen(
+      { connection: fixtureConnection({ remoteAddress: '::ffff:10.0.0.1' }), headers },
+      clients,
+    )
+    expect(facts.source).toEqual({ address: '203.0.113.9', port: 0 })
+    expect(facts.request).toMatchObject({ scheme: 'https', host: 'a.test' })
+    expect(peer).toEqual({ address: '10.0.0.1', scheme: 'http', host: 'inner' })
+
+    const direct = await seen(
+      { connection: fixtureConnection({ remoteAddress: '203.0.113.7' }), headers },
+      clients,
+    )
+    expect(direct.facts.source).toEqual({ address: '203.0.113.7', port: 1 })
+    expect(direct.facts.request).toMatchObject({ scheme: 'http', host: 'inner' })
+    expect(direct.peer).toBeUndefined()
+  })
+
+  it('counts a client that left before an answer as 499', async () => {
+    const { handle, metrics } = pipelineOf([])
+    const exchange = handle(request())
+    await exchange.reply
+    exchange.end({ complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined })
+    expect((await metrics.render()).text).toContain('tollgate_requests_total{route="r",status="499"} 1')
+  })
+})

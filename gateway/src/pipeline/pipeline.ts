@@ -1,0 +1,258 @@
+import type { Clock } from '../lib/clock.ts'
+import type { PathReadings } from '../lib/path-readings.ts'
+import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
+import type { Delivery, ExchangeHandler, IncomingRequest } from '../net/http/incoming-request.ts'
+import { discard, type Reply } from '../net/http-client/send.ts'
+import type { LogSink } from '../telemetry/log.ts'
+import type { RouteMeter } from '../telemetry/metrics.ts'
+import { accessLine, createTimestamp } from './access-log.ts'
+import { type Client, type ClientReader, isHost } from './client-address.ts'
+import { refuse, replyToError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import type { Policy } from './policy.ts'
+import type { Found } from './routing/route-table.ts'
+import type { Listener, Route } from './snapshot.ts'
+
+export type PipelineOptions = {
+  /** The listener as it is now: read once per request, so a reload never changes a request half-way. */
+  listener(): Listener | undefined
+  log: LogSink
+  clock: Clock
+  /** Counts requests that matched no route. */
+  unrouted: RouteMeter
+  /** Why no request may be served yet: rules that would hold for it are not known. */
+  unavailable?: (() => string | undefined) | undefined
+}
+
+/**
+ * The request path of every HTTP listener:
+ * exchange -> route -> policies in order -> backend -> entered policies in reverse -> [bytes] -> ends -> log and metrics.
+ */
+export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => ExchangeHandler {
+  const { log, clock, unrouted } = options
+  const timestamp = createTimestamp(clock.now)
+
+  return (request) => {
+    const target = parseRequestTarget(request.target)
+    const host = readHost(request)
+    const listener = options.listener()
+    const clients = listener?.kind === 'http' ? listener.clients : undefined
+    const sender = readSender(request, host ?? '', clients)
+    const exchange = createExchange(request, target, { sender, clock })
+    const missing = options.unavailable?.()
+    const found =
+      missing === undefined && target && host !== undefined && listener?.kind === 'http'
+        ? listener.match(exchange.facts.request, request.connection)
+        : undefined
+    if (!found) {
+      return {
+        reply: Promise.resolve(
+          missing === undefined
+            ? refuseUnrouted(exchange, target, host)
+            : refuseUnavailable(exchange, missing),
+        ),
+        end: (delivery) => finish(delivery, unrouted),
+      }
+    }
+    const route = found.target
+    exchange.routeName = route.name
+    exchange.matchedPrefix = found.prefix
+    exchange.allowedClientHeaders = route.allowedClientHeaders
+    exchange.errorFormat = route.errorFormat(exchange.facts.request)
+    if (target?.readings !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
+      const ambiguity = findAmbiguity(target.readings, route, (path) =>
+        listener.match({ ...exchange.facts.request, path }, request.connection),
+      )
+      if (ambiguity !== undefined) {
+        return {
+          reply: Promise.resolve(refuseAmbiguous(exchange, ambiguity)),
+          end: (delivery) => finish(delivery, route.meter),
+        }
+      }
+      exchange.pathReadings = target.readings.kind === 'paths' ? target.readings.paths : undefined
+    }
+    const entered: Policy[] = []
+    return {
+      reply: run(exchange, route, entered),
+      end(delivery) {
+        for (const policy of entered) endPolicy(policy)
+        exchange.onDelivered?.(delivery)
+        finish(delivery, route.meter)
+      },
+    }
+
+    function endPolicy(policy: Policy) {
+      try {
+        policy.onEnd?.(exchange)
+      } catch (error) {
+        exchange.failure ??= error
+      }
+    }
+
+    function finish(delivery: Delivery, meter: RouteMeter) {
+      const endedAt = clock.monotonic()
+      const { startedAt } = exchange
+      exchange.failure ??= delivery.failure
+      const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
+      // 499: the client left before an answer could be sent.
+      meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
+      log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
+    }
+  }
+}
+
+async function run(exchange: Exchange, route: Route, entered: Policy[]): Promise<Reply> {
+  let reply: Reply | undefined
+  try {
+    for (const policy of route.policies) {
+      entered.push(policy)
+      if (!policy.onRequest) continue
+      const outcome = policy.onRequest(exchange)
+      reply = outcome instanceof Promise ? await outcome : outcome
+      if (reply) break
+    }
+    reply ??= await route.backend(exchange)
+  } catch (error) {
+    reply = replyToError(exchange, error)
+  }
+  for (let index = entered.length - 1; index >= 0; index--) {
+    const policy = entered[index]
+    if (!policy?.onReply) continue
+    try {
+      const changed = policy.onReply(exchange, reply)
+      reply = changed instanceof Promise ? await changed : changed
+    } catch (error) {
+      // A check that fails denies: the backend's answer is not sent, and what is left of it is not waited for.
+      discard(reply)
+      reply = replyToError(exchange, error)
+    }
+  }
+  return reply
+}
+
+function refuseUnavailable(exchange: Exchange, missing: string): Reply {
+  return refuse(exchange, {
+    status: 503,
+    code: 'not_ready',
+    message: `the gateway is not ready: ${missing} is pending`,
+    headers: { 'retry-after': '1' },
+  })
+}
+
+function refuseUnrouted(
+  exchange: Exchange,
+  target: RequestTarget | undefined,
+  host: string | undefined,
+): Reply {
+  if (!target)
+    return refuse(exchange, { status: 400, code: 'bad_request', message: 'malformed request target' })
+  if (host === undefined)
+    return refuse(exchange, { status: 400, code: 'bad_request', message: 'missing or malformed host header' })
+  return refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this path' })
+}
+
+/** The reason to refuse a path that a lenient server reads as one without a safe spelling, or as one of another route. */
+function findAmbiguity(
+  readings: PathReadings,
+  route: Route,
+  match: (path: string) => Found<Route> | undefined,
+): string | undefined {
+  if (readings.kind === 'unsafe') return `with escapes and parameters decoded it has ${readings.reason}`
+  const leadsElsewhere = readings.paths.some((path) => match(path)?.target !== route)
+  return leadsElsewhere ? 'with escapes and parameters decoded it belongs to another route' : undefined
+}
+
+function refuseAmbiguous(exchange: Exchange, ambiguity: string): Reply {
+  return refuse(exchange, {
+    status: 400,
+    code: 'ambiguous_path',
+    message: `ambiguous request path: ${ambiguity}`,
+  })
+}
+
+/** Who a request is from, and the trusted proxy in between, if any. */
+type Sender = { readonly client: Client; readonly peer: Client | undefined }
+
+function readSender(request: IncomingRequest, host: string, clients: ClientReader | undefined): Sender {
+  const { address, scheme } = request.connection
+  const peer = { address, scheme, host }
+  const client = clients ? clients(request.headers, peer) : peer
+  return { client, peer: client === peer ? undefined : peer }
+}
+
+function createExchange(
+  request: IncomingRequest,
+  target: RequestTarget | undefined,
+  { sender: { client, peer }, clock }: { sender: Sender; clock: Clock },
+): Exchange {
+  const { headers } = request
+  return {
+    facts: {
+      clock,
+      request: {
+        method: request.method,
+        scheme: client.scheme,
+        host: client.host,
+        path: target?.path ?? '/',
+        query: target?.query ?? '',
+        version: request.version,
+        headers,
+        arrivedAt: clock.now(),
+      },
+      source: {
+        address: client.address,
+        port: peer === undefined || peer.address === client.address ? request.connection.port : 0,
+      },
+      jwt: undefined,
+      apiKey: undefined,
+      body: undefined,
+      llmRequest: undefined,
+      llm: undefined,
+      usage: undefined,
+    },
+    body: request.body,
+    connection: request.connection,
+    trailingSlash: target?.trailingSlash === true,
+    pathReadings: undefined,
+    allowedClientHeaders: undefined,
+    peer,
+    cancellation: request.cancellation,
+    startedAt: request.startedAt,
+    errorFormat: 'text',
+    routeName: '',
+    matchedPrefix: '/',
+    forwarding: undefined,
+    upgrade: request.upgrade,
+    informational: request.informational,
+    mayUseModel: undefined,
+    allowedModels: undefined,
+    keyGroup: '',
+    limits: undefined,
+    onDelivered: undefined,
+    mcpCall: undefined,
+    llmOperation: undefined,
+    llmMessage: undefined,
+    guardDecisions: undefined,
+    backendState: undefined,
+    refusedBy: undefined,
+    failure: undefined,
+  }
+}
+
+/**
+ * The host a request is for; undefined where it cannot be told, which is 400 (RFC 9112 section 3.2). That of an
+ * absolute-form target must be the header's: a proxy in front may have believed the other one. Rules, routes and the
+ * upstream see the header's.
+ */
+function readHost({ headers, target, version }: IncomingRequest): string | undefined {
+  const host = headers['host']
+  if (host === undefined) return version === '1.1' ? undefined : ''
+  if (!target.startsWith('/') && !namesHost(target, host)) return undefined
+  return typeof host === 'string' && (host === '' || isHost(host)) ? host : undefined
+}
+
+/** False where an absolute-form target names another host. */
+function namesHost(target: string, host: string | string[]): boolean {
+  const [, named] = /^https?:\/\/([^/?#]*)/i.exec(target) ?? []
+  return named === undefined || (typeof host === 'string' && named.toLowerCase() === host.toLowerCase())
+}

@@ -1,0 +1,145 @@
+import { readsField } from '../../cel/reads.ts'
+import type { ReportIssue } from '../../schema/report.ts'
+import type { NamedBackend } from '../../upstream/config.ts'
+import { checkApiKey } from '../api-key/api-key.ts'
+import { checkAuthorization } from '../authorization.ts'
+import { checkCors } from '../cors.ts'
+import { checkDirectResponse } from '../direct-response.ts'
+import { checkHeaderModifier } from '../header-modifier.ts'
+import { checkJwtAuth } from '../jwt-auth.ts'
+import { checkMcpAuthentication } from '../mcp-authentication/check-config.ts'
+import { checkMcpAuthorization } from '../mcp-authorization.ts'
+import {
+  checkGlobalBackend,
+  checkGlobalRateLimit,
+  countsTokens as countsTokensGlobally,
+  type GlobalRateLimitConfig,
+} from '../rate-limit/global/config.ts'
+import { checkLocalRateLimit, countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { checkRequestRedirect } from '../url/redirect.ts'
+import { checkUrlRewrite } from '../url/rewrite.ts'
+import { rootsOf, type TrafficKind } from './cel-variables.ts'
+import type { PoliciesConfig } from './schema.ts'
+
+/** Reports what the schema cannot say about the policies of a gateway or listener, which hold for requests of every kind. */
+export function checkGatewayPolicies(config: PoliciesConfig, report: ReportIssue) {
+  check(config, 'gateway', report)
+}
+
+/** The same for a route, `llm` or `mcp`, and policies that mean nothing for requests of its kind. */
+export function checkRoutePolicies(config: PoliciesConfig, kind: TrafficKind, report: ReportIssue) {
+  check(config, kind, report)
+}
+
+function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
+  const roots = rootsOf(kind)
+  const under =
+    (...prefix: string[]): ReportIssue =>
+    (path, message) =>
+      report([...prefix, ...path], message)
+  const checkLimits = (limits: LocalRateLimitConfig, reportLimit: ReportIssue) => {
+    checkLocalRateLimit(limits, roots, reportLimit)
+    checkCounted(limits.map(countsTokens), kind, reportLimit)
+  }
+
+  if (config.cors) checkCors(config.cors, under('cors'))
+  if (config.jwtAuth) checkJwtAuth(config.jwtAuth, under('jwtAuth'))
+  if (config.mcpAuthentication) checkMcpAuthentication(config.mcpAuthentication, under('mcpAuthentication'))
+  if (config.apiKey) checkApiKey(config.apiKey, under('apiKey'))
+  if (config.authorization) checkAuthorization(config.authorization, roots, under('authorization'))
+  if (config.mcpAuthorization) checkMcpAuthorization(config.mcpAuthorization, under('mcpAuthorization'))
+  if (config.localRateLimit) checkLimits(config.localRateLimit, under('localRateLimit'))
+  if (config.rateLimit?.local) checkLimits(config.rateLimit.local, under('rateLimit', 'local'))
+  if (config.localRateLimit && config.rateLimit?.local) {
+    report(['rateLimit', 'local'], 'is the same as localRateLimit: keep one of them')
+  }
+  const checkGlobal = (limits: GlobalRateLimitConfig, reportLimit: ReportIssue) => {
+    checkGlobalRateLimit(limits, roots, reportLimit)
+    const counted = limits.descriptors.map(countsTokensGlobally)
+    checkCounted(counted, kind, (path, message) => reportLimit(['descriptors', ...path], message))
+  }
+  if (config.remoteRateLimit) checkGlobal(config.remoteRateLimit, under('remoteRateLimit'))
+  if (config.rateLimit?.global) checkGlobal(config.rateLimit.global, under('rateLimit', 'global'))
+  if (config.remoteRateLimit && config.rateLimit?.global) {
+    report(['rateLimit', 'global'], 'is the same as remoteRateLimit: keep one of them')
+  }
+  checkTraffic(config, under)
+  checkPlace(config, kind, report)
+}
+
+/** Reports references of policies to backends that are none, or lead to no host. */
+export function checkPolicyBackends(
+  { remoteRateLimit, rateLimit }: PoliciesConfig,
+  backends: readonly NamedBackend[],
+  report: ReportIssue,
+) {
+  if (remoteRateLimit)
+    checkGlobalBackend(remoteRateLimit, backends, (path, message) =>
+      report(['remoteRateLimit', ...path], message),
+    )
+  if (rateLimit?.global)
+    checkGlobalBackend(rateLimit.global, backends, (path, message) =>
+      report(['rateLimit', 'global', ...path], message),
+    )
+}
+
+/** Reports costs in US dollars. For a configuration without a catalog of models, which has the prices. */
+export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, report: ReportIssue) {
+  const [limits, path] =
+    remoteRateLimit === undefined
+      ? [rateLimit?.global, ['rateLimit', 'global']]
+      : [remoteRateLimit, ['remoteRateLimit']]
+  limits?.descriptors.forEach(({ cost }, index) => {
+    if (cost === undefined || !readsField(cost, 'llm', 'cost')) return
+    report(
+      [...path, 'descriptors', index, 'cost'],
+      'llm.cost has no value without prices: set config.modelCatalog, or count tokens',
+    )
+  })
+}
+
+/** Policies that change what is forwarded and answered. */
+function checkTraffic(config: PoliciesConfig, under: (...prefix: string[]) => ReportIssue) {
+  const { requestHeaderModifier, responseHeaderModifier, requestRedirect, directResponse, urlRewrite } =
+    config
+  if (requestHeaderModifier) {
+    checkHeaderModifier(requestHeaderModifier, 'request', under('requestHeaderModifier'))
+  }
+  if (responseHeaderModifier) {
+    checkHeaderModifier(responseHeaderModifier, 'response', under('responseHeaderModifier'))
+  }
+  if (requestRedirect) checkRequestRedirect(requestRedirect, under('requestRedirect'))
+  if (directResponse) checkDirectResponse(directResponse, under('directResponse'))
+  if (urlRewrite) checkUrlRewrite(urlRewrite, under('urlRewrite'))
+  if (requestRedirect && directResponse) {
+    under('directResponse')([], 'never answers, because requestRedirect does: keep one of them')
+  }
+}
+
+/** Whether a policy replaces the prefix by which a route matched, which needs a match by prefix. */
+export function replacesPrefix({ requestRedirect, urlRewrite }: PoliciesConfig): boolean {
+  return requestRedirect?.path?.prefix !== undefined || urlRewrite?.path?.prefix !== undefined
+}
+
+/** Of a gateway's requests those to LLMs have tokens, and its limits on them count those. */
+function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway', report: ReportIssue) {
+  if (kind === 'llm' || kind === 'gateway') return
+  tokens.forEach((counted, index) => {
+    if (!counted) return
+    const what = kind === 'mcp' ? 'MCP requests' : 'plain HTTP requests'
+    report([index], `${what} have no tokens: limit requests instead`)
+  })
+}
+
+const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
+
+function checkPlace(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
+  if (kind === 'mcp') {
+    if (config.urlRewrite !== undefined)
+      report(['urlRewrite'], 'the address of an MCP server is that of its target')
+    return
+  }
+  for (const field of mcpOnly) {
+    if (config[field] !== undefined) report([field], 'is for MCP servers, and this leads to none')
+  }
+}

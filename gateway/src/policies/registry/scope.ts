@@ -1,0 +1,160 @@
+import type { AuthenticationCheck } from '../../identity/authentication.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import type { Policy } from '../../pipeline/policy.ts'
+import { findBackend, type NamedBackend } from '../../upstream/config.ts'
+import type { UpstreamContext } from '../../upstream/destination.ts'
+import { compileApiKey } from '../api-key/api-key.ts'
+import { compileAuthorization } from '../authorization.ts'
+import { type CorsConfig, compileCors } from '../cors.ts'
+import { compileDirectResponse } from '../direct-response.ts'
+import { compileRequestHeaderModifier, compileResponseHeaderModifier } from '../header-modifier.ts'
+import { compileJwtAuth } from '../jwt-auth.ts'
+import { compileMcpAuthentication } from '../mcp-authentication/mcp-authentication.ts'
+import { compileMcpAuthorization, type McpAuthorization } from '../mcp-authorization.ts'
+import { compileGlobalRateLimit } from '../rate-limit/global/global.ts'
+import { compileLocalRateLimit } from '../rate-limit/local.ts'
+import { countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { compileRequestRedirect } from '../url/redirect.ts'
+import { compileUrlRewrite } from '../url/rewrite.ts'
+import { rootsOf, type TrafficKind } from './cel-variables.ts'
+import type { PoliciesConfig } from './schema.ts'
+
+/** The policies of one place that a request comes through. */
+export type PolicyLevel = {
+  /** Names what is counted there, across reloads and in metrics: `gateway default`, `route api`, `llm`, `mcp`. */
+  place: string
+  policies: PoliciesConfig
+  /** Of a listener: the host that all of its requests name. */
+  hostname?: string | undefined
+}
+
+/** What one level adds to each step of a route. */
+export type LevelSteps = {
+  readonly documents: Policy | undefined
+  readonly cors: Policy | undefined
+  readonly mcpAuthentication: AuthenticationCheck | undefined
+  readonly jwtAuth: AuthenticationCheck | undefined
+  readonly apiKey: AuthenticationCheck | undefined
+  readonly authorization: Policy | undefined
+  readonly requestLimits: Policy | undefined
+  readonly globalRequestLimits: Policy | undefined
+  readonly bodyAuthorization: Policy | undefined
+  readonly bodyLimits: Policy | undefined
+  readonly globalBodyLimits: Policy | undefined
+  readonly responseHeaderModifier: Policy | undefined
+  readonly requestRedirect: Policy | undefined
+  readonly directResponse: Policy | undefined
+  readonly requestHeaderModifier: Policy | undefined
+  readonly urlRewrite: Policy | undefined
+  readonly llmAuthorization: Policy | undefined
+  readonly tokenLimits: Policy | undefined
+  readonly globalTokenLimits: Policy | undefined
+  readonly mcpAuthorization: McpAuthorization | undefined
+}
+
+/** Compiles a level once, however many routes it is part of, and for as long as what it is made of stays the same. */
+export function compileLevel(level: PolicyLevel, context: CompileContext, kind: TrafficKind): LevelSteps {
+  const node = nodeOf(level.policies, context)
+  return context.memo(node, `policies of ${level.place} for ${kind}`, () =>
+    compileSteps(level, context, kind),
+  )
+}
+
+/** What lives as long as the policies and the backend that counts their limits both stay the same. */
+function nodeOf(policies: PoliciesConfig, context: CompileContext): object {
+  const limiter = limiterBackend(policies, context)
+  if (limiter === undefined) return policies
+  const joints = context.memo(policies, 'policies by backend', () => new WeakMap<NamedBackend, object>())
+  const joint = joints.get(limiter) ?? {}
+  joints.set(limiter, joint)
+  return joint
+}
+
+/** The backend that counts the limits of a level, where it is one that others may change. */
+function limiterBackend(
+  { remoteRateLimit, rateLimit }: PoliciesConfig,
+  { backends = [] }: UpstreamContext,
+): NamedBackend | undefined {
+  const reference = (remoteRateLimit ?? rateLimit?.global)?.backend
+  return reference === undefined ? undefined : findBackend(reference, backends)
+}
+
+function compileSteps(
+  { place, policies }: PolicyLevel,
+  context: CompileContext,
+  kind: TrafficKind,
+): LevelSteps {
+  const { cors, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
+  const { responseHeaderModifier, requestRedirect, directResponse } = policies
+  const { requestHeaderModifier, urlRewrite } = policies
+  const isLlm = kind === 'llm'
+  const ofMcp = mcpAuthentication && compileMcpAuthentication(mcpAuthentication, context)
+  const authorization =
+    policies.authorization &&
+    compileAuthorization(policies.authorization, context, { roots: rootsOf(kind), place })
+  const limits = compileLocalRateLimit(limitsOf(policies, kind), context, { place })
+  const remote = policies.remoteRateLimit ?? policies.rateLimit?.global
+  const globalLimits = remote && compileGlobalRateLimit(remote, context, { place, hasTokens: isLlm })
+  const late = {
+    authorization: authorization?.afterBody,
+    limits: limits.afterBody,
+    globalLimits: globalLimits?.afterBody,
+  }
+  return {
+    documents: ofMcp?.documents,
+    cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
+    mcpAuthentication: ofMcp?.check,
+    jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
+    apiKey: apiKey && compileApiKey(apiKey, context, place),
+    authorization: authorization?.beforeBody,
+    requestLimits: limits.beforeBody,
+    globalRequestLimits: globalLimits?.beforeBody,
+    bodyAuthorization: isLlm ? undefined : late.authorization,
+    bodyLimits: isLlm ? undefined : late.limits,
+    globalBodyLimits: isLlm ? undefined : late.globalLimits,
+    responseHeaderModifier: responseHeaderModifier && compileResponseHeaderModifier(responseHeaderModifier),
+    requestRedirect: requestRedirect && compileRequestRedirect(requestRedirect),
+    directResponse: directResponse && compileDirectResponse(directResponse),
+    requestHeaderModifier: requestHeaderModifier && compileRequestHeaderModifier(requestHeaderModifier),
+    urlRewrite: urlRewrite && compileUrlRewrite(urlRewrite),
+    llmAuthorization: isLlm ? late.authorization : undefined,
+    tokenLimits: isLlm ? late.limits : undefined,
+    globalTokenLimits: isLlm ? late.globalLimits : undefined,
+    mcpAuthorization:
+      mcpAuthorization && compileMcpAuthorization(mcpAuthorization, context, labelOfItemRules(place)),
+  }
+}
+
+/** The `mcp` section is the only place of rules about tools for most, and their names do not repeat it. */
+function labelOfItemRules(place: string): string {
+  return place === 'mcp' ? 'mcpAuthorization' : `${place} mcpAuthorization`
+}
+
+/** A gateway's limits on tokens hold for what has tokens: its LLM routes. */
+function limitsOf({ localRateLimit, rateLimit }: PoliciesConfig, kind: TrafficKind): LocalRateLimitConfig {
+  const limits = localRateLimit ?? rateLimit?.local ?? []
+  return kind === 'llm' ? limits : limits.filter((limit) => !countsTokens(limit))
+}
+
+/** What clients in a browser must read to go on with a session and to find out how to authenticate. */
+const readByClients = ['mcp-session-id', 'www-authenticate']
+/** What they must send to go on with a session, and with a stream that broke off. */
+const sentByClients = ['mcp-session-id', 'mcp-protocol-version', 'last-event-id']
+/** A page ends its session with DELETE, which browsers ask for first. */
+const methodsOfClients = ['GET', 'POST', 'DELETE']
+
+function withMcpHeaders(cors: CorsConfig): CorsConfig {
+  return {
+    ...cors,
+    allowMethods: cors.allowMethods ?? methodsOfClients,
+    allowHeaders: withNames(cors.allowHeaders, sentByClients),
+    exposeHeaders: withNames(cors.exposeHeaders, readByClients),
+  }
+}
+
+function withNames(configured: readonly string[] = [], needed: readonly string[]): string[] {
+  const lacking = needed.filter(
+    (name) => !configured.some((entry) => entry === '*' || entry.toLowerCase() === name),
+  )
+  return [...configured, ...lacking]
+}

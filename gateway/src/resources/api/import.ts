@@ -1,0 +1,44 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
+import { type ImportedRecord, type Refusal, readDraft, refusal } from '../change/change.ts'
+import { readUuid } from '../change/identity.ts'
+import { findKind, type Kind } from '../kinds.ts'
+
+const members = new Set(['kind', 'id', 'name', 'value', 'revision', 'createdAt', 'updatedAt', 'shadowed'])
+
+/** Reads an item of an export: an envelope with its kind and id. Revision and times are made anew. */
+export function readImported(item: JsonValue): ImportedRecord | Refusal {
+  if (!isJsonObject(item)) return refusal(422, 'resources must be a list of objects with a value')
+  const stray = Object.keys(item).find((key) => !members.has(key))
+  if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside value`)
+  const { kind: kindName, id: sentId, name, value } = item
+  const kind = typeof kindName === 'string' ? findKind(kindName) : undefined
+  if (kind === undefined) return refusal(400, 'every item of an import needs its kind')
+  const id = typeof sentId === 'string' ? readUuid(sentId) : undefined
+  if (id === undefined) return refusal(400, 'every item of an import needs its id, a UUID')
+  if (value === undefined) return refusal(422, 'every item of resources needs a value')
+  const own = kind.placement.kind === 'keys' ? withoutOwnId(value, id) : value
+  const draft = readDraft(kind, own, nameOf(kind, name))
+  return 'status' in draft ? draft : { kind, id, draft }
+}
+
+/** The records of an export, which may be one page of it. */
+export function exportedItems({ resources, ...rest }: JsonObject): readonly JsonValue[] | Refusal {
+  const stray = Object.keys(rest).find((member) => member !== 'nextCursor')
+  if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside resources`)
+  return Array.isArray(resources) ? resources : refusal(422, 'resources must be a list')
+}
+
+function nameOf({ placement }: Kind, name: JsonValue | undefined): string | undefined {
+  return placement.kind === 'policies' && typeof name === 'string' ? name : undefined
+}
+
+/** An export has the id of a virtual key in its metadata as well. */
+function withoutOwnId(value: JsonValue, id: string): JsonValue {
+  if (!isJsonObject(value)) return value
+  const { metadata } = value
+  if (!isJsonObject(metadata) || metadata['id'] !== id) return value
+  const { id: _, ...rest } = metadata
+  const { metadata: __, ...fields } = value
+  const own: JsonObject = Object.keys(rest).length === 0 ? fields : { ...fields, metadata: rest }
+  return own
+}

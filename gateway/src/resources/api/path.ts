@@ -1,0 +1,51 @@
+import { parseRequestTarget } from '../../lib/request-target.ts'
+
+/** What a path under `/api/config` means. */
+export type ApiPath =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'malformed'; readonly message: string }
+  | {
+      readonly kind: 'document'
+      readonly name: 'status' | 'schema' | 'effective' | 'openapi'
+      readonly query: string
+    }
+  | { readonly kind: 'all'; readonly query: string }
+  | { readonly kind: 'collection'; readonly kindName: string; readonly query: string }
+  | { readonly kind: 'item'; readonly kindName: string; readonly id: string; readonly query: string }
+
+const documents = new Map([
+  ['/api/config/status', 'status'],
+  ['/api/config/schema', 'schema'],
+  ['/api/config/effective', 'effective'],
+  ['/api/config/openapi.json', 'openapi'],
+] as const)
+
+const resourcesPath = '/api/config/resources'
+
+/** Ids may hold anything, slashes included, written as they are or escaped. */
+export function readRequestTarget(target: string): ApiPath {
+  const parsed = parseRequestTarget(target)
+  if (parsed === undefined) return { kind: 'malformed', message: 'the address is malformed' }
+  const { path, query, trailingSlash } = parsed
+  for (const [known, name] of documents) if (path === known) return { kind: 'document', name, query }
+  if (path === resourcesPath) return { kind: 'all', query }
+  if (!path.startsWith(`${resourcesPath}/`)) return { kind: 'unknown' }
+  const [kindPart = '', ...idParts] = path.slice(resourcesPath.length + 1).split('/')
+  const kindName = decoded(kindPart)
+  const id = idParts.length === 0 ? undefined : decoded(idParts.join('/'))
+  if (kindName === undefined || (idParts.length > 0 && id === undefined)) {
+    return { kind: 'malformed', message: 'the address holds escapes that are not valid UTF-8' }
+  }
+  if (id !== undefined) return { kind: 'item', kindName, id, query }
+  // What a client writes that has put an empty id behind the slash.
+  if (trailingSlash) return { kind: 'malformed', message: 'config resource id cannot be empty' }
+  return { kind: 'collection', kindName, query }
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,131 @@
+import { isJsonObject, type JsonValue } from '../../lib/json/json.ts'
+import type { Envelope } from '../change/change.ts'
+import { nameIn } from '../hybrid/record-index.ts'
+import { findKind } from '../kinds.ts'
+
+/** The query of a request to the API; absent parameters have their defaults. */
+export type ApiQuery = {
+  readonly dryRun: boolean
+  /** Whether the answer shows secrets. */
+  readonly reveal: boolean
+  readonly page: Page
+  readonly filter: Filter | undefined
+}
+
+export type Page = {
+  /** Records at most; undefined for all. */
+  readonly limit: number | undefined
+  /** The record before the first. */
+  readonly after: RecordKey | undefined
+}
+
+type RecordKey = { readonly kind: string; readonly id: string }
+
+type Filter = {
+  readonly name: string | undefined
+  /** Values of members of `value.metadata`. */
+  readonly metadata: ReadonlyMap<string, string>
+}
+
+export type ApiUse = 'document' | 'list' | 'read' | 'write' | 'remove' | 'import'
+
+const known: Readonly<Record<ApiUse, readonly string[]>> = {
+  document: [],
+  list: ['limit', 'cursor', 'name', 'metadata.<field>', 'reveal'],
+  read: ['reveal'],
+  write: ['dryRun', 'reveal'],
+  remove: ['dryRun'],
+  import: ['import', 'dryRun', 'reveal'],
+}
+
+const maxLimit = 1_000
+const metadataPrefix = 'metadata.'
+
+/** Reads a query. A text is the mistake in it: every parameter must be known and occur once. */
+export function readQuery(text: string, use: ApiUse): ApiQuery | string {
+  const sent = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (!isKnown(name, use)) return unknownParameter(name, use)
+    if (sent.has(name)) return `${shown(name)} is in the query more than once`
+    sent.set(name, value)
+  }
+  for (const name of ['dryRun', 'reveal', 'import']) {
+    const value = sent.get(name)
+    if (value !== undefined && value !== 'true' && value !== 'false') return `${name} must be true or false`
+  }
+  if (use === 'import' && sent.get('import') !== 'true') return 'a PUT on all kinds needs import=true'
+  const limit = sent.get('limit')
+  if (limit !== undefined && !(/^[1-9]\d{0,3}$/.test(limit) && Number(limit) <= maxLimit)) {
+    return `limit must be a number from 1 to ${maxLimit}`
+  }
+  const cursor = sent.get('cursor')
+  const after = cursor === undefined ? undefined : readCursor(cursor)
+  if (cursor !== undefined && after === undefined) return 'cursor must be the nextCursor of an answer'
+  return {
+    dryRun: sent.get('dryRun') === 'true',
+    reveal: sent.get('reveal') === 'true',
+    page: { limit: limit === undefined ? undefined : Number(limit), after },
+    filter: filterOf(sent),
+  }
+}
+
+function isKnown(name: string, use: ApiUse): boolean {
+  if (known[use].includes(name)) return !name.includes('<')
+  return use === 'list' && name.startsWith(metadataPrefix) && name.length > metadataPrefix.length
+}
+
+function unknownParameter(name: string, use: ApiUse): string {
+  const names = known[use].length === 0 ? 'there are none here' : `known are ${known[use].join(', ')}`
+  return `unknown query parameter ${shown(name)}: ${names}`
+}
+
+function shown(name: string): string {
+  return name.slice(0, 100)
+}
+
+function filterOf(sent: ReadonlyMap<string, string>): Filter | undefined {
+  const name = sent.get('name')
+  const fields = [...sent].filter(([field]) => field.startsWith(metadataPrefix))
+  if (name === undefined && fields.length === 0) return undefined
+  return {
+    name,
+    metadata: new Map(fields.map(([field, value]) => [field.slice(metadataPrefix.length), value])),
+  }
+}
+
+/** Whether a record is among those the filter asks for. The name of a virtual key is that of its metadata. */
+export function passes(envelope: Envelope, { name, metadata }: Filter): boolean {
+  if (name !== undefined && nameOf(envelope) !== name) return false
+  for (const [field, wanted] of metadata) if (metadataOf(envelope.value, field) !== wanted) return false
+  return true
+}
+
+function nameOf({ kind, name, value }: Envelope): string | undefined {
+  if (name !== undefined) return name
+  const row = findKind(kind)
+  if (row === undefined || !isJsonObject(value)) return undefined
+  return row.placement.kind === 'keys' ? metadataOf(value, 'name') : nameIn(row, value)
+}
+
+function metadataOf(value: JsonValue, field: string): string | undefined {
+  const metadata = isJsonObject(value) ? value['metadata'] : undefined
+  if (!isJsonObject(metadata) || !Object.hasOwn(metadata, field)) return undefined
+  const found = metadata[field]
+  return typeof found === 'object' ? undefined : String(found)
+}
+
+/** The cursor behind a record: lists are in the order of kinds and then of ids, whatever is added or removed meanwhile. */
+export function cursorAfter({ kind, id }: RecordKey): string {
+  return Buffer.from(JSON.stringify([kind, id])).toString('base64url')
+}
+
+function readCursor(text: string): RecordKey | undefined {
+  try {
+    const read: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    if (!Array.isArray(read) || read.length !== 2) return undefined
+    const [kind, id]: unknown[] = read
+    return typeof kind === 'string' && typeof id === 'string' && findKind(kind) ? { kind, id } : undefined
+  } catch {
+    return undefined
+  }
+}

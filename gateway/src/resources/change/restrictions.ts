@@ -1,0 +1,104 @@
+import { isIP } from 'node:net'
+import type { JsonValue } from '../../lib/json/json.ts'
+import { isMetadataAddress } from '../../net/egress/metadata-addresses.ts'
+import { type Shape, shapesUnder } from '../../schema/shape.ts'
+import { type Kind, shapesOf } from '../kinds.ts'
+
+/** `config.storage`: what values that come through the API may bring in. */
+export type Allowances = {
+  readonly allowStdioTargets?: boolean | undefined
+  readonly allowFilePaths?: boolean | undefined
+  readonly allowMetadataAddresses?: boolean | undefined
+}
+
+/**
+ * Why a value must not come in through the API, or undefined. Whoever reaches the API could otherwise run programs, read files
+ * of this machine, or have the gateway fetch the credentials that clouds hand out at link-local addresses.
+ */
+export function forbidden(
+  kind: Kind,
+  name: string,
+  value: JsonValue,
+  { allowStdioTargets, allowFilePaths, allowMetadataAddresses }: Allowances,
+): string | undefined {
+  // Keys lead nowhere, and there are many.
+  if (kind.placement.kind === 'keys') return undefined
+  // The name of a policy says what its members are.
+  const place = kind.placement.kind === 'policies' ? [name] : []
+  let reason: string | undefined
+  const visit = (here: JsonValue | undefined, shapes: readonly Shape[], steps: readonly string[]): void => {
+    if (reason !== undefined || here === undefined || here === null) return
+    // Free JSON is not configuration: bodies, documents, facts about keys.
+    if (shapes.length > 0 && shapes.every((shape) => shape.kind === 'any')) return
+    if (typeof here === 'string') {
+      if (allowFilePaths !== true && isFilePath([...place, ...steps])) {
+        reason = hint('files of this machine', 'allowFilePaths', steps)
+      } else if (allowMetadataAddresses !== true && leadsToMetadata(here)) {
+        reason = hint('link-local or metadata addresses', 'allowMetadataAddresses', steps)
+      }
+      return
+    }
+    if (typeof here !== 'object') return
+    if (Array.isArray(here)) {
+      for (const item of here) visit(item, shapesUnder(shapes, 0), [...steps, '[]'])
+      return
+    }
+    for (const [key, entry] of Object.entries(here)) {
+      if (key === 'stdio' && allowStdioTargets !== true && isTarget(shapes)) {
+        reason = hint('programs to run', 'allowStdioTargets', [...steps, key])
+        return
+      }
+      visit(entry, shapesUnder(shapes, key), [...steps, key])
+    }
+  }
+  visit(value, shapesOf(kind, name), [])
+  return reason
+}
+
+function hint(what: string, setting: string, steps: readonly string[]): string {
+  const place = ['value', ...steps].join('.').replaceAll('.[]', '[]').slice(0, 200)
+  return `${place}: ${what} cannot be set through the API unless the file says config.storage.${setting}: true`
+}
+
+function isTarget(shapes: readonly Shape[]): boolean {
+  return shapes.length === 0 || shapes.some((shape) => shape.kind === 'object' && shape.fields.has('stdio'))
+}
+
+const tlsFiles = new Set(['cert', 'key', 'root'])
+
+/**
+ * Whether a string at these steps of a value names a file: every secret, key set, document and catalog in a file is `{file}`,
+ * and certificates stand in `tls` and `backendTLS`.
+ */
+export function isFilePath(steps: readonly string[]): boolean {
+  const last = steps.at(-1)
+  if (last === undefined) return false
+  if (last === 'file') return true
+  return tlsFiles.has(last) && /^(?:backend)?tls$/i.test(steps.at(-2) ?? '')
+}
+
+/** Whether a text is an address, in whatever way addresses are written, that leads to a metadata service. */
+export function leadsToMetadata(text: string): boolean {
+  const host = hostOf(text.trim())
+  if (host === undefined) return false
+  if (/(?:^|\.)metadata\.goog(?:le\.internal)?$/.test(host)) return true
+  return isIP(host) !== 0 && isMetadataAddress(host)
+}
+
+const schemeForm = /^(?:(?:https?|wss?|ftp):[\\/]*|[a-z][a-z0-9+.-]*:\/\/)/i
+
+/** The host as the rules of URLs write it, so that decimal, octal and mapped forms of an address are seen for what they are. */
+function hostOf(text: string): string | undefined {
+  // Whoever reads an address as a URL leaves these out as well.
+  const [authority = ''] = text
+    .replace(/[\t\r\n]/g, '')
+    .replace(schemeForm, '')
+    .split(/[/\\?#]/, 1)
+  const bare = authority.slice(authority.lastIndexOf('@') + 1)
+  const zone = bare.indexOf('%')
+  const withoutZone = zone < 0 ? bare : bare.slice(0, zone)
+  const end = zone < 0 ? -1 : bare.indexOf(']', zone)
+  const plain = end < 0 ? bare : withoutZone + bare.slice(end)
+  const host = URL.parse(`http://${isIP(withoutZone) === 6 ? `[${withoutZone}]` : plain}`)?.hostname
+  return host === '' ? undefined : host?.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+}

@@ -1,0 +1,154 @@
+import { reasonsOf } from '../../config/live/live.ts'
+import type { FileWriting } from '../../config/load/write-file.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Log } from '../../telemetry/log.ts'
+import {
+  type ChangeOutcome,
+  type ChangeRequest,
+  changedFields,
+  type KindChange,
+  notFound,
+  type Refusal,
+  refusal,
+} from '../change/change.ts'
+import type { Requester, ResourceHost, Resources } from '../resources.ts'
+import type { FileEdit, FileEditRequest } from './file-edit.ts'
+
+/** The configuration file, as far as changes through the API are concerned. */
+export type ConfigFile = {
+  /** The text as it is on disk now. */
+  read(): Promise<string>
+  /** Computes `editFile`, wherever that does not keep traffic waiting. */
+  edit(request: Omit<FileEditRequest, 'env' | 'allowedEnv'>): Promise<FileEdit>
+  /** Loads a text as if it were the file's; parts that are as before are the same objects. Throws `ConfigRejected`. */
+  load(text: string): Promise<Config>
+  /** Replaces the text, if the file still holds the expected one. */
+  write(text: string, expected: string): Promise<FileWriting>
+  /** Told after the text was written and runs, so that the watcher of the file does not load it again. */
+  written(text: string, config: Config): void
+}
+
+export type FileResourcesOptions = {
+  readonly mode: 'file' | 'readOnly'
+  readonly file: ConfigFile
+  readonly host: ResourceHost
+  readonly randomUuid: () => string
+  readonly log: Log
+}
+
+/** How often a change is computed again because somebody edits the file at the same time. */
+const maxAttempts = 3
+
+/** Resources in the configuration file, which is changed in place: written and running before the answer. */
+export function createFileResources({ mode, file, host, randomUuid, log }: FileResourcesOptions): Resources {
+  let current: Config | undefined
+
+  async function useFile(config: Config): Promise<void> {
+    const prepared = await host.prepare(config)
+    prepared.commit()
+    current = config
+  }
+
+  async function change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome> {
+    if (mode === 'readOnly') return refusal(403, 'UI is configured as read-only')
+    const { change } = request
+    if (change.op === 'import') return refusal(409, 'an import needs config.storage.mode: hybrid')
+    const wanted: FileChangeRequest = { ...request, change }
+    return host.exclusive(async () => {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
+        const outcome = await attemptChange(wanted)
+        if (outcome === 'changed') continue
+        if (outcome.kind !== 'refused' && !request.dryRun) audit(wanted, outcome, requester, log)
+        return outcome
+      }
+      return refusal(503, 'the configuration file is being changed by somebody else; try again')
+    })
+  }
+
+  async function idle(): Promise<void> {
+    await host.exclusive(() => Promise.resolve())
+  }
+
+  async function attemptChange(request: FileChangeRequest): Promise<ChangeOutcome | 'changed'> {
+    const text = await readText()
+    if (typeof text !== 'string') return text
+    const { change, dryRun, ifMatch } = request
+    const plain = { ...change, kind: change.kind.name }
+    const ids = change.op === 'upsert' ? change.values.map(randomUuid) : []
+    const edit = await file.edit({ text, request: { change: plain, dryRun, ifMatch }, ids })
+    if (edit.kind === 'refused') return edit
+    if (edit.text === text) return edit.outcome
+    try {
+      const config = await file.load(edit.text)
+      const prepared = await host.prepare(config)
+      if (dryRun) {
+        prepared.abort()
+        return edit.outcome
+      }
+      const writing = await file.write(edit.text, text).catch((error: unknown) => {
+        prepared.abort()
+        throw error
+      })
+      if (writing.kind !== 'written') {
+        prepared.abort()
+        return writing.kind === 'changed' ? 'changed' : refusal(500, writing.message)
+      }
+      prepared.commit()
+      current = config
+      file.written(edit.text, config)
+      return edit.outcome
+    } catch (error) {
+      return refusal(500, reasonsOf(error).join('\n'))
+    }
+  }
+
+  async function readText(): Promise<string | Refusal> {
+    try {
+      return await file.read()
+    } catch (error) {
+      return refusal(500, reasonsOf(error).join('\n'))
+    }
+  }
+
+  return {
+    useFile,
+    async reapply() {
+      if (current !== undefined) await useFile(current)
+    },
+    pending: () => undefined,
+    // Specification, "Storage configuration": records of the file are not listed.
+    list: () => [],
+    find: (kind, id) => notFound(kind, id),
+    change,
+    idle,
+    effective: () => ({ config: current ?? {}, file: current ?? {} }),
+    status: () => ({ mode }),
+    close: () => Promise.resolve(),
+  }
+}
+
+type FileChangeRequest = ChangeRequest & { readonly change: KindChange }
+
+function audit(
+  { change }: FileChangeRequest,
+  outcome: Exclude<ChangeOutcome, Refusal>,
+  requester: Requester,
+  log: Log,
+): void {
+  const { op } = change
+  const kind = change.kind.name
+  const records =
+    outcome.kind === 'removed'
+      ? [{ id: outcome.id, changed: [] }]
+      : outcome.resources.map(({ id, name, value }) => ({
+          id,
+          changed: changedFields({ kind: change.kind, name }, undefined, value),
+        }))
+  for (const { id, changed } of records) {
+    const fields = changed.map(({ field }) => field)
+    log.info(
+      { audit: { op: op === 'remove' ? 'remove' : 'put', kind, id, fields, changed, ...requester } },
+      'config resource changed',
+    )
+  }
+}

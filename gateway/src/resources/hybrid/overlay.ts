@@ -1,0 +1,269 @@
+import type { ConfigTree } from '../../config/load/validate.ts'
+import { lookUp } from '../../lib/bucket-map.ts'
+import { type ApiKeyRecord, recordDigest } from '../../policies/api-key/record.ts'
+import { valueAt } from '../../schema/path.ts'
+import { findKind, freshSection, type Kind } from '../kinds.ts'
+import { type Known, type NamedRecord, nameIn } from './record-index.ts'
+
+export type Overlaid = {
+  /** The file's configuration with the records of the database in it. */
+  readonly config: ConfigTree
+  /** The same without virtual keys of LLM traffic: those of the file were checked with it, those of the database one by one. */
+  readonly keyless: ConfigTree
+  /** Ids of records, `<kind> <id>`, that do not count, or not fully, because the file says the same thing. */
+  readonly shadowed: ReadonlySet<string>
+  /** Why this configuration must not run, although it may be valid. */
+  readonly refusals: readonly string[]
+}
+
+/**
+ * Lays the records of the database over the configuration of the file. It only adds: what the file says stays, and wins. Parts
+ * that are as in `previous`, an earlier result, are the same objects, so that what was compiled from them is not compiled again.
+ */
+export function overlay(file: ConfigTree, known: Known, previous?: ConfigTree): Overlaid {
+  const building: Building = { root: { ...file }, made: new Set() }
+  building.made.add(building.root)
+  const shadowed = new Set<string>()
+  // Policies come last: they make no section, because without anything to protect there is nothing to say.
+  for (const policies of [false, true]) {
+    for (const record of known.ordered) {
+      if ((record.kind.placement.kind === 'policies') !== policies) continue
+      if (!lay(record, file, building)) shadowed.add(shadowKey(record.kind.name, record.id))
+    }
+  }
+  const keyed = layKeys(known, file, building, shadowed)
+  const refusals = [...known.problems.values()]
+    .filter(({ blocking }) => blocking)
+    .map(({ kind, id, reason }) => `${kind}/${id} in the database cannot be used: ${reason}`)
+  if (!keyed) refusals.push(keysNeedPolicy)
+  const config = asTree(reuse(building.root, previous, building.made))
+  return { config, keyless: withoutKeys(config), shadowed, refusals }
+}
+
+/** Specification, "Errors". */
+export const keysNeedPolicy = 'DB-backed API keys require llm.policies.apiKey'
+
+export function shadowKey(kind: string, id: string): string {
+  return `${kind} ${id}`
+}
+
+/** Whether the file has a record of this name. */
+export function fileDefines(file: ConfigTree, kind: Kind, name: string): boolean {
+  const { placement } = kind
+  switch (placement.kind) {
+    case 'list':
+      return namesOf(listAt(file, placement.path), kind).has(name)
+    case 'map':
+    case 'policies': {
+      const holder = valueAt(file, placement.path)
+      return isTree(holder) && Object.hasOwn(holder, name) && holder[name] !== undefined
+    }
+    case 'settings':
+    case 'catalog':
+    case 'keys':
+      return false
+  }
+}
+
+/** Fields of a settings record that the file sets to something else. */
+export function clashingFields(file: ConfigTree, kind: Kind, value: ConfigTree): string[] {
+  const { placement } = kind
+  if (placement.kind !== 'settings') return []
+  const own = valueAt(file, placement.path)
+  if (!isTree(own)) return []
+  return placement.fields.filter((field) => {
+    if (own[field] === undefined || value[field] === undefined) return false
+    return JSON.stringify(own[field]) !== JSON.stringify(value[field])
+  })
+}
+
+/** Digests of the virtual keys in the file. */
+export function fileKeyDigests(file: ConfigTree): ReadonlySet<string> {
+  const keys = listAt(file, keysPath)
+  const known = digestsOfLists.get(keys)
+  if (known !== undefined) return known
+  const digests = new Set<string>()
+  for (const key of keys) {
+    const digest = isKeyRecord(key) ? recordDigest(key) : undefined
+    if (digest !== undefined) digests.add(digest)
+  }
+  digestsOfLists.set(keys, digests)
+  return digests
+}
+
+/** The file is valid, so there is little to tell apart. There may be 100,000. */
+function isKeyRecord(value: unknown): value is ApiKeyRecord {
+  return isTree(value) && (typeof value['key'] === 'string' || typeof value['keyHash'] === 'string')
+}
+
+/** Whether `llm.policies.apiKey` is there for keys to be added to. */
+export function hasKeyPolicy(config: ConfigTree): boolean {
+  return isTree(valueAt(config, keysPath.slice(0, -1)))
+}
+
+// Results that depend on a list alone. There are few lists, and each lives as long as its configuration.
+const digestsOfLists = new WeakMap<readonly unknown[], ReadonlySet<string>>()
+const namesOfLists = new WeakMap<readonly unknown[], ReadonlySet<string>>()
+
+const keysPath = findKind('llm.apiKey')?.placement.path ?? []
+const noItems: readonly unknown[] = []
+
+type Draft = Record<string, unknown>
+/** `made` are the objects and lists that belong to this overlay and may be changed. */
+type Building = { root: Draft; made: Set<unknown> }
+
+/** False where the file has the same, so that the record, or a part of it, does not count. */
+function lay({ kind, name, item }: NamedRecord, file: ConfigTree, building: Building): boolean {
+  const { placement } = kind
+  if (fileDefines(file, kind, name)) return false
+  switch (placement.kind) {
+    case 'list':
+      openList(building, placement.path)?.push(item)
+      return true
+    case 'map':
+    case 'policies': {
+      const holder = openObject(building, placement.path, placement.kind === 'map')
+      if (holder !== undefined) holder[name] = item
+      return true
+    }
+    case 'settings':
+      return laySettings(kind, asTree(item), file, building)
+    case 'catalog': {
+      const { base, custom } = asTree(item)
+      const entries = [base, custom].flatMap((inline) => (inline === undefined ? [] : [{ inline }]))
+      // In front of those of the file, which come first in rank because they are last.
+      openList(building, placement.path)?.unshift(...entries)
+      return true
+    }
+    case 'keys':
+      return true
+  }
+}
+
+function laySettings(kind: Kind, item: ConfigTree, file: ConfigTree, building: Building): boolean {
+  const { placement } = kind
+  const own = valueAt(file, placement.path)
+  const holder = openObject(building, placement.path, true)
+  for (const [field, value] of Object.entries(item)) {
+    if (holder !== undefined && !(isTree(own) && own[field] !== undefined)) holder[field] = value
+  }
+  return clashingFields(file, kind, item).length === 0
+}
+
+/** False where there are keys and no policy for them. */
+function layKeys(known: Known, file: ConfigTree, building: Building, shadowed: Set<string>): boolean {
+  if (known.keys.length === 0) return true
+  const policyPath = keysPath.slice(0, -1)
+  if (!isTree(valueAt(building.root, policyPath))) return false
+  const policy = openObject(building, policyPath, false)
+  const field = keysPath.at(-1)
+  if (policy === undefined || field === undefined) return false
+  const own = listAt(file, keysPath)
+  const items = unshadowed(known, fileKeyDigests(file), shadowed)
+  policy[field] = own.length === 0 ? items : own.concat(items)
+  building.made.add(policy[field])
+  return true
+}
+
+/** The items of the keys that the file does not have. */
+function unshadowed(known: Known, inFile: ReadonlySet<string>, shadowed: Set<string>): readonly unknown[] {
+  const same = new Set<unknown>()
+  for (const digest of inFile) {
+    const record = lookUp(known.keysByDigest, digest)
+    if (record === undefined) continue
+    same.add(record.item)
+    shadowed.add(shadowKey('llm.apiKey', record.id))
+  }
+  return same.size === 0 ? known.keyItems : known.keyItems.filter((item) => !same.has(item))
+}
+
+/** The object at a path, as one that may be changed. The section is made only where that is asked for and possible. */
+function openObject(building: Building, path: readonly string[], makesSection: boolean): Draft | undefined {
+  let here = building.root
+  for (const [depth, step] of path.entries()) {
+    const value = here[step]
+    const isSection = depth === 0 && path.length > 0 && step !== 'gateways' && step !== 'config'
+    const start = isTree(value) ? value : isSection ? (makesSection ? freshSection(step) : undefined) : {}
+    if (start === undefined) return undefined
+    if (!building.made.has(value)) {
+      const copy = { ...start }
+      building.made.add(copy)
+      here[step] = copy
+    }
+    const next = here[step]
+    if (!isDraft(next)) return undefined
+    here = next
+  }
+  return here
+}
+
+function openList(building: Building, path: readonly string[]): unknown[] | undefined {
+  const holder = openObject(building, path.slice(0, -1), true)
+  const field = path.at(-1)
+  if (holder === undefined || field === undefined) return undefined
+  const value = holder[field]
+  if (Array.isArray(value) && building.made.has(value)) return value
+  const list = Array.isArray(value) ? [...value] : []
+  building.made.add(list)
+  holder[field] = list
+  return list
+}
+
+/** What was made here, or its counterpart in the previous overlay where all in it is the same. */
+function reuse(next: unknown, previous: unknown, made: ReadonlySet<unknown>): unknown {
+  if (!made.has(next)) return next
+  if (Array.isArray(next)) {
+    const same =
+      Array.isArray(previous) &&
+      previous.length === next.length &&
+      next.every((item, at) => item === previous[at])
+    return same ? previous : next
+  }
+  if (!isDraft(next)) return next
+  const before = isTree(previous) ? previous : {}
+  const keys = Object.keys(next)
+  let same = isTree(previous) && keys.length === Object.keys(before).length
+  for (const key of keys) {
+    next[key] = reuse(next[key], before[key], made)
+    same &&= next[key] === before[key]
+  }
+  return same ? previous : next
+}
+
+function withoutKeys(config: ConfigTree): ConfigTree {
+  if (listAt(config, keysPath).length === 0) return config
+  const without = (tree: ConfigTree, [step, ...rest]: readonly string[]): ConfigTree => {
+    if (step === undefined) return tree
+    return { ...tree, [step]: rest.length === 0 ? [] : without(asTree(tree[step]), rest) }
+  }
+  return without(config, keysPath)
+}
+
+function namesOf(list: readonly unknown[], kind: Kind): ReadonlySet<string> {
+  const known = namesOfLists.get(list)
+  if (known !== undefined) return known
+  const names = new Set<string>()
+  for (const item of list) {
+    const name = isTree(item) ? nameIn(kind, item) : undefined
+    if (name !== undefined) names.add(name)
+  }
+  if (list !== noItems) namesOfLists.set(list, names)
+  return names
+}
+
+function listAt(tree: ConfigTree, path: readonly string[]): readonly unknown[] {
+  const value = valueAt(tree, path)
+  return Array.isArray(value) ? value : noItems
+}
+
+export function isTree(value: unknown): value is ConfigTree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isDraft(value: unknown): value is Draft {
+  return isTree(value)
+}
+
+function asTree(value: unknown): ConfigTree {
+  return isTree(value) ? value : {}
+}

@@ -1,0 +1,446 @@
+import type { ConfigTree } from '../../config/load/validate.ts'
+import { type BucketMap, bucketMap, changedMap, lookUp } from '../../lib/bucket-map.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
+import { runAtOnce } from '../../lib/scheduling/yielding.ts'
+import {
+  type ApiKeyRecord,
+  apiKeyRecordSchema,
+  checkRecord,
+  recordDigest,
+} from '../../policies/api-key/record.ts'
+import { check } from '../../schema/check.ts'
+import { list } from '../../schema/dsl.ts'
+import { namedId } from '../change/identity.ts'
+import { findKind, isKeyPolicy, isSingleton, type Kind, singletonName } from '../kinds.ts'
+import type { StoreDelta, StoredResource } from '../stores/store.ts'
+
+type Stamp = {
+  readonly id: string
+  /** These are written once more, when a record that was planned is stored. */
+  revision: number
+  createdAt: string
+  updatedAt: string
+}
+
+/** A record that has a name. */
+export type NamedRecord = Stamp & {
+  readonly kind: Kind
+  readonly name: string
+  /** As the API takes and gives it. */
+  readonly value: JsonValue
+  /** As it stands in the configuration. */
+  readonly item: unknown
+  /** Its secrets cannot be decrypted: the value has random texts in their place and is not shown. */
+  readonly isStandIn?: boolean
+}
+
+/** A virtual key. One of 100,000, so it holds nothing twice. */
+export type KeyRecord = Stamp & {
+  readonly item: ApiKeyRecord
+  /** As it was sent, where that is not what the item says. */
+  readonly sent: JsonObject | undefined
+  readonly digest: string
+}
+
+/** A stored record that is not part of the configuration, and why. */
+export type Problem = {
+  readonly kind: string
+  readonly id: string
+  readonly reason: string
+  /** Whether the configuration without it could let through what it forbids, so that none may run. */
+  readonly blocking: boolean
+}
+
+/** What is in the database, as far as this process knows. Immutable; 100,000 keys more or less cost nothing to derive. */
+export type Known = {
+  readonly generation: number
+  /** By `recordKey`: an id belongs to its kind, so records of two kinds may have the same one. */
+  readonly named: ReadonlyMap<string, NamedRecord>
+  /** By `nameKey`. Of records with the same name the oldest. */
+  readonly byName: ReadonlyMap<string, NamedRecord>
+  /** Those of `byName` in the order in which they were made: the same at every replica. */
+  readonly ordered: readonly NamedRecord[]
+  /** In the order in which they were made, as far as possible: changes leave the others where they are. */
+  readonly keys: readonly KeyRecord[]
+  /** Their items, in the same order: what the configuration has. */
+  readonly keyItems: readonly ApiKeyRecord[]
+  readonly keysById: BucketMap<KeyRecord>
+  readonly keysByDigest: BucketMap<KeyRecord>
+  readonly problems: ReadonlyMap<string, Problem>
+}
+
+export const nothingKnown: Known = {
+  generation: -1,
+  named: new Map(),
+  byName: new Map(),
+  ordered: [],
+  keys: [],
+  keyItems: [],
+  keysById: bucketMap(),
+  keysByDigest: bucketMap(),
+  problems: new Map(),
+}
+
+/** References to allowed environment variables in a value, replaced. Names in `missing` are not set. */
+export type Expand = (value: JsonValue) => { value: JsonValue; missing: readonly string[] }
+
+/** The value of a record as it is stored. Policies may be lists, so theirs is wrapped, with their name beside it. */
+export function toStored({ placement }: Kind, name: string, value: JsonValue): JsonObject {
+  if (placement.kind === 'policies') return { name, policy: value }
+  return isJsonObject(value) ? value : {}
+}
+
+/** The name a record has in its value; undefined where it has none. */
+export function nameIn(kind: Kind, value: ConfigTree): string | undefined {
+  const { placement } = kind
+  if (isSingleton(kind)) return singletonName
+  const members = placement.kind === 'list' ? placement.identity : ['name']
+  for (const member of members) {
+    const name = Object.hasOwn(value, member) ? value[member] : undefined
+    // As a key of an object it would be none.
+    if (typeof name === 'string' && name !== '' && name !== '__proto__') return name
+  }
+  return undefined
+}
+
+/**
+ * What is known after a delta. Records that did not change stay the same objects. `own` are keys (`recordKey`) of records that
+ * are known already with the values they have in the delta, and only learn when they were stored.
+ */
+export function learn(
+  known: Known,
+  delta: StoreDelta,
+  expand: Expand,
+  own: ReadonlySet<string> = nobody,
+): Known {
+  return runAtOnce(learning(known, delta, expand, own))
+}
+
+/** The steps of `learn`: one for each record, so that traffic does not wait for thousands. */
+export function* learning(
+  known: Known,
+  delta: StoreDelta,
+  expand: Expand,
+  own: ReadonlySet<string> = nobody,
+): Generator<void, Known> {
+  // With their own times, records may have another place among those that others have made.
+  const isReordered =
+    own.size > 0 &&
+    delta.changed.filter((stored) => own.has(recordKey(stored.kind, stored.id)) && stamp(known, stored))
+      .length > 0
+  const base = delta.complete ? startOver(known, delta) : known
+  let named: Map<string, NamedRecord> | undefined
+  const changeNamed = () => {
+    named ??= new Map(base.named)
+    return named
+  }
+  let problems: Map<string, Problem> | undefined
+  const changeProblems = () => {
+    problems ??= new Map(base.problems)
+    return problems
+  }
+  const solve = (kind: string, id: string) => {
+    const key = recordKey(kind, id)
+    if ((problems ?? base.problems).has(key)) changeProblems().delete(key)
+  }
+  const keyChanges: KeyChange[] = []
+
+  const forget = (kind: string, id: string) => {
+    solve(kind, id)
+    if (findKind(kind)?.placement.kind === 'keys') keyChanges.push({ id, record: undefined })
+    else if ((named ?? base.named).has(recordKey(kind, id))) changeNamed().delete(recordKey(kind, id))
+  }
+  const trouble = (kind: string, id: string, reason: string) => {
+    forget(kind, id)
+    const blocking = findKind(kind) !== undefined && findKind(kind)?.placement.kind !== 'keys'
+    changeProblems().set(recordKey(kind, id), { kind, id, reason, blocking })
+  }
+
+  for (const { kind, id } of delta.removed) forget(kind, id)
+  for (const { partial, ...record } of delta.unreadable) {
+    yield
+    const { kind, id, reason } = record
+    trouble(kind, id, reason)
+    const standIn = partial && standInOf({ ...record, value: partial }, expand)
+    if (standIn === undefined) continue
+    changeNamed().set(recordKey(kind, id), standIn)
+    changeProblems().set(recordKey(kind, id), { kind, id, reason, blocking: false })
+  }
+  for (const stored of delta.changed) {
+    yield
+    const kind = findKind(stored.kind)
+    if (kind === undefined) {
+      trouble(stored.kind, stored.id, 'its kind is unknown: another version of Tollgate has stored it')
+      continue
+    }
+    if (isSame(known, kind, stored)) continue
+    const record = readStored(kind, stored, expand)
+    solve(stored.kind, stored.id)
+    if (typeof record === 'string') trouble(stored.kind, stored.id, record)
+    else if ('digest' in record) keyChanges.push({ id: record.id, record })
+    else changeNamed().set(recordKey(stored.kind, record.id), record)
+  }
+  yield
+  const next = {
+    ...withKeys(base, keyChanges),
+    generation: delta.generation,
+    ...(named === undefined ? {} : { named }),
+    ...(problems === undefined ? {} : { problems }),
+  }
+  return named === undefined && !isReordered && !delta.complete ? next : withNames(next)
+}
+
+export function nameKey(kind: string, name: string): string {
+  return `${kind} ${name}`
+}
+
+const sameName = 'an older record has the same name'
+
+/** Order and names of the named records. A record with the name of an older one is a problem until one of them has another. */
+function withNames(known: Known): Known {
+  const byName = new Map<string, NamedRecord>()
+  const problems = new Map([...known.problems].filter(([, { reason }]) => reason !== sameName))
+  const ordered = [...known.named.values()].sort(byAge).filter((record) => {
+    const { id, kind, name } = record
+    const key = nameKey(kind.name, name)
+    if (!byName.has(key)) {
+      byName.set(key, record)
+      return true
+    }
+    problems.set(recordKey(kind.name, id), { kind: kind.name, id, reason: sameName, blocking: true })
+    return false
+  })
+  const hasSameOrder = isSameList(ordered, known.ordered)
+  return {
+    ...known,
+    ordered: hasSameOrder ? known.ordered : ordered,
+    byName: hasSameOrder ? known.byName : byName,
+    problems: isSameList([...problems.keys()], [...known.problems.keys()]) ? known.problems : problems,
+  }
+}
+
+function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, at) => item === other[at])
+}
+
+const nobody: ReadonlySet<string> = new Set()
+
+/** The record of a kind that has this id. */
+export function recordOf(
+  known: Known,
+  { placement, name }: Kind,
+  id: string,
+): NamedRecord | KeyRecord | undefined {
+  if (placement.kind === 'keys') return lookUp(known.keysById, id)
+  return known.named.get(recordKey(name, id))
+}
+
+/** A record that this process has just stored, and nobody else holds yet, gets its times. True where it has a name. */
+function stamp(known: Known, { kind: name, id, revision, createdAt, updatedAt }: StoredResource): boolean {
+  const kind = findKind(name)
+  const record = kind && recordOf(known, kind, id)
+  if (record === undefined) return false
+  Object.assign(record, { revision, createdAt, updatedAt })
+  return 'name' in record
+}
+
+function readStored(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | KeyRecord | string {
+  return kind.placement.kind === 'keys' ? readKey(stored, expand) : readNamed(kind, stored, expand)
+}
+
+/**
+ * A record whose secrets cannot be decrypted, with random texts in their place. It stays in the configuration, because without
+ * it the configuration could allow what its rules and guards refuse; its credentials are accepted nowhere.
+ */
+function standInOf(stored: StoredResource, expand: Expand): NamedRecord | undefined {
+  const kind = findKind(stored.kind)
+  if (kind === undefined || kind.placement.kind === 'keys') return undefined
+  const record = readNamed(kind, stored, expand)
+  return typeof record === 'string' ? undefined : { ...record, isStandIn: true }
+}
+
+/** Without everything that a complete delta does not have. What it has in the same state stays, so that its items do. */
+function startOver(known: Known, { changed, generation }: StoreDelta): Known {
+  const same = changed.flatMap((stored) => {
+    const kind = findKind(stored.kind)
+    return kind !== undefined && isSame(known, kind, stored) ? [stored] : []
+  })
+  const ids = new Set(same.map(({ kind, id }) => recordKey(kind, id)))
+  const keys = known.keys.filter(({ id }) => ids.has(recordKey(keyKind, id)))
+  const kept = [...known.named.values()].filter(({ id, kind }) => ids.has(recordKey(kind.name, id)))
+  return {
+    generation,
+    named:
+      kept.length === known.named.size
+        ? known.named
+        : new Map(kept.map((record) => [recordKey(record.kind.name, record.id), record])),
+    byName: known.byName,
+    ordered: known.ordered,
+    keys,
+    keyItems: keys.map(({ item }) => item),
+    keysById: bucketMap(keys.map((key) => [key.id, key])),
+    keysByDigest: bucketMap(keys.map((key) => [key.digest, key])),
+    problems: new Map(),
+  }
+}
+
+const keyKind = 'llm.apiKey'
+
+function isSame(known: Known, kind: Kind, stored: StoredResource): boolean {
+  const record = recordOf(known, kind, stored.id)
+  if (record === undefined || ('isStandIn' in record && record.isStandIn)) return false
+  const { revision, createdAt, updatedAt } = record
+  return revision === stored.revision && createdAt === stored.createdAt && updatedAt === stored.updatedAt
+}
+
+type KeyChange = { readonly id: string; readonly record: KeyRecord | undefined }
+
+/** More changes than this at once, and everything is put together anew. */
+const manyChanges = 200
+
+function withKeys(known: Known, all: readonly KeyChange[]): Known {
+  const changes = [...new Map(all.map((change) => [change.id, change])).values()]
+  if (changes.length === 0) return known
+  const before = changes.map(({ id }) => lookUp(known.keysById, id))
+  const digests = new Map<string, KeyRecord | undefined>()
+  for (const record of before) {
+    if (record !== undefined && lookUp(known.keysByDigest, record.digest) === record)
+      digests.set(record.digest, undefined)
+  }
+  for (const { record } of changes) if (record !== undefined) digests.set(record.digest, record)
+  return {
+    ...known,
+    ...(changes.length > manyChanges ? keysAnew(known, changes) : keysChanged(known, before, changes)),
+    keysById: changedMap(
+      known.keysById,
+      changes.map(({ id, record }) => [id, record]),
+    ),
+    keysByDigest: changedMap(known.keysByDigest, digests),
+  }
+}
+
+type KeyLists = Pick<Known, 'keys' | 'keyItems'>
+
+function keysAnew({ keys }: Known, changes: readonly KeyChange[]): KeyLists {
+  const byId = new Map(keys.map((key) => [key.id, key]))
+  const added: KeyRecord[] = []
+  for (const { id, record } of changes) {
+    if (record === undefined) byId.delete(id)
+    else if (byId.has(id)) byId.set(id, record)
+    else added.push(record)
+  }
+  const all = [...byId.values(), ...added.sort(byAge)]
+  return { keys: all, keyItems: all.map(({ item }) => item) }
+}
+
+/** Copies the lists as memory; looking into each of 100,000 records would take ten times as long. */
+function keysChanged(
+  known: Known,
+  before: readonly (KeyRecord | undefined)[],
+  changes: readonly KeyChange[],
+): KeyLists {
+  const keys = known.keys.slice()
+  const keyItems = known.keyItems.slice()
+  const added: KeyRecord[] = []
+  changes.forEach(({ record }, index) => {
+    const old = before[index]
+    // By identity, which is quick.
+    const at = old === undefined ? -1 : keys.indexOf(old)
+    if (at === -1) {
+      if (record !== undefined) added.push(record)
+    } else if (record === undefined) {
+      keys.splice(at, 1)
+      keyItems.splice(at, 1)
+    } else {
+      keys[at] = record
+      keyItems[at] = record.item
+    }
+  })
+  for (const record of added.sort(byAge)) {
+    keys.push(record)
+    keyItems.push(record.item)
+  }
+  return { keys, keyItems }
+}
+
+/** A record is identified by its id; its name may have changed since the id was made of it. */
+function readNamed(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | string {
+  const { id, revision, createdAt, updatedAt } = stored
+  const policy = kind.placement.kind === 'policies' ? stored.value['policy'] : undefined
+  const name = nameIn(kind, stored.value)
+  if (name === undefined || (kind.placement.kind === 'policies' && policy === undefined)) {
+    return 'its value is not what this kind has'
+  }
+  // These cannot be renamed.
+  const isFixed = isSingleton(kind) || kind.placement.kind === 'policies'
+  if (isFixed && namedId(kind.name, name) !== id) return 'its id is not that of its name'
+  const value = policy ?? stored.value
+  const expanded = expand(value)
+  if (expanded.missing.length > 0) return missingVariables(expanded.missing)
+  return { id, revision, createdAt, updatedAt, kind, name, value, item: itemOf(kind, name, expanded.value) }
+}
+
+/** A named record as it stands in the configuration. */
+function itemOf(kind: Kind, name: string, value: JsonValue): unknown {
+  if (!isJsonObject(value)) return value
+  if (isKeyPolicy(kind, name)) return { ...value, keys: [] }
+  if (kind.placement.kind !== 'map') return value
+  const { name: _, ...rest } = value
+  return rest
+}
+
+function readKey(stored: StoredResource, expand: Expand): KeyRecord | string {
+  const { id, value, revision, createdAt, updatedAt } = stored
+  const expanded = expand(value)
+  if (expanded.missing.length > 0) return missingVariables(expanded.missing)
+  const item = keyItem(id, expanded.value)
+  const digest = item === undefined ? undefined : recordDigest(item)
+  if (item === undefined || digest === undefined || !isUsable(item)) return 'its value is not a virtual key'
+
+  const sent = expanded.value === value ? undefined : value
+  return { id, revision, createdAt, updatedAt, item, sent, digest }
+}
+
+function isUsable(item: ApiKeyRecord): boolean {
+  let usable = true
+  checkRecord(item, () => {
+    usable = false
+  })
+  return usable
+}
+
+function missingVariables(names: readonly string[]): string {
+  return names.map((name) => `environment variable not found: ${name}`).join('; ')
+}
+
+/** A key as it stands in the configuration: with its id in its metadata. Undefined when it is none. */
+export function keyItem(id: string, value: unknown): ApiKeyRecord | undefined {
+  if (!isKeyRecord(value)) return undefined
+  return { ...value, metadata: { ...value.metadata, id } }
+}
+
+function isKeyRecord(value: unknown): value is ApiKeyRecord {
+  return check(apiKeyRecordSchema, value).kind === 'valid'
+}
+
+/** What is wrong with one virtual key; none when it is right. */
+export function keyMistakes(value: unknown): string[] {
+  // In a list, as the configuration has it: what is around a record says how its mistakes are called.
+  const checked = check(keyList, [value])
+  if (checked.kind === 'mistakes') return checked.mistakes.map(({ message }) => message)
+  const found: string[] = []
+  for (const record of checked.value) checkRecord(record, (_path, message) => found.push(message))
+  return found
+}
+
+const keyList = list(apiKeyRecordSchema, { doc: 'Virtual keys.' })
+
+function byAge(one: Stamp, other: Stamp): number {
+  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1
+  return one.id < other.id ? -1 : Number(one.id > other.id)
+}
+
+/** Key of a stored record: what identifies it in the database. */
+export function recordKey(kind: string, id: string): string {
+  return `${kind} ${id}`
+}

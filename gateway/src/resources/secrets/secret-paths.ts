@@ -1,0 +1,98 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
+import { type Shape, shapesUnder } from '../../schema/shape.ts'
+import { findKind, type Kind, shapesOf } from '../kinds.ts'
+import { hasSecret, isFlagValue, isMasked, mask, maskText } from './secret-text.ts'
+
+type FieldPath = readonly (string | number)[]
+
+/**
+ * Where the secrets of a stored value are, for encryption at rest: fields that the schema marks, and texts that hold
+ * credentials (`secret-text.ts`), such as header fields and addresses.
+ */
+export function secretPaths(kindName: string): (value: JsonObject) => readonly FieldPath[] {
+  const kind = findKind(kindName)
+  if (kind === undefined) return () => []
+  return (value) => {
+    const { placement } = kind
+    if (placement.kind === 'policies') {
+      const { name, policy } = value
+      return typeof name === 'string' && policy !== undefined
+        ? secretsIn(policy, shapesOf(kind, name), ['policy'])
+        : []
+    }
+    return placement.kind === 'catalog' ? [] : secretsIn(value, shapesOf(kind, undefined), [])
+  }
+}
+
+function secretsIn(value: JsonValue, shapes: readonly Shape[], path: FieldPath): FieldPath[] {
+  if (isSecret(shapes)) return path.length === 0 ? [] : [path]
+  if (typeof value === 'string') return path.length > 0 && hasSecret(value, nameAt(path)) ? [path] : []
+  if (Array.isArray(value)) {
+    return value.flatMap((item, index) => {
+      const place = [...path, index]
+      if (typeof item === 'string' && isFlagValue(value, index)) return [place]
+      return secretsIn(item, shapesUnder(shapes, 0), place)
+    })
+  }
+  if (!isJsonObject(value)) return []
+  return Object.entries(value).flatMap(([key, entry]) =>
+    secretsIn(entry, shapesUnder(shapes, key), [...path, key]),
+  )
+}
+
+/** The value of a record with its secrets masked. `name` is that of the record. */
+export function maskRecord(kind: Kind, name: string | undefined, value: JsonValue): JsonValue {
+  return kind.placement.kind === 'catalog' ? value : masked(value, shapesOf(kind, name), '')
+}
+
+function masked(value: JsonValue, shapes: readonly Shape[], name: string): JsonValue {
+  // `{file: …}` names a secret and holds none.
+  if (isSecret(shapes) && !isFileReference(value)) return value === null ? value : mask
+  if (typeof value === 'string') return maskText(value, name)
+  if (Array.isArray(value)) {
+    return value.map((item, index) =>
+      typeof item === 'string' && isFlagValue(value, index)
+        ? mask
+        : masked(item, shapesUnder(shapes, 0), name),
+    )
+  }
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, entry]) => [key, masked(entry, shapesUnder(shapes, key), key)]),
+  )
+}
+
+/** The place of a mask where a secret belongs, as a path of members; undefined where there is none. */
+export function maskedPlace(kind: Kind, name: string | undefined, value: JsonValue): string | undefined {
+  if (kind.placement.kind === 'catalog') return undefined
+  return findMask(value, shapesOf(kind, name), ['value'])?.join('.')
+}
+
+function findMask(value: JsonValue, shapes: readonly Shape[], path: FieldPath): FieldPath | undefined {
+  if (typeof value === 'string') {
+    return (isSecret(shapes) && value === mask) || isMasked(value, nameAt(path)) ? path : undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, entry] of Object.entries(value)) {
+    const step = Array.isArray(value) ? 0 : key
+    const place = [...path, Array.isArray(value) ? Number(key) : key]
+    if (entry === mask && Array.isArray(value) && isFlagValue(value, Number(key))) return place
+    const found = findMask(entry, shapesUnder(shapes, step), place)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function isSecret(shapes: readonly Shape[]): boolean {
+  return shapes.some(({ meta }) => meta.secret === true)
+}
+
+function isFileReference(value: JsonValue): boolean {
+  return isJsonObject(value) && typeof value['file'] === 'string' && Object.keys(value).length === 1
+}
+
+/** The member that a path leads to; items of a list have the name of the list. */
+function nameAt(path: FieldPath): string {
+  const name = path.findLast((step) => typeof step === 'string')
+  return typeof name === 'string' ? name : ''
+}

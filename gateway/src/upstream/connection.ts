@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto'
+import { milliseconds } from '../lib/duration.ts'
+import type { EgressPolicy } from '../net/egress/egress.ts'
+import type { UpstreamConnection, UpstreamTls } from '../net/http-client/send.ts'
+import type { CompileContext } from '../pipeline/compile-context.ts'
+import type { BackendPolicies, BackendTlsConfig } from './config.ts'
+
+/** How connections to a backend are made, under the egress policy of its address. Throws when a file cannot be read. */
+export function compileConnection(
+  { backendTLS, http, tcp }: Pick<BackendPolicies, 'backendTLS' | 'http' | 'tcp'>,
+  egress: EgressPolicy,
+  context: CompileContext,
+): UpstreamConnection {
+  const tls = backendTLS && compileBackendTls(backendTLS, context)
+  const version = http?.version === 'HTTP/2' ? '2' : undefined
+  const connectTimeoutMs = milliseconds(tcp?.connectTimeout)
+  if (!tls && version === undefined && connectTimeoutMs === undefined) return { key: egress.key, egress }
+  const settings = { tls: tls?.settings, version, connectTimeoutMs, egress } as const
+  return { key: `${tls?.key ?? ''} ${version ?? ''} ${connectTimeoutMs ?? ''} ${egress.key}`, ...settings }
+}
+
+/** TLS towards a backend: its files read, and a short text that stands for all of it, secrets included, without telling them. */
+export function compileBackendTls(
+  config: BackendTlsConfig,
+  context: CompileContext,
+): { settings: UpstreamTls; key: string } {
+  return context.memo(config, 'backend TLS', () => {
+    const read = (path: string | undefined) => (path === undefined ? undefined : context.readFile(path))
+    const settings: UpstreamTls = {
+      ca: read(config.root),
+      cert: read(config.cert),
+      key: read(config.key),
+      serverName: config.hostname,
+      names: config.subjectAltNames,
+      insecure: config.insecure === true ? 'any' : config.insecureHost === true ? 'any-name' : undefined,
+    }
+    return { settings, key: createHash('sha256').update(JSON.stringify(settings)).digest('base64url') }
+  })
+}

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest'
+import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
+import type { Headers } from '../net/http/headers.ts'
+import type { ReportIssue } from '../schema/report.ts'
+import { checkBackendPolicies, checkNamedBackends } from './check.ts'
+import type { BackendPolicies, NamedBackend } from './config.ts'
+import { compileDestination, compileNamedDestination, type Destination } from './destination.ts'
+
+describe('a destination', () => {
+  it('is reached in plain text unless TLS is configured', () => {
+    const plain = compiled('api.test:8080', {})
+    expect(plain).toMatchObject({
+      origin: 'http://api.test:8080',
+      authority: 'api.test:8080',
+      name: 'api.test:8080',
+    })
+    expect(plain.connection.tls).toBeUndefined()
+    const secure = compiled('api.test:8443', { backendTLS: {} })
+    expect(secure).toMatchObject({ origin: 'https://api.test:8443', authority: 'api.test:8443' })
+    expect(secure.connection.tls).toMatchObject({ insecure: undefined })
+  })
+
+  it("leaves the scheme's own port out of the host header", () => {
+    expect(compiled('api.test:80', {}).authority).toBe('api.test')
+    expect(compiled('api.test:443', {}).authority).toBe('api.test:443')
+    expect(compiled('api.test:443', { backendTLS: {} }).authority).toBe('api.test')
+    expect(compiled('[::1]:80', {}).authority).toBe('[::1]')
+    expect(compiled('[::1]:81', {}).origin).toBe('http://[::1]:81')
+  })
+
+  it('shares connections where the settings are equal, and only there', () => {
+    const keyOf = (policies: BackendPolicies) => compiled('api.test:1', policies).connection.key
+    const tls = { cert: '/cert', key: '/key' }
+    expect(keyOf({ backendTLS: { ...tls } })).toBe(keyOf({ backendTLS: { ...tls } }))
+    const keys = [
+      keyOf({ backendTLS: {} }),
+      keyOf({ backendTLS: tls }),
+      keyOf({ backendTLS: { insecure: true } }),
+      keyOf({ backendTLS: { insecureHost: true } }),
+      keyOf({ backendTLS: { hostname: 'other.test' } }),
+      keyOf({ backendTLS: { subjectAltNames: ['other.test'] } }),
+      keyOf({ http: { version: 'HTTP/2' } }),
+      keyOf({ tcp: { connectTimeout: '1s' } }),
+    ]
+    expect(new Set(keys).size).toBe(keys.length)
+  })
+
+  it('does not show a private key in what stands for its settings', () => {
+    const { connection } = compiled('api.test:1', { backendTLS: { cert: '/cert', key: '/key' } })
+    expect(connection.tls?.key).toBe('content of /key')
+    expect(connection.key).not.toContain('content')
+  })
+
+  it('takes each policy from the most specific level that has it', () => {
+    const destination = compileDestination(
+      {
+        host: 'api.test:1',
+        node: {},
+        policies: [
+          { http: { requestTimeout: '1s' } },
+          undefined,
+          { http: { requestTimeout: '2s', version: 'HTTP/2' }, tcp: { connectTimeout: '3s' } },
+        ],
+      },
+      context(),
+    )
+    expect(destination.requestTimeoutMs).toBe(1_000)
+    expect(destination.connection).toMatchObject({ version: undefined, connectTimeoutMs: 3_000 })
+  })
+
+  it('puts a credential where the backend expects it, in place of the client’s', () => {
+    const client = { authorization: 'Bearer client' }
+    expect(authorized({ key: 'secret' }, client)).toEqual({ authorization: 'Bearer secret' })
+    expect(authorized({ key: { file: '/secret' } }, {})).toEqual({ authorization: 'Bearer secret-of-file' })
+    const location = { header: { name: 'X-Api-Key' } }
+    expect(authorized({ key: 'secret', location }, {})).toEqual({ 'x-api-key': 'secret' })
+  })
+
+  it('passes on what the client was authenticated with only where told to', () => {
+    const exchange = fixtureExchange()
+    exchange.credential = 'token'
+    const headers: Headers = {}
+    compiled('api.test:1', { backendAuth: { passthrough: {} } }).authorize?.(headers, exchange)
+    expect(headers).toEqual({ authorization: 'Bearer token' })
+    expect(compiled('api.test:1', {}).authorize).toBeUndefined()
+  })
+
+  it('refuses a file that does not hold a credential', () => {
+    const policies = { backendAuth: { key: { file: '/two lines' } } }
+    expect(() => compiled('api.test:1', policies)).toThrow('/two lines does not hold a credential')
+  })
+
+  it('is found by the name of its backend', () => {
+    const backends: NamedBackend[] = [
+      { name: 'one', host: 'one.test:1' },
+      { name: 'tools', mcp: {} },
+    ]
+    const shared = context()
+    const found = compileNamedDestination('/one', backends, shared)
+    expect(found.name).toBe('one')
+    expect(compileNamedDestination('one', backends, shared)).toBe(found)
+    expect(() => compileNamedDestination('/two', backends, shared)).toThrow('no backend is named "two"')
+    expect(() => compileNamedDestination('/tools', backends, shared)).toThrow('backend "tools" is not a host')
+  })
+})
+
+describe('the health of a destination', () => {
+  it('does not matter unless configured', () => {
+    expect(compiled('api.test:1', { health: {} }).health).toBeUndefined()
+  })
+
+  it('ejects after failures in a row, for longer each time it has not recovered', () => {
+    const shared = context()
+    const eviction = { duration: '10s', consecutiveFailures: 2 }
+    const { health } = compiled('api.test:1', { health: { eviction } }, shared)
+    if (!health) throw new Error('no health')
+    health.failed()
+    health.succeeded()
+    health.failed()
+    expect(health.isEjected()).toBe(false)
+    health.failed()
+    expect(health.isEjected()).toBe(true)
+    shared.clock.advance(10_000)
+    expect(health.isEjected()).toBe(false)
+    health.failed()
+    shared.clock.advance(19_999)
+    expect(health.isEjected()).toBe(true)
+    shared.clock.advance(1)
+    expect(health.isEjected()).toBe(false)
+    health.succeeded()
+    health.failed()
+    expect(health.isEjected()).toBe(false)
+  })
+
+  it('is left alone by answers of calls that were under way when it was ejected', () => {
+    const shared = context()
+    const { health } = compiled('api.test:1', { health: { eviction: { duration: '10s' } } }, shared)
+    for (let call = 0; call < 100; call += 1) health?.failed()
+    shared.clock.advance(10_000)
+    expect(health?.isEjected()).toBe(false)
+  })
+
+  it('is never bad for more than five minutes', () => {
+    const shared = context()
+    const { health } = compiled('api.test:1', { health: { eviction: { duration: '4m' } } }, shared)
+    for (let round = 0; round < 10; round += 1) {
+      health?.failed()
+      shared.clock.advance(300_000)
+      expect(health?.isEjected()).toBe(false)
+    }
+  })
+
+  it('is remembered across reloads', () => {
+    const shared = context()
+    compiled('api.test:1', { health: { eviction: {} } }, shared).health?.failed()
+    expect(compiled('api.test:1', { health: { eviction: {} } }, shared).health?.isEjected()).toBe(true)
+    expect(compiled('api.test:2', { health: { eviction: {} } }, shared).health?.isEjected()).toBe(false)
+  })
+})
+
+describe('checks of backends', () => {
+  it('report doubled names and ports that nobody can be reached at', () => {
+    const issues = issuesOf((report) =>
+      checkNamedBackends(
+        [
+          { name: 'one', host: 'one.test:1' },
+          { name: 'one', host: 'two.test:0' },
+        ],
+        report,
+      ),
+    )
+    expect(issues).toEqual([
+      '1.name: another backend is named "one"',
+      '1.host: port 0 cannot be connected to',
+    ])
+  })
+
+  it('report TLS and credentials that cannot be used, without repeating them', () => {
+    const policies: BackendPolicies = {
+      backendTLS: { cert: '/cert', insecure: true, subjectAltNames: ['x'] },
+      backendAuth: { key: 'two words', location: { header: { name: 'no name', prefix: 'a\nb' } } },
+      requestHeaderModifier: { set: { host: 'x' } },
+    }
+    const issues = issuesOf((report) => checkBackendPolicies(policies, report))
+    expect(issues.map((issue) => issue.split(':')[0])).toEqual([
+      'backendTLS',
+      'backendTLS.subjectAltNames',
+      'backendAuth.key',
+      'backendAuth.location.header.name',
+      'backendAuth.location.header.prefix',
+      'requestHeaderModifier.set.host',
+    ])
+    expect(issues.join()).not.toContain('two words')
+  })
+})
+
+function context() {
+  return {
+    ...fixtureContext(),
+    readFile: (path: string) =>
+      path === '/secret' ? 'secret-of-file\n' : path === '/two lines' ? 'one\ntwo' : `content of ${path}`,
+  }
+}
+
+function compiled(host: string, policies: BackendPolicies, shared = context()): Destination {
+  return compileDestination({ host, node: policies, policies: [policies] }, shared)
+}
+
+function authorized(backendAuth: BackendPolicies['backendAuth'], headers: Headers): Headers {
+  const copy = { ...headers }
+  compiled('api.test:1', { backendAuth }).authorize?.(copy, fixtureExchange())
+  return copy
+}
+
+function issuesOf(check: (report: ReportIssue) => void): string[] {
+  const issues: string[] = []
+  check((path, message) => issues.push(`${path.join('.')}: ${message}`))
+  return issues
+}
