@@ -192,8 +192,8 @@ describe('an HTTP/2 request', () => {
     const stream = open(port).request({ ':method': 'POST', ':path': '/' })
     stream.on('error', () => {})
     stream.write(Buffer.alloc(10_000_000))
+    await until('a part arrives', () => received > 0)
     await new Promise((resolve) => setTimeout(resolve, 400))
-    expect(received).toBeGreaterThan(0)
     expect(received).toBeLessThan(200_000)
   })
 })
@@ -209,7 +209,7 @@ describe('an HTTP/2 answer', () => {
     await until('the answer begins', () => answer.sink)
     const piece = Buffer.alloc(64 * 1024)
     while (answer.sink?.write(piece));
-    await until('the exchange ends', () => deliveries.length === 1, 5000)
+    await until('the exchange ends', () => deliveries.length === 1)
     expect(answer.cancelled).toBe(true)
     expect(deliveries[0]?.complete).toBe(false)
   })
@@ -443,7 +443,7 @@ describe('an HTTP/2 connection', () => {
     const session = open(port)
     const stream = session.request({ ':path': '/' })
     await answered(stream)
-    await until('it is closed', () => session.closed || session.destroyed, 3000)
+    await until('it is closed', () => session.closed || session.destroyed)
   })
 
   it('finishes its streams in a drain, and is told to open no more', async () => {

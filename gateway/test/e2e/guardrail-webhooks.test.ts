@@ -122,7 +122,7 @@ describe('a webhook that is slow or broken', () => {
     const tookMs = performance.now() - startedAt
     expect(response.status).toBe(503)
     expect(tookMs).toBeGreaterThanOrEqual(490)
-    expect(tookMs).toBeLessThan(1_500)
+    expect(tookMs).toBeLessThan(10_000)
     await until('its call is cancelled', () => webhook.seen[0]?.aborted === true)
     expect((await gateway.logged(1))[0]).toMatchObject({
       guards: [{ phase: 'request', outcome: 'fail_closed', reason: 'webhook timed out' }],

@@ -224,7 +224,7 @@ describe('a service in trouble', () => {
       'rate limit failed',
       'text/plain',
     ])
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    expect(performance.now() - startedAt).toBeLessThan(20_000)
     expect((await chat(open)).status).toBe(200)
     const [line] = await closed.logged(1)
     expect(line?.['refusedBy']).toBe('rate-limit: llm: global test failed')
@@ -237,10 +237,12 @@ describe('a service in trouble', () => {
     const service = await startRateLimitService({ mode: 'hang' })
     const config = globally(service, [perKey, tokensPerKey], { timeout: '300ms', failureMode: 'failOpen' })
     const gateway = await startGateway(limited(config))
+    const startedAt = performance.now()
     for (let index = 0; index < 30; index++) expect((await chat(gateway)).status).toBe(200)
+    const seconds = (performance.now() - startedAt) / 1_000
     // One check a request until five had no answer, then at most one a second.
     const checks = service.seen.filter(({ hitsAddend = 0 }) => hitsAddend <= 1)
-    expect(checks.length).toBeLessThan(15)
+    expect(checks.length).toBeLessThan(13 + seconds)
     service.mode = 'envoy'
     service.limits = { 'user=alice': 0 }
     await until('the service is asked again', async () => (await chat(gateway)).status === 429)
@@ -251,7 +253,7 @@ describe('a service in trouble', () => {
     const gateway = await startGateway(limited(globally(silent, [perKey], { timeout: '200ms' })))
     const startedAt = performance.now()
     expect((await chat(gateway)).status).toBe(500)
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(performance.now() - startedAt).toBeLessThan(20_000)
   })
 
   it('fails only the calls it fails', async () => {

@@ -8,7 +8,7 @@ const models = { models: [{ name: 'echo', provider: 'echo' }] }
 async function askModels(url: string): Promise<number> {
   const response = await fetch(`${url}/v1/models`, {
     headers: { authorization: `Bearer ${aliceKey}` },
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(20_000),
   })
   await response.arrayBuffer()
   return response.status
@@ -31,5 +31,5 @@ it('serves on while the reader of its log has stopped, and ends when told to', a
   // More lines than a pipe holds.
   for (let request = 0; request < 2500; request++) expect(await askModels(gateway.url)).toBe(200)
   gateway.child.once('exit', () => gateway.child.stdout?.resume())
-  await within('the gateway ends', gateway.stop(), 5000)
+  await within('the gateway ends', gateway.stop())
 })

@@ -224,10 +224,11 @@ describe('a program behind the endpoint', () => {
     const pid = Number(await textFrom(session, 'pid'))
     const slow = session.send(call('slow', { ms: 700 }))
     await delay(200)
-    const stopped = gateway.stop()
+    gateway.child.kill('SIGTERM')
     const answer = await slow
     expect(member(answer.messages.at(-1), 'result', 'content', 0, 'text')).toBe('at last')
-    await stopped
+    await within('the gateway ends', gateway.exited)
+    await gateway.stop()
     await until('the program ends', () => !isRunning(pid))
   })
 })

