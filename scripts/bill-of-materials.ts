@@ -24,8 +24,9 @@ export function licenseTexts(packages: readonly BundledPackage[]): string {
 }
 
 /**
- * A software bill of materials in CycloneDX 1.6 JSON: the gateway and the libraries inside its bundle, each with its
- * package URL, licence and the SHA-512 that the lock file records. Contains no time, so that equal builds are equal.
+ * A software bill of materials in CycloneDX 1.6 JSON: the gateway and the libraries inside its bundle, each
+ * with its package URL, licence and the SHA-512 that the lock file records. Contains no time, so that equal
+ * builds are equal.
  */
 export function billOfMaterials(packages: readonly BundledPackage[], version: string): object {
   const locked = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages

@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { billOfMaterials, bundledPackages, licenseTexts } from './bill-of-materials.ts'
 
-// `npm run build`: bundles the gateway with its libraries into one file and packs the publishable package, which therefore
-// installs without a network. Leaves the package in dist/, or in the folder that --out names.
+// `npm run build`: bundles the gateway with its libraries into one file and packs the publishable package,
+// which therefore installs without a network. Leaves the package in dist/, or in the folder that --out names.
 
 const { values } = parseArgs({ options: { out: { type: 'string', default: 'dist' } } })
 const root = fileURLToPath(new URL('..', import.meta.url))

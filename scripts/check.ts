@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-// `npm run check`: static verification of the tree. Runs every part, so that one run reports all findings. `npm run check
-// types lint` runs only the parts named. Parts are independent and run in parallel; the output of each is printed when it
-// ends. The slowest parts come first.
+// `npm run check`: static verification of the tree. Runs every part, so that one run reports all findings.
+// `npm run check types lint` runs only the parts named. Parts are independent and run in parallel; the output
+// of each is printed when it ends. The slowest parts come first.
 
 type Part = { name: string; command: string; args: string[] }
 
@@ -63,7 +63,10 @@ async function runQueued(): Promise<void> {
   }
 }
 
-/** Runs a program of node_modules/.bin, which is first on PATH. Its output streams are merged in order of arrival. */
+/**
+ * Runs a program of node_modules/.bin, which is first on PATH. Its output streams are merged in order of
+ * arrival.
+ */
 function run({ command, args }: Part): Promise<{ isPassed: boolean; output: string }> {
   const child = spawn(command, args, {
     cwd: fileURLToPath(new URL('..', import.meta.url)),

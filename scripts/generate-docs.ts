@@ -6,8 +6,8 @@ import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
 import { openApiDocument } from '../gateway/src/resources/api/openapi.ts'
 import { renderKindsReference } from '../gateway/src/resources/kinds-reference.ts'
 
-// Writes what the documentation says about the schemas. With --check it writes nothing, and exits with 1 where the files
-// are not what the schemas say.
+// Generates the reference documentation of the schemas. With --check it writes no file, and exits with 1 if a
+// file differs from its schema.
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL('../gateway/package.json', import.meta.url), 'utf8'),

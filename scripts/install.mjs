@@ -25,8 +25,8 @@ export function localNode() {
 }
 
 /**
- * Makes node_modules hold what package-lock.json lists. Silent when it does already.
- * Safe when two run at once: one installs, the other waits. Resolves with what went wrong, or undefined.
+ * Installs the packages of package-lock.json in node_modules. Silent if they are installed. Safe for
+ * concurrent runs: one installs, the other waits. Resolves with the reason of a failure, or undefined.
  */
 export async function installMissing() {
   if (isInstalled(root)) return undefined
@@ -132,7 +132,9 @@ function isAbandoned() {
   }
 }
 
-/** Two waiters may see the same abandoned lock: the rename lets one win, and the check spares a fresh lock. */
+/**
+ * Two waiters may see the same abandoned lock: the rename lets one win, and the check spares a fresh lock.
+ */
 function removeAbandoned() {
   const owner = lockOwner(lockPath)
   const aside = `${lockPath}.${process.pid}`

@@ -8,8 +8,8 @@ export const keyVariable = 'TOLLGATE_QUICKSTART_KEY'
 const keyForm = /^tg-[A-Za-z0-9_-]{16,}$/
 
 /**
- * The virtual key of the quickstart, generated at the first start and kept in `quickstart.key` of the folder, readable by its user
- * only. Throws if that file holds something else.
+ * The virtual key of the quickstart, generated at the first start and stored in `quickstart.key` of the
+ * folder, readable by its user only. Throws if that file contains anything else.
  */
 export function quickstartKey(folder: string): string {
   const file = join(folder, 'quickstart.key')

@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { keyVariable, quickstartKey } from './quickstart-key.ts'
 
-// `npm start`: runs the gateway on examples/quickstart.yaml, or on a variant of it (`npm start FILE`), and prints sample
-// commands once the gateway serves. `npm start -- -f FILE` runs the gateway itself on any file (run.mjs).
+// `npm start`: runs the gateway on examples/quickstart.yaml, or on a variant of it (`npm start FILE`), and
+// prints sample commands once the gateway serves. `npm start -- -f FILE` runs the gateway itself on any file
+// (run.mjs).
 
 type Quickstart = {
   config: { bindAddress: string; adminAddr?: string; statsAddr: string; readinessAddr: string }
@@ -40,14 +41,17 @@ gateway.on('exit', (code, signal) => {
 })
 // An unexpected error here must not leave the gateway on its ports.
 process.on('exit', () => gateway.kill('SIGTERM'))
-// At a terminal ^C reaches the whole process group: passing it on as well would count as a second, impatient one.
+// At a terminal ^C reaches the whole process group: passing it on as well would count as a second, impatient
+// one.
 process.on('SIGINT', () => process.stdin.isTTY || gateway.kill('SIGINT'))
 process.on('SIGTERM', () => gateway.kill('SIGTERM'))
 
 while (running && !(await isServing())) await sleep(pollMs)
 if (running) process.stdout.write(banner())
 
-/** The file's sections, or exit 1 before anything is started. The gateway itself reports mistakes within them. */
+/**
+ * The file's sections, or exit 1 before anything is started. The gateway itself reports mistakes within them.
+ */
 function readQuickstart(path: string): Quickstart {
   const problem = (text: string) => {
     process.stderr.write(`${path}: ${text}\n`)
@@ -73,7 +77,9 @@ function readKey(folder: string): string {
   }
 }
 
-/** Another gateway may hold the admin port: only one that applied its configuration after our start is ours. */
+/**
+ * Another gateway may own the admin port: only one that applied its configuration after our start is ours.
+ */
 async function isServing(): Promise<boolean> {
   try {
     const reply = await fetch(`http://${admin}/api/config/status`)
@@ -81,7 +87,7 @@ async function isServing(): Promise<boolean> {
     if (typeof status !== 'object' || status === null || !('appliedAt' in status)) return false
     return Date.parse(String(status.appliedAt)) >= startedAt
   } catch {
-    // Not listening yet, or not a gateway: its own error message tells when it cannot start.
+    // Not listening yet, or not a gateway: the gateway reports a failed start itself.
     return false
   }
 }

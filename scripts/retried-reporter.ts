@@ -1,7 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import type { Reporter, TestCase } from 'vitest/node'
 
-/** Vitest reporter: writes the full names of tests that passed only on retry to the file $RETRIED_TESTS, one per line. */
+/**
+ * Vitest reporter: writes the full names of tests that passed only on retry to the file $RETRIED_TESTS, one
+ * per line.
+ */
 export default class RetriedReporter implements Reporter {
   private readonly names: string[] = []
 

@@ -1,13 +1,13 @@
 // Runs one task of the project: `node scripts/run.mjs TASK [arguments]`, as the scripts of package.json do.
-// Needs no more than a system Node 20 and npm: it installs what is missing, then hands over to the Node 26 that the
-// `node` package brings. Plain JavaScript, because Node 20 does not strip types.
+// Requires only a system Node 20 and npm: installs missing packages, then starts the Node 26 of the
+// `node` package. Plain JavaScript, because Node 20 does not strip types.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { watchNpmShell } from '../gateway/bin/npm-shell.mjs'
 import { installMissing, localNode, root } from './install.mjs'
 
-/** What each task runs: a program of node_modules/.bin, then its arguments. */
+/** The command of each task: a program of node_modules/.bin, then its arguments. */
 const tasks = {
   start: ['node', 'scripts/quickstart.ts'],
   test: ['vitest', 'run'],
@@ -19,7 +19,10 @@ const tasks = {
   docs: ['node', 'scripts/generate-docs.ts'],
 }
 
-/** `npm start -- -f FILE`: options belong to the gateway's own command, which resolves paths where the user is. */
+/**
+ * `npm start -- -f FILE`: options belong to the gateway's own command, which resolves paths where the user
+ * is.
+ */
 const gatewayCommand = ['node', join(root, 'gateway', 'bin', 'tollgate.mjs')]
 
 const [name = '', ...rest] = process.argv.slice(2)
@@ -43,7 +46,8 @@ function runTask([program, ...args], more) {
     shell: process.platform === 'win32',
     env: { ...process.env, PATH: bin + delimiter + (process.env.PATH ?? '') },
   })
-  // At a terminal ^C reaches the whole process group: passing it on as well would count as a second, impatient one.
+  // At a terminal ^C reaches the whole process group: passing it on as well would count as a second,
+  // impatient one.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   watchNpmShell(() => child.kill('SIGTERM'))

@@ -4,8 +4,8 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-// `npm run soak`: the long campaigns, each a program in gateway/test/soak, one after the other. `--short` runs the form that
-// the tests run, and names pick some: `npm run soak -- --short reload`.
+// `npm run soak`: the long campaigns, each a program in gateway/test/soak, one after the other. `--short`
+// runs the form that the tests run, and names pick some: `npm run soak -- --short reload`.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

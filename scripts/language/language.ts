@@ -6,8 +6,9 @@ import { readMarkdown, readYamlComments } from './document-texts.ts'
 import { readSourceTexts } from './source-texts.ts'
 import type { Text } from './text.ts'
 
-// `npm run check language`: limits vague words in comments, documents, messages and test names, and the width of comment
-// lines. `node scripts/language/language.ts PATH...` reports every finding in some files or folders.
+// `npm run check language`: limits vague words in comments, documents, messages and test names, and the width
+// of comment lines. `node scripts/language/language.ts PATH...` reports every finding in some files or
+// folders.
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string): string => readFileSync(root + path, 'utf8').replaceAll('\r\n', '\n')

@@ -25,9 +25,10 @@ const prefixWords = new Set(
 const conditionWords = new Set(['if', 'while', 'for', 'with'])
 
 /**
- * Tokens of a source text, in the order of their starts: comments, strings, templates, regular expressions, numbers, words
- * and punctuators. The tokens inside template substitutions follow the template. Types and JSX get no treatment of their
- * own. A slash after `}` is read as the start of a regular expression (ECMA-262, section 12.9.5 leaves it to the parser).
+ * Tokens of a source text, in the order of their starts: comments, strings, templates, regular expressions,
+ * numbers, words and punctuators. The tokens inside template substitutions follow the template. Types and JSX
+ * get no treatment of their own. A slash after `}` is read as the start of a regular expression (ECMA-262,
+ * section 12.9.5 leaves it to the parser).
  */
 export function scan(source: string): Token[] {
   return scanCode(source, 0, 'file').tokens

@@ -5,9 +5,10 @@ import { cut, lineAt, type Text, without, withoutCode } from './text.ts'
 export type SourceTexts = { comments: Text[]; messages: Text[]; testNames: Text[]; wideComments: number[] }
 
 /**
- * Comments, messages and test names of a source text. Line comments on consecutive lines are one text. Messages are string
- * and template literals with at least two spaces; test names are first arguments of `it`, `test` and `describe`.
- * `wideComments` lists the lines with a comment that end after `lineWidth` columns, except those with a URL.
+ * Comments, messages and test names of a source text. Line comments on consecutive lines are one text.
+ * Messages are string and template literals with at least two spaces; test names are first arguments of `it`,
+ * `test` and `describe`. `wideComments` lists the lines with a comment that end after `lineWidth` columns,
+ * except those with a URL.
  */
 export function readSourceTexts(path: string, source: string, lineWidth: number): SourceTexts {
   const tokens = scan(source)

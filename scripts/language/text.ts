@@ -1,4 +1,6 @@
-/** A piece of English in a file. Each line break is one in the file, so that `line` is the line of the first. */
+/**
+ * A piece of English in a file. Each line break is one in the file, so that `line` is the line of the first.
+ */
 export type Text = { path: string; line: number; text: string }
 
 /** The part of a source from `start` to `end`, with `blank` ranges replaced by spaces. */

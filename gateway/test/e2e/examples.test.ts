@@ -58,7 +58,9 @@ function environmentOf(file: string): Record<string, string> {
   return Object.fromEntries([...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, valueFor(name)]))
 }
 
-/** Certificates and keys must be files that match; a key of 32 bytes or any text suits the other variables. */
+/**
+ * Certificates and keys must be files that match; a key of 32 bytes or any text suits the other variables.
+ */
 function valueFor(name: string): string {
   if (name.endsWith('_ENCRYPTION_KEY') || name === 'SESSION_KEY') return '0'.repeat(64)
   if (name.endsWith('_CERT_FILE')) return join(folder, 'cert.pem')

@@ -13,7 +13,10 @@ const maxLines = 400
 /** Files above the line limit, with the reason. */
 const longFiles: Record<string, string> = {}
 
-/** Violations in the source; `others` are texts outside gateway/src that may use it, with paths relative to gateway/src. */
+/**
+ * Violations in the source; `others` are texts outside gateway/src that may use it, with paths relative to
+ * gateway/src.
+ */
 function violations(sources: Sources, others: Sources = new Map()): string[] {
   const paths = [...sources.keys()]
   return [

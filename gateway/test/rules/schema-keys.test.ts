@@ -5,8 +5,8 @@ import { scan, type Token } from '../../../scripts/language/scan.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { describe as describeSchema, type Shape } from '../../src/schema/shape.ts'
 
-// Every key of the configuration has an effect: its name occurs as a property read in the source. Names are compared, not
-// types, so a key that shares its name with another property needs its own test of behaviour.
+// Every key of the configuration has an effect: its name occurs as a property read in the source. Names are
+// compared, not types, so a key that shares its name with another property needs its own test of behaviour.
 
 /** Keys without a read by name, with the reason. */
 const readOtherwise: [keys: RegExp, reason: string][] = [
@@ -22,7 +22,9 @@ const readOtherwise: [keys: RegExp, reason: string][] = [
 /** Defects: keys without a reader. Remove each with its fix. */
 const unreadDefects: readonly string[] = ['config.logging']
 
-/** Names of properties that a source text reads: `a.name`, `a['name']`, `'name' in a`, `const { name } = a`. */
+/**
+ * Names of properties that a source text reads: `a.name`, `a['name']`, `'name' in a`, `const { name } = a`.
+ */
 function propertyReads(source: string): Set<string> {
   const tokens = scan(source).filter(({ kind }) => kind !== 'comment')
   const bound = destructured(tokens)
@@ -71,7 +73,10 @@ function isPattern(before: string | undefined, [after, later]: readonly Token[])
   return isParameter && (after?.text === ':' || (after?.text === ',' && later?.text !== '{'))
 }
 
-/** The keys of a schema with their paths: `config.logging.level`. Lists and maps add no step; recursive shapes end. */
+/**
+ * The keys of a schema with their paths: `config.logging.level`. Lists and maps add no step; recursive shapes
+ * end.
+ */
 function keysOf(shape: Shape, path: readonly string[] = [], within: readonly Shape[] = []): string[][] {
   if (within.includes(shape)) return []
   const inside = [...within, shape]

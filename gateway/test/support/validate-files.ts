@@ -1,8 +1,9 @@
 import { validateConfigFile } from '../../src/app.ts'
 import { reasonsOf } from '../../src/config/live/live.ts'
 
-// `node validate-files.ts JSON`: validates many configuration files in one process, each with its own environment, as
-// `tollgate --validate-only` validates one. Input: a list of [file, environment]. Output: what the command prints for each.
+// `node validate-files.ts JSON`: validates many configuration files in one process, each with its own
+// environment, as `tollgate --validate-only` validates one. Input: a list of [file, environment]. Output: the
+// printed lines of each.
 
 const files: [string, Record<string, string>][] = JSON.parse(process.argv[2] ?? '[]')
 const printed: Record<string, string[]> = {}
