@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
+import { cpuMsOf, expectBelow } from '../../../test/support/time-bound.ts'
 import type { RequestFacts } from '../exchange.ts'
 import type { PathMatch, RouteMatch, ValueMatch } from './route-match.ts'
 import {
@@ -171,7 +172,7 @@ describe('compileRouteTable', () => {
     expect(find(request('/team-9999/api', { host: 'host-1.test' }))).toBeUndefined()
   })
 
-  it('takes hostile hosts and paths in its stride', () => {
+  it('takes hostile hosts and paths in its stride', async () => {
     const builder = createRouteTableBuilder<number>()
     for (let index = 0; index < 1_000; index++) {
       builder.add({
@@ -181,12 +182,14 @@ describe('compileRouteTable', () => {
       })
     }
     const find = builder.build()
-    const startedAt = performance.now()
-    for (let round = 0; round < 100; round++) {
-      find(request('/a'.repeat(16_000), { host: 'x.'.repeat(16_000) }))
-      find(request('/a'.repeat(16_000), { host: `${'x.'.repeat(120)}test` }))
-    }
-    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    await expectBelow(2_000, () =>
+      cpuMsOf(() => {
+        for (let round = 0; round < 100; round++) {
+          find(request('/a'.repeat(16_000), { host: 'x.'.repeat(16_000) }))
+          find(request('/a'.repeat(16_000), { host: `${'x.'.repeat(120)}test` }))
+        }
+      }),
+    )
   })
 })
 
