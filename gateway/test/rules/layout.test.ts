@@ -4,14 +4,26 @@ import { isTest, readSources, type Sources } from './sources.ts'
 
 // Layout of gateway/src: `x/x.ts` is the entry of the folder `x/`, folders are small, fixtures are elsewhere.
 
-/** TEMPORARY: set to true once the files have moved to the new layout, then remove. */
-const isAppliedToSource = false
-
 const maxFilesPerFolder = 16
 const maxLines = 400
 
 /** Files above the line limit, with the reason. */
 const longFiles: Record<string, string> = {}
+
+/** TEMPORARY: files above the line limit without a reason. Split each, or move it to `longFiles` with one. */
+const toSplit = new Set([
+  'app.ts',
+  'backends/mcp/targets/streamable-http.ts',
+  'config/yaml/splice.ts',
+  'lib/json/large.ts',
+  'lib/json/text.ts',
+  'resources/api/api.ts',
+  'resources/hybrid/hybrid.ts',
+  'resources/hybrid/record-index.ts',
+  'resources/stores/postgres/postgres.ts',
+  'resources/stores/sqlite/thread.ts',
+  'telemetry/metrics.ts',
+])
 
 /**
  * Violations in the source; `others` are texts outside gateway/src that may use it, with paths relative to
@@ -50,7 +62,7 @@ function folderProblems(paths: readonly string[]): string[] {
 
 function lengthProblem(path: string, text: string): string[] {
   const lines = text.split('\n').length - 1
-  if (isTest(path)) return []
+  if (isTest(path) || toSplit.has(path)) return []
   if (Object.hasOwn(longFiles, path)) return lines > maxLines ? [] : staleProblem(path)
   return lines > maxLines ? [`${path} has ${lines} lines, at most ${maxLines}`] : []
 }
@@ -95,7 +107,7 @@ function programs(): Sources {
 }
 
 describe('the layout of the source', () => {
-  it.runIf(isAppliedToSource)('follows the rules', () => {
+  it('follows the rules', () => {
     expect(violations(readSources('gateway/src', '**/*.*'), programs())).toEqual([])
   })
 })
