@@ -541,7 +541,7 @@ describe('editYaml', () => {
 
   const examples = fileURLToPath(new URL('../../../../examples', import.meta.url))
   it.each(globSync('*.yaml', { cwd: examples }))('adds to examples/%s and takes it out again', (name) => {
-    const text = readFileSync(`${examples}${name}`, 'utf8')
+    const text = readFileSync(`${examples}/${name}`, 'utf8')
     const added = edited(
       text,
       { op: 'append', path: ['llm', 'guardrails', 'request'], value: { name: 'x' } },
