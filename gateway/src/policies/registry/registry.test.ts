@@ -405,8 +405,8 @@ describe('compiling 10,000 routes', () => {
     const startedAt = performance.now()
     reload()
     expect(compiled).toBe(10_001)
-    // Ten times what it takes on a slow machine.
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    // Takes tens of milliseconds; the count above detects what is compiled again.
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
     routes[7] = { place: 'route 7', policies: {} }
     reload()
     expect(compiled).toBe(10_002)
