@@ -6,10 +6,10 @@ import { createReadiness, createStats } from './admin/probes.ts'
 import { createDocumentTask, documentTask } from './backends/mcp/targets/openapi/document-task.ts'
 import { compileConfig, type ProcessFacts } from './config/compile.ts'
 import { readLimitsOf } from './config/limits.ts'
-import { createCompileMemory } from './config/live/compile-cache.ts'
+import { createCompileCache } from './config/live/compile-cache.ts'
 import { createFileSource } from './config/live/file-source.ts'
 import { createLiveListeners } from './config/live/listeners.ts'
-import { ConfigRejected, type ConfigSource, createRunningConfig, reasonsOf } from './config/live/live.ts'
+import { ConfigRejected, type ConfigSource, createLiveConfig, reasonsOf } from './config/live/live.ts'
 import { watchUsedFiles } from './config/live/used-files.ts'
 import { watchFile } from './config/live/watch.ts'
 import { readConfigFile, rereadConfigFile } from './config/load/config-file.ts'
@@ -17,8 +17,8 @@ import type { Environment } from './config/load/environment.ts'
 import { formatChecks } from './config/load/formats.ts'
 import { formatIssue, loadConfigText } from './config/load/load.ts'
 import { checkNamedFiles } from './config/load/named-files.ts'
-import { createOrigins } from './config/load/origins.ts'
-import type { createApart } from './config/load/worker-task.ts'
+import { createProvenance } from './config/load/provenance.ts'
+import type { createWorkerTasks } from './config/load/worker-task.ts'
 import { writeFileAtomically } from './config/load/write-file.ts'
 import { admissionLimitsOf, upstreamLimitsOf } from './config/process-limits.ts'
 import { type Config, checkConfig, configJsonSchema, configSchema } from './config/schema.ts'
@@ -58,8 +58,8 @@ export type AppOptions = {
   env: Environment
   version: string
   log: LogSink
-  /** Does one of `tasks` apart from the thread that serves traffic. */
-  apart: ReturnType<typeof createApart<typeof tasks>>
+  /** Runs one of `tasks` on the worker thread. */
+  runTask: ReturnType<typeof createWorkerTasks<typeof tasks>>
   /** Runs `poolTasks`; closed with the app. */
   threads: ThreadPool
 }
@@ -116,7 +116,7 @@ export async function validateConfigFile(
       close() {},
     },
     turns: createTurns(systemClock),
-    ...createCompileMemory((path) => readFileSync(path, 'utf8')),
+    ...createCompileCache((path) => readFileSync(path, 'utf8')),
   }
   await compileConfig(config, context, {
     version: '',
@@ -142,7 +142,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const text = readConfigFile(file)
   const readText = async (text: string) => {
     const request = { text, file, env }
-    return configOf(isSmall(text) ? loadConfig(request) : await options.apart('load', request))
+    return configOf(isSmall(text) ? loadConfig(request) : await options.runTask('load', request))
   }
   const source = createFileSource({
     first: await readText(text),
@@ -157,7 +157,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     allowsMetadata: storage?.allowMetadataAddresses === true,
     fileIsWritable: (storage?.mode ?? 'file') === 'file',
   })
-  const origins = createOrigins()
+  const provenance = createProvenance()
   const client = createHttpClient({
     egress: policies.file,
     ...upstreamLimitsOf(settings.limits ?? {}),
@@ -186,14 +186,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     webhooks: webhookLimits(env),
     ui: createUi(api),
   }
-  const memory = createCompileMemory((path) => readFileSync(path, 'utf8'))
+  const cache = createCompileCache((path) => readFileSync(path, 'utf8'))
   const turns = createTurns(clock)
   const context: CompileContext = {
     clock,
     random: Math.random,
     send: client.send,
     egress: {
-      of: (node) => (origins.isFromApi(node) ? policies.api : policies.file),
+      of: (node) => (provenance.isFromApi(node) ? policies.api : policies.file),
       document: policies.document,
     },
     grpc,
@@ -203,7 +203,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     parseYaml,
     threads: options.threads,
     turns,
-    ...memory,
+    ...cache,
   }
   const unrouted = metrics.route('')
   const listeners = createLiveListeners((opened) => {
@@ -240,9 +240,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     onError: (path, error) =>
       log.warn({ file: path, reason: messageOf(error) }, 'a file of the configuration cannot be read'),
   })
-  const running = createRunningConfig({
+  const running = createLiveConfig({
     context,
-    memory,
+    cache,
     facts,
     listeners,
     onFilesUsed: usedFiles.watch,
@@ -252,7 +252,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const resources = await openResources(settings, {
     host: {
       ...running,
-      markApi: origins.markApi,
+      markApi: provenance.markApi,
       report: (lastError) => running.report('resources', lastError),
       reportDatabase(lastError) {
         metrics.configDatabase(lastError === undefined)
@@ -263,7 +263,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       read: () => rereadConfigFile(file),
       async edit(plain) {
         const request = { ...plain, env, allowedEnv: settings.storage?.allowedEnv ?? [] }
-        return isSmall(plain.text) ? editFile(request) : await options.apart('edit', request)
+        return isSmall(plain.text) ? editFile(request) : await options.runTask('edit', request)
       },
       load: source.load,
       write: (next, expected) => writeFileAtomically(file, next, { expected }),
@@ -292,7 +292,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   /** The same configuration, with what the file of this path holds now. */
   async function recompile(path: string): Promise<void> {
     if (stopping) return
-    memory.forgetFile(path)
+    cache.evictFile(path)
     try {
       await resources.reapply()
       log.info(

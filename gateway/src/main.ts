@@ -5,7 +5,7 @@ import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { poolTasks, startApp, tasks, validateConfigFile } from './app.ts'
 import { reasonsOf } from './config/live/live.ts'
 import { createDefaultFile, defaultFilePath } from './config/load/default-file.ts'
-import { apartIdleMs, createApart, serveApart } from './config/load/worker-task.ts'
+import { createWorkerTasks, serveWorkerTasks, workerIdleMs } from './config/load/worker-task.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/scheduling/keep-tick-shape.ts'
@@ -34,13 +34,13 @@ const poolThread = 'pool'
 /** Threads for large work of single requests, and the work that may wait for them. */
 const poolLimits = { maxThreads: 2, maxQueued: 64, maxQueuedBytes: 256 * 1024 * 1024, idleMs: 60_000 }
 
-const apartThread = 'apart'
+const taskThread = 'tasks'
 /** One thread: changes of the configuration come one after another. */
-const apartLimits = { maxThreads: 1, maxQueued: 64, maxQueuedBytes: 0, idleMs: apartIdleMs }
+const taskLimits = { maxThreads: 1, maxQueued: 64, maxQueuedBytes: 0, idleMs: workerIdleMs }
 
 // The same file is the thread that tasks run on, so that the package stays one file.
 if (parentPort && workerData === poolThread) serveTasks(parentPort, poolTasks())
-else if (parentPort) serveApart(parentPort, tasks, releaseMemory)
+else if (parentPort) serveWorkerTasks(parentPort, tasks, releaseMemory)
 else void main(process.argv.slice(2))
 
 async function main(argv: string[]): Promise<void> {
@@ -134,8 +134,8 @@ async function run(named: string | undefined): Promise<void> {
       env: process.env,
       version: version(),
       log,
-      apart: createApart(
-        createThreadPool({ start: startThread(apartThread), ...apartLimits }),
+      runTask: createWorkerTasks(
+        createThreadPool({ start: startThread(taskThread), ...taskLimits }),
         createBreathe(systemClock),
       ),
       threads: createThreadPool({ start: startThread(poolThread), ...poolLimits }),

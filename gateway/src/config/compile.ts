@@ -58,7 +58,7 @@ export async function compileConfig(
   given: CompileContext,
   facts: ProcessFacts,
 ): Promise<Snapshot> {
-  const sections = trafficSections(config, given.memo)
+  const sections = trafficSections(config, given.cached)
   const sessionKey = config.config?.session?.key ?? facts.sessionKey
   const context: UpstreamContext = { ...given, backends: sections.backends, sessionKey }
   const surroundings: Surroundings = {

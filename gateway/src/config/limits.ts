@@ -6,7 +6,7 @@ import { trafficSections } from './traffic/sections.ts'
 
 /** The rate limits of a Config that runs, by place and as they are now. */
 export function readLimitsOf(config: Config, context: CompileContext): Promise<LimitReadings> {
-  const places = policyLevels(config, trafficSections(config, context.memo)).map(({ place, policies }) => ({
+  const places = policyLevels(config, trafficSections(config, context.cached)).map(({ place, policies }) => ({
     place,
     local: policies.localRateLimit ?? policies.rateLimit?.local ?? [],
     global: policies.remoteRateLimit ?? policies.rateLimit?.global,

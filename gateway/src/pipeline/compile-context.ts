@@ -32,8 +32,8 @@ export type CompileContext = {
   readonly metrics: Metrics
   /** Content of a file the Config names (`apiKey: {file}`); throws with the file's path when unreadable. */
   readonly readFile: (path: string) => string
-  /** The result of `create` for this config node, computed once for as long as the node lives. Unchanged nodes keep their identity across reloads. */
-  memo<T>(node: object, purpose: string, create: () => T): T
-  /** State that outlives reloads (counters, health), by a name for its place; dropped when nothing compiled holds it any more. */
-  keep<T extends object>(name: string, create: () => T): T
+  /** The result of `create`, cached by configuration node and purpose. Unchanged nodes are the same objects after a reload. */
+  cached<T>(node: object, purpose: string, create: () => T): T
+  /** State that outlives reloads (counters, health), by name. Released when no snapshot references it. */
+  retained<T extends object>(name: string, create: () => T): T
 }

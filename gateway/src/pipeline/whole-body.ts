@@ -18,7 +18,10 @@ export type BodyRules = {
 const maxDecoding = 4
 
 export function bodyRules(maxBodyBytes: number, context: CompileContext): BodyRules {
-  return { maxBodyBytes, decoding: context.keep('request bodies/decoding', () => createLimiter(maxDecoding)) }
+  return {
+    maxBodyBytes,
+    decoding: context.retained('request bodies/decoding', () => createLimiter(maxDecoding)),
+  }
 }
 
 /** The body of a request without its content coding. `decoded`: it had one. */

@@ -24,7 +24,7 @@ export function compileBackendTls(
   config: BackendTlsConfig,
   context: CompileContext,
 ): { settings: UpstreamTls; key: string } {
-  return context.memo(config, 'backend TLS', () => {
+  return context.cached(config, 'backend TLS', () => {
     const read = (path: string | undefined) => (path === undefined ? undefined : context.readFile(path))
     const settings: UpstreamTls = {
       ca: read(config.root),

@@ -96,7 +96,7 @@ export function compileNamedDestination(
   const backend = findBackend(reference, backends)
   if (backend?.host === undefined) throw new Error(missingBackend(reference, backend))
   const { host, name, policies } = backend
-  return context.memo(backend, 'destination', () =>
+  return context.cached(backend, 'destination', () =>
     compileDestination({ host, node: backend, name, policies: [policies] }, context),
   )
 }

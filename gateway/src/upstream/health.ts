@@ -31,7 +31,7 @@ export function compileHealth(
   context: CompileContext,
 ): Health | undefined {
   if (eviction === undefined) return undefined
-  const state = context.keep<HealthState>(`destinations/health/${place}`, () => ({
+  const state = context.retained<HealthState>(`destinations/health/${place}`, () => ({
     failures: 0,
     ejections: 0,
     ejectedUntil: 0,

@@ -358,12 +358,12 @@ it('remembers health by the place of the backend', () => {
     },
   }
   const names: string[] = []
-  const keep: typeof context.keep = (name, create) => {
+  const retained: typeof context.retained = (name, create) => {
     names.push(name)
-    return context.keep(name, create)
+    return context.retained(name, create)
   }
   for (const place of ['route a', 'route b']) {
-    compileAiBackend(openAi, { ...context, keep }, { place, maxBufferSize: 1 })
+    compileAiBackend(openAi, { ...context, retained }, { place, maxBufferSize: 1 })
   }
   expect(new Set(names.filter((name) => name.includes('health'))).size).toBe(2)
 })

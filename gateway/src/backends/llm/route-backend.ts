@@ -147,7 +147,7 @@ function compileEntry(
     guardrails: undefined,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(configuredModel, provider.name),
-    health: context.keep(
+    health: context.retained(
       `${place}/llm/health/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
       () => ({ unhealthyUntil: 0 }),
     ),

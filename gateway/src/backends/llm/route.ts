@@ -52,7 +52,7 @@ export function createLlm(
 ): Llm {
   const body = bodyRules(maxBufferSize, context)
   const rules = { ...body, models, endpoints, jsonLimits, turns: context.turns }
-  const started = context.keep('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
+  const started = context.retained('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
   const list: ModelList = { models, started }
   const options: AttemptOptions = { context, maxReplyBytes, timeLimits }
   return {

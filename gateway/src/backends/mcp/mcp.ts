@@ -77,9 +77,9 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   const { rules, version, place = 'mcp' } = options
   const limits = options.limits ?? defaultMcpLimits
   const meterOf = context.metrics.admission
-  const places = context.keep('mcp-admission/sessions', () => createSessionPlaces(limits, meterOf))
-  const programs = context.keep('mcp-admission/programs', () => createProgramPlaces(limits, meterOf))
-  const sessions = context.keep(`${place}/sessions`, () =>
+  const places = context.retained('mcp-admission/sessions', () => createSessionPlaces(limits, meterOf))
+  const programs = context.retained('mcp-admission/programs', () => createProgramPlaces(limits, meterOf))
+  const sessions = context.retained(`${place}/sessions`, () =>
     keepSessions(context, { ...options, places }, place),
   )
   const { prefixMode = 'conditional', failureMode, targets } = config
@@ -94,10 +94,10 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   )
   const initializeTimeoutMs = milliseconds(config.initializeTimeout) ?? defaultInitializeTimeoutMs
   const settings = `${prefixMode} ${failureMode} ${initializeTimeoutMs}`
-  const federation = context.memo(node, `${place}/federation ${settings}`, () =>
+  const federation = context.cached(node, `${place}/federation ${settings}`, () =>
     federate(
       placed.map(({ target, destination }) =>
-        context.memo(jointNode(target, [destination], context), 'mcp/target', () =>
+        context.cached(jointNode(target, [destination], context), 'mcp/target', () =>
           compileTarget(target, destination, { ...context, programs }),
         ),
       ),
@@ -128,11 +128,11 @@ function refuseAll(exchange: Exchange): Reply {
 function jointNode(
   node: object,
   destinations: readonly (Destination | undefined)[],
-  { memo }: CompileContext,
+  { cached }: CompileContext,
 ): object {
   return destinations.reduce<object>((joint, destination) => {
     if (destination === undefined) return joint
-    const joints = memo(destination, 'mcp/joint', () => new WeakMap<object, object>())
+    const joints = cached(destination, 'mcp/joint', () => new WeakMap<object, object>())
     const known = joints.get(joint)
     if (known !== undefined) return known
     const made = {}

@@ -48,7 +48,7 @@ export function compileTcpTargets(
 }
 
 function compileDialTls(tls: UpstreamTls, backend: string, context: CompileContext): DialTls {
-  return context.memo(tls, 'tcp dial', () => {
+  return context.cached(tls, 'tcp dial', () => {
     try {
       return createDialTls(tls)
     } catch (cause) {

@@ -46,7 +46,7 @@ export function compileTcpRoutes(
 ): (connection: TcpConnection) => void {
   const { clock, metrics, random } = context
   const { place, maxConnections = defaultMaxConnections, idleTimeoutMs = defaultIdleTimeoutMs } = options
-  const open = context.keep(`tcp connections ${place}`, () => ({ count: 0 }))
+  const open = context.retained(`tcp connections ${place}`, () => ({ count: 0 }))
   const unrouted: CompiledRoute = { name: '', targets: [], meter: metrics.tcp('') }
   const routesOf = compileListenerTable(
     listeners.map(({ hostname, routes }) => ({ hostname, target: compileRoutes(routes, hostname, context) })),

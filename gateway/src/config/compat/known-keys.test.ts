@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { knownElsewhere } from './known-keys.ts'
+import { unsupportedKeyMessage } from './known-keys.ts'
 
 it.each([
   [['mcp'], "agentgateway's mcp is not supported yet in this version"],
@@ -20,7 +20,7 @@ it.each([
     "agentgateway's hostOverride is not supported: use baseUrl",
   ],
 ])('knows %j', (path, message) => {
-  expect(knownElsewhere(path)).toBe(message)
+  expect(unsupportedKeyMessage(path)).toBe(message)
 })
 
 it.each([
@@ -31,5 +31,5 @@ it.each([
   [['toString', 'x']],
   [[]],
 ])('has nothing to say of %j', (path: (string | number)[]) => {
-  expect(knownElsewhere(path)).toBeUndefined()
+  expect(unsupportedKeyMessage(path)).toBeUndefined()
 })

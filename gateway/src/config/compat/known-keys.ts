@@ -239,7 +239,7 @@ const insteadOf: Record<string, string> = {
 }
 
 /** What to say of a key that this version does not take but the reference product does; undefined for any other key. */
-export function knownElsewhere(path: Path): string | undefined {
+export function unsupportedKeyMessage(path: Path): string | undefined {
   const key = String(path.at(-1))
   const place = placeOf(path.slice(0, -1))
   const keys = Object.hasOwn(knownKeys, place) ? knownKeys[place] : undefined

@@ -1,105 +1,105 @@
 import { describe, expect, it } from 'vitest'
-import { createCompileMemory } from './compile-cache.ts'
+import { createCompileCache } from './compile-cache.ts'
 
-describe('createCompileMemory', () => {
-  it('computes once per node and purpose, undefined results included', () => {
-    const { memo } = createCompileMemory(() => '')
+describe('createCompileCache', () => {
+  it('creates a result once per node and purpose, including undefined results', () => {
+    const { cached } = createCompileCache(() => '')
     const node = {}
     let calls = 0
     const count = () => {
       calls += 1
       return undefined
     }
-    memo(node, 'a', count)
-    memo(node, 'a', count)
-    memo(node, 'b', count)
-    memo({}, 'a', count)
+    cached(node, 'a', count)
+    cached(node, 'a', count)
+    cached(node, 'b', count)
+    cached({}, 'a', count)
     expect(calls).toBe(3)
   })
 
-  it('keeps state under its name while somebody holds it', () => {
-    const { keep } = createCompileMemory(() => '')
-    const bucket = keep('limit', () => ({ level: 3 }))
-    expect(keep('limit', () => ({ level: 9 }))).toBe(bucket)
-    expect(keep('other', () => ({ level: 9 })).level).toBe(9)
+  it('retains state by name while it is referenced', () => {
+    const { retained } = createCompileCache(() => '')
+    const bucket = retained('limit', () => ({ level: 3 }))
+    expect(retained('limit', () => ({ level: 9 }))).toBe(bucket)
+    expect(retained('other', () => ({ level: 9 })).level).toBe(9)
   })
 })
 
-describe('files of what is compiled', () => {
+describe('files of compile results', () => {
   function folder(texts: Record<string, string>) {
     const reads: string[] = []
-    const memory = createCompileMemory((path) => {
+    const cache = createCompileCache((path) => {
       reads.push(path)
       const text = texts[path]
       if (text === undefined) throw new Error(`no file ${path}`)
       return text
     })
-    return { memory, texts, reads }
+    return { cache, texts, reads }
   }
 
-  it('reads a file once, and a result made of it is made again when the file is forgotten', () => {
-    const { memory, texts, reads } = folder({ key: 'one' })
+  it('reads a file once, and creates its results again after an eviction', () => {
+    const { cache, texts, reads } = folder({ key: 'one' })
     const node = {}
-    const result = () => memory.memo(node, 'key', () => memory.readFile('key').toUpperCase())
+    const result = () => cache.cached(node, 'key', () => cache.readFile('key').toUpperCase())
     expect([result(), result()]).toEqual(['ONE', 'ONE'])
     expect(reads).toEqual(['key'])
     texts['key'] = 'two'
     expect(result()).toBe('ONE')
-    memory.forgetFile('key')
+    cache.evictFile('key')
     expect(result()).toBe('TWO')
     expect(reads).toEqual(['key', 'key'])
   })
 
-  it('makes a result around another again, and leaves results of other files alone', () => {
-    const { memory, texts } = folder({ inner: 'i', other: 'o' })
+  it('creates an outer result again, and reuses results of other files', () => {
+    const { cache, texts } = folder({ inner: 'i', other: 'o' })
     const node = {}
     let others = 0
     const outer = () =>
-      memory.memo(node, 'outer', () => `<${memory.memo(node, 'inner', () => memory.readFile('inner'))}>`)
+      cache.cached(node, 'outer', () => `<${cache.cached(node, 'inner', () => cache.readFile('inner'))}>`)
     const other = () =>
-      memory.memo(node, 'other', () => {
+      cache.cached(node, 'other', () => {
         others += 1
-        return memory.readFile('other')
+        return cache.readFile('other')
       })
     expect(outer() + other()).toBe('<i>o')
     texts['inner'] = 'j'
-    memory.forgetFile('inner')
+    cache.evictFile('inner')
     expect(outer() + other()).toBe('<j>o')
     expect(others).toBe(1)
   })
 
-  it('tells the files in use, of remembered results too, and forgets those that nobody watches', () => {
-    const { memory, reads } = folder({ a: '1', b: '2' })
+  it('reports the files in use, including those of cached results, and evicts unwatched files', () => {
+    const { cache, reads } = folder({ a: '1', b: '2' })
     const node = {}
-    memory.begin(new Set())
-    memory.memo(node, 'a', () => memory.readFile('a'))
-    memory.readFile('b')
-    expect([...memory.files()]).toEqual([
+    cache.begin(new Set())
+    cache.cached(node, 'a', () => cache.readFile('a'))
+    cache.readFile('b')
+    expect([...cache.files()]).toEqual([
       ['a', '1'],
       ['b', '2'],
     ])
-    memory.begin(new Set(['a']))
-    memory.memo(node, 'a', () => memory.readFile('a'))
-    expect([...memory.files().keys()]).toEqual(['a'])
-    memory.readFile('b')
+    cache.begin(new Set(['a']))
+    cache.cached(node, 'a', () => cache.readFile('a'))
+    expect([...cache.files().keys()]).toEqual(['a'])
+    cache.readFile('b')
     expect(reads).toEqual(['a', 'b', 'b'])
   })
 
-  it('reads a file anew that a configuration led to which was given up', () => {
-    const { memory, texts } = folder({ running: 'r', certificate: 'broken' })
+  it('reads a file of an aborted configuration again', () => {
+    const { cache, texts } = folder({ running: 'r', certificate: 'broken' })
     const watched = new Set(['running'])
-    memory.begin(watched)
-    expect([memory.readFile('running'), memory.readFile('certificate')]).toEqual(['r', 'broken'])
-    texts['running'] = 'changed, which its watcher will tell'
-    texts['certificate'] = 'mended'
-    memory.begin(watched)
-    expect([memory.readFile('running'), memory.readFile('certificate')]).toEqual(['r', 'mended'])
+    cache.begin(watched)
+    expect([cache.readFile('running'), cache.readFile('certificate')]).toEqual(['r', 'broken'])
+    texts['running'] = 'changed, reported by its watcher'
+    texts['certificate'] = 'repaired'
+    cache.begin(watched)
+    expect([cache.readFile('running'), cache.readFile('certificate')]).toEqual(['r', 'repaired'])
   })
 
-  it('keeps nothing of a result that could not be made', () => {
-    const { memory, texts } = folder({})
+  it('caches nothing if the creation throws', () => {
+    const { cache, texts } = folder({})
     const node = {}
-    const result = () => memory.memo(node, 'key', () => memory.readFile('late'))
+    const result = () => cache.cached(node, 'key', () => cache.readFile('late'))
     expect(result).toThrow('no file late')
     texts['late'] = 'here'
     expect(result()).toBe('here')

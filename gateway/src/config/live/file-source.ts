@@ -1,7 +1,7 @@
 import type { Breathe } from '../../lib/scheduling/yielding.ts'
 import type { Config } from '../schema.ts'
 import { ConfigRejected } from './live.ts'
-import { shareInTurns } from './structural-share.ts'
+import { shareStructureInSteps } from './structural-share.ts'
 
 export type FileSourceOptions = {
   /** What the file said at the start. Its `config.*` holds until the process ends. */
@@ -38,7 +38,7 @@ export function createFileSource({ first, read, breathe }: FileSourceOptions): F
       return current.config
     },
     async load(text) {
-      const said = await shareInTurns(current.said, await read(text), breathe)
+      const said = await shareStructureInSteps(current.said, await read(text), breathe)
       loaded = said === current.said ? current : { said, config: withStarted(said) }
       return loaded.config
     },

@@ -2,7 +2,7 @@ import { messageOf } from '../../lib/thrown.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { compileConfig, type ProcessFacts } from '../compile.ts'
 import type { Config } from '../schema.ts'
-import type { CompileMemory } from './compile-cache.ts'
+import type { CompileCache } from './compile-cache.ts'
 import type { LiveListeners } from './listeners.ts'
 
 /** Why a configuration cannot run; `issues` are lines for a person. */
@@ -48,9 +48,9 @@ export type PreparedConfig = {
   abort(): void
 }
 
-export type RunningConfigOptions = {
+export type LiveConfigOptions = {
   context: CompileContext
-  memory: CompileMemory
+  cache: CompileCache
   facts: ProcessFacts
   listeners: LiveListeners
   /** Called after every commit with the files that the configuration is made of. */
@@ -59,7 +59,7 @@ export type RunningConfigOptions = {
 }
 
 /** The one place where a Config becomes what runs, whoever changed it. */
-export type RunningConfig = {
+export type LiveConfig = {
   readonly status: ConfigStatus
   /** What runs; undefined before the first. */
   readonly config: Config | undefined
@@ -71,8 +71,8 @@ export type RunningConfig = {
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
-export function createRunningConfig(options: RunningConfigOptions): RunningConfig {
-  const { context, memory, facts, listeners } = options
+export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
+  const { context, cache, facts, listeners } = options
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   const errors = new Map<ConfigSource, string>()
   let last: Promise<unknown> = Promise.resolve()
@@ -95,9 +95,9 @@ export function createRunningConfig(options: RunningConfigOptions): RunningConfi
     },
     report,
     async prepare(config) {
-      memory.begin(watched)
+      cache.begin(watched)
       const snapshot = await compile(config, context, facts)
-      const files = memory.files()
+      const files = cache.files()
       const prepared = await listeners.prepare(snapshot)
       return {
         commit() {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { cpuMsOf, expectBelow } from '../../../test/support/time-bound.ts'
-import { share, shareInTurns } from './structural-share.ts'
+import { shareStructure, shareStructureInSteps } from './structural-share.ts'
 
 const anyJson = fc.jsonValue({ maxDepth: 5 })
 const names = fc.constantFrom('a', 'b', 'c', 'd', 'e')
@@ -11,7 +11,7 @@ it('gives back what is equal to the next value and leaves both arguments alone',
   fc.assert(
     fc.property(anyJson, anyJson, (previous, next) => {
       const before = structuredClone({ previous, next })
-      expect(share(previous, next)).toStrictEqual(next)
+      expect(shareStructure(previous, next)).toStrictEqual(next)
       expect({ previous, next }).toStrictEqual(before)
     }),
   )
@@ -20,7 +20,7 @@ it('gives back what is equal to the next value and leaves both arguments alone',
 it('gives back the previous object when nothing changed', () => {
   fc.assert(
     fc.property(anyJson, (value) => {
-      expect(share(value, structuredClone(value))).toBe(value)
+      expect(shareStructure(value, structuredClone(value))).toBe(value)
     }),
     { numRuns: 1_000 },
   )
@@ -36,7 +36,7 @@ it('keeps the identity of every equal named item, wherever it moved', () => {
         ...changed.filter((item) => !keptNames.has(item.name)),
         ...structuredClone(kept).reverse(),
       ]
-      const result = share(previous, next)
+      const result = shareStructure(previous, next)
       expect(result).toStrictEqual(next)
       for (const item of kept) expect(result).toContain(item)
     }),
@@ -46,9 +46,9 @@ it('keeps the identity of every equal named item, wherever it moved', () => {
 it.each([[[['{}'], {}, ['[]'], []]], [[0, -0, '-0', ['-0']]], [['0', 0, null, 'null']]])(
   'tells apart items that look alike: %j',
   (previous: unknown[]) => {
-    expect(share(previous, structuredClone(previous))).toBe(previous)
+    expect(shareStructure(previous, structuredClone(previous))).toBe(previous)
     const reversed = structuredClone(previous).reverse()
-    const result = share(previous, reversed)
+    const result = shareStructure(previous, reversed)
     expect(result).toStrictEqual(reversed)
     expect(result).toEqual([...previous].reverse())
     for (const item of previous) expect(result).toContain(item)
@@ -57,7 +57,7 @@ it.each([[[['{}'], {}, ['[]'], []]], [[0, -0, '-0', ['-0']]], [['0', 0, null, 'n
 
 it('keeps equal items apart', () => {
   const previous = [{ a: 1 }, { a: 1 }, { a: 2 }]
-  const result = share(previous, [{ a: 2 }, { a: 1 }, { a: 1 }])
+  const result = shareStructure(previous, [{ a: 2 }, { a: 1 }, { a: 1 }])
   expect(result[0]).toBe(previous[2])
   expect(new Set(result)).toEqual(new Set(previous))
   expect(new Set(result).size).toBe(3)
@@ -66,7 +66,7 @@ it('keeps equal items apart', () => {
 it('keeps unchanged parts of a changed object', () => {
   const previous = { llm: { models: [{ name: 'a', params: { x: 1 } }], port: 1 }, config: { y: [1] } }
   const next = { llm: { models: [{ name: 'a', params: { x: 1 } }], port: 2 }, config: { y: [1] } }
-  const result = share(previous, next)
+  const result = shareStructure(previous, next)
   expect(result).toEqual(next)
   expect(result).not.toBe(previous)
   expect(result.llm).not.toBe(previous.llm)
@@ -79,15 +79,15 @@ it('continues a named item although its place and content changed', () => {
     { name: 'a', deep: { x: 1 }, n: 1 },
     { name: 'b', deep: { x: 1 }, n: 1 },
   ]
-  const result = share(previous, [{ name: 'b', deep: { x: 1 }, n: 2 }])
+  const result = shareStructure(previous, [{ name: 'b', deep: { x: 1 }, n: 2 }])
   expect(result[0]?.deep).toBe(previous[1]?.deep)
 })
 
 it('finds items without a name by content, then by place', () => {
   const previous = [{ requests: 1 }, { requests: 2, extra: { y: 1 } }]
-  const result = share(previous, [{ requests: 3 }, { requests: 1 }])
+  const result = shareStructure(previous, [{ requests: 3 }, { requests: 1 }])
   expect(result[1]).toBe(previous[0])
-  const edited = share(previous, [{ requests: 1 }, { requests: 5, extra: { y: 1 } }])
+  const edited = shareStructure(previous, [{ requests: 1 }, { requests: 5, extra: { y: 1 } }])
   expect(edited[0]).toBe(previous[0])
   expect(edited[1]).toHaveProperty('extra', previous[1]?.extra)
   expect(Object(edited[1]).extra).toBe(previous[1]?.extra)
@@ -95,12 +95,12 @@ it('finds items without a name by content, then by place', () => {
 
 it('treats a removed key as a change', () => {
   const previous = { a: 1, b: 2 }
-  expect(share<object>(previous, { a: 1 })).toEqual({ a: 1 })
+  expect(shareStructure<object>(previous, { a: 1 })).toEqual({ a: 1 })
 })
 
 it('is not confused by keys of the prototype', () => {
   const next = JSON.parse('{"__proto__": {"x": 1}, "constructor": 1, "toString": [1]}')
-  const result = share({}, next)
+  const result = shareStructure({}, next)
   expect(Object.keys(result)).toEqual(['__proto__', 'constructor', 'toString'])
   expect(Reflect.getPrototypeOf(result)).toBe(Object.prototype)
 })
@@ -118,7 +118,7 @@ it.each([
   // A search per item would take minutes.
   await expectBelow(5_000, () =>
     cpuMsOf(() => {
-      result = share(previous, next)
+      result = shareStructure(previous, next)
     }),
   )
   expect(result[0]).toBe(previous[1])
@@ -129,8 +129,8 @@ it('comes to the same in turns', async () => {
   const list = fc.array(fc.oneof(anyJson, entry))
   await fc.assert(
     fc.asyncProperty(list, list, async (previous, next) => {
-      const whole = share(previous, next)
-      const sliced = await shareInTurns(previous, next, () => Promise.resolve())
+      const whole = shareStructure(previous, next)
+      const sliced = await shareStructureInSteps(previous, next, () => Promise.resolve())
       expect(sliced).toStrictEqual(whole)
       expect(sliced.map((item) => previous.indexOf(item))).toEqual(
         whole.map((item) => previous.indexOf(item)),
@@ -146,6 +146,6 @@ it('lets others have a turn between the items of a long list', async () => {
     turns += 1
     return undefined
   }
-  await shareInTurns({ routes }, { routes: structuredClone(routes) }, breathe)
+  await shareStructureInSteps({ routes }, { routes: structuredClone(routes) }, breathe)
   expect(turns).toBeGreaterThanOrEqual(1_000)
 })

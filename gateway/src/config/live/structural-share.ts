@@ -5,7 +5,7 @@ import { type Breathe, runSteps } from '../../lib/scheduling/yielding.ts'
  * itself where all is equal: compiled results are remembered by object, so unchanged parts keep theirs. List items have
  * their counterpart by `name`, `id` or `key`, else by equal content, else by place. Changes neither argument.
  */
-export function share<T>(previous: unknown, next: T): T {
+export function shareStructure<T>(previous: unknown, next: T): T {
   const steps = shared(previous, next)
   for (;;) {
     const { done, value } = steps.next()
@@ -13,8 +13,8 @@ export function share<T>(previous: unknown, next: T): T {
   }
 }
 
-/** As `share`, a few milliseconds at a time: comparing 10,000 routes takes longer than traffic should wait. */
-export async function shareInTurns<T>(previous: unknown, next: T, breathe: Breathe): Promise<T> {
+/** As `shareStructure`, a few milliseconds at a time: comparing 10,000 routes takes longer than traffic should wait. */
+export async function shareStructureInSteps<T>(previous: unknown, next: T, breathe: Breathe): Promise<T> {
   return (await runSteps(shared(previous, next), breathe)) as T
 }
 

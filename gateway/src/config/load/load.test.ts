@@ -21,7 +21,7 @@ import {
   secretSource,
   string,
 } from '../../schema/dsl.ts'
-import { type ConfigCheck, formatIssue, type LoadedConfig, loadConfigText } from './load.ts'
+import { type ConfigCheck, formatIssue, type LoadResult, loadConfigText } from './load.ts'
 
 const doc = { doc: 'x' }
 
@@ -76,7 +76,7 @@ const uniqueModels: ConfigCheck<ReturnType<typeof schema.parse>> = (config, repo
   }
 }
 
-function load(text: string, env: Record<string, string> = {}): LoadedConfig<unknown> {
+function load(text: string, env: Record<string, string> = {}): LoadResult<unknown> {
   const celCheck = (source: string) => {
     const at = source.indexOf('!!!')
     return at === -1 ? undefined : { message: 'CEL syntax error', at }

@@ -4,11 +4,11 @@ import { eachText } from '../../schema/each-text.ts'
 import { formatPath, type Path } from '../../schema/path.ts'
 import { printable } from '../../schema/printable.ts'
 import { describe, type Shape } from '../../schema/shape.ts'
-import { knownElsewhere } from '../compat/known-keys.ts'
+import { unsupportedKeyMessage } from '../compat/known-keys.ts'
 import { locate, type Position, readYaml, scalarAt, type YamlText, type YamlTree } from '../yaml/yaml.ts'
 import type { Environment } from './environment.ts'
 import { type PlainValue, toPlainValue } from './plain-value.ts'
-import { checkValidParts, unpruned } from './valid-parts.ts'
+import { checkValidParts, wholeValue } from './valid-parts.ts'
 
 /** Something wrong in a configuration file: where, and what would be right. */
 export type ConfigIssue = {
@@ -42,7 +42,7 @@ export type ConfigSource<T> = {
   formats?: Partial<Record<Format, FormatCheck>>
 }
 
-export type LoadedConfig<T> =
+export type LoadResult<T> =
   | { kind: 'config'; config: T; positions: (path: Path, part?: 'key' | 'value') => Position }
   | { kind: 'issues'; issues: ConfigIssue[] }
 
@@ -53,7 +53,7 @@ const maxIssues = 500
  * Reads a configuration file's text: YAML, then environment references, then the schema, then the checks. All issues are
  * reported in one run, in the order of the text. An empty text is an empty configuration.
  */
-export function loadConfigText<T>(source: ConfigSource<T>): LoadedConfig<T> {
+export function loadConfigText<T>(source: ConfigSource<T>): LoadResult<T> {
   const yaml = readYaml(withoutByteOrderMark(source.text))
   const plain = toPlainValue(yaml.tree, describe(source.schema), source.env)
   const checked = check(source.schema, plain.value, (path) => !plain.fromEnvironment.has(formatPath(path)))
@@ -101,7 +101,7 @@ function furtherMistakes<T>(
 function toFound({ path, part, message, suggestion }: Mistake, tree: YamlTree, plain: PlainValue): Found {
   const offset = locate(tree, path, part)
   if (part === 'key') {
-    const elsewhere = knownElsewhere(path)
+    const elsewhere = unsupportedKeyMessage(path)
     return elsewhere === undefined
       ? { offset, path, message, ...optionally(suggestion) }
       : { offset, path, message: elsewhere }
@@ -155,7 +155,7 @@ function checkMistakes<T>(
   checked: Checked<T>,
 ): Found[] {
   const valid =
-    checked.kind === 'valid' ? unpruned(checked.value) : checkValidParts(source.schema, value, checked)
+    checked.kind === 'valid' ? wholeValue(checked.value) : checkValidParts(source.schema, value, checked)
   if (valid === undefined) return []
   const found: Found[] = []
   const report: ReportConfigIssue = (place, message, at) => {

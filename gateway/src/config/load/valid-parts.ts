@@ -10,7 +10,7 @@ export type ValidParts<T> = {
 }
 
 /** A value without mistakes. */
-export function unpruned<T>(value: T): ValidParts<T> {
+export function wholeValue<T>(value: T): ValidParts<T> {
   return { value, written: (path) => path }
 }
 

@@ -17,11 +17,11 @@ const maxIssues = 50
  * right in themselves, so that one more among 10,000 routes takes a third of the time.
  */
 export function validateConfig(tree: ConfigTree, sound?: WeakSet<object>): string[] {
-  return runAtOnce(validating(tree, sound))
+  return runAtOnce(validationSteps(tree, sound))
 }
 
 /** The steps of `validateConfig`, so that traffic does not wait for all of them. */
-export function* validating(
+export function* validationSteps(
   tree: ConfigTree,
   sound: WeakSet<object> = new WeakSet(),
 ): Generator<void, string[]> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createApart, serveApart } from './worker-task.ts'
+import { createWorkerTasks, serveWorkerTasks } from './worker-task.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -15,10 +15,10 @@ afterEach(() => {
 function start(tasks: Record<string, (request: never) => unknown>) {
   const { port1, port2 } = new MessageChannel()
   const state = { releases: 0 }
-  serveApart(port1, tasks, () => {
+  serveWorkerTasks(port1, tasks, () => {
     state.releases += 1
   })
-  const apart = createApart(
+  const run = createWorkerTasks(
     {
       async run(task, request) {
         port2.postMessage({ task, request })
@@ -29,19 +29,19 @@ function start(tasks: Record<string, (request: never) => unknown>) {
     },
     () => undefined,
   )
-  return { apart, state, close: () => port1.close() }
+  return { run, state, close: () => port1.close() }
 }
 
 it('answers one task after another, and releases memory when it is quiet', async () => {
-  const { apart, state, close } = start({ double: (list: never) => ({ list: [list, list] }) })
-  expect(await apart('double', [1, { a: 'b' }] as never)).toEqual({
+  const { run, state, close } = start({ double: (list: never) => ({ list: [list, list] }) })
+  expect(await run('double', [1, { a: 'b' }] as never)).toEqual({
     list: [
       [1, { a: 'b' }],
       [1, { a: 'b' }],
     ],
   })
   vi.advanceTimersByTime(20_000)
-  expect(await apart('double', 2 as never)).toEqual({ list: [2, 2] })
+  expect(await run('double', 2 as never)).toEqual({ list: [2, 2] })
   vi.advanceTimersByTime(20_000)
   expect(state.releases).toBe(0)
   vi.advanceTimersByTime(10_000)
@@ -52,19 +52,19 @@ it('answers one task after another, and releases memory when it is quiet', async
 })
 
 it('releases memory at once after a large answer', async () => {
-  const { apart, state, close } = start({ much: () => ['x'.repeat(5 * 1024 * 1024)] })
-  await apart('much', undefined as never)
+  const { run, state, close } = start({ much: () => ['x'.repeat(5 * 1024 * 1024)] })
+  await run('much', undefined as never)
   vi.advanceTimersByTime(1)
   expect(state.releases).toBe(1)
   close()
 })
 
 it('rejects with the message of a task that throws', async () => {
-  const { apart, close } = start({
+  const { run, close } = start({
     fail: () => {
       throw new Error('not today')
     },
   })
-  await expect(apart('fail', undefined as never)).rejects.toThrow('not today')
+  await expect(run('fail', undefined as never)).rejects.toThrow('not today')
   close()
 })

@@ -4,16 +4,16 @@ import { type PoolTasks, serveTasks, type ThreadPool } from '../../lib/schedulin
 import type { Breathe } from '../../lib/scheduling/yielding.ts'
 
 /** Work that would keep traffic waiting, by name: plain data in, plain data out. */
-export type Tasks = Record<string, (request: never) => unknown>
+export type WorkerTasks = Record<string, (request: never) => unknown>
 
 /** Limit of one task, its wait included. Reading 100,000 keys from YAML takes some ten seconds on a busy machine. */
 const deadlineMs = 600_000
 
 /**
  * Runs a task on a thread: reading 100,000 keys from YAML takes seconds. The thread is reused, because loading the program takes
- * longer than most tasks. Its answer is read in turns with traffic. `threads` serves the tasks by `serveApart`.
+ * longer than most tasks. Its answer is read in turns with traffic. `threads` serves the tasks by `serveWorkerTasks`.
  */
-export function createApart<T extends Tasks>(threads: Pick<ThreadPool, 'run'>, breathe: Breathe) {
+export function createWorkerTasks<T extends WorkerTasks>(threads: Pick<ThreadPool, 'run'>, breathe: Breathe) {
   return async <Name extends keyof T & string>(
     task: Name,
     request: Parameters<T[Name]>[0],
@@ -24,15 +24,15 @@ export function createApart<T extends Tasks>(threads: Pick<ThreadPool, 'run'>, b
   }
 }
 
-/** Time for which a thread of `createApart` waits for further tasks before it ends. */
-export const apartIdleMs = 300_000
+/** Time for which a thread of `createWorkerTasks` waits for further tasks before it ends. */
+export const workerIdleMs = 300_000
 
 /** The garbage of a small task may stay until the thread is idle: collecting it costs the engine its optimised code. */
 const smallPiecesBytes = 4 * 1024 * 1024
 const quietMs = 30_000
 
-/** The thread's side of `createApart`. `release` returns the memory of garbage, which the end of a thread does not. */
-export function serveApart(port: MessagePort, tasks: Tasks, release: () => void): void {
+/** The thread's side of `createWorkerTasks`. `release` returns the memory of garbage, which the end of a thread does not. */
+export function serveWorkerTasks(port: MessagePort, tasks: WorkerTasks, release: () => void): void {
   let quiet: NodeJS.Timeout | undefined
   const inPieces: PoolTasks = Object.fromEntries(
     Object.entries(tasks).map(([name, task]) => [

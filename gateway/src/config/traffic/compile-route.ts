@@ -93,7 +93,7 @@ function httpBackend(route: RouteConfig, { sections, context }: RouteSurrounding
   const namesOthers =
     backends.some(({ backend }) => backend !== undefined) ||
     policies.requestMirror?.backend.backend !== undefined
-  return namesOthers ? compile() : context.memo(route, 'http backend', compile)
+  return namesOthers ? compile() : context.cached(route, 'http backend', compile)
 }
 
 function compileLlmRoute(

@@ -34,7 +34,7 @@ export function compileTlsIdentity(
   context: CompileContext,
 ): TlsIdentity | undefined {
   if (tls === undefined) return undefined
-  return context.memo(tls, 'tls identity', () => {
+  return context.cached(tls, 'tls identity', () => {
     const { cert = '', key = '', root, minTLSVersion, maxTLSVersion, cipherSuites } = tls
     try {
       return createTlsIdentity({

@@ -4,10 +4,10 @@ import {
   afterLineBreak,
   columnAt,
   endsLine,
-  inkAfter,
   lineBreakBefore,
   lineEnd,
   lineStart,
+  nextNonSpace,
   spaceEnd,
   spaceStart,
   startsLine,
@@ -274,7 +274,7 @@ function removeBlockItems({ text, style }: SplicedText, { items, staying, floor 
   const splices =
     last === undefined || first === undefined
       ? []
-      : replace(first.start, inkAfter(text, lineEnd(text, last.end)), '')
+      : replace(first.start, nextNonSpace(text, lineEnd(text, last.end)), '')
   const lines: Lines[] = []
   items.forEach((item, index) => {
     if (staying.has(item) || (shares && index < firstStaying)) return
@@ -290,7 +290,7 @@ function afterHanging(text: string, item: SourceItem): number {
   const column = columnAt(text, item.start)
   let end = item.end
   for (;;) {
-    const ink = inkAfter(text, lineEnd(text, end))
+    const ink = nextNonSpace(text, lineEnd(text, end))
     if (text[ink] !== '#' || columnAt(text, ink) <= column) return end
     end = ink
   }

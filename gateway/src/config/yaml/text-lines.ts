@@ -54,7 +54,7 @@ export function spaceStart(text: string, offset: number): number {
 }
 
 /** The first character from an offset on that is no space or line break. */
-export function inkAfter(text: string, offset: number): number {
+export function nextNonSpace(text: string, offset: number): number {
   let at = offset
   while (at < text.length && /\s/.test(text[at] ?? '')) at++
   return at

@@ -101,7 +101,7 @@ export function compileVerifier(
   // Verified tokens belong to the rules and the keys they were verified by, not to the rest of the configuration.
   const egress = address?.isLearnt === true ? context.egress.document : context.egress.of(node)
   const name = `tokens: ${JSON.stringify([rules, address?.name ?? text, egress.key])}`
-  return context.keep(name, () =>
+  return context.retained(name, () =>
     createTokenVerifier(keySource(text, address, egress, context), rules, context.clock),
   )
 }
@@ -114,7 +114,7 @@ function keySource(
 ): KeySource {
   if (address !== undefined) {
     const send = sendUnder(egress, context.send)
-    return context.keep(`keys of tokens: ${address.name} ${egress.key}`, () =>
+    return context.retained(`keys of tokens: ${address.name} ${egress.key}`, () =>
       fetchedKeys(address, { ...context, send }),
     )
   }

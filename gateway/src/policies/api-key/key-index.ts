@@ -20,7 +20,7 @@ export function createKeyIndex(
   context: CompileContext,
   place: string,
 ): KeyIndex {
-  const latest = context.keep(`api key index of ${place}`, () => ({ indexed: indexed(records) }))
+  const latest = context.retained(`api key index of ${place}`, () => ({ indexed: indexed(records) }))
   // Of a configuration that was given up it says what differs just as well.
   latest.indexed = reindexed(records, latest.indexed)
   const { entries } = latest.indexed

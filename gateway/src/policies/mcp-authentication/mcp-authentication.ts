@@ -156,7 +156,7 @@ function keptServerMetadata(
   context: CompileContext,
 ): ServerMetadata {
   const urls = provider.metadataUrls(issuer)
-  return context.keep(`mcp authentication metadata: ${[...urls, egressKey].join(' ')}`, () =>
+  return context.retained(`mcp authentication metadata: ${[...urls, egressKey].join(' ')}`, () =>
     fetchedServerMetadata(urls, context),
   )
 }

@@ -103,7 +103,7 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
       parts: () => [[{ value: undefined, bucket: kept.bucket }]],
     }
   }
-  const kept = context.keep(stateName, () => ({
+  const kept = context.retained(stateName, () => ({
     buckets: createKeyedBuckets(options.maxKeys ?? 1_000_000),
     rate,
   }))
@@ -135,7 +135,7 @@ type Kept = { readonly bucket: Bucket; rate: Rate }
 /** Time that passed before the numbers changed counts by what they were. Compiling alone puts no numbers in force. */
 function keptBucket(stateName: string, rate: Rate, context: CompileContext): Kept {
   const nowMs = wholeMs(context.clock)
-  const kept = context.keep(stateName, () => ({ bucket: createBucket(nowMs), rate }))
+  const kept = context.retained(stateName, () => ({ bucket: createBucket(nowMs), rate }))
   refillBucket(kept.bucket, kept.rate, nowMs)
   return kept
 }

@@ -383,8 +383,8 @@ describe('compiling 10,000 routes', () => {
     let compiled = 0
     const counting = {
       ...context,
-      memo: <T>(node: object, purpose: string, create: () => T) =>
-        context.memo(node, purpose, () => {
+      cached: <T>(node: object, purpose: string, create: () => T) =>
+        context.cached(node, purpose, () => {
           if (purpose.startsWith('policies')) compiled += 1
           return create()
         }),

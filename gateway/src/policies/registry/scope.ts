@@ -55,7 +55,7 @@ export type LevelSteps = {
 /** Compiles a level once, however many routes it is part of, and for as long as what it is made of stays the same. */
 export function compileLevel(level: PolicyLevel, context: CompileContext, kind: TrafficKind): LevelSteps {
   const node = nodeOf(level.policies, context)
-  return context.memo(node, `policies of ${level.place} for ${kind}`, () =>
+  return context.cached(node, `policies of ${level.place} for ${kind}`, () =>
     compileSteps(level, context, kind),
   )
 }
@@ -64,7 +64,7 @@ export function compileLevel(level: PolicyLevel, context: CompileContext, kind: 
 function nodeOf(policies: PoliciesConfig, context: CompileContext): object {
   const limiter = limiterBackend(policies, context)
   if (limiter === undefined) return policies
-  const joints = context.memo(policies, 'policies by backend', () => new WeakMap<NamedBackend, object>())
+  const joints = context.cached(policies, 'policies by backend', () => new WeakMap<NamedBackend, object>())
   const joint = joints.get(limiter) ?? {}
   joints.set(limiter, joint)
   return joint

@@ -18,8 +18,9 @@ export function warnAboutRules(
   const hasTokens = levels.some(({ policies }) => policies.jwtAuth ?? policies.mcpAuthentication)
   for (const level of levels) {
     if (kind === 'llm')
-      context.memo(level.policies, 'warnings of paths', () => warnAboutPaths(level, context))
-    if (!hasTokens) context.memo(level.policies, 'warnings of tokens', () => warnAboutTokens(level, context))
+      context.cached(level.policies, 'warnings of paths', () => warnAboutPaths(level, context))
+    if (!hasTokens)
+      context.cached(level.policies, 'warnings of tokens', () => warnAboutTokens(level, context))
   }
 }
 

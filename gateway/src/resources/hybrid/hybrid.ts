@@ -1,5 +1,5 @@
 import { ConfigRejected, type PreparedConfig, reasonsOf } from '../../config/live/live.ts'
-import { type ConfigTree, validating } from '../../config/load/validate.ts'
+import { type ConfigTree, validationSteps } from '../../config/load/validate.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createBreathe, runSteps } from '../../lib/scheduling/yielding.ts'
@@ -79,7 +79,7 @@ export function createHybridResources(options: HybridOptions): Resources {
     if (overlaid.refusals.length > 0) throw new ConfigRejected(overlaid.refusals)
     await breathe()
     const isChecked = records.ordered.length === 0 || (valid?.file === next && valid.named === records.named)
-    const issues = isChecked ? [] : await inTurns(validating(overlaid.keyless, sound))
+    const issues = isChecked ? [] : await inTurns(validationSteps(overlaid.keyless, sound))
     if (issues.length > 0) throw new ConfigRejected(issues)
     for (const { item } of records.ordered) host.markApi(item)
     await breathe()

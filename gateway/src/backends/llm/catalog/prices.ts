@@ -34,7 +34,7 @@ export function compilePrices(
   context: CompileContext,
 ): Prices | undefined {
   if (catalogs === undefined || catalogs.length === 0) return undefined
-  return context.memo(catalogs, 'prices', () => lookup(mergeCatalogs(catalogs, context)))
+  return context.cached(catalogs, 'prices', () => lookup(mergeCatalogs(catalogs, context)))
 }
 
 type Models = ReadonlyMap<string, ModelPrices>

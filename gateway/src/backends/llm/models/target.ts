@@ -73,7 +73,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     defaults,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),
-    health: context.keep(
+    health: context.retained(
       `llm/health/${model.id ?? model.name}/${origin}${basePath}/${params.model ?? ''}`,
       () => ({
         unhealthyUntil: 0,

@@ -177,7 +177,7 @@ describe('a login', () => {
     const fresh = await first.code({ client_id: form.client_id })
     const second = startFront(
       {},
-      { shared: { context: { ...first.context, keep: (_, make) => make() }, upstream: first.upstream } },
+      { shared: { context: { ...first.context, retained: (_, make) => make() }, upstream: first.upstream } },
     )
     for (const codeValue of first.provider.codes) second.provider.codes.add(codeValue)
     const answer = await second.ask('token', { form: { ...form, code: fresh.code } })

@@ -139,7 +139,7 @@ function compileClients(
       context,
     )
   const name = `mcp front client documents: ${JSON.stringify([networks, allowedRedirectUris])}`
-  const documents = config.clientDocuments === false ? undefined : context.keep(name, create)
+  const documents = config.clientDocuments === false ? undefined : context.retained(name, create)
   return { clients: createClients({ sealed, documents, isAllowedRedirect }), isAllowedRedirect }
 }
 
@@ -150,7 +150,7 @@ function keptState({ issuer, audiences, provider, config }: FrontOptions, contex
     throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
   // Tokens end with the settings they were issued under, as those of the provider would.
   const grounds = JSON.stringify([provider.issuer, provider.client.id, audiences, config.claims])
-  return context.keep(`mcp front: ${JSON.stringify([issuer, grounds, key !== undefined])}`, () => {
+  return context.retained(`mcp front: ${JSON.stringify([issuer, grounds, key !== undefined])}`, () => {
     if (key === undefined)
       log.warn({ issuer }, 'config.session.key is not set: a restart ends all logins and registrations')
     const sealed = createSealedValues(key ?? randomBytes(32), { issuer, grounds }, clock)

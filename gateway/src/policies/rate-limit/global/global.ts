@@ -58,7 +58,7 @@ export function compileGlobalRateLimit(
     checksByDescriptor: own,
     deadlineMs: timeoutOf(config),
     clock: context.clock,
-    breaker: context.keep(`rate-limit/breaker/${target.host} ${target.port} ${target.tlsKey}`, () =>
+    breaker: context.retained(`rate-limit/breaker/${target.host} ${target.port} ${target.tlsKey}`, () =>
       createBreaker(context.clock),
     ),
     failsOpen: config.failureMode === 'failOpen' || config.failureMode === 'FailOpen',

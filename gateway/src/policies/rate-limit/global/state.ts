@@ -35,7 +35,7 @@ export function globalLimitState(
 ): GlobalLimitState {
   const { clock, log, grpc } = context
   const label = labelOf(config, place)
-  return context.keep(`rate-limit/global/${label}`, () => {
+  return context.retained(`rate-limit/global/${label}`, () => {
     const counts: GlobalLimitCounts = {
       checks: { allowed: 0, refused: 0, failed_open: 0, failed_closed: 0 },
       reports: { sent: 0, over_limit: 0, unknown: 0, failed: 0, dropped: 0 },

@@ -57,7 +57,7 @@ export function compileWebhook(
     target.host === undefined
       ? compileNamedDestination(target.backend, backends, context)
       : compileDestination({ host: target.host, node: target, policies: [] }, context)
-  const slots = context.keep(`guardrails/webhook/${destination.origin}`, createSlots)
+  const slots = context.retained(`guardrails/webhook/${destination.origin}`, createSlots)
   slots.resize(limits.maxConnections)
   const caller: Caller = {
     destination,

@@ -1,11 +1,11 @@
 /** Remembers the objects of Configs that came through the config API; all others are from the file. */
-export type Origins = {
+export type Provenance = {
   /** Marks a value of the config API: every object in it. */
   markApi(value: unknown): void
   isFromApi(node: object): boolean
 }
 
-export function createOrigins(): Origins {
+export function createProvenance(): Provenance {
   const marked = new WeakSet<object>()
 
   function mark(value: unknown): void {
