@@ -5,8 +5,8 @@ import { createGrpcClient } from '../src/net/grpc-client.ts'
 import { compileGlobalRateLimit } from '../src/policies/rate-limit/global/global.ts'
 import { fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
 
-// What a check at a rate limit service costs this process: node gateway/bench/global-limits.bench.ts
-// The service is a process of its own that says yes at once.
+// CPU cost of a check at a rate limit service: node gateway/bench/global-limits.bench.ts
+// The service is a separate process that accepts immediately.
 
 const calls = 20_000
 const atOnce = 32

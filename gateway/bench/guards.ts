@@ -8,7 +8,7 @@ export const guardWorkloads: readonly Workload[] = [
     body: requestBody('bench-model', false, 1024),
     ending: '}',
     connections: 16,
-    // What one costs without guards, and 1.6 for those.
+    // CPU of one completion without guards, and 1.6 times that for guards.
     target: 1.35 + 1.6,
   },
   {

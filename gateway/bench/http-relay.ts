@@ -2,8 +2,8 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { Pool } from 'undici'
 
 /**
- * The floor for plain HTTP routes: requests and answers pass unread, with their header fields but for those of the connection. There
- * is one route, and nothing is logged or counted.
+ * The floor for plain HTTP routes: one route, no log, no counters. Messages pass unparsed; header fields pass
+ * except those of the connection.
  */
 
 const upstream = new Pool(`http://127.0.0.1:${process.argv[3]}`, { allowH2: false, connections: 1024 })
@@ -55,7 +55,7 @@ function forward(request: IncomingMessage, body: Buffer | undefined, response: S
   )
 }
 
-/** What describes this connection, and not the message. */
+/** Header fields of this connection (RFC 9110 section 7.6.1), which are not forwarded. */
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding'])
 
 function withoutConnection(headers: IncomingHttpHeaders): IncomingHttpHeaders {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { httpAnswer } from './http-workloads.ts'
 
-/** An HTTP server that costs as little as possible: reads what it is sent and answers the same to everything. */
+/** An HTTP server of minimal cost: reads the request and returns a constant response. */
 const body = Buffer.from(httpAnswer)
 const headers = {
   'content-type': 'application/json',

@@ -4,7 +4,7 @@ import type { Workload } from './workloads.ts'
 const connections = 16
 const target = 1.3
 
-/** What the upstream answers, 1 kB of it. */
+/** The upstream's response, 1 kB. */
 export const httpAnswer = JSON.stringify({
   items: Array.from({ length: 7 }, (_, index) => ({
     id: index,

@@ -1,15 +1,15 @@
 import { connect, type Socket } from 'node:net'
 
 /**
- * The load generator, a process of its own. It speaks just enough HTTP/1.1 over raw sockets to be far cheaper than what it measures,
- * and keeps one request in flight on every connection.
+ * Load generator, run as a separate process. Implements the minimum of HTTP/1.1 over raw sockets, to be much
+ * cheaper than its subject, with one request in flight per connection.
  */
 
 export type LoadOrder =
   | {
       kind: 'run'
       port: number
-      /** What the connections send, in turn. */
+      /** Requests that the connections send in rotation. */
       requests: string[]
       connections: number
       ending: string
@@ -19,7 +19,7 @@ export type LoadOrder =
   | { kind: 'open'; port: number; request: string; connections: number }
   /** Opens streams and leaves each after a random part of it. */
   | { kind: 'churn'; port: number; request: string; connections: number; durationMs: number }
-  /** Sends at a fixed rate. What waits for its connection has been waiting since its time came. */
+  /** Sends at a fixed rate. Latency includes the time a due request waits for its connection. */
   | {
       kind: 'steady'
       port: number
@@ -150,7 +150,7 @@ async function steady(order: SteadyOrder): Promise<LoadReport> {
 
 type Pace = { request: Buffer; everyMs: number; firstAt: number }
 
-/** One connection of several. Requests come due at even intervals, whether or not the one before has been answered. */
+/** One of several connections. Requests are due at even intervals, independent of earlier responses. */
 function keepPace(state: Steady, { request, everyMs, firstAt }: Pace): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ port: state.port, host: '127.0.0.1', noDelay: true })

@@ -13,13 +13,18 @@ import { stop, track } from './processes.ts'
 /** Longest stretch of CPU time of the main thread between two turns of the event loop, in ms. */
 export type LoopResult = {
   cases: { name: string; size: string; status: number; longestMs: number; tookMs: number }[]
-  /** Requests per second of a client, alone and beside one that sends the worst bodies of 1.5 MiB in a loop. */
+  /**
+   * Requests per second of one client: alone, and next to a second client that loops over the most expensive
+   * 1.5 MiB bodies.
+   */
   throughput: { alone: number; beside: number; worstBodies: number }
 }
 
 export type LoopOptions = { quick: boolean; filter?: string | undefined; entry?: string | undefined }
 
-/** Sends the worst requests that are accepted, or refused late, and measures how long each occupies the event loop. */
+/**
+ * Sends the most expensive requests that are accepted or refused late; measures the event loop time of each.
+ */
 export async function measureLoop({ quick, filter, entry }: LoopOptions): Promise<LoopResult> {
   const upstream = await startLoopUpstream()
   const chosen = loopCases.filter(({ name }) => filter === undefined || name.includes(filter))

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Pool } from 'undici'
 
 /**
- * The floor for MCP: request and answer pass unparsed, with the header fields the protocol needs. Neither tokens nor rules are looked at.
+ * The floor for MCP: request and response pass unparsed, with the header fields of the protocol. No token
+ * check, no rules.
  */
 
 const upstream = new Pool(`http://127.0.0.1:${process.argv[3]}`, { allowH2: false, connections: 1024 })

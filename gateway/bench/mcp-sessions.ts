@@ -12,7 +12,9 @@ export type SessionMemory = { sessions: number; heapKilobytes: number; residentK
 /** Flags of the runtime with which a process can be asked for its memory. */
 export const probeFlags = ['--expose-gc', `--import=${new URL('./memory-probe.ts', import.meta.url).href}`]
 
-/** Memory of one idle session without an open stream, each of a user of its own, at a process that has served a few before. */
+/**
+ * Memory of one idle session without an open stream; each session has its own user; measured after a warm-up.
+ */
 export async function sessionMemory(
   tollgate: Tollgate,
   tokens: Issuer,

@@ -5,7 +5,8 @@ import { compileMcpAuthentication } from '../src/policies/mcp-authentication/mcp
 import { fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
 import { audience, createIssuer, issuer } from './mcp-tokens.ts'
 
-// What checking access tokens costs per request. `exchange` is the price of the request alone, to be subtracted.
+// Cost of access token verification per request. `exchange` is the cost of the request alone, to be
+// subtracted.
 
 const users = 1_000
 const callsPerToken = 100

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { answerEnding, callId, initializeId, protocolVersion, streamingTool } from './mcp-workloads.ts'
 
 /**
- * An MCP server that costs as little as possible: fixed answers, chosen by substrings of the request. It answers calls of one tool
- * with JSON and of the other with an event stream of one event, as servers on the official SDK do.
+ * An MCP server of minimal cost: constant responses, selected by substrings of the request. One tool responds
+ * with JSON, the other with an event stream of one event, like servers on the official SDK.
  */
 
 const initialized = Buffer.from(

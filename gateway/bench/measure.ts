@@ -18,8 +18,8 @@ export type Figures = {
 export type Pace = { rounds: number; secondsPerRound: number; warmUpSeconds: number }
 
 /**
- * Measures subjects in turn, round by round, so that what else the machine does hits all of them alike; the median of the rounds
- * drops what hit only one.
+ * Measures the subjects in rotation, round by round: load of the machine affects all of them alike, and the
+ * median of the rounds removes outliers.
  */
 export async function measure(
   load: LoadGenerator,
@@ -74,7 +74,7 @@ function medians(subject: string, rounds: readonly Figures[]): Figures {
   }
 }
 
-/** Memory of one open, idle stream in KiB: 1,000 of them held open at a process that has served a few before. */
+/** Memory of one open, idle stream in KiB: 1,000 concurrent streams of a process after a warm-up. */
 export async function streamKibibytes(
   load: LoadGenerator,
   subject: Subject,
@@ -88,7 +88,7 @@ export async function streamKibibytes(
   await delay(1000)
   const before = residentMebibytes(subject.child)
   await open(streams)
-  // Every held stream gets a chunk each second; after two of them the buffers have the size they keep.
+  // Every open stream receives a chunk each second; buffers reach their final size after two.
   await delay(2500)
   const after = residentMebibytes(subject.child)
   await load.do({ kind: 'close' })
@@ -129,7 +129,7 @@ export function runOrder(
   }
 }
 
-/** A figure over failed requests says nothing, so one failure ends the benchmark. */
+/** Fails the benchmark after the first failed request: figures over failed requests are meaningless. */
 export async function checked(load: LoadGenerator, order: LoadOrder): Promise<LoadReport> {
   const report = await load.do(order)
   if (report.failures > 0 || report.requests === 0) {

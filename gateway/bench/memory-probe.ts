@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * Preloaded into a process started with --expose-gc: at SIGUSR2 it writes what memory is left after a full collection to the file
- * `memory.json` of its working folder.
+ * Preloaded into a process started with --expose-gc. On SIGUSR2 it writes the memory use after a full
+ * collection to `memory.json` in the working folder.
  */
 
 export type MemoryReport = { heapBytes: number; residentBytes: number }

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { chunksPerStream, heldModel } from './workloads.ts'
 
 /**
- * A chat completion provider that costs as little as possible: fixed answers, chosen by two substrings of the request.
- * Streams flush every chunk as its own write, because that is what a gateway sees in front of a real model.
+ * A chat completion provider of minimal cost: constant responses, selected by two substrings of the request.
+ * Streams flush each chunk as a separate write, like a real model.
  */
 
 const completion = Buffer.from(

@@ -7,7 +7,7 @@ import { compileLocalRateLimit } from '../src/policies/rate-limit/local.ts'
 import type { LocalRateLimitConfig } from '../src/policies/rate-limit/local-config.ts'
 import { type FixtureContext, fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
 
-// What the policies of an LLM route cost per request: node --expose-gc gateway/bench/policies.bench.ts
+// Cost per request of the policies of an LLM route: node --expose-gc gateway/bench/policies.bench.ts
 
 const keyCount = 100_000
 const liveValues = 1_000_000

@@ -10,7 +10,7 @@ export type LoadGenerator = { do(order: LoadOrder): Promise<LoadReport>; child: 
 
 const children = new Set<ChildProcess>()
 
-/** Starts one of the scripts beside this file; resolves once it says that it listens. */
+/** Starts one of the scripts in this folder; resolves after it reports that it listens. */
 export async function startScript(
   script: string,
   args: (port: number) => string[],
@@ -69,7 +69,8 @@ const ticksPerSecond = 100
 /** CPU time a process has used, all threads, in microseconds. */
 export function cpuMicroseconds(child: ChildProcess): number {
   const stat = readFileSync(`/proc/${child.pid}/stat`, 'latin1')
-  // The process name may hold spaces, so fields count from behind its closing parenthesis; proc(5): utime is 14, stime 15.
+  // The process name may contain spaces, so fields count from its closing parenthesis; proc(5): utime is 14,
+  // stime 15.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / ticksPerSecond
 }

@@ -29,7 +29,7 @@ export function readProfile(folder: string, processId: number | undefined): CpuP
   return profile
 }
 
-/** Where two processes spend their time for the same work; what Tollgate adds most comes first. */
+/** CPU time by function of two processes under the same load, sorted by Tollgate's excess. */
 export function compareProfiles(tollgate: Profiled, relay: Profiled): ProfileReport {
   const compare = (placeOf: (frame: CallFrame) => string): ProfileLine[] => {
     const [ours, theirs] = [selfTimes(tollgate, placeOf), selfTimes(relay, placeOf)]
@@ -40,7 +40,7 @@ export function compareProfiles(tollgate: Profiled, relay: Profiled): ProfileRep
   return { parts: compare(partOf), functions: compare(functionOf) }
 }
 
-/** Self time in microseconds for each request, without idle time and what came before the measurement. */
+/** Self time in microseconds per request, without idle time and the time before the measurement. */
 function selfTimes(
   { profile, sinceMicros, requests }: Profiled,
   placeOf: (frame: CallFrame) => string,

@@ -2,11 +2,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Pool } from 'undici'
 
 /**
- * The floor that Tollgate is measured against: the least a gateway on this runtime can do. It buffers the request, parses the JSON of
- * request and answer (to be able to read model and usage), and passes bytes on. A streamed answer is not parsed.
+ * The floor for LLM traffic: the minimum a gateway on this runtime can do. It buffers the request, parses the
+ * JSON of request and response (for model and usage), and forwards the bytes. A streamed response is not
+ * parsed.
  *
- * Given the port of a guard webhook, it calls that too, with the content of the request and that of an answer that is not
- * streamed: what the calls themselves cost, without anything decided by them.
+ * Given the port of a guard webhook, it also calls the webhook with the content of the request and of a
+ * response that is not streamed: the cost of the calls without any decision.
  */
 
 const upstream = new Pool(`http://127.0.0.1:${process.argv[3]}`, { allowH2: false, connections: 1024 })

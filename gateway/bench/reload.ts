@@ -5,7 +5,7 @@ import { checked, median } from './measure.ts'
 import { type LoadGenerator, startScript, stop } from './processes.ts'
 import { startTollgate, type Tollgate } from './tollgate.ts'
 
-/** What requests wait while nothing is loaded, and while configurations with this many routes are. */
+/** Request latency without reloads, and during reloads of configurations with this many routes. */
 export type ReloadResult = {
   routes: number
   perSecond: number

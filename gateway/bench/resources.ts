@@ -15,7 +15,7 @@ import type { ResourceStore } from '../src/resources/stores/store.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { stopAll, track } from './processes.ts'
 
-// What config resources cost: writes with many keys present, traffic meanwhile, propagation, start and memory.
+// Cost of config resources: writes with many keys, traffic during writes, propagation, start and memory.
 // node gateway/bench/resources.ts [--keys 10,1000,100000] [--writes 200] [--postgres postgres://…]
 
 const { values: options } = parseArgs({
@@ -199,7 +199,7 @@ async function untilKnown(port: number, key: string, since: number): Promise<num
   return performance.now() - since
 }
 
-/** Latencies of requests that come every 3 ms, whatever became of those before. */
+/** Latencies of requests sent every 3 ms, independent of earlier responses. */
 async function traffic(port: number, forMs: number): Promise<number[]> {
   const latencies: number[] = []
   const pending: Promise<void>[] = []

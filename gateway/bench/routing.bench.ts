@@ -3,9 +3,12 @@ import type { RequestFacts } from '../src/pipeline/exchange.ts'
 import { compileRouteTable, type RouteEntry } from '../src/pipeline/routing/route-table.ts'
 import { fixtureExchange } from '../test/fixtures/pipeline.ts'
 
-// What a request pays to find its route, and what a reload pays to compile them, by number of routes.
+// Cost of route selection per request and of route compilation per reload, by number of routes.
 
-/** Half of the routes have exact paths, half prefixes; each tenth has a hostname of its own, each seventh a method. */
+/**
+ * Half of the routes have exact paths, half prefixes; every tenth has its own hostname, every seventh a
+ * method.
+ */
 function routes(count: number): RouteEntry<number>[] {
   return Array.from({ length: count }, (_, index) => ({
     hostnames: index % 10 === 0 ? [`tenant-${index}.example.com`] : index % 10 === 1 ? ['*.example.com'] : [],

@@ -26,8 +26,8 @@ const { values: options } = parseArgs({
     profile: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     /**
-     * One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get, http-post, guard,
-     * guard-stream, reload, tcp, loop; or those that begin like this: mcp, http, guard.
+     * One workload: completion, prompt, stream, open-streams, mcp-json, mcp-sse, mcp-sessions, http-get,
+     * http-post, guard, guard-stream, reload, tcp, loop; or a prefix: mcp, http, guard.
      */
     only: { type: 'string' },
     rounds: { type: 'string' },
@@ -275,7 +275,7 @@ async function memory(load: LoadGenerator, { startRelay, startGateway }: Stage) 
   return { requests, relay: relaySizes, tollgate: sizes }
 }
 
-/** Both subjects under the profiler, so that what is shown is the difference and not the price of the runtime. */
+/** Profiles both subjects, so that the report shows the difference and not the cost of the runtime. */
 async function profile(load: LoadGenerator, stage: Stage): Promise<ProfileReport> {
   const [workload = neverEmpty()] = stage.workloads
   progress(`profile of: ${workload.title}`)

@@ -1,8 +1,9 @@
 import { createServer, type Socket } from 'node:net'
 
 /**
- * What TCP routes are measured with. A connection begins with the number of bytes the client wants, eight bytes long. What follows is
- * counted; once the client has ended, and all it wanted is sent, the count is the last thing it gets.
+ * Upstream for TCP route measurements. A connection starts with the number of requested bytes, as eight
+ * bytes. The bytes after it are counted; after the client's end and all requested bytes, the count is sent
+ * last.
  */
 const block = Buffer.alloc(64 * 1024, 'tollgate')
 

@@ -21,7 +21,7 @@ export type Tollgate = Subject & {
   /** Folder of the run, where profiles are written as well. */
   folder: string
   adminPort: number
-  /** Replaces the config file by one with another key at the end of the list, with other sections, or by text of any kind. */
+  /** Replaces the config file: by one with a further key, with other sections, or by any text. */
   reconfigure(change: { extraKey: string } | { sections: object } | { text: string }): void
   /** Empties the access log, which would otherwise grow by gigabytes. */
   truncateLog(): void

@@ -19,12 +19,12 @@ export type Workload = {
     | 'guard-stream'
   title: string
   body: Buffer
-  /** What the last bytes of a complete answer contain. */
+  /** Text in the last bytes of a complete response. */
   ending: string
   connections: number
   /** Most that Tollgate may cost, as a multiple of the relay. */
   target: number
-  /** Whole requests, where what is sent depends on whom it is sent to; connections take them in turn. */
+  /** Complete requests, where the bytes depend on the receiver; connections take them in rotation. */
   requestsTo?: (subject: Subject) => Promise<string[]>
 }
 

@@ -3,8 +3,8 @@ import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
-// Holds the source to "Who may import whom" of ARCHITECTURE.md: direction, owners of packages, no cycles, no barrels,
-// no buckets. Paths are relative to gateway/src, with forward slashes.
+// Enforces the import rules of ARCHITECTURE.md on the source: direction, owners of packages, no cycles, no
+// barrels, no buckets. Paths are relative to gateway/src, with forward slashes.
 
 /** Each row may import the rows before it, and itself only within one name. */
 const layers = [
@@ -106,7 +106,10 @@ function directionProblem({ from, to }: Import): string[] {
   return [`${from} imports ${to}: ${source.name} may not depend on ${target.name}`]
 }
 
-/** Policies and backends meet in `exchange.facts`, never in an import; only the index that lists them sees them all. */
+/**
+ * Policies and backends meet in `exchange.facts`, never in an import; only the index that lists them sees
+ * them all.
+ */
 function siblingProblem({ from, to }: Import): string[] {
   const source = unitOf(from)
   const target = unitOf(to)
@@ -134,7 +137,10 @@ function ownerProblem({ from, to }: Import): string[] {
   return isOwner ? [] : [`${from} imports ${name}: only ${owner} may`]
 }
 
-/** The only file outside the source that the source may import is the manifest, for the version. Tests may import test folders. */
+/**
+ * The only file outside the source that the source may import is the manifest, for the version. Tests may
+ * import test folders.
+ */
 function unresolvedProblem(sources: Sources, { from, to }: Import): string[] {
   if (isTest(from) && testFolders.some((folder) => to.startsWith(`outside ../test/${folder}/`))) return []
   if (isInternal(to) && !to.startsWith('outside '))
@@ -158,7 +164,7 @@ function cycles(sources: Sources, imports: Import[]): string[] {
   return found
 }
 
-/** A barrel holds nothing but re-exports, so that nobody can tell any more where a name comes from. */
+/** A barrel consists of re-exports only, which hide the origin of a name. */
 function barrelProblem(path: string, text: string): string[] {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '')
   const rest = code.replace(
@@ -184,7 +190,7 @@ function planted(files: Record<string, string>): string[] {
 }
 
 describe('the source', () => {
-  it('keeps the rules of "Who may import whom"', () => {
+  it('follows the import rules', () => {
     expect(violations(readSources())).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
-// What a reader of the repository may rely on: an index of examples, links that lead somewhere, no traces of one machine.
+// Properties of the repository: a complete index of examples, working links, no traces of one machine.
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -128,7 +128,7 @@ describe('texts', () => {
     ],
   ]
 
-  it.each(forbidden)('hold no %s', (_, pattern) => {
+  it.each(forbidden)('contain no %s', (_, pattern) => {
     const found = texts.flatMap((path) =>
       read(path)
         .split('\n')
@@ -139,7 +139,7 @@ describe('texts', () => {
     expect(found).toEqual([])
   })
 
-  it('find what they look for', () => {
+  it('have working links', () => {
     const samples = [`https://registry.${'npm'}js.org/x`, `see /${'work'}/main/x`, `// ${'TO'}DO: later`]
     expect(samples.map((sample, index) => forbidden[index]?.[1].test(sample))).toEqual([true, true, true])
   })

@@ -13,7 +13,10 @@ import { serveModern } from './target/modern.ts'
 const ways = ['direct', 'HTTP target', 'stdio target', 'federated'] as const
 type Way = (typeof ways)[number]
 
-/** With several targets a resource's URI carries its target, whatever `prefixMode` says, and the suite asks for it without. */
+/**
+ * With several targets a resource's URI carries its target, independent of `prefixMode`; the suite requests
+ * it without.
+ */
 const renamed: readonly string[] = [
   'resources-read-text',
   'resources-read-binary',
@@ -44,7 +47,7 @@ beforeAll(async () => {
   }
   await through('HTTP target', { targets: [http] })
   await through('stdio target', { targets: [stdio] })
-  // With other names than its own the suite would not find what it asks for.
+  // The suite requires its own names.
   await through('federated', { targets: [http, toolsOnly], prefixMode: 'never' })
 }, 240_000)
 
@@ -56,7 +59,7 @@ describe('the conformance target', () => {
 })
 
 describe.each(ways.slice(1))('through the gateway: %s', (way) => {
-  it('passes every scenario that names what the target names', () => {
+  it('passes every scenario over names of the target', () => {
     const expected = way === 'federated' ? renamed : []
     expect(failures(way).filter(({ scenario }) => !expected.includes(scenario))).toEqual([])
     expect([...(outcomes.get(way)?.keys() ?? [])]).toEqual([...(outcomes.get('direct')?.keys() ?? [])])

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 export type Outcome = {
   /** False where the revision requires it; true where it runs without counting. */
   unscored: boolean
-  /** The checks that were made, with `SUCCESS`, `FAILURE`, `WARNING` or `SKIPPED`; what is only noted is left out. */
+  /** Checks by result: `SUCCESS`, `FAILURE`, `WARNING` or `SKIPPED`; informational entries are omitted. */
   checks: { id: string; status: string; message: string | undefined }[]
 }
 
@@ -32,7 +32,7 @@ export async function runSuite(url: string, revision: string): Promise<Map<strin
   }
 }
 
-/** As the suite itself counts: what it only warns of is no failure. */
+/** The suite's own definition of failure: warnings are not failures. */
 export function passes({ checks }: Outcome): boolean {
   return checks.length > 0 && checks.every(({ status }) => status !== 'FAILURE')
 }
@@ -47,7 +47,7 @@ function run(args: readonly string[]): Promise<string> {
       })
     }
     child.once('error', reject)
-    // Its exit code says whether all passed, which is for the caller to judge.
+    // The exit code reports overall success; the caller evaluates the single checks.
     child.once('close', () => resolve(output))
   })
 }

@@ -14,7 +14,7 @@ async function statusWith(headers: string, line = 'GET /api/config/status'): Pro
 }
 
 describe('the admin address', () => {
-  it('answers what runs', async () => {
+  it('returns the active configuration', async () => {
     expect(await gateway.status()).toMatchObject({
       synchronized: true,
       revision: 1,
@@ -69,7 +69,7 @@ describe('the admin address', () => {
     expect(received.toLowerCase()).not.toContain('access-control-allow-origin')
   })
 
-  it('refuses what it does not know', async () => {
+  it('refuses unknown paths and methods', async () => {
     const own = `host: localhost:${gateway.adminPort}\r\n`
     expect(await statusWith(own, 'GET /etc/passwd')).toBe(404)
     expect(await statusWith(own, 'GET /api/config/__proto__')).toBe(404)

@@ -184,7 +184,7 @@ describe('errors reach the anthropic package as its own classes', () => {
     })
   })
 
-  it('NotFoundError for a model nobody serves', async () => {
+  it('NotFoundError for an unknown model', async () => {
     const refused = client.messages.create({ model: 'nobody-serves-this', ...question })
     await expect(refused).rejects.toBeInstanceOf(Anthropic.NotFoundError)
     await expect(refused).rejects.toMatchObject({
@@ -218,7 +218,7 @@ describe('errors reach the anthropic package as its own classes', () => {
   })
 })
 
-describe('what the provider sees of a request by the anthropic package', () => {
+describe('the provider request of the anthropic package', () => {
   it('is its own credential and not the virtual key', async () => {
     await client.messages.create({ model: 'claude-test', ...question })
     await client.messages.create({ model: 'gpt-test', ...question })

@@ -12,7 +12,7 @@ function ruled(rules: unknown[], openai?: { url: string }) {
 }
 
 describe('authorization rules', () => {
-  it('admit where an allow rule holds and refuse otherwise, errors counting as false', async () => {
+  it('admit where an allow rule is true and refuse otherwise, errors counting as false', async () => {
     const openai = await mockOpenAi()
     const gateway = await startGateway(ruled(['apiKey.group == "platform"'], openai))
     expect((await chat(gateway)).status).toBe(200)
@@ -23,13 +23,13 @@ describe('authorization rules', () => {
     expect(openai.seen).toHaveLength(0)
   })
 
-  it('refuse where a deny rule holds or cannot be evaluated', async () => {
+  it('refuse where a deny rule is true or cannot be evaluated', async () => {
     const gateway = await startGateway(ruled([{ deny: 'apiKey.group == "blocked"' }]))
     expect((await chat(gateway)).status).toBe(200)
     expect((await chat(gateway, {}, { headers: bob })).status).toBe(403)
   })
 
-  it('refuse where a require rule does not hold', async () => {
+  it('refuse where a require rule is false', async () => {
     const gateway = await startGateway(
       ruled([{ require: 'has(apiKey.group)' }, { require: 'request.headers["x-purpose"] == "test"' }]),
     )
@@ -46,7 +46,7 @@ describe('authorization rules', () => {
     expect((await chat(gateway, { max_tokens: 1001 })).status).toBe(403)
   })
 
-  it('let an allow rule on the body admit what an allow rule on the key does not', async () => {
+  it('let an allow rule on the body admit a request that no allow rule on the key admits', async () => {
     const gateway = await startGateway(ruled(['apiKey.group == "platform"', 'llmRequest.model == "echo"']))
     expect((await chat(gateway, { model: 'echo' }, { headers: bob })).status).toBe(200)
     expect((await chat(gateway, { model: 'other' }, { headers: bob })).status).not.toBe(200)

@@ -30,7 +30,7 @@ describe('the command line', () => {
       expect(stdout).toContain(name)
   })
 
-  it('schema prints the schema that the documentation holds', () => {
+  it('schema prints the schema of the documentation', () => {
     const { stdout, status } = tollgate('schema')
     expect(status).toBe(0)
     const documented = readFileSync(join(root, 'docs/reference/config.schema.json'), 'utf8')

@@ -234,7 +234,7 @@ describe('--validate-only', () => {
     for (const line of [7, 18, 21, 22]) expect(stderr).toMatch(new RegExp(`tollgate\\.yaml:${line}:`))
   })
 
-  it('says what is wrong with a file that cannot be read', async () => {
+  it('names the mistake in a file that cannot be read', async () => {
     const missing = await runTollgate(['--validate-only', '-f', join(folder, 'missing.yaml')])
     expect(missing.code).toBe(1)
     expect(missing.stderr).toContain('missing.yaml')

@@ -89,7 +89,7 @@ describe('costs', () => {
     expect(await costOfCall(gateway, { model: 'gpt-test' })).toEqual({ usd: 0.000042, status: 'exact' })
   })
 
-  it('that are not known are said not to be, and counted', async () => {
+  it('that are unknown are logged as unknown, and counted', async () => {
     const openai = await mockOpenAi()
     const gateway = await startGateway(
       withCatalog(llmConfig({ openai }), {
@@ -103,7 +103,7 @@ describe('costs', () => {
     expect(metricValue(metrics, 'tollgate_llm_cost_unknown_total', labels)).toBe(1)
   })
 
-  it('of providers behind routes are told as well', async () => {
+  it('of providers behind routes are reported as well', async () => {
     const [openai, port] = [await mockOpenAi(), await freePort()]
     const ai = { provider: { openAI: {} }, hostOverride: `127.0.0.1:${new URL(openai.url).port}` }
     const gateway = await startGateway(

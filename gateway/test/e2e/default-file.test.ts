@@ -10,7 +10,7 @@ import { freePorts } from '../support/free-port.ts'
 import { runTollgate } from '../support/gateway.ts'
 import { until, within } from '../support/wait.ts'
 
-// `tollgate` without -f, as somebody starts it who has just installed it.
+// `tollgate` without -f, as started after installation.
 
 const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let home = ''
@@ -88,7 +88,7 @@ async function ask(port: number): Promise<number> {
 }
 
 describe('without -f', () => {
-  it('makes a file and a database that keep what the API adds, and uses both again', async () => {
+  it('creates a file and a database that retain changes of the API, and reuses both', async () => {
     const { port, admin, readiness, text } = await withOwnPorts()
     const first = await start(readiness)
     expect(await ask(port)).toBe(401)
@@ -104,7 +104,7 @@ describe('without -f', () => {
     expect(readFileSync(file, 'utf8')).toBe(text)
   })
 
-  it('says where the file is that it has made', async () => {
+  it('reports the path of the file that it has created', async () => {
     const child = launch()
     let said = ''
     child.stderr.on('data', (chunk) => {

@@ -12,7 +12,10 @@ function linesOf(page: string, after = ''): string {
   return [...part.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines = '']) => lines).join('')
 }
 
-/** A gateway with what the quickstart has: echo, an MCP server, strict keys, and SQLite beside its file. */
+/**
+ * A gateway with the features of the quickstart: echo, an MCP server, strict keys, and SQLite next to its
+ * file.
+ */
 function startHybrid() {
   return startGateway({
     config: { storage: { mode: 'hybrid' }, database: { url: 'sqlite://data/tollgate.db' } },
@@ -31,7 +34,7 @@ function statusesOf(lines: string, adminPort: number): number[] {
   return stdout.trim().split('\n').map(Number)
 }
 
-it('creates, lists, updates, tries and deletes as the page of the config API says', async () => {
+it('creates, lists, updates, tries and deletes as documented on the page of the config API', async () => {
   const { adminPort } = await startHybrid()
   const statuses = statusesOf(linesOf('config-api.md'), adminPort)
   // The one that is tried has a mistake in it.
@@ -40,7 +43,7 @@ it('creates, lists, updates, tries and deletes as the page of the config API say
   expect(tried).toBe(9)
 })
 
-it('creates and rotates keys as the page of virtual keys says', async () => {
+it('creates and rotates keys as documented on the page of virtual keys', async () => {
   const { adminPort, url } = await startHybrid()
   const keys = `http://127.0.0.1:${adminPort}/api/config/resources/llm.apiKey`
   const oldId = `id=$(curl -sS '${keys}?reveal=true' | sed "s/.*$key[^}]*\\"id\\":\\"\\([^\\"]*\\).*/\\1/")`

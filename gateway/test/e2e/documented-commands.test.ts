@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { hasPrivateNetwork, runInPrivateNetwork, temporaryFolder } from '../support/private-network.ts'
 
-// The commands of README, documentation and examples, exactly as they are written, on the ports that they name.
+// The commands of README, documentation and examples, verbatim, on the ports they name.
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const read = (page: string) => readFileSync(join(root, page), 'utf8')
@@ -15,7 +15,10 @@ function blocksOf(page: string): string[] {
   return [...read(page).matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
 }
 
-/** The commands in the comment at the top of an example: lines indented by three spaces, until the first other line. */
+/**
+ * The commands in the comment at the top of an example: lines indented by three spaces, up to the first other
+ * line.
+ */
 function commandsOf(example: string): string {
   const comment = /^(#.*\n)+/.exec(read(example))?.[0] ?? ''
   return comment
@@ -36,7 +39,7 @@ function block(page: string, start: string): string {
   return found[0] ?? ''
 }
 
-/** Every `sh` block that no test of this file runs, by its first words, with the reason or the test that does. */
+/** `sh` blocks that this file does not run, by their first words, with the reason or the test that does. */
 const elsewhere: Record<string, Record<string, string>> = {
   'docs/config-api.md': { '': 'documentation.test.ts' },
   'docs/virtual-keys.md': { '': 'documentation.test.ts' },

@@ -114,7 +114,7 @@ describe('a request', () => {
     expect(statusesOf(received)).toEqual([400])
   })
 
-  it('that ends before its body does fails whoever reads the body', async () => {
+  it('that ends before its body does fails the reader of the body', async () => {
     const failed = Promise.withResolvers<unknown>()
     const { port } = await startEdge(async ({ body }) => {
       await bodyWithTrailers(body).catch(failed.resolve)
@@ -177,7 +177,7 @@ describe('an answer', () => {
     expect(deliveries[0]).toMatchObject({ complete: false })
   })
 
-  it('may come after hints, without what they cannot carry', async () => {
+  it('may follow informational responses, without the fields they cannot carry', async () => {
     const { port } = await startEdge(({ informational }) => {
       informational?.(103, { link: ['</a>', '</b>'], connection: 'close', 'content-length': '9' })
       informational?.(101, {})
@@ -198,7 +198,7 @@ describe('an answer', () => {
 })
 
 describe('a drain', () => {
-  it('closes connections that say nothing, and lets the others finish', async () => {
+  it('closes silent connections, and completes the others', async () => {
     const answer = Promise.withResolvers<ReturnType<typeof text>>()
     const { port, server, requests } = await startEdge(() => answer.promise)
     const silent = await rawConnect(port)
@@ -221,7 +221,7 @@ describe('a drain', () => {
 })
 
 describe('a port', () => {
-  it('changes what it serves with the next connection, and keeps the ones it has', async () => {
+  it('changes its handler with the next connection, and retains open ones', async () => {
     const { port, serve } = await startEdge(() => text('hello'))
     const old = await rawConnect(port)
     old.send('GET / HTTP/1.1\r\nhost: h\r\n\r\n')

@@ -106,7 +106,7 @@ describe('an HTTP/2 request', () => {
     expect((await get(port)).trailers).toBeUndefined()
   })
 
-  it('gets hints before the answer, and is told to continue only when the body is read', async () => {
+  it('receives informational responses before the final one, and 100 only when the body is read', async () => {
     const { port } = await startEdge(async ({ informational, body }) => {
       informational?.(103, { link: '</a>', connection: 'close' })
       informational?.(103, { 'x-bad': 'a\0b\0' })
@@ -128,7 +128,7 @@ describe('an HTTP/2 request', () => {
     expect(deliveries[0]?.complete).toBe(true)
   })
 
-  it('that is reset cancels what was begun for it', async () => {
+  it('that is reset cancels the work begun for it', async () => {
     const answer = pushedBody()
     const { port, requests, deliveries } = await startEdge(() => ({ status: 200, headers: {}, body: answer }))
     const stream = open(port).request({ ':path': '/' })
@@ -157,7 +157,7 @@ describe('an HTTP/2 request', () => {
     expect(await outcome.promise).toMatchObject({ code: 'request_aborted' })
   })
 
-  it('that is answered early is told to send no more', async () => {
+  it('that is answered early stops the upload with NO_ERROR', async () => {
     const { port, deliveries } = await startEdge(() => ({ ...text('too large'), status: 413 }))
     const stream = open(port).request({ ':method': 'POST', ':path': '/' })
     stream.write('some of it')
@@ -332,7 +332,7 @@ describe('an HTTP/2 request that would mean two things', () => {
     ['transfer-encoding', ['transfer-encoding', 'chunked']],
     ['upgrade', ['upgrade', 'websocket']],
     ['two paths', [':path', '/admin']],
-  ] as const)('by %s reaches nobody', async (_, field) => {
+  ] as const)('by %s is not forwarded', async (_, field) => {
     const { port, requests } = await startEdge(() => text('hello'))
     const raw = await rawHttp2(port)
     raw.request(1, [...pseudo, field])
@@ -382,7 +382,8 @@ describe('an HTTP/2 connection', () => {
   it('with more headers than the limit serves none of that request', async () => {
     const { port, requests } = await startEdge(() => text('hello'), { limits: { maxHeaderBytes: 2000 } })
     const { head, code } = await get(port, { 'x-long': 'a'.repeat(3000) })
-    // Before the client has taken note of the limit it is told so; after that the library resets the stream.
+    // Until the client has acknowledged the limit, it receives an error; after that the library resets the
+    // stream.
     const told = String(head[':status'] ?? `reset ${code}`)
     expect(['431', `reset ${constants.NGHTTP2_ENHANCE_YOUR_CALM}`]).toContain(told)
     expect(requests).toEqual([])
@@ -446,7 +447,7 @@ describe('an HTTP/2 connection', () => {
     await until('it is closed', () => session.closed || session.destroyed)
   })
 
-  it('finishes its streams in a drain, and is told to open no more', async () => {
+  it('finishes its streams in a drain, and opens no more', async () => {
     const answer = Promise.withResolvers<Reply>()
     const { port, server, requests } = await startEdge(() => answer.promise)
     const session = open(port)

@@ -24,7 +24,7 @@ function named(identities: Record<string, TlsIdentity>, alpn = httpAlpn): Server
   return { identityFor: (name) => identities[name ?? ''], alpn }
 }
 
-/** Resolves when the handshake is over, for both sides as far as one can tell. */
+/** Resolves after the handshake, for both sides as far as observable. */
 async function handshake(port: number, options: ConnectionOptions): Promise<TLSSocket> {
   const socket = connect({ port, host: '127.0.0.1', ca: authority.cert, ...options })
   endAfter('test', () => {
@@ -38,7 +38,7 @@ async function handshake(port: number, options: ConnectionOptions): Promise<TLSS
   return socket
 }
 
-/** What comes back to one request of HTTP/1.1, or the error the connection ends with. */
+/** Response to one request of HTTP/1.1, or the error that ends the connection. */
 async function ask(socket: TLSSocket): Promise<string> {
   let received = ''
   socket.on('data', (chunk) => {
@@ -206,7 +206,7 @@ describe('a TLS listener', () => {
     expect(await ask(old)).toContain('hello')
   })
 
-  it('tells who speaks plain HTTP', async () => {
+  it('reports plain HTTP to the client', async () => {
     const { port } = await startEdge(() => text('hello'), { tls: named({ 'a.test': identityA }) })
     const client = await rawConnect(port)
     client.send('GET / HTTP/1.1\r\nhost: h\r\n\r\n')
@@ -223,7 +223,7 @@ describe('a TLS listener', () => {
     expect(Buffer.from(await client.closed(), 'latin1')[0]).toBe(21)
   })
 
-  it('ends a connection that says nothing for long', async () => {
+  it('ends a connection that stays silent', async () => {
     const { port } = await startEdge(() => text('hello'), { tls: named({ 'a.test': identityA }) })
     const client = await rawConnect(port)
     client.send(Buffer.from([22, 3, 1]))
@@ -240,7 +240,7 @@ describe('a TLS listener', () => {
     await Promise.all([silent.closed(13_000), leaving.closed(13_000)])
   })
 
-  it('lets what is under way finish in a drain', async () => {
+  it('finishes pending requests in a drain', async () => {
     const answer = Promise.withResolvers<ReturnType<typeof text>>()
     const { port, server, requests } = await startEdge(() => answer.promise, {
       tls: named({ 'a.test': identityA }),
@@ -257,7 +257,7 @@ describe('a TLS listener', () => {
 })
 
 describe('a TCP listener', () => {
-  it('takes TLS off and says which name was asked for', async () => {
+  it('terminates TLS and reports the requested name', async () => {
     const { port, serve } = await startEdge(() => text(''))
     serve({
       kind: 'tcp',
@@ -322,7 +322,7 @@ describe('an identity', () => {
     ['root: holds no certificate', { ...certificateA, ca: 'nothing' }],
     ['minTLSVersion: TLSv1.3 is above', { ...certificateA, minVersion: 'TLSv1.3', maxVersion: 'TLSv1.2' }],
     ['cipherSuites: ', { ...certificateA, cipherSuites: ['NO-SUCH-CIPHER'] }],
-  ] as const)('that is wrong says which part: %s', (message, options) => {
+  ] as const)('that is invalid is reported with the invalid part: %s', (message, options) => {
     expect(() => createTlsIdentity(options)).toThrow(message)
   })
 })

@@ -9,7 +9,7 @@ import { until } from '../support/wait.ts'
 
 const head = 'GET /chat HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: echo/1\r\n\r\n'
 
-/** A connected pair: what the gateway holds of an upstream, and the upstream's own end. */
+/** A connected pair: the gateway's side of an upstream connection, and the upstream's. */
 async function upstreamPair(): Promise<{ near: Socket; far: Socket }> {
   const far = Promise.withResolvers<Socket>()
   const server = createServer({ allowHalfOpen: true }, (socket) => far.resolve(socket))
@@ -37,7 +37,7 @@ function switching(tunnel: Socket, headers = {}): Reply {
 }
 
 describe('an upgrade', () => {
-  it('that is granted joins both sides, and says how much went to the client', async () => {
+  it('that is granted joins both sides, and reports the bytes sent to the client', async () => {
     const { near, far } = await upstreamPair()
     const { port, requests, deliveries } = await startEdge(() => switching(near, { 'x-chosen': '1' }))
     const client = await rawConnect(port)
@@ -159,7 +159,7 @@ describe('an upgrade', () => {
     expect(requests).toEqual([])
   })
 
-  it('nobody asked for breaks the connection', async () => {
+  it('without an upgrade request breaks the connection', async () => {
     const { near } = await upstreamPair()
     const { port, deliveries } = await startEdge(() => switching(near))
     expect(await rawExchange(port, 'GET / HTTP/1.1\r\nhost: h\r\n\r\n')).toBe('')
@@ -187,7 +187,7 @@ describe('an upgrade', () => {
     expect(deliveries[0]).toMatchObject({ complete: false, status: 101 })
   })
 
-  it('slows an upstream down to what the client reads', async () => {
+  it("limits the upstream to the client's reading rate", async () => {
     const { near, far } = await upstreamPair()
     const { port } = await startEdge(() => switching(near))
     const client = await rawConnect(port)
@@ -199,7 +199,7 @@ describe('an upgrade', () => {
     const pump = setInterval(() => {
       if (far.writableLength < 1024 * 1024 && far.write(piece)) sent += piece.length
     }, 1)
-    // What the systems' own buffers take is some megabytes; after that it stands still.
+    // The systems' own buffers absorb some megabytes; after that the count stops.
     let before = -1
     await until('the upstream stands still', async () => {
       const isStill = before === sent

@@ -106,7 +106,7 @@ const request = fc.record({
   ),
 })
 
-it('whatever JSON a client sends, the gateway answers without an error of its own', async () => {
+it('any JSON of a client is answered without an internal error', async () => {
   await fc.assert(
     fc.asyncProperty(request, async ({ model, messages, stream, fields: more, path }) => {
       const response = await chat(gateway, { max_tokens: 5, ...more, model, messages, stream }, { path })
@@ -121,7 +121,7 @@ it('whatever JSON a client sends, the gateway answers without an error of its ow
   )
 }, 60_000)
 
-it('whatever bytes a client sends as JSON, the answer is one of the refusals', async () => {
+it('any bytes sent as JSON are answered with one of the refusals', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -182,7 +182,7 @@ const pieces = fc.constantFrom(
   ],
 )
 
-it('whatever is mixed from pieces of HTTP, no request is answered with an error of the gateway, and it lives on', async () => {
+it('any mix of HTTP fragments is answered without an internal error, and the gateway stays up', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(pieces, { minLength: 1, maxLength: 25 }), async (parts) => {
       const received = await rawExchange(gateway.port, `${parts.join('')}\r\n\r\n`, {

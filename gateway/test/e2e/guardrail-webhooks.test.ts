@@ -74,7 +74,7 @@ describe('connections to a webhook', () => {
     expect(webhook.most()).toBeLessThanOrEqual(4)
   })
 
-  it('are closed when they were not used for as long as is said', async () => {
+  it('are closed after the configured idle time', async () => {
     const webhook = await countingWebhook(0)
     const env = { GUARDRAIL_WEBHOOK_KEEPALIVE_SECONDS: '1' }
     const gateway = await startGateway(llmConfig({}, { guardrails: guardsAt(webhook.port) }), { env })
@@ -226,7 +226,7 @@ describe('guards', () => {
     expect((await chat(gateway)).status).toBe(429)
   })
 
-  it('let a stream begin the sooner the less they hold', async () => {
+  it('start a stream the sooner the less they buffer', async () => {
     const webhook = await mockWebhook()
     const openai = await mockOpenAi()
     openai.behaviour.content = 'word '.repeat(400).trim()
@@ -267,7 +267,7 @@ describe('the quickstart', () => {
 })
 
 describe('the sample webhook', () => {
-  it('behaves as it says', async () => {
+  it('follows the documented protocol', async () => {
     const port = await freePort()
     const script = fileURLToPath(new URL('../../../examples/guardrail-webhook/server.ts', import.meta.url))
     const sample = spawn(process.execPath, [script], {

@@ -80,7 +80,7 @@ const cases = (['openai', 'anthropic'] as const).flatMap((client) =>
 describe.each(cases)('guards and the $client SDK, stream: $stream', ({ client, stream }) => {
   const upstream = () => (client === 'openai' ? openai : anthropic)
 
-  it('change what goes to the model and what comes back', async () => {
+  it('change the request to the model and the response from it', async () => {
     expect(await callers[client]('my mask is here', stream)).toBe(clean)
     expect(member(upstream().seen[0]?.json, 'messages', 0, 'content')).toBe('my **** is here')
     expect(webhook.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
@@ -162,7 +162,7 @@ describe('a stream that is rejected after its first byte', () => {
 })
 
 describe('guards', () => {
-  it('say in plain text that a check failed', async () => {
+  it('report a failed check in plain text', async () => {
     webhook.next(acts('pass'))
     const response = await chat(gateway, { model: 'gpt-test' })
     expect(response.status).toBe(503)
@@ -201,7 +201,7 @@ describe('guards', () => {
     expect(openai.seen).toHaveLength(0)
   })
 
-  it('are not asked about what is no text', async () => {
+  it('receive text content only', async () => {
     await openaiClient.embeddings.create({ model: 'text-embedding-test', input: 'block' })
     await openaiClient.models.list()
     expect(webhook.seen).toHaveLength(0)

@@ -22,7 +22,9 @@ beforeAll(async () => {
   cutOff.catch(() => undefined)
 })
 
-/** Sends the head of a request line by line, without an end; what came back when the gateway has cut it off. */
+/**
+ * Sends an endless request head line by line; returns the response after the gateway closes the connection.
+ */
 async function dripHead(): Promise<string> {
   const connection = await rawConnect(gateway.port, 'file')
   connection.send(`POST /v1/chat/completions HTTP/1.1\r\n${head}`)
@@ -97,7 +99,7 @@ describe('bodies', () => {
     expect(openai.seen).toHaveLength(0)
   })
 
-  it('with __proto__ and constructor as keys pass through as what they are', async () => {
+  it('with __proto__ and constructor as keys pass through unchanged', async () => {
     const body =
       '{"model":"gpt-test","messages":[],"__proto__":{"polluted":1},"constructor":{"prototype":{"x":1}}}'
     expect((await post(body)).status).toBe(200)
@@ -192,7 +194,7 @@ describe('bodies', () => {
 const head = `host: x\r\nauthorization: Bearer ${aliceKey}\r\ncontent-type: application/json\r\n`
 const smuggled = `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${aliceKey}\r\n\r\n`
 
-/** Each is ambiguous about where a request ends; a second answer would mean that its bytes were taken for a request. */
+/** Each has ambiguous framing; a second response would mean that its bytes were parsed as a request. */
 const smuggling: [string, string][] = [
   [
     'both length headers',
@@ -342,7 +344,7 @@ describe('floods', () => {
     expect([200, 400, 404, 414, 431]).toContain(response.status)
   })
 
-  it('of idle connections keep nobody out', async () => {
+  it('of idle connections do not block other clients', async () => {
     const idle = await Promise.all(Array.from({ length: 300 }, () => rawConnect(gateway.port)))
     for (const connection of idle) connection.send('POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n')
     expect((await post(good)).status).toBe(200)
@@ -370,7 +372,7 @@ describe('a slow client', () => {
     expect((await post(good)).status).toBe(200)
   })
 
-  it('that asks to continue is told to before it sends the body', async () => {
+  it('with Expect: 100-continue receives 100 before it sends the body', async () => {
     const connection = await rawConnect(gateway.port)
     connection.send(
       `POST /v1/chat/completions HTTP/1.1\r\n${head}expect: 100-continue\r\ncontent-length: ${good.length}\r\n\r\n`,

@@ -70,7 +70,7 @@ describe('strict mode', () => {
   it.each([
     ['no header', ''],
     ['another scheme', `Basic ${Buffer.from(`x:${aliceKey}`).toString('base64')}`],
-  ])('says that no key was found with %s', async (_, authorization) => {
+  ])('reports that no key was found with %s', async (_, authorization) => {
     const response = await chat(gateway, {}, { headers: { authorization } })
     expect(response.status).toBe(401)
     expect(member(await response.json(), 'error', 'message')).toBe(
@@ -146,7 +146,7 @@ describe('other modes and places', () => {
     expect((await chat(gateway, {}, { headers: { authorization: '' } })).status).toBe(200)
   })
 
-  it('reads the key from another header where the configuration says so, and from there only', async () => {
+  it('reads the key from the configured header only', async () => {
     const location = { header: { name: 'x-gateway-key', prefix: '' } }
     const gateway = await startGateway(configured({ keys, location }))
     const elsewhere = await chat(gateway, {}, { headers: { authorization: '', 'x-gateway-key': aliceKey } })

@@ -26,7 +26,7 @@ const standing = (response: Response) =>
   ['limit', 'remaining'].map((name) => response.headers.get(`x-ratelimit-${name}`))
 
 describe('global request limits', () => {
-  it('count at the service and say where the client stands', async () => {
+  it("count at the service and report the client's limit status", async () => {
     const service = await startRateLimitService({ limits: { 'user=alice': 2 } })
     const gateway = await startGateway(limited(globally(service, [perKey])))
     const first = await chat(gateway)
@@ -60,13 +60,13 @@ describe('global request limits', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(20)
   })
 
-  it('are not asked for what local limits refuse, and give back what those counted', async () => {
+  it('are skipped for requests that local limits refuse, and return units that those counted', async () => {
     const service = await startRateLimitService({ limits: { 'user=alice': 1 } })
     const gateway = await startGateway(
       limited(globally(service, [perKey]), undefined, { localRateLimit: [{ requests: 2, unit: 'Hours' }] }),
     )
     expect((await chat(gateway)).status).toBe(200)
-    // The service refuses these, so none of them uses up what is left of the local limit.
+    // The service refuses these, so none of them consumes the remaining local limit.
     for (let index = 0; index < 3; index++) expect((await chat(gateway)).status).toBe(429)
     service.limits = { 'user=alice': 1_000 }
     const last = await chat(gateway)
@@ -76,7 +76,7 @@ describe('global request limits', () => {
     expect(service.seen).toHaveLength(asked)
   })
 
-  it('hold on gateways, routes and MCP', async () => {
+  it('apply on gateways, routes and MCP', async () => {
     const service = await startRateLimitService({ limits: { 'at=gateway': 4, 'at=route': 3, 'at=mcp': 1 } })
     const at = (place: string) => globally(service, [{ entries: [{ key: 'at', value: `"${place}"` }] }])
     const { gateway, port } = await routing(
@@ -103,7 +103,7 @@ describe('global request limits', () => {
     expect((await mcp()).status).toBe(429)
   })
 
-  it("pass the service's headers to upstream and client, and its body to who is refused", async () => {
+  it("pass the service's headers to upstream and client, and its body to refused clients", async () => {
     const openai = await mockOpenAi()
     const service = await startRateLimitService()
     service.extra = {
@@ -162,7 +162,7 @@ describe('a service that counts only the top-level number', () => {
     expect((await chat(gateway, { model: 'gpt-test' })).status).toBe(200)
     await until('the service heard of the second call', () => service.seen.length === 4)
     expect(service.counts.get('user=alice')).toBe(32)
-    // The second report exceeds what is left, and such a service does not count it.
+    // The second report exceeds the remaining units, and such a service does not count it.
     const name = 'tollgate_global_limit_reports_total{limit="llm: global test",outcome="over_limit"} 1'
     await until('the metric shows it', async () => (await gateway.metrics()).includes(name))
   })
@@ -301,7 +301,7 @@ describe('the connection to the service', () => {
     expect(statuses.filter((status) => status !== 200)).toEqual([])
   })
 
-  it('is made over TLS where the named backend says so, to who bears the name', async () => {
+  it('is made over TLS where the named backend requires it, to the server of that name', async () => {
     const authority = createAuthority()
     const files = certificateFiles(authority)
     const service = await startRateLimitService({ tls: authority.issue('limiter.test') })
@@ -348,7 +348,7 @@ describe('the connection to the service', () => {
 })
 
 describe('global token limits', () => {
-  it('report what streams, errors and clients that left have used, and nothing else', async () => {
+  it('report the usage of streams, errors and clients that left, and nothing else', async () => {
     const openai = await mockOpenAi()
     const service = await startRateLimitService({ limits: { 'user=alice': 1_000_000 } })
     const gateway = await startGateway(limited(globally(service, [tokensPerKey]), openai))
@@ -395,7 +395,7 @@ describe('global token limits', () => {
           .catch(() => 'left')
       }),
     )
-    // Those who left early may not have come through at all, so what is there is counted when it is over.
+    // Early leavers may not have reached the gateway at all, so the total is read at the end.
     await gateway.stop()
     const used = gateway.requests().map((line) => Number(line['totalTokens'] ?? 0))
     const total = used.reduce((sum, tokens) => sum + tokens, 0)

@@ -39,7 +39,7 @@ async function statuses(count: number, send: () => Promise<Response>): Promise<n
 }
 
 describe('limits of gateways and routes', () => {
-  it('hold together, and what the route refuses counts nowhere', async () => {
+  it('apply together, and a request that the route refuses is not counted', async () => {
     const { gateway, port } = await routing(
       [hello('/one', [{ requests: 2, unit: 'Hours' }]), hello('/other')],
       { gateway: { localRateLimit: [{ requests: 4, unit: 'Hours' }] } },
@@ -83,7 +83,7 @@ describe('limits of gateways and routes', () => {
 })
 
 describe('limits of MCP', () => {
-  it('count every message, and say so in headers', async () => {
+  it('count every message, and report it in headers', async () => {
     const gateway = await startGateway({
       mcp: {
         targets: [{ name: 'none', mcp: { host: 'http://127.0.0.1:1/mcp' } }],
@@ -126,7 +126,7 @@ describe('tokens that count all the same', () => {
     expect(await remaining(gateway)).toEqual([40])
   })
 
-  it('are those that the last usage of a stream says', async () => {
+  it('use the last usage of a stream', async () => {
     const openai = await mockOpenAi()
     const usage = (total: number) => ({ prompt_tokens: 1, completion_tokens: total - 1, total_tokens: total })
     openai.next((_, response) => {
@@ -181,7 +181,7 @@ describe('tokens that count all the same', () => {
 })
 
 describe('/api/limits', () => {
-  it('tells where limits stand, values of keys, and what a service was asked', async () => {
+  it('report limit status, key values, and requests to the service', async () => {
     const service = await startRateLimitService()
     const descriptors = [{ entries: [{ key: 'user', value: 'apiKey.user' }], type: 'tokens' }]
     const gateway = await startGateway(

@@ -39,7 +39,7 @@ describe('request limits', () => {
     expect(reset).toBeLessThanOrEqual(3600)
   })
 
-  it('refuse in the same words whatever API the client speaks', async () => {
+  it('refuse with the same text in every client API', async () => {
     const gateway = await startGateway(limited([{ requests: 1, unit: 'Hours' }]))
     await chat(gateway)
     for (const path of ['/v1/messages', '/v1/responses', '/v1/embeddings']) {
@@ -49,7 +49,7 @@ describe('request limits', () => {
     }
   })
 
-  it('admit a client again that waited as long as it was told', async () => {
+  it('admit a client again after the reported waiting time', async () => {
     const gateway = await startGateway(limited([{ requests: 1, unit: 'Seconds' }]))
     // The second request, or a later one where requests take long.
     const refused = await until('a request is refused', async () => {
@@ -98,7 +98,7 @@ describe('request limits', () => {
     expect(responses.filter(({ status }) => status === 429)).toHaveLength(40)
   })
 
-  it('do not forward what they refuse', async () => {
+  it('do not forward refused requests', async () => {
     const openai = await mockOpenAi()
     const gateway = await startGateway(limited([{ requests: 1, unit: 'Hours' }], openai))
     await chat(gateway, { model: 'gpt-test' })
@@ -174,7 +174,7 @@ describe('token limits', () => {
     expect((await chat(gateway, body, { path: '/v1/embeddings' })).status).toBe(429)
   })
 
-  it('hold each key to its own budget where an entry has a key', async () => {
+  it('apply a separate budget to each key where an entry has a key', async () => {
     const gateway = await startGateway(limited([{ tokens: 1, unit: 'Hours', key: 'apiKey.id' }]))
     await (await chat(gateway)).text()
     expect((await chat(gateway)).status).toBe(429)
@@ -195,7 +195,7 @@ describe('token limits', () => {
 })
 
 describe('reloads', () => {
-  it('keep what was used', async () => {
+  it('retain consumption', async () => {
     const entry = { requests: 3, unit: 'Hours' }
     const gateway = await startGateway(limited([entry]))
     await chat(gateway)
@@ -205,7 +205,7 @@ describe('reloads', () => {
     expect((await chat(gateway)).status).toBe(429)
   })
 
-  it('keep what was used when the numbers change or entries change places', async () => {
+  it('retain consumption when the numbers change or entries change places', async () => {
     const entries = [
       { requests: 3, unit: 'Hours' },
       { requests: 100, unit: 'Minutes' },

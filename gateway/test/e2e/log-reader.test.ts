@@ -14,7 +14,7 @@ async function askModels(url: string): Promise<number> {
   return response.status
 }
 
-it('serves on when nobody reads its log any more, and ends when told to', async () => {
+it('continues to serve after the reader of its log has gone, and ends on a signal', async () => {
   const gateway = await startGateway(llmConfig({}, models))
   gateway.child.stdout?.destroy()
   for (let request = 0; request < 10; request++) {
@@ -25,10 +25,10 @@ it('serves on when nobody reads its log any more, and ends when told to', async 
   await gateway.stop()
 })
 
-it('serves on while the reader of its log has stopped, and ends when told to', async () => {
+it('continues to serve while the reader of its log is stopped, and ends on a signal', async () => {
   const gateway = await startGateway(llmConfig({}, models))
   gateway.child.stdout?.pause()
-  // More lines than a pipe holds.
+  // More lines than the capacity of a pipe.
   for (let request = 0; request < 2500; request++) expect(await askModels(gateway.url)).toBe(200)
   gateway.child.once('exit', () => gateway.child.stdout?.resume())
   await within('the gateway ends', gateway.stop())

@@ -75,7 +75,7 @@ describe.each(Object.keys(kinds))('with %s', (kind) => {
     await expect(client.call(`${prefix}test_error_handling`)).rejects.toThrow('intentionally')
     await expect(client.call(`${prefix}no_such_tool`)).rejects.toThrow(/[Uu]nknown tool/)
 
-    // What a server asks its client for, and says in between, comes on the stream of the call.
+    // A server's own requests and notifications during a call arrive on the stream of the call.
     expect(await client.call(`${prefix}test_sampling`, { prompt: 'hello' })).toBe('LLM response: sampled')
     expect(await client.call(`${prefix}test_elicitation`, { message: 'who?' })).toContain(
       'action=accept, content={"username":"alice"',
@@ -90,7 +90,7 @@ describe.each(Object.keys(kinds))('with %s', (kind) => {
       'Tool execution completed',
     ])
 
-    // What belongs to no request comes on the GET stream.
+    // Messages unrelated to a request arrive on the GET stream.
     expect(await client.call(`${prefix}test_roots`)).toBe('file:///work')
     await client.call(`${prefix}test_list_changed`)
     await until('the client hears of the change', () =>

@@ -10,7 +10,7 @@ import { initializeMessage, mcpHeaders, openSession, post, type RawSession } fro
 import { member, sendJson, startMockServer } from '../support/mock-server.ts'
 import { until, within } from '../support/wait.ts'
 
-// Targets that break in the middle of what they do, and clients that leave.
+// Targets that fail in the middle of a call, and clients that disconnect.
 
 const call = (name: string, args = {}) => ({
   jsonrpc: '2.0',
@@ -73,7 +73,7 @@ describe('a program behind the endpoint', () => {
     expect(answer.text).toContain('exit code 3')
     const error = answer.messages.at(-1)
     expect(error).toMatchObject({ jsonrpc: '2.0', id: 'c1', error: { code: expect.any(Number) } })
-    // 404 is what makes clients begin anew: the program is not started again behind the session's back.
+    // 404 makes clients open a new session: the program is not restarted within the session.
     const ended = await session.send(call('whoami'))
     expect(ended.status).toBe(404)
     expect(member(ended.messages[0], 'error', 'message')).toBe(
@@ -92,7 +92,7 @@ describe('a program behind the endpoint', () => {
     expect(answer.headers.get('mcp-session-id')).toBe(null)
   })
 
-  it('that does not exist fails initialize and says so', async () => {
+  it('that does not exist fails initialize with the reason', async () => {
     const targets = [{ name: 'files', stdio: { cmd: 'no-such-program-of-tollgate' } }]
     const gateway = await startGateway({ mcp: { targets } })
     const answer = await post(gateway.mcpUrl, initializeMessage)
@@ -106,7 +106,7 @@ describe('a program behind the endpoint', () => {
     await until('the garbage is in the log', () => gateway.stdout().includes('this is no message'))
   })
 
-  it('that answers for nobody is not mistaken', async () => {
+  it('that responds to unknown ids does not confuse the session', async () => {
     const { session } = await withProgram()
     expect(await textFrom(session, 'wrong-id')).toBe('for you')
   })
@@ -119,11 +119,11 @@ describe('a program behind the endpoint', () => {
     expect(await textFrom(other, 'whoami')).toBe('files')
   })
 
-  it('that hangs holds up nothing else, in its session or another', async () => {
+  it('that hangs blocks nothing else, in its session or another', async () => {
     const { session } = await withProgram()
     const hanging = session.send(call('hang'))
     expect(await textFrom(session, 'whoami')).toBe('files')
-    // The gateway ends the answer of a request that the client cancelled; the program says nothing more.
+    // The gateway ends the response of a request that the client cancelled; the program sends nothing more.
     const cancelled = {
       method: 'notifications/cancelled',
       params: { requestId: 'c1', reason: 'no longer needed' },
@@ -286,7 +286,7 @@ describe('an HTTP server behind the endpoint', () => {
     expect(await textFrom(session, 'fine')).toBe('fine')
   })
 
-  it('is told by DELETE that a session has ended', async () => {
+  it('receives DELETE when a session has ended', async () => {
     const server = await startFaultyServer()
     const gateway = await startGateway({ mcp: { targets: [{ name: 'http', mcp: { host: server.url } }] } })
     const session = await openSession(gateway.mcpUrl)
@@ -303,7 +303,7 @@ describe('three targets: one dead, one with tools only, one with three pages', (
     programTarget('paged', '--pages', '3'),
   ]
 
-  it('serves what there is under failOpen', async () => {
+  it('serves the remaining targets under failOpen', async () => {
     const gateway = await startGateway({ mcp: { targets: await targets(), failureMode: 'failOpen' } })
     const client = await connectClient('SDK 1', gateway.mcpUrl)
     expect(await client.tools()).toEqual(
@@ -315,7 +315,7 @@ describe('three targets: one dead, one with tools only, one with three pages', (
     expect(await client.call('paged_whoami')).toBe('paged')
   })
 
-  it('serves what answers in time under failOpen, when one does not answer initialize', async () => {
+  it('serves the targets that respond in time under failOpen, when one does not answer initialize', async () => {
     const gateway = await startGateway({
       mcp: {
         targets: [
@@ -342,7 +342,7 @@ describe('three targets: one dead, one with tools only, one with three pages', (
     expect(answer.text).toContain('target \\"mute\\" did not answer initialize within 0.5 s')
   })
 
-  it('says which one is dead under failClosed', async () => {
+  it('names the failed target under failClosed', async () => {
     const gateway = await startGateway({ mcp: { targets: await targets() } })
     const answer = await post(gateway.mcpUrl, initializeMessage)
     expect(answer.status).toBe(503)

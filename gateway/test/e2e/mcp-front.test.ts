@@ -18,7 +18,8 @@ import { strictToken } from '../support/mcp-strict-client.ts'
 import { member } from '../support/mock-server.ts'
 import { until } from '../support/wait.ts'
 
-// `authorizationServers: front` before a real OpenID provider that sends `iss` with every code and registers nobody.
+// `authorizationServers: front` with a real OpenID provider that sends `iss` with every code and has no
+// registration.
 
 const targets = [programTarget('files')]
 const sessionKey = '44'.repeat(32)
@@ -142,7 +143,7 @@ describe('a gateway that fronts a provider with iss and without registration', (
       client_id: client,
       refresh_token: String(member(tokens, 'refresh_token')),
     }
-    // The provider revokes what a code led to that is used twice, so this login ends there.
+    // The provider revokes the tokens of a code that is used twice, so this login ends there.
     expect(await redeem(url, refresh)).toMatchObject({ error: 'invalid_grant' })
     await openSession(url, { authorization: `Bearer ${await tokenFor(url, client)}` })
   })

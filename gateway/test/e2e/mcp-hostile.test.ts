@@ -19,7 +19,7 @@ import {
 import { jsonAnswer, member, startMockServer } from '../support/mock-server.ts'
 import { rawExchange } from '../support/raw-http.ts'
 
-// Input that nobody sends by accident.
+// Hostile input.
 
 const call = (id: unknown, name: string, args = {}) =>
   JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
@@ -137,7 +137,7 @@ describe('bodies', () => {
     expect(textOf(await session.send(call(9, 'whoami')))).toBe('files')
   })
 
-  it('pass with everything in them that nobody here knows', async () => {
+  it('pass unchanged with unknown members', async () => {
     const args = `{"big":9007199254740993,"exact":1.10,"__proto__":{"x":1},"text":"\\ud83d\\ude00 \\u0000","deep":${'['.repeat(50)}${']'.repeat(50)}}`
     const body = `{"jsonrpc":"2.0","unknown":[1],"id":1,"method":"tools/call","params":{"name":"args","future":{"a":1},"arguments":${args}}}`
     const text = String(textOf(await session.send(body)))
@@ -176,7 +176,7 @@ describe('bodies', () => {
     expect(await status(set.mcpUrl, 5_000_000)).toBe(413)
   })
 
-  it('that are not UTF-8 harm nobody', async () => {
+  it('that are not UTF-8 are refused without effect', async () => {
     const body = Buffer.from(call(1, 'args', { text: 'X' })).map((byte) => (byte === 0x58 ? 0xff : byte))
     const headers = { ...mcpHeaders, ...session.headers }
     const response = await fetch(url, { method: 'POST', headers, body })
@@ -314,7 +314,7 @@ describe('origins and hosts', () => {
     expect(rebound).toMatch(/^HTTP\/1\.1 403/)
   })
 
-  it('of a page that is allowed can read what it needs, also of a refusal', async () => {
+  it('of an allowed page can read the exposed headers, also of a refusal', async () => {
     const provider = await startIdentityProvider(idpAShape({}))
     const gateway = await startMcpGateway((url) => ({
       targets: [programTarget('files')],

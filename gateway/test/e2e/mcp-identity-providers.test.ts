@@ -8,7 +8,7 @@ import { initializeMessage, openSession, post } from '../support/mcp-raw.ts'
 import { jsonAnswer, member, startMockServer } from '../support/mock-server.ts'
 import { until } from '../support/wait.ts'
 
-// What the specification says of each identity provider, against doubles that serve exactly that, on ports of their own.
+// The identity providers of the specification, against test doubles with their endpoints, on separate ports.
 
 const targets = [programTarget('files')]
 
@@ -66,7 +66,7 @@ describe('idpA', () => {
   const claims = { roles: ['reader'], tenants: { T1: { roles: ['admin'] } } }
   const startA = () => startIdentityProvider(idpAShape(claims))
 
-  it('tells a client without a token where the metadata is', async () => {
+  it('reports the metadata address to a client without a token', async () => {
     const { url, origin } = await protect(await startA(), { provider: { idpA: {} } })
     const answer = await post(url, initializeMessage)
     expect(answer.status).toBe(401)

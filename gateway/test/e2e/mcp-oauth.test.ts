@@ -13,12 +13,12 @@ import { connectMcpRemote } from '../support/mcp-remote.ts'
 import { strictToken } from '../support/mcp-strict-client.ts'
 import { until } from '../support/wait.ts'
 
-// The way of a client that knows nothing but the URL of the MCP endpoint: 401, metadata, registration, authorization code
-// with PKCE, call, expiry, refresh. Against a real OpenID provider and doubles of idpA and idpB.
+// The path of a client that has only the URL of the MCP endpoint: 401, metadata, registration, authorization
+// code with PKCE, call, expiry, refresh. Against a real OpenID provider and doubles of idpA and idpB.
 
 const targets = [programTarget('files')]
 
-/** Tokens are accepted for a minute after they expire, so one that has expired this long ago is about to be refused. */
+/** Tokens are accepted for a minute after expiry (clock skew); one this old is about to be refused. */
 const almostOver = -57
 
 type AuthorizationServers = 'gateway' | 'provider'

@@ -7,7 +7,7 @@ import { idpAShape } from '../support/mcp-idp-a.ts'
 import { openSession, type RawSession } from '../support/mcp-raw.ts'
 import { member } from '../support/mock-server.ts'
 
-// Who may see and use which tool, prompt and resource.
+// Authorization of single tools, prompts and resources.
 
 type Rule = string | Record<string, string>
 
@@ -52,7 +52,7 @@ describe('mcpAuthorization', () => {
     expect(await called('9007199254740992')).toContain('files')
   })
 
-  it('hides what may not be used, and answers a call of it as if there were none', async () => {
+  it('hides denied tools, and answers a call as for an unknown tool', async () => {
     const { url, as } = await serve([
       'has(mcp.tool) && mcp.tool.name == "whoami" && mcp.tool.target == "files"',
       'has(mcp.prompt) && mcp.prompt.target == "other"',
@@ -108,14 +108,14 @@ describe('mcpAuthorization', () => {
     }
   })
 
-  it('lets no other way lead to what is denied', async () => {
+  it('denies every other path to a denied tool', async () => {
     const { url, as } = await serve([{ deny: 'has(mcp.tool) && mcp.tool.name == "pid"' }])
     const session = await openSession(url, await as({}))
     expect(await callWith(session, 'files_whoami')).toMatchObject({ status: 200 })
     for (const name of ['files_pid', 'files_ pid', 'files_PID', 'pid', 'files_files_pid']) {
       expect((await callWith(session, name)).text).toBe(undefined)
     }
-    // A batch, a second name, a misspelt name: what the rule saw is what the target would see.
+    // A batch, a second name, a misspelt name: the rule and the target see the same name.
     const bodies = [
       '[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files_pid"}}]',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files_whoami","name":"files_pid"}}',
@@ -130,7 +130,7 @@ describe('mcpAuthorization', () => {
     }
   })
 
-  it('tells the log which rule it was', async () => {
+  it('logs the rule that refused', async () => {
     const { gateway, url, as } = await serve([{ deny: 'has(mcp.tool) && mcp.tool.name == "pid"' }])
     const session = await openSession(url, await as({}))
     await callWith(session, 'files_pid')

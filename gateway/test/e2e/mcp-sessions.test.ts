@@ -55,7 +55,7 @@ describe('abandoned sessions', () => {
       { nodeFlags: [`--inspect=127.0.0.1:${inspectorPort}`] },
     )
     const over = () => until('they end at the target', () => server.sessions.size === 0, 80_000)
-    // What the process needs anyway, for a thousand ends at once for example, it has after a first round.
+    // A first round allocates the process's fixed buffers, for a thousand concurrent ends for example.
     await openMany(gateway.mcpUrl, 1000)
     await over()
     const before = await liveHeap(inspectorPort)
@@ -65,7 +65,8 @@ describe('abandoned sessions', () => {
     expect(open).toBeGreaterThan(0)
     expect(((await liveHeap(inspectorPort)) - before) / open).toBeLessThan(30_000)
     await over()
-    // Each is remembered as ended until the lifetime of its id is over. The connections that ended them stay for a while.
+    // Ended ids are remembered for the lifetime of the id. The connections that ended them stay open for a
+    // while.
     const left = async () => ((await liveHeap(inspectorPort)) - before) / 1000
     await until('what they took is free', async () => (await left()) < 1_500, 60_000)
   }, 240_000)

@@ -111,7 +111,7 @@ describe('the choice of a model', () => {
     expect(await contentOf(await chat(gateway, { model: 'gpt-x' }))).toBe('from the first')
   })
 
-  it('answers 404 for a model nobody serves and for an internal one', async () => {
+  it('answers 404 for an unknown model and for an internal one', async () => {
     const gateway = await startGateway(
       llmConfig({}, { models: [openAiModel('inner', first.url, { visibility: 'internal' })] }),
     )
@@ -309,7 +309,7 @@ describe('virtual models', () => {
     }
   })
 
-  it('conditional takes the first target whose condition holds', async () => {
+  it('conditional takes the first target whose condition is true', async () => {
     const targets = [
       { when: 'has(llmRequest.tools) && size(llmRequest.tools) > 0', model: 'one' },
       { model: 'two' },

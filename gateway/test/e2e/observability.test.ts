@@ -19,7 +19,7 @@ function started(): Promise<Gateway> {
 }
 
 describe('the access log', () => {
-  it('has one line for each request, whatever became of it', async () => {
+  it('has one line for each request, for every outcome', async () => {
     const gateway = await started()
     await chat(gateway)
     await chat(gateway, {}, { headers: { authorization: 'Bearer tg-nobody' } })
@@ -65,7 +65,7 @@ describe('the access log', () => {
     expect(line?.['incomplete']).toBeUndefined()
   })
 
-  it('says who refused, and that a client left', async () => {
+  it('names the refusing policy, and reports that a client disconnected', async () => {
     const gateway = await started()
     await chat(gateway, {}, { headers: { authorization: 'Bearer tg-nobody' } })
     openai.behaviour.pauseMs = 100
@@ -79,7 +79,7 @@ describe('the access log', () => {
     expect(left).toMatchObject({ incomplete: true, status: 200 })
   })
 
-  it('stays one line of JSON whatever the client writes into its names', async () => {
+  it('stays one line of JSON with any text in names', async () => {
     const gateway = await started()
     await chat(gateway, { model: 'line\nbreak","status":200,"x":"\u2028\u0000' })
     await chat(gateway, { model: 'm'.repeat(10_000) })
@@ -120,7 +120,7 @@ describe('metrics', () => {
     expect(value('tollgate_config_synchronized')).toBe(1)
   })
 
-  it('grow with the configuration and not with what clients send', async () => {
+  it('grow with the configuration and not with client input', async () => {
     const gateway = await startGateway(llmConfig({ openai }))
     await chat(gateway)
     const count = async () => (await gateway.metrics()).split('\n').length

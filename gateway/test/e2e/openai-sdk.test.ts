@@ -237,7 +237,7 @@ describe('errors reach the openai package as its own classes', () => {
     await expect(refused).rejects.toThrow(/api key authentication failure: invalid credentials/)
   })
 
-  it('NotFoundError for a model nobody serves', async () => {
+  it('NotFoundError for an unknown model', async () => {
     const refused = client.chat.completions.create({ model: 'nobody-serves-this', messages: question })
     await expect(refused).rejects.toBeInstanceOf(OpenAI.NotFoundError)
     await expect(refused).rejects.toMatchObject({ code: 'model_not_found', type: 'invalid_request_error' })
@@ -299,7 +299,7 @@ describe('sampling parameters for an Anthropic upstream', () => {
   })
 })
 
-describe('what the provider sees of a request by the openai package', () => {
+describe('the provider request of the openai package', () => {
   it('is its own credential and not the virtual key', async () => {
     await client.chat.completions.create({ model: 'gpt-test', messages: question })
     const seen = openai.seen[0]

@@ -144,7 +144,7 @@ describe('an OpenAPI target', () => {
     await until('the call is ended', () => server.seen[0]?.aborted)
   })
 
-  it('says that the document cannot be fetched, and fetches it later', async () => {
+  it('reports that the document cannot be fetched, and fetches it later', async () => {
     const { target, server } = await start(({ url }) => ({ url: `${url}/openapi.yaml` }))
     server.next(jsonAnswer(500, {}))
     const failure = await call(target.open(), 'tools/list').ended

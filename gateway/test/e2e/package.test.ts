@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePorts } from '../support/free-port.ts'
 import { until, within } from '../support/wait.ts'
 
-// The published package as a stranger meets it: packed, installed into an empty folder without a network, and run by npx.
+// The published package from a user's view: packed, installed into an empty folder without a network, and run
+// by npx.
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const { version } = JSON.parse(readFileSync(join(root, 'gateway/package.json'), 'utf8'))
@@ -110,7 +111,7 @@ describe('the package', () => {
     })
   })
 
-  it('names what is wrong in a file', () => {
+  it('names the invalid field of a file', () => {
     const file = writeConfig('bad.yaml', { llm: { model: [] } })
     const run = tollgate('--validate-only', '-f', file)
     expect(run).toMatchObject({ stdout: '', status: 1 })
@@ -161,7 +162,7 @@ describe('a Node that is too old', () => {
     stderr: expect.stringMatching(/^tollgate needs Node\.js 24\.15 or newer; this is \d+\S+\n$/),
   }
 
-  it('is told so in one line', () => {
+  it('is refused with one line', () => {
     const preload = join(work, 'pretend.mjs')
     writeFileSync(
       preload,
@@ -172,7 +173,7 @@ describe('a Node that is too old', () => {
     expect(spawnSync(process.execPath, args, { encoding: 'utf8' })).toMatchObject({ ...tooOld, status: 1 })
   })
 
-  it.skipIf(oldNode() === undefined)('is told so by the real thing', () => {
+  it.skipIf(oldNode() === undefined)('is refused by the real version', () => {
     const bin = join(installed, 'node_modules/tollgate/bin/tollgate.mjs')
     const run = spawnSync(oldNode() ?? '', [bin, '--version'], { encoding: 'utf8' })
     expect(run).toMatchObject({ ...tooOld, status: 1 })

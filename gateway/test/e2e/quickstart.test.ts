@@ -108,7 +108,7 @@ it('generates its key at the first start and keeps it for its user', async () =>
   expect(refused.stderr).toContain('quickstart.key is not a key of the quickstart; remove it')
 })
 
-it('ends when npm is told to, whatever shell npm runs it in', async () => {
+it('ends with npm, in any shell that npm uses', async () => {
   const { output, child } = await start(['npm', 'start', '--'])
   await until('the banner', () => output().includes('Tollgate is running'))
   const [, metrics = ''] = /Metrics +(\S+)/.exec(output()) ?? []

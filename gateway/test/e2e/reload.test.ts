@@ -22,7 +22,10 @@ async function listed(gateway: Gateway): Promise<unknown[]> {
   return Array.isArray(data) ? data.map((model) => member(model, 'id')) : []
 }
 
-/** A gateway with TLS beside the models; its certificate is none until it is mended, which makes a new one each time. */
+/**
+ * A gateway with TLS and models; its certificate is invalid until repaired, which creates a new one each
+ * time.
+ */
 async function withCertificate({ file }: Gateway) {
   const cert = `${file}.cert.pem`
   const key = `${file}.key.pem`
@@ -94,7 +97,7 @@ describe('a change of the file', () => {
     await until('the change in place is applied', async () => (await listed(gateway)).includes('three'))
   })
 
-  it('that is bad keeps the running state and says so, until a good one comes', async () => {
+  it('with an error leaves the running state in place, reported until a valid one arrives', async () => {
     const gateway = await startGateway(withModels('one'))
     gateway.write('llm:\n  modles: []\n')
     const status = await until('the bad file is noticed', async () => {
@@ -172,7 +175,7 @@ describe('a change of the file', () => {
     expect(await listed(gateway)).toEqual(['four'])
   })
 
-  it('of config.* waits for a restart, and holds nothing else up', async () => {
+  it('of config.* is deferred to a restart without blocking other changes', async () => {
     const gateway = await startGateway(withModels('one'))
     const elsewhere = { bindAddress: '127.0.0.2' }
     await gateway.reload({ ...withModels('two'), config: elsewhere })

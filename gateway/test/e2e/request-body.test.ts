@@ -39,7 +39,7 @@ beforeAll(async () => {
 const last = (server: MockServer = upstream) => server.seen.at(-1)
 
 describe('rules over request.body', () => {
-  it('permit and refuse over HTTP/1 and HTTP/2, and what they permit is forwarded with its length', async () => {
+  it('permit and refuse over HTTP/1 and HTTP/2, and forward permitted bodies with their length', async () => {
     const allow = 'string(request.body).startsWith("{") && size(request.body) < 1000'
     const { port } = await running([route(rules(denied, allow), [{ host: upstream.host }])])
     const chunked = { 'transfer-encoding': 'chunked' }
@@ -111,7 +111,7 @@ describe('rules over request.body', () => {
     expect(await rawExchange(port, head)).toContain('HTTP/1.1 403')
   })
 
-  it('stand before redirects, and also hold at gateways and for paths without a route', async () => {
+  it('apply before redirects, and also at gateways and for paths without a route', async () => {
     const redirect = { ...rules(denied), requestRedirect: { authority: { full: 'other.test' } } }
     const { port } = await running([{ ...route(redirect, [], '/moved'), backends: [] }], {
       gateway: rules({ deny: 'string(request.body) == "no"' }),
@@ -140,7 +140,7 @@ describe('rules over request.body', () => {
 describe('a body that was read for rules', () => {
   const large = 'x'.repeat(150_000)
 
-  it('is sent again, whatever its size', async () => {
+  it('is retried at any size', async () => {
     const retry = { attempts: 2, codes: [503], methods: ['POST'] }
     const { port } = await running([route({ ...rules(denied), retry }, [{ host: upstream.host }])])
     upstream.next((_, response) => response.writeHead(503).end())

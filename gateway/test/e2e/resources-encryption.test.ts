@@ -33,7 +33,7 @@ const problemsOf = async (gateway: Gateway): Promise<string[]> => {
 }
 
 describe('a gateway with another encryption key', () => {
-  it('serves keys of the file under all rules, and can delete what it cannot decrypt', async () => {
+  it('serves keys of the file under all rules, and can delete records that it cannot decrypt', async () => {
     const url = sqliteUrl()
     const gateway = await startGateway(withKeys(url, { encryptionKey: first }))
     await fill(gateway)
@@ -57,7 +57,7 @@ describe('a gateway with another encryption key', () => {
     await other.stop()
   })
 
-  it('may replace what it cannot decrypt', async () => {
+  it('may replace a record that it cannot decrypt', async () => {
     const url = sqliteUrl()
     const gateway = await startGateway(withKeys(url, { encryptionKey: first }))
     await fill(gateway)

@@ -120,7 +120,7 @@ describe('a change through the API', () => {
     await until('it is in order', async () => (await gateway.status()).synchronized)
   })
 
-  it('to a read-only file is refused with what would help, and changes nothing', async () => {
+  it('to a read-only file is refused with the fix, and changes nothing', async () => {
     const { gateway, api, text } = await startOnText(commented, { OWNER: 'ada' })
     chmodSync(gateway.file, 0o444)
     const refused = await createKey(api, 'tg-refused')
@@ -153,7 +153,7 @@ describe('a change through the API', () => {
     expect(await statusWith(again, 'tg-kept')).toBe(401)
   })
 
-  it('writes what looks like a reference as text', async () => {
+  it('writes a text that looks like a reference as text', async () => {
     const gateway = await startGateway(stored(keyedEcho), { env: { SECRET: 'secret-of-the-environment' } })
     const api = resourceApi(gateway)
     const reference = `\${SECRET}`

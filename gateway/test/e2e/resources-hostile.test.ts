@@ -11,7 +11,7 @@ import {
   stored,
 } from '../support/resource-api.ts'
 
-/** Requests that are made to break the admin API, or to get in by way of a browser. None may change or end anything. */
+/** Attacks on the admin API, directly or through a browser. None may change state or stop the process. */
 
 const storages = [
   { storage: 'a file', url: undefined },
@@ -217,7 +217,7 @@ describe.each(storages)('with storage in $storage', ({ url }) => {
     expect(await statusWith(gateway, 'tg-half')).toBe(401)
   })
 
-  it('after all of that, what was there is there, and no secret was logged', async () => {
+  it('after all attacks, records are intact and no secret was logged', async () => {
     const { synchronized } = await gateway.status()
     expect(synchronized).toBe(true)
     if (url !== undefined) expect(await records()).toMatchObject([[{ value: { key: 'tg-stays' } }], []])

@@ -11,20 +11,20 @@ import { postgresMissing, startPostgres } from '../support/postgres.ts'
 import { type ResourceApi, resourceApi, sqliteUrl, statusWith, stored } from '../support/resource-api.ts'
 import { namedUpstream } from '../support/traffic.ts'
 
-/** Every kind: what a record changes on the next request, and that deleting it takes that back. */
+/** Every kind: the effect of a record on the next request, reverted by its deletion. */
 
 const fileKey = 'tg-of-the-file'
 
 type World = {
   gateway: Gateway
   api: ResourceApi
-  /** Of the gateways `default` and `raw`, and one that nobody uses. */
+  /** Of the gateways `default` and `raw`, and an unused one. */
   ports: { http: number; tcp: number; free: number }
 }
 
 type Case = {
   kind: string
-  /** A request of a client, as a short text of what it came to. */
+  /** A client request, summarised as a short text. */
   look(world: World): Promise<string>
   before: string
   after: string
@@ -225,7 +225,7 @@ describe.each(storages)('in $storage', ({ missing, url }) => {
       expect(await statusWith(gateway, fileKey, 'sharing')).toBe(404)
     })
 
-    it('any kind leaves alone what it is not about: sessions, their programs, connections', async () => {
+    it('any kind leaves unrelated state in place: sessions, their programs, connections', async () => {
       const { api, ports } = world
       const session = await openSession(mcpUrl(world))
       const pid = await programOf(session)
@@ -273,7 +273,7 @@ async function programOf(session: Awaited<ReturnType<typeof openSession>>): Prom
   return JSON.stringify(await session.request('tools/call', { name: 'pid', arguments: {} }))
 }
 
-/** What a plain GET comes to, the text of a good answer included. */
+/** Outcome of a plain GET, with the text of a successful response. */
 async function statusAt(port: number, path: string): Promise<string> {
   try {
     const { status, text } = await call(port, path)

@@ -17,7 +17,7 @@ import {
 } from '../support/resource-api.ts'
 import { until } from '../support/wait.ts'
 
-/** Several gateways on one database: what one is told, all do; what goes wrong in between. */
+/** Several gateways on one database: propagation of changes, and faults in between. */
 
 type Replica = { gateway: Gateway; api: ResourceApi }
 
@@ -26,7 +26,10 @@ async function start(url: string, lifetime: Lifetime = 'test'): Promise<Replica>
   return { gateway, api: resourceApi(gateway) }
 }
 
-/** Waits until all replicas answer a key like this. How long it takes is measured in `gateway/bench/resources.ts`. */
+/**
+ * Waits until all replicas return this result for a key. The duration is measured in
+ * `gateway/bench/resources.ts`.
+ */
 async function untilAll(replicas: readonly Replica[], key: string, status: number): Promise<void> {
   await Promise.all(
     replicas.map(({ gateway }) =>
@@ -93,7 +96,7 @@ describe.each(databases)('gateways on one $database', ({ count, missing, url }) 
       for (const list of lists) expect(list).toEqual(lists[0])
     })
 
-    it('never store together what does not load together', async () => {
+    it('never store combinations that do not load', async () => {
       const [one, other] = replicas
       if (!one || !other) throw new Error('two were started')
       for (let round = 0; round < 5; round++) {
@@ -113,7 +116,7 @@ describe.each(databases)('gateways on one $database', ({ count, missing, url }) 
       }
     })
 
-    it('leave a record of a kind they do not know alone, and say so', async () => {
+    it('leave a record of an unknown kind in place and report it', async () => {
       const [first] = replicas
       await first?.api.create('llm.apiKey', { key: 'tg-known' })
       await run(
@@ -152,7 +155,7 @@ describe.skipIf(postgresMissing !== undefined)('when Postgres stops', () => {
     expect(await statusWith(one.gateway, 'tg-before')).toBe(200)
     expect(await one.api.list('llm.apiKey')).toHaveLength(1)
     expect(await one.api.document('status')).toMatchObject({ storage: { database: { state: 'lost' } } })
-    // A gateway that starts now does not know the rules yet, so it lets nobody in.
+    // A gateway that starts now has not loaded the rules yet, so it denies all requests.
     const late = await startGateway(stored(keyedEcho, url), { awaits: 'admin' })
     expect(await statusWith(late, 'tg-before')).toBe(503)
     const ready = await fetch(`http://127.0.0.1:${late.readinessPort}/healthz/ready`)
@@ -182,7 +185,7 @@ describe.skipIf(postgresMissing !== undefined)('when Postgres stops', () => {
 })
 
 describe.skipIf(postgresMissing !== undefined)('between gateways and Postgres', () => {
-  it('may be what drops notifications, breaks connections, and hangs', async () => {
+  it('may drop notifications, break connections and hang', async () => {
     const proxy = await startPostgresProxy(postgres.port)
     const url = await postgres.createDatabase()
     const [one, other] = await Promise.all([start(url), start(proxy.through(url))])
@@ -217,7 +220,7 @@ describe.skipIf(postgresMissing !== undefined)('between gateways and Postgres', 
 
 describe.each(databases)('the file over $database', ({ missing, url }) => {
   it.skipIf(missing !== undefined)(
-    'wins where both say the same, and the record comes back with it',
+    'wins where both define the same, and the record returns with its removal',
     async () => {
       const address = await url()
       const config = (models: object[]) => stored({ llm: { ...keyedEcho.llm, models } }, address)
@@ -236,7 +239,7 @@ describe.each(databases)('the file over $database', ({ missing, url }) => {
   )
 })
 
-/** Calls all replicas with a key until it is stopped; tells which answers were no good. */
+/** Calls all replicas with a key until stopped; returns the failed responses. */
 function constantTraffic(replicas: readonly Replica[], key: string) {
   let isStopped = false
   let asked = 0
@@ -274,7 +277,7 @@ async function run(url: string, ...statements: string[]): Promise<void> {
   await client.end()
 }
 
-/** The first column of what a query finds. */
+/** The first column of a query's result. */
 async function read(url: string, query: string): Promise<unknown[]> {
   if (url.startsWith('sqlite:')) {
     const database = new DatabaseSync(url.slice('sqlite://'.length), { readOnly: true })

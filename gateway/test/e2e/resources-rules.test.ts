@@ -54,7 +54,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       })
     })
 
-    it('an envelope has what the specification says, and a list has it too, in hybrid mode', async () => {
+    it('an envelope has the members of the specification, also in lists in hybrid mode', async () => {
       const value = { key: newKey(), metadata: { name: 'n', user: 'u', group: 'g', team: 7 } }
       const created = await api.create('llm.apiKey', value)
       const { id } = created
@@ -220,7 +220,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       await api.remove('llm.apiKey', id)
     })
 
-    it('a configuration that would not load is refused, and says why', async () => {
+    it('a configuration that would not load is refused with the reason', async () => {
       const model = { name: 'm', provider: { reference: 'nobody' } }
       const answer = await api.ask('PUT', '/llm.model', { resources: [{ value: model }] })
       expect(answer).toMatchObject({ status: isHybrid ? 422 : 500, body: expect.stringContaining('nobody') })
@@ -228,7 +228,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       expect(await gateway.status()).toMatchObject({ synchronized: true })
     })
 
-    it('what others need cannot go before them', async () => {
+    it('a record that others refer to cannot be deleted first', async () => {
       await api.create('llm.provider', { name: 'shared', provider: 'echo' })
       await api.create('llm.model', { name: 'needs', provider: { reference: 'shared' } })
       expect((await api.ask('DELETE', '/llm.provider/shared')).status).toBe(isHybrid ? 422 : 500)
@@ -236,7 +236,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       await api.remove('llm.provider', 'shared')
     })
 
-    it('what the file says is not changed through the database', async () => {
+    it('entries of the file cannot be changed through the database', async () => {
       if (!isHybrid) return
       const value = { name: 'from-file', provider: 'echo' }
       expect(await api.ask('PUT', '/llm.model', { resources: [{ value }] })).toMatchObject({
@@ -249,7 +249,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       })
     })
 
-    it('a dry run answers what would be, and changes nothing', async () => {
+    it('a dry run returns the result, and changes nothing', async () => {
       const key = newKey()
       const dry = await api.ask('PUT', '/llm.apiKey?dryRun=true&reveal=true', {
         resources: [{ value: { key } }],
@@ -284,7 +284,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       await api.remove('llm.apiKey', id)
     })
 
-    it('documents tell what runs, without secrets, and where it is from', async () => {
+    it('documents return the active configuration, without secrets, with its sources', async () => {
       const key = newKey()
       const { id } = await api.create('llm.apiKey', { key, metadata: { name: 'seen' } })
       const effective = JSON.stringify(await api.document('effective'))
@@ -298,7 +298,7 @@ describe.each(storages)('resources in $storage', ({ isHybrid, missing, url }) =>
       await api.remove('llm.apiKey', id)
     })
 
-    it('every write leaves a line in the log that says who and what, and no value', async () => {
+    it('every write leaves an audit line with requester and record, and without values', async () => {
       const key = newKey()
       const { id } = await api.create('llm.apiKey', { key })
       await api.remove('llm.apiKey', id)

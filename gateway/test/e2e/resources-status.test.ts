@@ -4,7 +4,7 @@ import { startGateway } from '../support/gateway.ts'
 import { keyedEcho, resourceApi, sqliteUrl, statusWith, stored } from '../support/resource-api.ts'
 import { until } from '../support/wait.ts'
 
-it('stays not synchronized while the file is bad, though the API goes on changing what runs', async () => {
+it('stays not synchronized while the file is invalid, though the API continues to change the active configuration', async () => {
   const gateway = await startGateway(stored(keyedEcho, sqliteUrl()))
   const good = readFileSync(gateway.file, 'utf8')
   writeFileSync(gateway.file, good.replace(/\}\s*$/, ',"nonsense":true}'))

@@ -10,7 +10,7 @@ import { listening } from '../support/listening.ts'
 import { keyedEcho, resourceApi, sqliteUrl, statusWith, stored } from '../support/resource-api.ts'
 import { until } from '../support/wait.ts'
 
-/** What storage promises beside the records: privacy at rest, backups, settings that cannot work, databases that do not. */
+/** Storage guarantees: encryption at rest, backups, invalid settings, unavailable databases. */
 
 const pathOf = (url: string) => url.slice('sqlite://'.length)
 const secret = 'tg-canary-of-the-storage'
@@ -37,7 +37,7 @@ function bytesOf(url: string): string {
 }
 
 describe('a SQLite database', () => {
-  it('is made with its folder, for nobody else to read, and keeps records over a restart', async () => {
+  it('is created with its folder, for its owner only, and retains records over a restart', async () => {
     const url = sqliteUrl()
     const gateway = await startGateway(stored(keyedEcho, url))
     const made = await resourceApi(gateway).create('llm.apiKey', { key: secret })
@@ -50,7 +50,7 @@ describe('a SQLite database', () => {
     expect(await resourceApi(again).list('llm.apiKey')).toEqual([made])
   })
 
-  it('holds nothing of a record that was deleted', async () => {
+  it('contains nothing of a deleted record', async () => {
     const url = sqliteUrl()
     const gateway = await startGateway(stored(keyedEcho, url))
     const api = resourceApi(gateway)
@@ -61,7 +61,7 @@ describe('a SQLite database', () => {
     expect(bytesOf(url)).not.toContain(secret)
   })
 
-  it('holds secrets encrypted, and shows them to those who have the key only', async () => {
+  it('stores secrets encrypted, readable with the key only', async () => {
     const url = sqliteUrl()
     const gateway = await startGateway(withEncryption(url, encryptionKey))
     const api = resourceApi(gateway)
@@ -114,7 +114,7 @@ describe('a SQLite database', () => {
     ['is none', ['no database'.repeat(1000)]],
     ['lacks its tables', ['', migrations, 'insert into tollgate_migrations values (1, 1)']],
     ['is of a later version', ['', migrations, 'insert into tollgate_migrations values (999, 1)']],
-  ])('that %s lets nobody in, and says why', async (_title, [text = '', ...statements]) => {
+  ])('that %s denies all requests with the reason', async (_title, [text = '', ...statements]) => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-sqlite-'))
     endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
     const file = join(folder, 'tollgate.db')
@@ -176,7 +176,7 @@ describe.each([
     expect(await gateway.status()).toMatchObject({ synchronized: true })
   })
 
-  it('a disk that is full refuses what is new, keeps what was answered, and serves', async () => {
+  it('a full disk refuses new records, retains acknowledged ones, and serves', async () => {
     const gateway = await startGateway(stored(keyedEcho, url?.()), { maxFileBlocks })
     const api = resourceApi(gateway)
     const answered: string[] = []
@@ -198,7 +198,7 @@ describe.each([
     await resourceApi(again).create('llm.apiKey', { key: 'tg-with-room' })
   })
 
-  it('nobody brings programs, files or addresses of metadata services, unless the file allows it', async () => {
+  it('programs, files and metadata addresses are refused unless the file allows them', async () => {
     const gateway = await startGateway(stored(keyedEcho, url?.(), { allowFilePaths: true }))
     const api = resourceApi(gateway)
     const attempts = [

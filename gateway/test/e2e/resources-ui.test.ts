@@ -10,7 +10,7 @@ import { keyedEcho, resourceApi, sqliteUrl, statusWith, stored } from '../suppor
 import { createTokenIssuer } from '../support/token-issuer.ts'
 import { until } from '../support/wait.ts'
 
-/** The config resource API on a gateway, for people who are not on the same machine. */
+/** The config resource API on a gateway, for remote users. */
 
 const kind = '/api/config/resources/llm.apiKey'
 
@@ -40,7 +40,7 @@ describe.each([
   { storage: 'a file', url: undefined },
   { storage: 'SQLite', url: sqliteUrl },
 ])('the API on a gateway, over $storage', ({ url }) => {
-  it('is for those with a key of its own, and logs who they are', async () => {
+  it('requires a separate key, and logs the requester', async () => {
     const keys = [{ key: 'ui-of-ada', metadata: { name: 'ada' } }]
     const { gateway, ask } = await startUi({ apiKey: { keys } }, url?.())
     const value = { resources: [{ value: { key: 'tg-made' } }] }

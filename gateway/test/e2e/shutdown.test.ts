@@ -75,7 +75,7 @@ describe('while it shuts down', () => {
     await gateway.stop()
   })
 
-  it('idle connections do not hold it up', async () => {
+  it('idle connections do not delay it', async () => {
     const gateway = await startGateway({
       ...llmConfig({}),
       config: { connectionTerminationDeadline: '10m' },
@@ -114,7 +114,7 @@ describe('while it shuts down', () => {
     await gateway.stop()
   })
 
-  it('readiness says so', async () => {
+  it('readiness reports it', async () => {
     const { gateway, response } = await streamingGateway()
     gateway.child.kill('SIGTERM')
     await until('readiness fails', async () => {

@@ -63,7 +63,7 @@ async function startLegacy(endpoint = '/messages?session=1'): Promise<Legacy> {
 }
 
 describe('a legacy SSE target', () => {
-  it('posts to the endpoint it is told and takes the answers from the stream', async () => {
+  it('posts to the announced endpoint and reads the responses from the stream', async () => {
     const server = await startLegacy()
     const session = targetAt(`${server.url}/events`).open()
     const request = messageOf({ jsonrpc: '2.0', id: 'a "b"', method: 'initialize', params: {} })
@@ -86,7 +86,7 @@ describe('a legacy SSE target', () => {
     expect(await resultOf(call(session, 'ping'))).toEqual({ method: 'ping' })
   })
 
-  it('passes on what belongs to no request to the listener', async () => {
+  it('passes unrequested messages to the listener', async () => {
     const server = await startLegacy()
     const session = targetAt(server.url).open()
     await resultOf(call(session, 'initialize'))
@@ -124,7 +124,7 @@ describe('a legacy SSE target', () => {
     expect(await resultOf(call(session, 'ping'))).toEqual({ method: 'ping' })
   })
 
-  it('fails what is under way when the stream ends, and everything after', async () => {
+  it('fails pending and later requests when the stream ends', async () => {
     const server = await startLegacy()
     const session = targetAt(server.url).open()
     const deaths: string[] = []
@@ -151,7 +151,7 @@ describe('a legacy SSE target', () => {
     )
   })
 
-  it('says that nobody is there', async () => {
+  it('reports that no server listens', async () => {
     const [port] = await freePorts(1)
     const failure = await call(targetAt(`http://127.0.0.1:${port}`).open(), 'initialize').ended
     expect(reasonOf(failure)).toMatch(/^upstream_connect: target "legacy" is not available/)

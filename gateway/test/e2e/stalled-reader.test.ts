@@ -12,7 +12,7 @@ import { until } from '../support/wait.ts'
 const stallMs = 300
 const piece = Buffer.alloc(64 * 1024, 'x')
 
-/** An upstream that always has more to say. */
+/** An upstream with an endless response. */
 function endless(): BodySource & { cancelled: boolean } {
   let pump = () => {}
   const source = {

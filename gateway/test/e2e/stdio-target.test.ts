@@ -64,7 +64,7 @@ describe('a stdio target', () => {
     expect(children.count()).toBe(2)
   })
 
-  it('gives the program the configured arguments and, when told so, no other environment', async () => {
+  it('passes the configured arguments and, if configured, no further environment', async () => {
     const { target } = start({ args: [program, 'a b', '$HOME'], env: { ONLY: 'this' }, clearEnv: true })
     const result = await resultOf(call(target.open(), 'environment'))
     expect(result['arguments']).toEqual(['a b', '$HOME'])
@@ -81,7 +81,7 @@ describe('a stdio target', () => {
     expect(children.count()).toBe(0)
   })
 
-  it('ends a program that ignores SIGTERM, and what it started, after a while', async () => {
+  it('ends a program that ignores SIGTERM, with its children, after a delay', async () => {
     const { target } = start({ args: [program, '--stubborn'] })
     const session = target.open()
     const { pid } = await resultOf(call(session, 'pid'))
@@ -91,7 +91,7 @@ describe('a stdio target', () => {
     expect([isRunning(pid), isRunning(grandchild)]).toEqual([false, false])
   })
 
-  it('ends what a program leaves behind when it ends on its own', async () => {
+  it('ends the remaining processes of a program that has exited', async () => {
     const { target, children } = start()
     const session = target.open()
     const { pid: grandchild } = await resultOf(call(session, 'grandchild'))
@@ -100,7 +100,7 @@ describe('a stdio target', () => {
     expect(isRunning(grandchild)).toBe(false)
   })
 
-  it('fails what is under way with the reason when the program ends, and everything after', async () => {
+  it('fails pending and later requests with the reason when the program ends', async () => {
     const { target, log } = start()
     const session = target.open()
     const deaths: string[] = []
@@ -118,7 +118,7 @@ describe('a stdio target', () => {
     })
   })
 
-  it('says that a command does not exist', async () => {
+  it('reports that a command does not exist', async () => {
     const { target } = start({ cmd: 'no-such-command-of-tollgate' })
     expect(reasonOf(await call(target.open(), 'pid').ended)).toBe(
       'upstream_connect: target "files" is not available: there is no such command',
@@ -195,7 +195,7 @@ describe('a stdio target', () => {
     )
   })
 
-  it('holds the program back while a reader is full, and loses nothing', async () => {
+  it('applies back pressure to the program while a reader is full, without loss', async () => {
     const { target } = start()
     const session = target.open()
     await resultOf(call(session, 'pid'))
@@ -212,7 +212,7 @@ describe('a stdio target', () => {
     expect(indexes).toEqual([...Array.from({ length: 20_000 }, (_, index) => index), 'result'])
   })
 
-  it('limits what error output can put into the log', async () => {
+  it('limits the error output in the log', async () => {
     const { target, log } = start()
     await resultOf(call(target.open(), 'errors', { count: 10_000 }))
     expect(log.length).toBeGreaterThan(10)
@@ -224,13 +224,13 @@ describe('a stdio target', () => {
     const sessions = Array.from({ length: 1000 }, () => target.open())
     for (const session of sessions) call(session, 'initialize')
     expect(children.count()).toBe(1000)
-    // To start 2,000 processes and to see them end takes a busy machine its time; that they end is what counts.
+    // Starting 2,000 processes takes a busy machine a while; only their end is asserted.
     const half = Promise.all(sessions.slice(500).map((session) => session.close()))
     await within('half of them close', half, 60_000)
     expect(children.count()).toBe(500)
     await within('all end', children.close(), 60_000)
     expect(children.count()).toBe(0)
-    // Neither does what would have killed them if this process had been killed.
+    // The guardian, which would have killed them after this process, has ended too.
     await until('no child is left', () => !childCommands().some((command) => /^cat|sh -c/.test(command)))
   }, 180_000)
 

@@ -44,7 +44,7 @@ function openStore(url: string, options: OpenOptions = {}): ResourceStore {
   return store
 }
 
-/** Counts what a watcher is told. */
+/** Counts the events of a watcher. */
 function watch(store: ResourceStore): { changes: number; lost: string[] } {
   const told = { changes: 0, lost: [] as string[] }
   store.watch({
@@ -56,7 +56,7 @@ function watch(store: ResourceStore): { changes: number; lost: string[] } {
   return told
 }
 
-/** Never polls within a test, so that only notifications can tell. */
+/** Never polls within a test, so that only notifications can announce changes. */
 const never = 600_000
 
 describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?? 'here'})`, () => {
@@ -79,7 +79,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
       await until('the commit is announced', () => told.changes > 0)
     })
 
-    it('arrive again after the connection was lost, and what was missed is announced', async () => {
+    it('arrive again after the connection was lost, and missed changes are announced', async () => {
       const url = await postgres.createDatabase()
       const [store, other] = [openStore(url, { pollMs: never }), openStore(url)]
       await store.read(undefined)
@@ -163,7 +163,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
     ).toBe(3)
     expect(await tripsOf(() => store.read(generation))).toBe(2)
     expect(await tripsOf(() => store.read(undefined))).toBe(2)
-    // The state and one list more: what is known is of another database.
+    // The state and one further list: the index belongs to another database.
     expect(await tripsOf(() => store.read(generation + 1))).toBe(3)
   })
 
@@ -252,7 +252,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
       expect(() => openStore(url)).not.toThrow(/hunter2/)
     })
 
-    it('with a wrong password is refused by the server, and the password is not told', async () => {
+    it('with a wrong password is refused by the server, and the password is not disclosed', async () => {
       const url = (await postgres.createDatabase()).replace(/:[^:@]*@/, ':hunter2@')
       const refusal = await openStore(url)
         .read(undefined)
@@ -267,7 +267,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
       await expect(openStore(url).read(undefined)).rejects.toThrow(/does not support SSL/)
     })
 
-    it('has its certificate checked as its sslmode says', async () => {
+    it('has its certificate checked according to its sslmode', async () => {
       const authority = createAuthority()
       const server = await startPostgres(authority.issue('127.0.0.1'))
       const url = await server.createDatabase()

@@ -56,7 +56,7 @@ async function createDatabase(): Promise<StoreDatabase> {
 describeStore('SQLite', createDatabase)
 
 describe('a SQLite file', () => {
-  it('is created for this user only, with what belongs to it', async () => {
+  it('is created for this user only, with its companion files', async () => {
     const path = join(newFolder(), 'a', 'b', 'tollgate.db')
     const store = openStore(path)
     await commit(store, put('a', 'x', {}))
@@ -100,7 +100,7 @@ describe('a SQLite file', () => {
     await expect(openStore(path).read(undefined)).rejects.toThrow(/damaged: restore it from a backup/)
   })
 
-  it('works once what was in its way is gone', async () => {
+  it('works after the obstacle is gone', async () => {
     const path = join(newFolder(), 'tollgate.db')
     writeFileSync(path, 'not a database '.repeat(100))
     const store = openStore(path)
@@ -148,7 +148,7 @@ describe('a SQLite file', () => {
     expect((await store.read(1)).generation).toBe(1)
   })
 
-  it('that another process has locked is waited for, without holding up readers', async () => {
+  it('that another process has locked is waited for, without blocking readers', async () => {
     const path = join(newFolder(), 'tollgate.db')
     const store = openStore(path)
     await commit(store, put('a', 'x', {}))

@@ -80,7 +80,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const emptyDatabase = `delete from tollgate_resources; delete from tollgate_removals;
   update tollgate_state set generation = 0, deltas_since = 0, revision_floor = 0`
 
-/** What a store is, without a database: the records, when each changed, and when others went. */
+/** Model of a store without a database: the records, the time of each change, and the removals. */
 function createModel(now: () => string) {
   type Entry = {
     kind: string

@@ -38,7 +38,7 @@ describe('a streamed answer', () => {
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
   })
 
-  it('of the same format is what the provider sent, byte for byte', async () => {
+  it("of the same format is identical to the provider's, byte for byte", async () => {
     const through = await readStream(
       await chat(gateway, { model: 'gpt-test', stream: true, stream_options: { include_usage: true } }),
     )
@@ -50,7 +50,7 @@ describe('a streamed answer', () => {
     expect(through.text).toBe(await direct.text())
   })
 
-  it('carries the usage chunk unless the client said that it wants none', async () => {
+  it('carries the usage chunk unless the client declined it', async () => {
     const usageOf = async (stream_options?: object) => {
       const { text } = await readStream(
         await chat(gateway, { model: 'gpt-test', stream: true, stream_options }),
@@ -163,7 +163,7 @@ describe('a slow client', () => {
       await delay(300)
       return still
     })
-    // What fits into the sockets on the way and the buffers of the gateway, far below what the provider has to offer.
+    // The capacity of the sockets and the gateway's buffers, far below the size of the provider's stream.
     expect(written).toBeLessThan(32 * 1024 * 1024)
   })
 })

@@ -109,7 +109,7 @@ describe('a TCP route', () => {
     expect(await greeting(await tcpConnect(port))).toBe('named')
   })
 
-  it('breaks a client whose backend breaks, so that what it got does not look complete', async () => {
+  it('breaks a client whose backend breaks, so that a partial response does not look complete', async () => {
     const server = await tcpServer((socket) => socket.write('half an answ'))
     const { gateway, port } = await routing([{ backends: [{ host: server.host }] }])
     const client = await tcpConnect(port)
@@ -372,7 +372,7 @@ async function certificateFiles({ cert, key }: { cert: string; key: string }) {
   return files
 }
 
-/** All a server says that speaks first and ends. */
+/** The complete output of a server that sends first and then ends. */
 async function greeting(client: Socket): Promise<string> {
   const words = await readToEnd(client)
   client.end()

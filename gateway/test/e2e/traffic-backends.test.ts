@@ -79,7 +79,7 @@ describe('an ai backend', () => {
     )
   })
 
-  it('takes every path for a chat completion unless told otherwise', async () => {
+  it('treats every path as a chat completion by default', async () => {
     const answer = await ask(running.port, '/plain/whatever', hello)
     expect(JSON.parse(answer.text)).toMatchObject({ object: 'chat.completion', usage: { total_tokens: 30 } })
     expect(openai.seen.at(-1)).toMatchObject({
@@ -99,7 +99,7 @@ describe('an ai backend', () => {
     expect(JSON.stringify(await readStream(response))).toContain('[DONE]')
   })
 
-  it('asks for what the path says, with the fields and names of its policies', async () => {
+  it('calls the operation of the path, with the fields and names of its policies', async () => {
     const headers = { authorization: 'Bearer tg-ai-1' }
     expect((await ask(running.port, '/typed/v1/chat/completions', hello)).status).toBe(401)
     expect(
@@ -181,7 +181,7 @@ describe('an mcp backend', () => {
 })
 
 describe('one address for everything', () => {
-  it('gives routes what they match, and llm and mcp what is theirs, behind the policies of the gateway', async () => {
+  it('gives routes their matches, and llm and mcp their paths, behind the policies of the gateway', async () => {
     const { port } = await routing(
       [{ name: 'app', ...at('/app'), policies: { directResponse: { status: 200, body: 'app' } } }],
       {
@@ -294,7 +294,7 @@ describe('a backend with TLS', () => {
     }
   })
 
-  it('is trusted by the authorities that its file holds at the time', async () => {
+  it('is verified by the authorities currently in its file', async () => {
     const root = certificateFiles(createAuthority())
     const route = {
       backends: [{ host, policies: { backendTLS: { root: root.cert, hostname: 'up.internal' } } }],

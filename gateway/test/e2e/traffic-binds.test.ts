@@ -97,7 +97,7 @@ describe('a file in the older form', () => {
     expect(await guarded.tools()).toEqual(['whoami'])
   })
 
-  it('serves models with a key of its own, and plain HTTP with what routes can do', async () => {
+  it('serves models with a separate key, and plain HTTP with the features of routes', async () => {
     const [models = 0, plain = 0, secure = 0, tcp = 0] = await freePorts(4)
     const { cert, key } = certificateFiles(createAuthority().issue('a.example.com'))
     const echo = await echoServer()

@@ -88,7 +88,7 @@ describe('headers and addresses', () => {
     ])
   })
 
-  it('tell the upstream the host that is asked for', async () => {
+  it('send the requested host to the upstream', async () => {
     const upstream = await namedUpstream('up')
     const hostFor = (authority: unknown, path: string) =>
       to([{ host: upstream.host }], { urlRewrite: { authority } }, path)
@@ -143,7 +143,7 @@ describe('headers and addresses', () => {
 })
 
 describe('time limits', () => {
-  it('end what takes too long with 504, each attempt or all of them', async () => {
+  it('end slow requests with 504, per attempt or in total', async () => {
     const silent = await silentHost()
     const { port } = await routing(
       [
@@ -173,7 +173,7 @@ describe('time limits', () => {
 })
 
 describe('a retry', () => {
-  it('sends what may be sent twice again, and says so', async () => {
+  it('retries retryable requests, and logs it', async () => {
     const upstream = await namedUpstream('up')
     const retry = { attempts: 2, backoff: '10ms', codes: [503] }
     const { port } = await routing([to([{ host: upstream.host }], { retry })])
@@ -252,7 +252,7 @@ describe('several backends', () => {
     })
   })
 
-  it('answer 503 when nobody listens, and say which route in the log', async () => {
+  it('answer 503 when no server listens, and log the route', async () => {
     const { gateway, port } = await routing([
       { name: 'lost', ...to([{ host: `127.0.0.1:${await freePort()}` }]) },
     ])
@@ -265,7 +265,7 @@ describe('several backends', () => {
 })
 
 describe('a mirror', () => {
-  it('gets copies that nobody waits for', async () => {
+  it('receives copies without delaying the request', async () => {
     const upstream = await namedUpstream('up')
     const copies = await startMockServer((_, response) => response.writeHead(500).end('never seen'))
     const policies = {

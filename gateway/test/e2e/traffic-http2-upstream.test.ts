@@ -91,7 +91,7 @@ describe('a request to an HTTP/2 upstream', () => {
     expect(refused).toMatchObject({ text: '', headers: { 'grpc-status': '7', 'grpc-message': 'no' } })
   })
 
-  it('is sent again where it was turned away unread, whatever its method', async () => {
+  it('is retried where it was refused unread, with any method', async () => {
     let sessions = 0
     const turning = createServer((_, response) => response.end('served'))
     turning.on('session', (session) => {

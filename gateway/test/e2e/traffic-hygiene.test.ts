@@ -6,14 +6,14 @@ import { listening } from '../support/listening.ts'
 import { rawConnect, rawExchange, statusesOf } from '../support/raw-http.ts'
 import { type Routing, routing } from '../support/traffic.ts'
 
-/** What came on each connection to the upstream, byte for byte. */
+/** The bytes received on each connection to the upstream. */
 const wires: string[] = []
 let running: Routing
 let trusting: Routing
 
 beforeAll(async () => {
   const sockets = new Set<Socket>()
-  // Reads HTTP as naively as a server can: what it sees is what was sent.
+  // The most naive HTTP reader, so that the recorded bytes are those on the wire.
   const server = createServer((socket) => {
     const index = wires.push('') - 1
     sockets.add(socket)
@@ -61,7 +61,7 @@ function forwarded(): Record<string, string> {
   )
 }
 
-describe('who a client is', () => {
+describe('the client address', () => {
   const claims = {
     'x-forwarded-for': '203.0.113.7',
     'x-forwarded-proto': 'https',
@@ -71,7 +71,7 @@ describe('who a client is', () => {
     forwarded: 'for=203.0.113.7;host=public.test;proto=https',
   }
 
-  it('is told to the upstream by the gateway alone, unless it trusts the proxy', async () => {
+  it('is sent to the upstream by the gateway alone, unless it trusts the proxy', async () => {
     await call(running.port, '/', { headers: claims, host: 'asked.test' })
     const fields = forwarded()
     expect(fields).toMatchObject({
@@ -82,7 +82,7 @@ describe('who a client is', () => {
     expect(JSON.stringify(fields)).not.toMatch(/203\.0\.113\.7|public\.test|admin/)
   })
 
-  it('is added to what a trusted proxy says', async () => {
+  it('is appended to the statement of a trusted proxy', async () => {
     await call(trusting.port, '/', { headers: claims, host: 'asked.test' })
     const fields = forwarded()
     expect(fields).toMatchObject({
@@ -94,7 +94,7 @@ describe('who a client is', () => {
     expect(fields['forwarded']).toMatch(/^for=203\.0\.113\.7;host=public\.test;proto=https, for=127\.0\.0\.1/)
   })
 
-  it('is told alike over HTTP/2', async () => {
+  it('is sent alike over HTTP/2', async () => {
     await http2Client(running.port).ask('/', { headers: claims, authority: 'asked.test' })
     expect(forwarded()).toMatchObject({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'asked.test' })
   })
@@ -185,7 +185,7 @@ describe('requests within requests', () => {
         .ask('/', { method: 'POST', headers, body: victim })
         .catch(() => undefined)
     }
-    // What got through has the framing that the gateway gives it, and nothing of those fields.
+    // Forwarded requests have the gateway's framing, and none of those fields.
     for (const wire of wires) {
       const [head = '', ...rest] = wire.split('\r\n\r\n')
       expect(head).toMatch(/^POST \/ HTTP\/1\.1\r\n/)

@@ -6,7 +6,7 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { call, http2Client, oneConnection, shownNames } from '../support/http-call.ts'
 import { certificateFiles, namedUpstream } from '../support/traffic.ts'
 
-/** What it answers says where a request arrived. */
+/** Its response names the listener that received the request. */
 function saying(name: string, more: object = {}): Record<string, unknown> {
   return { name, policies: { directResponse: { status: 200, body: name } }, ...more }
 }
@@ -174,7 +174,7 @@ describe('a gateway with TLS', () => {
     expect((await call(secure, '/', { host: 'elsewhere.test', tls: tls('a.example.com') })).status).toBe(404)
   })
 
-  it('lets in who shows a certificate, where one is demanded', async () => {
+  it('admits clients with a certificate, where one is demanded', async () => {
     const host = 'guarded.example.com'
     const guarded = { host, tls: { ...tls(host), ...authority.issue('client.test') } }
     const stranger = { host, tls: { ...tls(host), ...createAuthority().issue('client.test') } }
@@ -183,7 +183,7 @@ describe('a gateway with TLS', () => {
     await expect(call(secure, '/', { host, tls: tls(host) })).rejects.toThrow()
   })
 
-  it('holds to its oldest version', async () => {
+  it('enforces its minimum version', async () => {
     const attempt = (maxVersion: 'TLSv1.2' | 'TLSv1.3') =>
       new Promise<string | null>((resolve, reject) => {
         const socket = connectTls(
@@ -205,14 +205,14 @@ describe('a gateway with TLS', () => {
     await expect(attempt('TLSv1.2')).rejects.toThrow(/protocol version/i)
   })
 
-  it('answers who speaks plain HTTP to it, and serves others meanwhile', async () => {
+  it('answers clients that speak plain HTTP, and serves others meanwhile', async () => {
     expect((await call(wide, '/')).status).toBe(400)
     expect((await call(wide, '/', { tls: tls(false) })).status).toBe(200)
   })
 })
 
 describe('a route of a listener that names an upstream', () => {
-  it('is reached by both versions of HTTP, and the upstream is told which scheme the client used', async () => {
+  it("is reached by both versions of HTTP, and the upstream receives the client's scheme", async () => {
     const upstream = await namedUpstream('up')
     const [one = 0, two = 0] = await freePorts(2)
     const { cert, key } = certificateFiles(authority.issue('up.test'))

@@ -84,7 +84,7 @@ describe('a path', () => {
     ['/x/%2e%2e/api/v1/only', 'exact'],
     ['/api/v1/%6fnly', 'exact'],
     ['/api/../..', 'everything'],
-  ])('%s is chosen for as what it means: %s', async (path, expected) => {
+  ])('%s is matched by its meaning: %s', async (path, expected) => {
     const answer = await rawExchange(port, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1\.1 200/)
     expect(answer.split('\r\n\r\n')[1]).toBe(expected)
@@ -97,7 +97,7 @@ describe('a path', () => {
   })
 })
 
-describe('what else a request says', () => {
+describe('other properties of a request', () => {
   it.each([
     [{ method: 'POST' }, 'posted'],
     [{ headers: { 'x-team': 'search' } }, 'team'],

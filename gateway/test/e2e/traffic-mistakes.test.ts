@@ -5,7 +5,9 @@ import { describe, expect, it } from 'vitest'
 import { endAfter } from '../support/cleanup.ts'
 import { runTollgate } from '../support/gateway.ts'
 
-/** Validates a text; lines that end in `# <- expected` are where a message has to be, with these words in it. */
+/**
+ * Validates a text; a line that ends in `# <- expected` requires a message on it that contains these words.
+ */
 async function messagesOf(text: string): Promise<{ expected: string[]; messages: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mistakes-'))
   endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
@@ -21,7 +23,7 @@ async function messagesOf(text: string): Promise<{ expected: string[]; messages:
   return { expected, messages: messages.map((line) => line.slice(line.indexOf('c.yaml:'))) }
 }
 
-/** Each expectation has a message on its line that holds all its words, and there are no further messages. */
+/** Each expectation has a message on its line with all its words, and there are no further messages. */
 async function expectMistakes(text: string): Promise<void> {
   const { expected, messages } = await messagesOf(text)
   const unmatched = [...messages]

@@ -55,7 +55,7 @@ describe.skipIf(!hasNginx)(`nginx as the upstream (skipped where there is no ${n
     port = running.port
   })
 
-  it('serves files, parts of files, and what has not changed', async () => {
+  it('serves files, ranges, and conditional requests', async () => {
     const whole = await call(port, '/text.txt')
     expect(whole).toMatchObject({ status: 200, text, headers: { 'content-length': String(text.length) } })
     const { etag = '', 'last-modified': modified } = whole.headers
@@ -100,7 +100,7 @@ describe.skipIf(!hasNginx)(`nginx as the upstream (skipped where there is no ${n
     expect(many.every(({ status }) => status === 200)).toBe(true)
   })
 
-  it('is told method, path and host as they are meant', async () => {
+  it('receives method, path and host unchanged in meaning', async () => {
     const answer = await call(port, '/seen/a%20b/%C3%A4?x=%2F&y', { method: 'DELETE', host: 'asked.test' })
     expect(answer.text).toBe(`DELETE /seen/a%20b/%C3%A4?x=%2F&y 127.0.0.1:${nginx.port} 127.0.0.1 HTTP/1.1`)
     expect((await call(port, '/old/x')).headers.location).toMatch(/\/new\/$/)

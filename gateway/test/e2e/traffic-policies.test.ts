@@ -24,7 +24,7 @@ function seenHeaders(): Record<string, unknown> {
 }
 
 describe('policies of gateway, listener and route', () => {
-  it('all hold, and what the gateway demands no route takes back', async () => {
+  it("all apply, and routes cannot relax the gateway's", async () => {
     const { port, gateway } = await routing(
       [
         { name: 'open', ...at('/open'), backends: [{ host: upstream.host }] },
@@ -51,7 +51,7 @@ describe('policies of gateway, listener and route', () => {
     const elsewhere = bearer(await one.token({ tenant: 't2', role: 'editor' }))
 
     expect((await call(port, '/open')).status).toBe(401)
-    // Strangers are not told which routes there are.
+    // Route names are not disclosed to unauthenticated clients.
     expect((await call(port, '/nothing-here')).status).toBe(401)
     expect(await call(port, '/open', { headers: elsewhere })).toMatchObject({
       status: 403,
@@ -70,7 +70,8 @@ describe('policies of gateway, listener and route', () => {
     const refused = await call(port, '/more', { headers: editor })
     expect(refused.text).toBe('rate limit exceeded')
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    // The gateway's ten: two and a 404 without the route, four with it, and what its limit refused took nothing.
+    // The gateway's ten: two and a 404 without the route, four with it; a request refused by its limit
+    // consumed none.
     const last: number[] = []
     for (let count = 0; count < 5; count++) last.push((await call(port, '/open', { headers: viewer })).status)
     expect(last).toEqual([200, 200, 200, 200, 429])
@@ -194,7 +195,7 @@ describe('jwtAuth', () => {
     },
   )
 
-  it('finds tokens where it is told to look', async () => {
+  it('reads tokens from the configured location', async () => {
     const { port } = running
     const token = await one.token()
     expect((await call(port, '/cookie', { headers: bearer(token) })).status).toBe(401)
@@ -204,7 +205,7 @@ describe('jwtAuth', () => {
     expect(String(seenHeaders()['cookie'])).not.toContain(token)
   })
 
-  it('says in a 401 what is expected', async () => {
+  it('names the expected credential in a 401', async () => {
     const { headers, text } = await call(running.port, '/strict')
     expect(headers['www-authenticate']).toMatch(/^Bearer/)
     expect(text).not.toBe('')

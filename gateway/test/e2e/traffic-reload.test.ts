@@ -186,7 +186,7 @@ describe('under load', () => {
     expect((await call(port, '/r/1/x', { host: 'h1.test' })).text).toBe('route 1 0')
     const { failures, durationsMs } = await traffic.stop()
     expect(failures).toEqual([])
-    // Generous, because others use the machine too: it is a wait for a reload that would take hundreds of milliseconds.
+    // Generous, because the machine is shared: the wait would be hundreds of milliseconds otherwise.
     expect(durationsMs[Math.floor(durationsMs.length * 0.99)]).toBeLessThan(250)
   }, 90_000)
 })

@@ -71,7 +71,7 @@ function digestOf(megabytes: number): string {
   return hash.digest('hex')
 }
 
-/** Writes as fast as the other side takes it; counts what was taken. */
+/** Writes as fast as the other side reads; counts the bytes read. */
 function pour(target: NodeJS.WritableStream, megabytes: number): { sent: number } {
   const progress = { sent: 0 }
   const more = () => {
@@ -89,7 +89,7 @@ function pour(target: NodeJS.WritableStream, megabytes: number): { sent: number 
 }
 
 describe('a large body', () => {
-  it('of 200 MB each way arrives whole, without being held in memory', async () => {
+  it('of 200 MB each way arrives complete, without being buffered', async () => {
     behave = (incoming, response) => {
       response.writeHead(200, { 'content-type': 'application/octet-stream' })
       incoming.pipe(response)
@@ -283,7 +283,7 @@ describe('an answer', () => {
 })
 
 describe('a request', () => {
-  it('that waits to be told to continue is told once, and then sends its body', async () => {
+  it('with Expect: 100-continue receives one 100, and then sends its body', async () => {
     behave = async (body, response) => {
       body.setEncoding('utf8')
       let text = ''
@@ -310,7 +310,7 @@ describe('a request', () => {
       'PUT /closed HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n',
     )
     expect(waiting).toMatch(/^HTTP\/1\.1 403/)
-    // As servers should: what is still on its way is thrown away (RFC 9112 section 9.6).
+    // As servers should: bytes still in flight are discarded (RFC 9112 section 9.6).
     behave = (incoming, response) => {
       response.writeHead(413).end('too much for me')
       incoming.resume()

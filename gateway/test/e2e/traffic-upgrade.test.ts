@@ -99,7 +99,7 @@ async function opened(
   return socket
 }
 
-/** Sends, and waits for what comes back. */
+/** Sends, and waits for the response. */
 async function echoed(socket: WebSocket, data: string | Buffer): Promise<Buffer> {
   const answer = once(socket, 'message')
   socket.send(data)
@@ -136,7 +136,7 @@ describe('a WebSocket', () => {
     expect(upgrades.at(-1)?.headers['x-forwarded-proto']).toBe('https')
   })
 
-  it('tells each side how the other one ended it', async () => {
+  it("reports each side's end to the other", async () => {
     const first = await opened(`ws://127.0.0.1:${running.port}/`)
     const closed = once(first, 'close')
     first.send('close me')
@@ -211,7 +211,7 @@ describe('a WebSocket', () => {
 })
 
 describe('another upgrade', () => {
-  it('is a tunnel too, with what was sent right behind the request', async () => {
+  it('is a tunnel too, with the bytes sent right behind the request', async () => {
     const client = await rawConnect(running.port)
     client.send('GET /tunnel HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: echo/1\r\n\r\nearly ')
     await client.receives('early ')

@@ -58,7 +58,7 @@ describe('an unstreamed call', () => {
     expect([response.status, text]).toEqual([status, expect.any(String)])
     expect(response.headers.get('content-type')).toContain('application/json')
     expect(member(JSON.parse(text), 'error', 'message')).toEqual(expect.any(String))
-    // Nothing of what is behind the gateway: no addresses, no names of hosts.
+    // No internals of the gateway's network: no addresses, no host names.
     expect(text).not.toMatch(/127\.0\.0\.1|ECONN|internal-host/)
     const metrics = await gateway.metrics()
     expect(metricValue(metrics, 'tollgate_upstream_errors_total', { model: fault })).toBe(1)
@@ -151,7 +151,7 @@ describe('a line without end in a stream', () => {
     try {
       for await (const chunk of response.body ?? []) size += chunk.byteLength
     } catch {
-      // Cut off in the middle is what is expected here.
+      // A truncated response is expected here.
     }
     expect(size).toBeLessThan(60 * 1024 * 1024)
     expect((await chat(gateway, { model: 'nobody' })).status).toBe(404)

@@ -5,8 +5,8 @@ import { apis } from '../fixtures/guardrail-streams.ts'
 import { fixtureGuards, masking, pass, sentTo, webhookGuard } from '../fixtures/guardrails.ts'
 
 /**
- * What becomes of bodies in which a webhook replaces every `mask` that it is shown by `****`: what goes in is written by
- * hand as the real APIs send it. UPDATE_GOLDEN=1 writes what comes out, to be read before it is committed.
+ * Bodies in which a webhook replaces every `mask` by `****`: inputs are written by hand in the form of the
+ * real APIs. UPDATE_GOLDEN=1 writes the outputs, to be reviewed before commit.
  */
 const update = process.env['UPDATE_GOLDEN'] === '1'
 const root = join(import.meta.dirname, 'guardrails')

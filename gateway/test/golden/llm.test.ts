@@ -9,8 +9,8 @@ import type { JsonObject } from '../../src/lib/json/json.ts'
 import { createSseParser, formatSseEvent } from '../../src/net/http/sse.ts'
 
 /**
- * Wire pairs: what goes in is written by hand as the real APIs send it, what comes out is compared.
- * UPDATE_GOLDEN=1 writes what comes out, to be read before it is committed.
+ * Wire pairs: inputs are written by hand in the form of the real APIs, outputs are compared.
+ * UPDATE_GOLDEN=1 writes the outputs, to be reviewed before commit.
  */
 const update = process.env['UPDATE_GOLDEN'] === '1'
 const root = join(import.meta.dirname, 'llm')

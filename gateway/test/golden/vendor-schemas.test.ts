@@ -44,7 +44,7 @@ const translated = [
 ]
 
 describe.each(translated)(
-  'answers of $direction are what the vendor publishes',
+  "responses of $direction match the vendor's schema",
   ({ direction, whole, event }) => {
     const folders = readdirSync(join(root, direction)).map((name) => ({
       name,
@@ -113,7 +113,7 @@ async function answerOf(path: string, request: object): Promise<string> {
   return (await readAll(reply?.body, 1_000_000, 'internal')).toString()
 }
 
-describe('answers of echo are what the vendor publishes', () => {
+describe("responses of echo match the vendor's schema", () => {
   it.each(echoes)('$path $request', async ({ path, request, whole }) => {
     expectAll(whole, [JSON.parse(await answerOf(path, request))])
   })

@@ -12,7 +12,7 @@ import { rawConnect } from '../support/raw-http.ts'
 import { routing } from '../support/traffic.ts'
 import { until } from '../support/wait.ts'
 
-// What one client occupies is bounded, and so is what all of them occupy together.
+// Resources occupied by one client are bounded, and so is their total.
 
 const answering = [{ policies: { directResponse: { status: 200, body: 'served' } } }]
 
@@ -81,7 +81,7 @@ describe('pipelined requests', () => {
   const row = (count: number) =>
     Array.from({ length: count }, (_, index) => `GET /${index} HTTP/1.1\r\nhost: localhost\r\n\r\n`).join('')
 
-  /** An upstream that answers nothing before it is told to. */
+  /** An upstream that delays its responses until released. */
   async function slowUpstream() {
     const waiting: (() => void)[] = []
     let most = 0
@@ -127,7 +127,7 @@ describe('pipelined requests', () => {
     expect(upstream.most()).toBeLessThanOrEqual(17)
   })
 
-  it('in thousands end their connection, what is under way with it, and disturb no other', async () => {
+  it('in thousands end their connection with its pending requests, and disturb no other', async () => {
     const upstream = await slowUpstream()
     const { port, gateway } = await routing([{ backends: [{ host: upstream.host }] }])
     const client = await rawConnect(port)

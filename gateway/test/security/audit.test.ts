@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { keyedEcho, resourceApi, sqliteUrl, stored } from '../support/resource-api.ts'
 
-/** A gateway that is killed at the moment an answer has arrived has written the audit line of what was answered. */
+/** A gateway killed at the moment of its response has already written the audit line. */
 
 async function killed(gateway: Gateway): Promise<object[]> {
   gateway.child.kill('SIGKILL')

@@ -17,7 +17,7 @@ type ResponsesPart =
   | OpenAI.Responses.ResponseOutputMessage['content'][number]
 type Block = Anthropic.Beta.BetaContentBlockParam | Anthropic.Beta.BetaContentBlock
 
-/** Types of what is inside a block, as far as it has one. */
+/** Types of the members of a block, where present. */
 type Inside<T> = T extends { content?: infer Content }
   ? Content extends readonly (infer Each)[]
     ? TypeOf<Each>

@@ -10,7 +10,10 @@ import { type ResourceApi, resourceApi, sqliteUrl, stored } from '../support/res
 import { namedUpstream } from '../support/traffic.ts'
 import { until } from '../support/wait.ts'
 
-/** Destinations that resolve to addresses the gateway must not call for others: metadata services, its own admin address. */
+/**
+ * Destinations that resolve to addresses the gateway must not call for others: metadata services, its own
+ * admin address.
+ */
 
 const resolver = fileURLToPath(new URL('../support/resolver.mjs', import.meta.url))
 const names = {

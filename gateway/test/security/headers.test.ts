@@ -62,7 +62,7 @@ describe('headers by which a client states another address, method or path', () 
     }
   })
 
-  it('reach the backend of a route that allows them, except for what the gateway states itself', async () => {
+  it('reach the backend of a route that allows them, except for fields the gateway states itself', async () => {
     await call(port, '/allowed', { headers: { ...disguises, 'x-forwarded-for': '10.0.0.1' } })
     expect(received()).toMatchObject({
       'x-http-method-override': 'DELETE',

@@ -3,11 +3,14 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { startMeasured } from '../support/loop-budget.ts'
 import { expectBelow } from '../support/time-bound.ts'
 
-/** Requests that would occupy the event loop: each must be refused or answered within a budget of CPU time. */
+/**
+ * Requests that would occupy the event loop: each must be refused or answered within a budget of CPU time.
+ */
 
 /**
- * The promise is 50 ms on a machine of today with warm code (`npm run bench -- --only loop`). CPU time in a test with cold code on
- * a machine that shares its cores is up to four times as much; each of these took seconds without the budgets.
+ * The promise is 50 ms on a machine of today with warm code (`npm run bench -- --only loop`). CPU time in a
+ * test with cold code on a machine that shares its cores is up to four times as much; each of these took
+ * seconds without the budgets.
  */
 const budgetMs = 250
 

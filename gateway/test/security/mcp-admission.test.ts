@@ -9,7 +9,7 @@ import { metricValue } from '../support/metrics.ts'
 import { member } from '../support/mock-server.ts'
 import { until } from '../support/wait.ts'
 
-// What MCP clients occupy is bounded: sessions, and the programs of stdio targets.
+// Resources occupied by MCP clients are bounded: sessions, and the programs of stdio targets.
 
 const serve = (limits: object, more: GatewayConfig['mcp'] = {}) =>
   startGateway({ config: { limits }, mcp: { targets: [programTarget('files')], ...more } })

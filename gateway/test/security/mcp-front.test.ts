@@ -8,8 +8,8 @@ import { keycloakShape } from '../support/mcp-keycloak.ts'
 import { initializeMessage, post } from '../support/mcp-raw.ts'
 import { member } from '../support/mock-server.ts'
 
-// Attacks on the endpoints of `authorizationServers: front`, over sockets. The cases of each check are unit tests in
-// `policies/mcp-authentication/front/attacks.test.ts`.
+// Attacks on the endpoints of `authorizationServers: front`, over sockets. The cases of each check are unit
+// tests in `policies/mcp-authentication/front/attacks.test.ts`.
 
 const redirectUri = 'http://127.0.0.1:9/callback'
 const sessionKey = '55'.repeat(32)
@@ -105,7 +105,7 @@ describe('a front under attack', () => {
     expect(await admits(gateway.mcpUrl, member(body, 'refresh_token'))).toBe(401)
   })
 
-  it('lets no browser finish what another one has begun', async () => {
+  it('binds an authorization to the browser that began it', async () => {
     const attacker = createBrowser({ redirectUri })
     const page = readConsentForm(await (await attacker.request(authorizationUrl(await register()))).text())
     const body = new URLSearchParams({ request: page?.request ?? '', decision: 'allow' })
@@ -131,7 +131,7 @@ describe('a front under attack', () => {
     }
   })
 
-  it('refuses what is huge', async () => {
+  it('refuses oversized requests', async () => {
     const client = await register()
     const state = await fetch(authorizationUrl(client, { state: 'x'.repeat(6_000) }), { redirect: 'manual' })
     expect(new URL(state.headers.get('location') ?? '').searchParams.get('error')).toBe('invalid_request')

@@ -181,7 +181,7 @@ const llmSection = {
 
 describe.each(servers)('rules on paths in front of $name', ({ name, host, installed }) => {
   describe.skipIf(!installed)(`(skipped where ${name} is not installed)`, () => {
-    it('hold over HTTP/1 for every spelling that the server understands', async () => {
+    it('apply over HTTP/1 to every spelling that the server understands', async () => {
       let understood = 0
       for (const path of spellings) {
         const direct = await call(upstreams.get(host) ?? 0, path)
@@ -194,7 +194,7 @@ describe.each(servers)('rules on paths in front of $name', ({ name, host, instal
       expect(understood).toBeGreaterThan(2)
     })
 
-    it('hold over HTTP/2', async () => {
+    it('apply over HTTP/2', async () => {
       const { ask } = http2Client(port)
       for (const path of spellings) {
         const answer = await ask(path, { authority: host })
@@ -283,7 +283,7 @@ describe('rules on LLM operations', () => {
   const post = { method: 'POST', headers: { 'content-type': 'application/json' } }
 
   it.each(['/v1/embeddings', '/x/v1/embeddings', '/embeddings', '/v1/v1/embeddings', '/a/b/v1/embeddings/'])(
-    'hold for every path of the operation: %s',
+    'apply to every path of the operation: %s',
     async (path) => {
       const body = JSON.stringify({ model: 'echo', input: 'x' })
       expect((await call(gateway.port, path, { ...post, body })).status).toBe(403)

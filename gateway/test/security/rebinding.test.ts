@@ -4,7 +4,7 @@ import { type CallOptions, call } from '../support/http-call.ts'
 import { programTarget } from '../support/mcp-fixtures.ts'
 import { until } from '../support/wait.ts'
 
-// What a web page can make a browser on this machine, or in its network, send to a gateway on all addresses.
+// Requests that a web page can cause a local browser to send to a gateway on all addresses.
 
 let gateway: Gateway
 
@@ -51,7 +51,7 @@ describe('a page whose name resolves to the gateway', () => {
   })
 
   it.each(['localhost', '127.0.0.1', 'tollgate', 'ai.example.com', '[::1]'])(
-    'is told apart from a client that names %s',
+    'is distinguished from a client that names %s',
     async (host) => {
       expect((await askMcp({ host })).status).toBe(200)
       expect((await askModel({ host })).status).toBe(200)

@@ -9,7 +9,8 @@ import { call } from '../support/http-call.ts'
 import { connectTls13 } from '../support/tls13-client.ts'
 import { certificateFiles, namedUpstream } from '../support/traffic.ts'
 
-// A TLS connection is judged by the server name its identity was chosen for, and by no name that is sent later.
+// A TLS connection is judged by the server name its identity was chosen for, and by no name that is sent
+// later.
 
 const open = 'www.example.com'
 const guarded = 'api.example.com'
@@ -73,7 +74,7 @@ async function use(demands: { guarded: boolean }): Promise<void> {
 
 const requestTo = (host: string) => `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`
 
-/** What a client that names two servers in one handshake receives for a request, or that it is refused. */
+/** The response to a client that names two servers in one handshake, or its refusal. */
 async function ask(
   port: number,
   names: { first: string | undefined; second: string | undefined },
@@ -162,7 +163,7 @@ describe('a connection of TLS 1.2', () => {
 })
 
 describe('a reload that makes a listener ask for client certificates', () => {
-  it('holds for connections that were opened before', async () => {
+  it('applies to connections opened before', async () => {
     await use({ guarded: false })
     const { socket } = await handshake(http, { servername: guarded })
     expect(await exchange(socket, guarded)).toMatch(/^HTTP\/1\.1 200 [\s\S]*guarded$/)
@@ -170,7 +171,7 @@ describe('a reload that makes a listener ask for client certificates', () => {
     expect(await exchange(socket, guarded)).toMatch(/^HTTP\/1\.1 421 /)
   })
 
-  it('holds for handshakes that began before', async () => {
+  it('applies to handshakes begun before', async () => {
     for (const port of [http, tcp]) {
       await use({ guarded: false })
       const session = await connectTls13({

@@ -5,7 +5,10 @@ import { residentMebibytes, startLoad, startScript, stopAll } from '../../bench/
 import { startTollgate } from '../../bench/tollgate.ts'
 import { heldModel, requestBody, workloads } from '../../bench/workloads.ts'
 
-/** Clients that leave their streams at any moment: no connection stays behind, memory stays, and others are served. */
+/**
+ * Clients that leave their streams at any moment: no connection stays behind, memory stays, and others are
+ * served.
+ */
 
 const short = process.argv.includes('--short')
 const rounds = short ? 4 : 60

@@ -9,8 +9,8 @@ import { stop, stopAll, track } from '../../bench/processes.ts'
 import { freePort } from '../support/free-port.ts'
 
 /**
- * The gateway is killed at random moments while keys are made, changed and deleted through its API. Every write that was
- * answered is there afterwards, none is there by half, and what is stored always starts.
+ * Kills the gateway at random moments while keys are created, changed and deleted through its API. Every
+ * acknowledged write survives, none survives in part, and the stored state always starts.
  */
 
 const short = process.argv.includes('--short')
@@ -23,7 +23,7 @@ type Storage = 'file' | 'sqlite'
 /** A gateway's place on disk, and its ports, which stay the same. */
 type Place = { folder: string; file: string; port: number; admin: number; readiness: number }
 
-/** What was answered: the name of each key by its id. */
+/** Acknowledged state: the name of each key by its id. */
 type Answered = Map<string, string>
 
 /** A write that was sent and not answered: it may be there or not. */
@@ -94,7 +94,7 @@ async function ask(place: Place, method: string, path: string, body?: unknown): 
   return answer
 }
 
-/** An answer that nobody should get, as opposed to none. */
+/** A forbidden response, as opposed to none. */
 class Refused extends Error {}
 
 /** Writes until the gateway is gone; resolves with the write that was not answered. */
@@ -129,7 +129,7 @@ function firstId(answer: unknown): string {
   return resources[0]?.id ?? ''
 }
 
-/** What runs: the name of each key by its id. */
+/** Active state: the name of each key by its id. */
 async function running(place: Place): Promise<Answered> {
   const effective = JSON.stringify(await ask(place, 'GET', 'effective'))
   const { config }: { config: { llm: { policies: { apiKey: { keys: Key[] } } } } } = JSON.parse(effective)
@@ -138,7 +138,7 @@ async function running(place: Place): Promise<Answered> {
 
 type Key = { metadata: { id: string; name: string } }
 
-/** Fails unless what runs is what was answered, apart from the write that was not. */
+/** Fails unless the active state is the acknowledged one, apart from the unacknowledged write. */
 function compare(now: Answered, answered: Answered, unanswered: Unanswered): void {
   for (const [id, name] of answered) {
     const found = now.get(id)
@@ -187,7 +187,7 @@ async function campaign(storage: Storage): Promise<void> {
     const [name] = answered.values()
     if (name !== undefined && (await statusOf(place, name)) !== 200) throw new Error(`${name} does not work`)
     if (!readFileSync(place.file, 'utf8').includes(comment)) throw new Error('a comment of the file is gone')
-    // Deleting what grows keeps rounds equal.
+    // Deleting accumulated records makes rounds equal.
     for (const id of [...answered.keys()].slice(50)) {
       await ask(place, 'DELETE', `resources/llm.apiKey/${id}`)
       answered.delete(id)
@@ -199,7 +199,7 @@ async function campaign(storage: Storage): Promise<void> {
   process.stdout.write(
     `${storage}: ${killsPerStorage} kills during ${writes} writes; ${made} came through unanswered\n`,
   )
-  // The file, the database, its log and its index; and what a kill has left, which the next start clears away.
+  // The file, the database, its log and its index; and remains of a kill, which the next start removes.
   if (left.length > 8) throw new Error(`files stay behind: ${left.join(', ')}`)
 }
 

@@ -8,7 +8,9 @@ import { workloads } from '../../bench/workloads.ts'
 const short = process.argv.includes('--short')
 const total = short ? 30_000 : 1_000_000
 const samples = 20
-/** Memory at the end against memory once warm; a short run is still warming up, so it only sees gross leaks. */
+/**
+ * Memory at the end against memory once warm; a short run is still warming up, so it only sees gross leaks.
+ */
 const allowedGrowth = short ? 1.5 : 1.1
 
 async function main(): Promise<void> {

@@ -4,7 +4,10 @@ import { residentMebibytes, startLoad, startScript, stopAll } from '../../bench/
 import { startTollgate, type Tollgate } from '../../bench/tollgate.ts'
 import { workloads } from '../../bench/workloads.ts'
 
-/** Config after config under load, every fourth one broken: no request fails, every good one is applied, memory stays. */
+/**
+ * Config after config under load, every fourth one broken: no request fails, every good one is applied,
+ * memory stays.
+ */
 
 const short = process.argv.includes('--short')
 const rounds = short ? 8 : 400
@@ -24,7 +27,7 @@ async function main(): Promise<void> {
 
   let storming = true
   const served = serveUntil(() => storming)
-  // When the campaign fails first, that this ends too is not what went wrong.
+  // After a failure of the campaign, the end of this loop is not the error to report.
   served.catch(() => undefined)
   const sizes: number[] = []
   try {
@@ -54,7 +57,10 @@ async function main(): Promise<void> {
   process.stdout.write(`growth after the first quarter: ${growth.toFixed(2)}, allowed ${allowedGrowth}\n`)
   if (growth > allowedGrowth) throw new Error('memory grows')
 
-  /** In pieces of a second, because the load generator takes one order at a time. A failed request ends the campaign. */
+  /**
+   * In pieces of a second, because the load generator takes one order at a time. A failed request ends the
+   * campaign.
+   */
   async function serveUntil(going: () => boolean): Promise<number> {
     let count = 0
     while (going() && completion) {

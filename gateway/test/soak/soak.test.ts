@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
-// The short form of each campaign; `npm run soak` runs the long one. A campaign that fails exits with 1. Two of them have a
-// file of their own, `changes.test.ts`, because tests of one file run one after the other.
+// The short form of each campaign; `npm run soak` runs the long one. A campaign that fails exits with 1. Two
+// of them have a file of their own, `changes.test.ts`, because tests of one file run one after the other.
 // Each takes up to half a minute on two idle processors; a busy machine gets several times that.
 it.each(['memory', 'disconnects', 'traffic'])(
   'the campaign %s passes in its short form',

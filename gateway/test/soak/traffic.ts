@@ -22,8 +22,9 @@ import { residentMebibytes, stop, stopAll, track } from '../../bench/processes.t
 import { freePort } from '../support/free-port.ts'
 
 /**
- * Traffic of all kinds on a route that no change touches, while the file changes at random in everything around it, every
- * few times to something broken: no request fails, every change is applied, and memory and descriptors stay.
+ * Traffic of all kinds on a route that no change touches, while the file changes at random in everything
+ * around it, every few times to something broken: no request fails, every change is applied, and memory and
+ * descriptors stay.
  */
 
 const short = process.argv.includes('--short')
@@ -198,7 +199,7 @@ async function listening(server: Server): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** One loop for each kind of traffic, until told to stop or something fails. */
+/** One loop for each kind of traffic, until stopped or failed. */
 function startTraffic({ main, tcp }: Ports) {
   const failures: string[] = []
   const counts: Record<string, number> = {}

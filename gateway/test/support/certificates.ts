@@ -6,13 +6,15 @@ import { join } from 'node:path'
 /** A certificate with its key, both PEM. */
 export type Certificate = { readonly cert: string; readonly key: string }
 
-/** Issues certificates; `cert` is what those who trust it are given. */
+/** Issues certificates; `cert` is the authority's certificate, for trust stores. */
 export type Authority = Certificate & {
-  /** A certificate for DNS names or IP addresses, the first of them its subject; good for servers and clients. */
+  /**
+   * A certificate for DNS names or IP addresses, the first of them its subject; good for servers and clients.
+   */
   issue(...names: string[]): Certificate
 }
 
-/** Makes an authority of its own, with keys nobody has seen before. Needs the `openssl` command. */
+/** Creates an authority with new keys. Needs the `openssl` command. */
 export function createAuthority(name = 'Tollgate tests'): Authority {
   const own = generate([`-subj`, `/CN=${name}`, '-addext', 'keyUsage=critical,keyCertSign,cRLSign'])
   return {

@@ -7,7 +7,7 @@ type End = () => Promise<void> | void
 
 const ends: Record<Lifetime, End[]> = { test: [], file: [] }
 
-/** Ends something after the test (or file), whatever happens before; a failure to end well fails the test. */
+/** Ends something after the test (or file), also after a failure; a failure to end it fails the test. */
 export function endAfter(lifetime: Lifetime, end: End): void {
   ends[lifetime].push(end)
 }
@@ -15,7 +15,7 @@ export function endAfter(lifetime: Lifetime, end: End): void {
 afterEach(() => runAll(ends.test))
 afterAll(() => runAll(ends.file))
 
-/** The latest first, because what started later may use what started before. */
+/** The latest first, because later ones may depend on earlier ones. */
 async function runAll(list: End[]): Promise<void> {
   const failures: unknown[] = []
   for (const end of list.splice(0).reverse()) {

@@ -1,6 +1,7 @@
 /**
- * Turns of the event loop until the work settles. Work in slices takes many, work at once takes none: a count does not depend
- * on the speed of the machine. The work must settle by promise, because a timer in it adds idle turns.
+ * Turns of the event loop until the work settles. Work in slices takes many, work at once takes none: a count
+ * does not depend on the speed of the machine. The work must settle by promise, because a timer in it adds
+ * idle turns.
  */
 export async function countTurns(work: () => Promise<unknown>): Promise<number> {
   let turns = 0

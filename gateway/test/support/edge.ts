@@ -19,10 +19,10 @@ export type Answer = (request: IncomingRequest) => Reply | Promise<Reply>
 export type EdgeServer = {
   readonly server: ListeningServer
   readonly port: number
-  /** Requests as they reached the pipeline, and what became of their answers, in the order they ended. */
+  /** Requests that reached the pipeline, with their delivery results, in order of completion. */
   readonly requests: IncomingRequest[]
   readonly deliveries: Delivery[]
-  /** Changes what the next connections are served. */
+  /** Changes the handler of later connections. */
   serve(serving: Serving | undefined): void
 }
 

@@ -49,7 +49,7 @@ export async function faultyUpstream(fault: Fault, lifetime: Lifetime = 'test'):
     connections += 1
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    // The other side may reset at any time; that is what is being tested.
+    // The other side may reset at any time; that is the subject of the tests.
     socket.on('error', () => {})
     let received = ''
     socket.on('data', (chunk) => {

@@ -1,7 +1,8 @@
 import { createServer } from 'node:net'
 
-// Between a look at a port and its use by the process under test, anybody may take it. So these are ports that systems do not
-// give to outgoing connections and to servers without a port of their own, and each worker of the test run has its own.
+// Between a look at a port and its use by the process under test, anybody may take it. So these are ports
+// that systems do not give to outgoing connections and to servers without a port of their own, and each
+// worker of the test run has its own.
 const first = 16_384
 const perWorker = 2_048
 const workers = 8
@@ -10,7 +11,7 @@ const base = first + (Number(process.env['VITEST_POOL_ID'] ?? 0) % workers) * pe
 // Runs in other checkouts on the same machine are at another place most of the time.
 let next = Math.floor(Math.random() * perWorker)
 
-/** A loopback port nobody listens on at this moment. */
+/** A currently free loopback port. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < perWorker; tries++) {
     const port = base + next

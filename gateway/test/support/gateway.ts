@@ -68,9 +68,12 @@ export type GatewayOptions = {
   maxFileBlocks?: number
   /** The exit is part of the test: an early or unclean one is no failure. */
   mayCrash?: boolean
-  /** One that has ended: its file, as it is now, and its ports are taken over, and the given configuration is not written. */
+  /**
+   * One that has ended: its file, as it is now, and its ports are taken over, and the given configuration is
+   * not written.
+   */
   again?: Gateway
-  /** What is waited for; `admin` where something will be missing for readiness. */
+  /** Condition to wait for; `admin` where readiness will not be reached. */
   awaits?: 'readiness' | 'admin'
 }
 
@@ -196,7 +199,7 @@ function launch(
   options: Pick<GatewayOptions, 'env' | 'nodeFlags' | 'maxFileBlocks'> & { cwd?: string },
 ): Launched {
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
-  // What the runtime has compiled once is not compiled again by each of hundreds of processes.
+  // Hundreds of processes share one compile cache of the runtime.
   const compiled =
     NODE_COMPILE_CACHE === undefined || options.maxFileBlocks !== undefined ? {} : { NODE_COMPILE_CACHE }
   const command = [process.execPath, ...(options.nodeFlags ?? []), entry, ...args]

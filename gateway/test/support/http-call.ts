@@ -38,7 +38,7 @@ export type Answered = {
   hints: { status: number; headers: IncomingHttpHeaders }[]
 }
 
-/** One HTTP/1.1 request with full control of its head, on a connection of its own unless `agent` says otherwise. */
+/** One HTTP/1.1 request with full control of its head, on a new connection unless `agent` is given. */
 export function call(port: number, path: string, options: CallOptions = {}): Promise<Answered> {
   const { method = 'GET', host, body, tls, agent = false } = options
   const headers = { ...options.headers, ...(host !== undefined && { host }) }
@@ -140,7 +140,7 @@ export function http2Client(port: number, tls?: ClientTls): Http2Client {
   }
 }
 
-/** The names in the certificate that is shown to who asks for a name; fails when the handshake does. */
+/** The names in the certificate presented for a server name; fails when the handshake does. */
 export function shownNames(port: number, { ca, name }: ClientTls): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connectTls(

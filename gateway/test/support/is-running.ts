@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Whether a process runs. A zombie has ended; who has to collect it is not the test's matter. */
+/** Whether a process runs. A zombie counts as ended. */
 export function isRunning(pid: unknown): boolean {
   if (typeof pid !== 'number') return false
   try {

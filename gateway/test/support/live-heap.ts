@@ -1,6 +1,9 @@
 import { within } from './wait.ts'
 
-/** Bytes of live objects of a process that was started with `--inspect=127.0.0.1:PORT`, after a full collection. */
+/**
+ * Bytes of live objects of a process that was started with `--inspect=127.0.0.1:PORT`, after a full
+ * collection.
+ */
 export async function liveHeap(inspectorPort: number): Promise<number> {
   const list = await fetch(`http://127.0.0.1:${inspectorPort}/json/list`)
   const [{ webSocketDebuggerUrl }]: [{ webSocketDebuggerUrl: string }] = JSON.parse(await list.text())

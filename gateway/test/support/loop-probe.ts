@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
 import { setInterval } from 'node:timers'
 
-// Preloaded into the gateway's process (`--import`): measures the longest stretch of CPU time of its main thread between two turns
-// of the event loop. CPU time, because a loaded machine stretches wall time. GET answers the longest since the last GET, in ms.
+// Preloaded into the gateway's process (`--import`): measures the longest stretch of CPU time of its main
+// thread between two turns of the event loop. CPU time, because a loaded machine stretches wall time. GET
+// answers the longest since the last GET, in ms.
 
 let longest = 0
 let before = cpuMs()

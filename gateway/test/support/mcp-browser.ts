@@ -1,4 +1,7 @@
-/** A browser without a window: it follows redirects, keeps cookies, and presses "Allow" on consent pages of the gateway. */
+/**
+ * A browser without a window: it follows redirects, keeps cookies, and presses "Allow" on consent pages of
+ * the gateway.
+ */
 export type Browser = {
   /** Follows a journey to the client's own address. */
   browse(start: URL): Promise<URL>
@@ -64,7 +67,10 @@ export function readConsentForm(html: string): { action: string; request: string
   return action === undefined || request === undefined ? undefined : { action, request }
 }
 
-/** Follows a journey through an identity provider's pages as a browser would, cookies included, to the client's own address. */
+/**
+ * Follows a journey through an identity provider's pages as a browser would, cookies included, to the
+ * client's own address.
+ */
 export function browse(start: URL, redirectUri: string): Promise<URL> {
   return createBrowser({ redirectUri }).browse(start)
 }

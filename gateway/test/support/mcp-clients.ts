@@ -15,7 +15,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { endAfter } from './cleanup.ts'
 
-/** What the tests ask of a client of either generation. */
+/** Operations that the tests require of a client of either generation. */
 export type McpClient = {
   tools(): Promise<string[]>
   prompts(): Promise<string[]>
@@ -78,7 +78,7 @@ export async function finishAuthorization(
 const info = { name: 'tollgate-test', version: '1.0.0' }
 const capabilities = { sampling: {}, elicitation: {}, roots: { listChanged: true } }
 
-/** What both generations answer to a server's own requests. */
+/** Responses of both generations to a server's own requests. */
 const sampled = {
   role: 'assistant' as const,
   content: { type: 'text' as const, text: 'sampled' },

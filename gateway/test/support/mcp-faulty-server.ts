@@ -30,7 +30,10 @@ export type FaultyServer = MockServer & {
   open(): number
 }
 
-/** An MCP server over streamable HTTP whose tools are its faults; `tools/call` of any other name answers with that name. */
+/**
+ * An MCP server over streamable HTTP whose tools are its faults; `tools/call` of any other name answers with
+ * that name.
+ */
 export async function startFaultyServer(): Promise<FaultyServer> {
   const sessions = new Set<string>()
   let open = 0

@@ -4,7 +4,7 @@ import { type Gateway, type GatewayConfig, type GatewayOptions, startGateway } f
 
 const program = fileURLToPath(new URL('./mcp-program.mjs', import.meta.url))
 
-/** A target that runs `mcp-program.mjs` with these flags; its name is what it says it is. */
+/** A target that runs `mcp-program.mjs` with these flags; its name is the server name it reports. */
 export function programTarget(name: string, ...flags: string[]) {
   return { name, stdio: { cmd: process.execPath, args: [program, '--name', name, ...flags] } }
 }
@@ -15,7 +15,7 @@ export function sdkTarget(name: string) {
   return { name, stdio: { cmd: process.execPath, args: [main, 'stdio'] } }
 }
 
-/** A gateway with an MCP section that is told its own URL beforehand, as `resource` and `aud` need it. */
+/** A gateway with an MCP section that contains its own URL, as `resource` and `aud` require. */
 export async function startMcpGateway(
   section: (url: string) => Record<string, unknown> | Promise<Record<string, unknown>>,
   options: GatewayOptions & { config?: GatewayConfig['config'] } = {},

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { endAfter, type Lifetime } from './cleanup.ts'
 
-/** What tells one kind of identity provider from another. */
+/** Properties that distinguish the kinds of identity providers. */
 export type ProviderShape = {
   /** Path of the issuer, as it stands in `iss`. */
   issuerPath: string
@@ -13,7 +13,7 @@ export type ProviderShape = {
   insertedMetadataPath?: string
   tokenPath: string
   authorizePath: string
-  /** What it says of itself, besides issuer, keys and the two endpoints. */
+  /** Metadata besides issuer, keys and the two endpoints. */
   metadata(origin: string): Record<string, unknown>
   audience(request: TokenRequest): string
   claims(request: TokenRequest): Record<string, unknown>
@@ -23,7 +23,7 @@ export type ProviderShape = {
   other?(request: SeenByProvider): ProviderAnswer | undefined
 }
 
-/** What a token is asked for by, and with, as the form fields say. */
+/** Content of an access token, from the form fields of its request. */
 export type TokenRequest = {
   grantType: string
   clientId: string
@@ -32,12 +32,14 @@ export type TokenRequest = {
   form: URLSearchParams
 }
 
-/** What it answers: JSON, or a redirect. */
+/** Response: JSON, or a redirect. */
 export type ProviderAnswer = { status: number; body: unknown } | { location: string }
 
 export type SeenByProvider = { method: string; path: string; body: string; authorization: string | undefined }
 
-/** A double of an identity provider. It issues codes to whoever asks, as someone who is logged in and consents. */
+/**
+ * A test double of an identity provider. It issues codes to any client, as for a logged-in user with consent.
+ */
 export type IdentityProvider = {
   issuer: string
   /** Everything it was asked so far. */
@@ -50,7 +52,7 @@ export type IdentityProvider = {
   rotateKeys(): Promise<void>
   /** Adds a key to the published set. */
   publish(key: JWK): void
-  /** Answers everything with this status, until told otherwise. */
+  /** Answers every request with this status until reset. */
   failWith(status: number | undefined): void
   /** Closes the port. */
   stop(): Promise<void>
@@ -197,7 +199,7 @@ export async function startIdentityProvider(
     header: Record<string, unknown> = {},
   ): Promise<string> {
     const payload = { iss: origin + shape.issuerPath, sub: 'alice', iat: now(), exp: now() + 300, ...claims }
-    // Not `SignJWT`, which refuses to sign what only an attacker would.
+    // Not `SignJWT`, which refuses to sign an attacker's tokens.
     return new CompactSign(Buffer.from(JSON.stringify(payload)))
       .setProtectedHeader({ alg: 'RS256', kid: key.kid, ...header })
       .sign(key.privateKey, { crit: { 'test-extension': true } })

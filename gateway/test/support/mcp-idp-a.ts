@@ -5,9 +5,10 @@ export const server = 'SRV1'
 export const managementKey = 'management-key'
 
 /**
- * idpA as the specification describes it: an agentic issuer, keys at the project, described by OpenID Connect discovery
- * only, resource indicators (RFC 8707) that become `aud`, and a registration that wants a management key, except at the
- * address of one MCP server. `roles` and `tenants` are both in its tokens, in the flat and the tenant-scoped format.
+ * idpA as the specification describes it: an agentic issuer, keys at the project, described by OpenID Connect
+ * discovery only, resource indicators (RFC 8707) that become `aud`, and a registration that wants a
+ * management key, except at the address of one MCP server. `roles` and `tenants` are both in its tokens, in
+ * the flat and the tenant-scoped format.
  */
 export function idpAShape(claims: Record<string, unknown>): ProviderShape {
   const issuerPath = `/v1/apps/agentic/${project}/${server}`

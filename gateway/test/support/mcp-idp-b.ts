@@ -3,9 +3,9 @@ import type { ProviderShape } from './mcp-identity-provider.ts'
 export const clientId = 'tollgate-public-client'
 
 /**
- * idpB as the specification describes it: an issuer with a slash at its end, keys at `jwks/`, a null registration
- * endpoint, no resource indicators, `aud` equal to the client id, `groups` only with the scope `profile`, and grants
- * only where the client lists them.
+ * idpB as the specification describes it: an issuer with a slash at its end, keys at `jwks/`, a null
+ * registration endpoint, no resource indicators, `aud` equal to the client id, `groups` only with the scope
+ * `profile`, and grants only where the client lists them.
  */
 export function idpBShape(
   groups: readonly string[],

@@ -2,7 +2,10 @@ import type { ProviderShape } from './mcp-identity-provider.ts'
 
 const realm = '/realms/main'
 
-/** Keycloak: issuers are realms with registration of their own, and metadata in both forms. Use it with `sendsIss`, which it always does. */
+/**
+ * Keycloak: issuers are realms with registration of their own, and metadata in both forms. Use it with
+ * `sendsIss`, which it always does.
+ */
 export function keycloakShape(claims: Record<string, unknown>): ProviderShape {
   const endpoints = `${realm}/protocol/openid-connect`
   const registration = `${realm}/clients-registrations/openid-connect`

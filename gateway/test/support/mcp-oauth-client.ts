@@ -14,7 +14,7 @@ import {
   type McpClient,
 } from './mcp-clients.ts'
 
-/** What an official client remembers of OAuth, in memory. */
+/** OAuth state of an official client, in memory. */
 export type OAuthMemory = {
   provider: OAuthClientProvider1 & OAuthClientProvider2
   tokens(): StoredOAuthTokens | undefined
@@ -71,7 +71,10 @@ export function createOAuthMemory(registered?: string): OAuthMemory {
   }
 }
 
-/** The whole way of a client that knows nothing but the URL of the MCP endpoint: to a connected session, or to the error. */
+/**
+ * The whole way of a client that knows nothing but the URL of the MCP endpoint: to a connected session, or to
+ * the error.
+ */
 export async function authorizeAndConnect(
   generation: Generation,
   url: string,

@@ -1,5 +1,5 @@
-// A real OpenID provider (the oidc-provider package) for MCP clients: public clients register themselves, PKCE is
-// required, everyone is logged in as Alice and consents, access tokens are JWTs for one resource.
+// A real OpenID provider (the oidc-provider package) for MCP clients: public clients register themselves,
+// PKCE is required, everyone is logged in as Alice and consents, access tokens are JWTs for one resource.
 // Plain JavaScript, because the package has no type declarations.
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -88,7 +88,7 @@ function createProvider({ issuer, resource, claims, clients, registration, token
   })
 }
 
-/** Does what a person would in the provider's pages. */
+/** Operates the provider's pages like a user. */
 async function finishInteraction(provider, request, response) {
   const { prompt, params, session, grantId } = await provider.interactionDetails(request, response)
   if (prompt.name === 'login') {

@@ -12,8 +12,8 @@ import { until } from './wait.ts'
 const authorizationUrl = /https?:\/\/\S+[?&]code_challenge=\S+/
 
 /**
- * A client on standard input and output with `mcp-remote` between it and the URL. Where `mcp-remote` asks for a person
- * with a browser, there is one. Rejects when `mcp-remote` gives up.
+ * A client on standard input and output with `mcp-remote` between it and the URL. Where `mcp-remote` asks for
+ * a person with a browser, there is one. Rejects when `mcp-remote` gives up.
  */
 export async function connectMcpRemote(url: string): Promise<Client> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mcp-remote-'))

@@ -21,8 +21,8 @@ import { redirectUri } from './mcp-oauth-client.ts'
 const insecure = { [allowInsecureRequests]: true }
 
 /**
- * An access token for the MCP endpoint at `url`, by the letter of the standards: `resource` (RFC 9728), `issuer`
- * (RFC 8414), registration (RFC 7591), PKCE, and `iss` and `state` of the redirect (RFC 9207).
+ * An access token for the MCP endpoint at `url`, by the letter of the standards: `resource` (RFC 9728),
+ * `issuer` (RFC 8414), registration (RFC 7591), PKCE, and `iss` and `state` of the redirect (RFC 9207).
  */
 export async function strictToken(url: string, scope = 'openid'): Promise<string> {
   const endpoint = new URL(url)

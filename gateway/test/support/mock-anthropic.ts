@@ -15,7 +15,7 @@ export type AnthropicBehaviour = {
   content: string
   pauseMs: number
   cutAfter: number | undefined
-  /** As the service counts: input without what came from or went to the cache. */
+  /** Counts as the service reports them: input without cache reads and writes. */
   usage: { input_tokens: number; cache_read: number; cache_creation: number; output_tokens: number }
 }
 
@@ -148,7 +148,7 @@ function messages(
   )
 }
 
-/** Calls the first tool, unless the conversation already holds its result. */
+/** Calls the first tool, unless the conversation already contains its result. */
 function wantedTool(body: unknown): string | undefined {
   const name = member(body, 'tools', 0, 'name')
   const conversation = member(body, 'messages')

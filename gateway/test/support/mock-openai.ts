@@ -175,7 +175,7 @@ function chatUsage({ usage }: OpenAiBehaviour) {
 
 type ToolCall = { id: string; type: 'function'; function: { name: string; arguments: string } }
 
-/** Calls the first tool, unless the conversation already holds its result. */
+/** Calls the first tool, unless the conversation already contains its result. */
 function wantedTool(body: unknown): ToolCall | undefined {
   const name = member(body, 'tools', 0, 'function', 'name')
   const messages = member(body, 'messages')

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { endAfter, type Lifetime } from './cleanup.ts'
 
-/** What an upstream saw. */
+/** A request received by an upstream. */
 export type SeenRequest = {
   method: string
   /** With its query. */
@@ -38,7 +38,7 @@ export async function startMockServer(answer: Answer, lifetime: Lifetime = 'test
     try {
       chosen(request, response)
     } catch (error) {
-      // A broken mock must not look like a stalled upstream: whoever waits for the answer sees why there is none.
+      // A broken mock must not look like a stalled upstream: the response contains the reason.
       response.writeHead(599, { 'content-type': 'text/plain' }).end(`the mock failed: ${error}`)
     }
   })

@@ -15,8 +15,8 @@ export const hasNginx = existsSync(nginxProgram)
 export type Nginx = { port: number; tlsPort: number; folder: string }
 
 /**
- * A server nobody here wrote: static files with ranges and validators, `gzip`, HTTP/2 over TLS, a slow and an upgrading
- * location. `files` are what it serves.
+ * An independent server: static files with ranges and validators, `gzip`, HTTP/2 over TLS, a slow and an
+ * upgrading location. `files` are the served files.
  */
 export async function startNginx(files: Record<string, string>, { cert, key }: Certificate): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-nginx-'))

@@ -2,13 +2,15 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { endAfter } from './cleanup.ts'
 
-/** What stands between a client and Postgres, and can go wrong. */
+/** A proxy between a client and Postgres that can inject faults. */
 export type PostgresProxy = {
   /** The address of a database, by way of the proxy. */
   through(url: string): string
   /** As a connection pooler does. */
   dropNotifications: boolean
-  /** Takes connections and bytes, and passes nothing on: a server that hangs, or a network that drops packets. */
+  /**
+   * Takes connections and bytes, and passes nothing on: a server that hangs, or a network that drops packets.
+   */
   hangs: boolean
   /** Hangs once a client sends this text. */
   hangsAt: string | undefined

@@ -18,7 +18,9 @@ export type TestPostgres = {
   start(): Promise<void>
 }
 
-/** Why there is no Postgres to test with on this machine, for `describe.skipIf`; undefined where there is one. */
+/**
+ * Why there is no Postgres to test with on this machine, for `describe.skipIf`; undefined where there is one.
+ */
 export const postgresMissing: string | undefined = findBinaries()
 
 const user = 'tollgate'
@@ -92,7 +94,7 @@ function setting(name: string, value: string): string[] {
   return ['-c', `${name}=${value}`]
 }
 
-/** The server runs as another user where tests run as root; mkdtemp lets nobody else in. */
+/** The server runs as another user where tests run as root; mkdtemp folders are private to their owner. */
 async function openToServer(folder: string): Promise<void> {
   if (process.getuid?.() === 0) await chmod(folder, 0o755)
 }

@@ -4,15 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { endAfter } from './cleanup.ts'
 
-/** Whether this machine lets a test make a network of its own: Linux with user namespaces, `unshare` and `ip`. */
+/**
+ * Whether this machine lets a test make a network of its own: Linux with user namespaces, `unshare` and `ip`.
+ */
 export const hasPrivateNetwork =
   spawnSync('unshare', ['-rn', 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'ignore' }).status === 0
 
 export type ScriptRun = { status: number | null; output: string }
 
 /**
- * Runs a bash script in a network namespace of its own, where every port is free and nothing but loopback exists, so that
- * documented commands run as they stand. Programs left in the background end with the script.
+ * Runs a bash script in a network namespace of its own, where every port is free and nothing but loopback
+ * exists, so that documented commands run as they stand. Programs left in the background end with the script.
  */
 export function runInPrivateNetwork(
   script: string,

@@ -11,7 +11,10 @@ export function hasPython(modules: readonly string[]): boolean {
   return spawnSync(interpreter, ['-c', check, ...modules]).status === 0
 }
 
-/** Runs a Python server until the end of the file. `args` receives the port that it must listen on. Resolves to the port. */
+/**
+ * Runs a Python server until the end of the file. `args` receives the port that it must listen on. Resolves
+ * to the port.
+ */
 export async function startPython(args: (port: number) => readonly string[], cwd?: string): Promise<number> {
   const port = await freePort()
   const child = spawn(interpreter, args(port), { stdio: ['ignore', 'ignore', 'pipe'], cwd, detached: true })

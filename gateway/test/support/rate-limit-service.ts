@@ -21,8 +21,8 @@ import type { Certificate } from './certificates.ts'
 import { endAfter, type Lifetime } from './cleanup.ts'
 
 /*
- * A rate limit service as Envoy's protocol defines it, made of the descriptions of its messages and another gRPC
- * implementation than the gateway's.
+ * A rate limit service as Envoy's protocol defines it, made of the descriptions of its messages and another
+ * gRPC implementation than the gateway's.
  */
 
 export type ServiceMode =
@@ -55,9 +55,9 @@ export type RateLimitService = {
   readonly seen: SeenCall[]
   /** Connections it has been asked through. */
   connections: number
-  /** What was counted, by `key=value/key=value`. */
+  /** Counts by `key=value/key=value`. */
   readonly counts: Map<string, number>
-  /** Closes every connection in order, once what it was asked on it is answered. */
+  /** Closes every connection in order, after its pending requests are answered. */
   retire(): void
   /** Stops listening and ends every connection. */
   stop(): Promise<void>
@@ -291,7 +291,7 @@ function noted(request: Message, { seen }: RateLimitService): SeenCall {
   return call
 }
 
-/** Limitador's `CheckRateLimit`: whether one more fits, whatever number is sent. */
+/** Limitador's `CheckRateLimit`: whether one more fits, independent of the number sent. */
 function checkOnly({ descriptors: asked }: SeenCall, { limits, counts }: RateLimitService): JsonObject {
   const over = asked.map(nameOf).some((name) => (counts.get(name) ?? 0) + 1 > (limits[name] ?? Infinity))
   return { overallCode: over ? 'CODE_OVER_LIMIT' : 'CODE_OK' }
@@ -324,7 +324,7 @@ function reply(json: JsonObject): Message {
   return fromJson(responseSchema, json)
 }
 
-/** Wire guard: what the descriptions above make of a message. */
+/** Wire guard: a message in the form of the descriptions above. */
 function readCall(json: unknown): SeenCall {
   return { descriptors: [], ...(json as Partial<SeenCall>) }
 }
@@ -389,7 +389,7 @@ function answerGarbage(request: Http2ServerRequest, response: Http2ServerRespons
   response.end(Buffer.from([0, 0, 0, 0, 2, 0x12, 0x7f]))
 }
 
-/** A port that takes connections and never says a word. */
+/** A port that accepts connections and never responds. */
 export async function startSilentServer(): Promise<{ host: string }> {
   const server = createTcpServer((socket) => socket.on('error', () => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

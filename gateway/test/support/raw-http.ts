@@ -54,7 +54,10 @@ export async function rawConnect(port: number, lifetime: Lifetime = 'test'): Pro
   }
 }
 
-/** Sends one raw request and returns all that comes back until the server closes, falls silent, or says nothing at all. */
+/**
+ * Sends one raw request and returns the response up to the server's close, a pause, or a timeout without any
+ * byte.
+ */
 export async function rawExchange(
   port: number,
   request: string,

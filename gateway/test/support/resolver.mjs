@@ -1,4 +1,5 @@
-// Loaded into a gateway with `--import`: resolves names of tests, and reports each attempt to connect to a refused range.
+// Loaded into a gateway with `--import`: resolves names of tests, and reports each attempt to connect to a
+// refused range.
 import dns from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 

@@ -94,7 +94,7 @@ export function stored(config: GatewayConfig, url?: string, storage: object = {}
   }
 }
 
-/** What most tests of the API start from: one model, and keys that are checked. */
+/** Base configuration of most API tests: one model, and strict keys. */
 export const keyedEcho: GatewayConfig = {
   llm: {
     models: [{ name: 'from-file', provider: 'echo' }],

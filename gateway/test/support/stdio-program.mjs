@@ -1,4 +1,4 @@
-// A program to be run as a stdio target that does what the method says, well or badly.
+// A stdio target program that behaves, or misbehaves, as the method names.
 import { spawn } from 'node:child_process'
 import { closeSync } from 'node:fs'
 import { createInterface } from 'node:readline'

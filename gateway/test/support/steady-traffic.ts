@@ -6,7 +6,7 @@ import { call, http2Client } from './http-call.ts'
 
 /** Requests that go on while something else happens. */
 export type SteadyTraffic = {
-  /** Ends it. What failed, each with what it was; and how long answers took, in milliseconds, ascending. */
+  /** Ends it. Returns the failures with their reasons, and the latencies in milliseconds, ascending. */
   stop(): Promise<{ failures: string[]; durationsMs: number[] }>
 }
 
@@ -16,11 +16,14 @@ export type SteadyTarget = {
   /** With TLS: asked on connections of its own and on kept ones. */
   secure?: { port: number; ca: string; name: string } | undefined
   path: string
-  /** What every answer says. */
+  /** The text of every response. */
   text: string
 }
 
-/** Asks without a pause on kept HTTP/1.1 connections, on new ones, and over HTTP/2; with TLS where there is some. */
+/**
+ * Asks without a pause on kept HTTP/1.1 connections, on new ones, and over HTTP/2; with TLS where there is
+ * some.
+ */
 export function steadyTraffic({ port, secure, path, text }: SteadyTarget): SteadyTraffic {
   const failures: string[] = []
   const durationsMs: number[] = []

@@ -38,7 +38,7 @@ export const secretPaths: SecretPaths = (kind) => (value) =>
 const key = '0123456789abcdef'.repeat(4)
 const otherKey = Buffer.alloc(32, 7).toString('base64')
 
-/** A clock that moves when it is told to. */
+/** A manual clock. */
 export function createTestClock(): Clock & { advance(ms: number): void } {
   let now = Date.UTC(2026, 0, 1)
   return {
@@ -50,7 +50,7 @@ export function createTestClock(): Clock & { advance(ms: number): void } {
   }
 }
 
-/** Commits changes whatever there is. */
+/** Commits changes unconditionally. */
 export function commit(store: ResourceStore, ...changes: StoreChange[]): Promise<StoreDelta> {
   return store.write(0, () => Promise.resolve(changes))
 }
@@ -75,7 +75,7 @@ export function sorted(delta: StoreDelta): StoreDelta {
   }
 }
 
-/** What every store promises, whatever its database. */
+/** The guarantees of every store, for any database. */
 export function describeStore(name: string, createDatabase: () => Promise<StoreDatabase>): void {
   const start = async (options: OpenStoreOptions = {}) => {
     const database = await createDatabase()
@@ -656,7 +656,10 @@ function isZero(value: unknown): boolean {
   return Number(value) === 0
 }
 
-/** Runs a writer in a process of its own and kills it; the number of the last write that it knew to be committed. */
+/**
+ * Runs a writer in a process of its own and kills it; the number of the last write that it knew to be
+ * committed.
+ */
 async function writeUntilKilled(address: readonly string[], afterMs: number): Promise<number> {
   const child = fork(fileURLToPath(new URL('store-writer.ts', import.meta.url)), [...address], {
     execArgv: [],

@@ -2,8 +2,8 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createPostgresStore } from '../../src/resources/stores/postgres/postgres.ts'
 import { createSqliteStore } from '../../src/resources/stores/sqlite/sqlite.ts'
 
-// A process that writes three records with one number, again and again, and tells its parent each number once it is
-// committed. It is there to be killed: `store-writer.ts sqlite PATH` or `store-writer.ts postgres URL`.
+// A process that writes three records with one number, repeatedly, and reports each committed number to its
+// parent. Tests kill it: `store-writer.ts sqlite PATH` or `store-writer.ts postgres URL`.
 
 const [kind, address = ''] = process.argv.slice(2)
 const settings = { clock: systemClock, secretPaths: () => () => [] }

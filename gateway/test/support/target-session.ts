@@ -27,7 +27,7 @@ export type Collected = MessageSink & {
   readonly ended: Promise<TargetFailure | undefined>
 }
 
-/** A sink that keeps what it is told. `hasRoom` decides what each message is answered. */
+/** A sink that records its messages. `hasRoom` is the result for each message. */
 export function collect(hasRoom: () => boolean = () => true): Collected {
   const { promise: ended, resolve } = Promise.withResolvers<TargetFailure | undefined>()
   const messages: JsonObject[] = []
@@ -56,7 +56,7 @@ export type Call = Collected & { readonly flow: MessageFlow }
 
 let lastId = 0
 
-/** Sends a request and collects what belongs to it. */
+/** Sends a request and collects the messages that belong to it. */
 export function call(session: TargetSession, method: string, params: JsonObject = {}): Call {
   lastId += 1
   const sink = collect()
@@ -64,7 +64,7 @@ export function call(session: TargetSession, method: string, params: JsonObject 
   return { ...sink, flow: session.request(message, callContext(), sink) }
 }
 
-/** The result of a request that is answered with one; throws with what came instead. */
+/** The result of a request; throws for any other response. */
 export async function resultOf(answered: Call): Promise<JsonObject> {
   const failure = await answered.ended
   const result = answered.messages.at(-1)?.['result']
@@ -72,7 +72,7 @@ export async function resultOf(answered: Call): Promise<JsonObject> {
   throw new Error(`no result: ${JSON.stringify(failure ?? answered.messages)}`)
 }
 
-/** What a failure says to a person. */
+/** The human-readable text of a failure. */
 export function reasonOf(failure: TargetFailure | undefined): string {
   switch (failure?.kind) {
     case 'error':

@@ -15,7 +15,7 @@ export type TcpServer = {
   readonly host: string
   /** Connections so far, the latest last. */
   readonly sockets: Socket[]
-  /** Listens no more and drops what it has. */
+  /** Stops listening and drops its connections. */
   close(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ async function serving(
   onConnection: (socket: Socket) => void,
 ): Promise<TcpServer> {
   const sockets: Socket[] = []
-  // Also those whose handshake fails, which nobody else hears of.
+  // Includes connections whose handshake fails, which no event reports.
   const accepted: Socket[] = []
   server.on('connection', (socket: Socket) => accepted.push(socket))
   server.on(event, (socket: Socket) => {
@@ -57,7 +57,7 @@ async function serving(
   return { port: address.port, host: `127.0.0.1:${address.port}`, sockets, close }
 }
 
-/** Says who it is, and ends. */
+/** Sends its name, and ends. */
 export function namedServer(name: string): Promise<TcpServer> {
   return tcpServer((socket) => socket.resume().end(name))
 }
@@ -66,7 +66,10 @@ export function echoServer(): Promise<TcpServer> {
   return tcpServer((socket) => socket.pipe(socket))
 }
 
-/** A connection that may stay half-open; it ends with the test. Fails where a reset comes before it is seen to be there. */
+/**
+ * A connection that may stay half-open; it ends with the test. Fails where a reset comes before it is seen to
+ * be there.
+ */
 export async function tcpConnect(port: number): Promise<Socket> {
   return ready(connect({ host: '127.0.0.1', port, allowHalfOpen: true }), 'connect')
 }

@@ -4,9 +4,10 @@ import { expect } from 'vitest'
 const maxAttempts = 5
 
 /**
- * Asserts that one of up to five measurements is below the bound. Performance is measured in `gateway/bench`; this helper is for
- * defects that show only as time, for example quadratic work. The bound is at least four times the figure of a busy machine, and
- * the defect exceeds it many times. A figure that no noise explains ends the attempts.
+ * Asserts that one of up to five measurements is below the bound. Performance is measured in `gateway/bench`;
+ * this helper is for defects that show only as time, for example quadratic work. The bound is at least four
+ * times the figure of a busy machine, and the defect exceeds it many times. A figure that no noise explains
+ * ends the attempts.
  */
 export async function expectBelow(bound: number, measure: () => number | Promise<number>): Promise<void> {
   let least = Number.POSITIVE_INFINITY
@@ -18,7 +19,10 @@ export async function expectBelow(bound: number, measure: () => number | Promise
   expect(least).toBeLessThan(bound)
 }
 
-/** CPU time of this thread during the work, in ms: it contains no waiting for a processor, in contrast to wall time. */
+/**
+ * CPU time of this thread during the work, in ms: it contains no waiting for a processor, in contrast to wall
+ * time.
+ */
 export function cpuMsOf(work: () => void): number
 export function cpuMsOf(work: () => Promise<unknown>): Promise<number>
 export function cpuMsOf(work: () => unknown): number | Promise<number> {

@@ -10,7 +10,9 @@ import {
 import { connect, type Socket } from 'node:net'
 import { endAfter } from './cleanup.ts'
 
-/** What a handshake does that the usual clients do not: the second ClientHello may differ from the first. */
+/**
+ * Handshake deviations that usual clients cannot produce: the second ClientHello may differ from the first.
+ */
 export type Tls13Options = {
   readonly port: number
   /** Server name of the first ClientHello; undefined sends no extension. */
@@ -47,8 +49,8 @@ const suite = 0x13_01
 const group = 0x00_17
 
 /**
- * A TLS 1.3 handshake (RFC 8446) of one cipher suite and one group, which trusts every server. The first ClientHello has no key
- * share, so that the server answers with a HelloRetryRequest.
+ * A TLS 1.3 handshake (RFC 8446) of one cipher suite and one group, which trusts every server. The first
+ * ClientHello has no key share, so that the server answers with a HelloRetryRequest.
  */
 export async function connectTls13(options: Tls13Options): Promise<Tls13Session> {
   const { port, first, second, alpn = [], beforeSecond } = options

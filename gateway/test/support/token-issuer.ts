@@ -5,7 +5,7 @@ export type TokenIssuer = {
   readonly issuer: string
   /** The key set as JSON, for `jwks` of a configuration. */
   readonly keys: string
-  /** A token for `audience`, good for five minutes unless `exp` says otherwise. */
+  /** A token for `audience`, valid for five minutes unless `exp` is given. */
   token(claims?: Record<string, unknown>): Promise<string>
 }
 

@@ -22,8 +22,8 @@ export async function routing(
 }
 
 /**
- * As `routing`, with one gateway for all tests of a file: each call gives it another configuration, which takes less time than
- * starting one.
+ * As `routing`, with one gateway for all tests of a file: each call gives it another configuration, which
+ * takes less time than starting one.
  */
 export function sharedRouting(): typeof routing {
   let started: Routing | undefined
@@ -43,7 +43,7 @@ export function routingConfig(
   return { ...more, gateways: { default: { port, ...gateway }, ...more.gateways }, routes }
 }
 
-/** A server that says its name, and keeps what it is asked. */
+/** A server that responds with its name, and records its requests. */
 export function namedUpstream(
   name: string,
   lifetime: Lifetime = 'test',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * Answers as the vendors publish them, strict: a member that is not listed, or null where the vendor has no null, fails.
- * Sources: the types of the packages `openai` and `@anthropic-ai/sdk`, and the API references they are made from. Clients
- * with schemas of their own reject such members, for example `citations: null`.
+ * Answers as the vendors publish them, strict: a member that is not listed, or null where the vendor has no
+ * null, fails. Sources: the types of the packages `openai` and `@anthropic-ai/sdk`, and the API references
+ * they are made from. Clients with schemas of their own reject such members, for example `citations: null`.
  */
 const count = z.int().min(0)
 const nothing = z.null()

@@ -8,7 +8,9 @@ import {
   startMockServer,
 } from './mock-server.ts'
 
-/** A guardrail webhook that behaves as the specification's sample: `block` is rejected, `mask` becomes `****`. */
+/**
+ * A guardrail webhook that behaves as the specification's sample: `block` is rejected, `mask` becomes `****`.
+ */
 export function mockWebhook(lifetime: Lifetime = 'test'): Promise<MockServer> {
   return startMockServer((request, response) => {
     sendJson(response, { status: 200, body: { action: decide(request) } })

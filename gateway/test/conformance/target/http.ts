@@ -14,7 +14,10 @@ export type HttpTarget = {
   close(): Promise<void>
 }
 
-/** Serves sessions of the conformance target over streamable HTTP on a free loopback port, with streams that resume. */
+/**
+ * Serves sessions of the conformance target over streamable HTTP with resumable streams, on a free loopback
+ * port.
+ */
 export async function serveHttp(): Promise<HttpTarget> {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
 

@@ -1,4 +1,5 @@
-// The conformance target as a program: `main.ts stdio`, or `main.ts http`, which prints its URL once it listens.
+// The conformance target as a program: `main.ts stdio`, or `main.ts http`, which prints its URL after it
+// listens.
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { serveHttp } from './http.ts'
 import { createConformanceServer } from './server.ts'

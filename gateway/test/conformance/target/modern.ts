@@ -20,7 +20,8 @@ import { image, schemaWithEverything, silence, text } from './content.ts'
 import { prompts } from './prompts.ts'
 import { read, resources, templates } from './resources.ts'
 
-// The conformance target of revision 2026-07-28, which has no sessions: on the second generation of the official SDK.
+// The conformance target of revision 2026-07-28, without sessions, on the second generation of the official
+// SDK.
 
 type State = { step: number }
 type Result = CallToolResult | InputRequiredResult

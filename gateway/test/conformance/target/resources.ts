@@ -22,7 +22,7 @@ export const templates: ResourceTemplate[] = [
   },
 ]
 
-/** What a URI holds; undefined for one that holds nothing. */
+/** Content of a URI; undefined if the URI has none. */
 export function read(uri: string): ReadResourceResult['contents'][number] | undefined {
   const id = /^test:\/\/template\/([^/]+)\/data$/.exec(uri)?.[1]
   if (id !== undefined) {

@@ -18,7 +18,7 @@ import { prompts } from './prompts.ts'
 import { read, resources, templates } from './resources.ts'
 import { tools } from './tools.ts'
 
-/** One session of a server, on the official SDK, that has everything the official conformance suite asks for. */
+/** One session of a server on the official SDK with every feature that the conformance suite covers. */
 export function createConformanceServer(): Server {
   const server = new Server(
     { name: 'conformance-target', version: '1.0.0' },

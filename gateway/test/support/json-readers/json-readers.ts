@@ -10,7 +10,7 @@ import { member, sendJson, startMockServer } from '../mock-server.ts'
 import { hasNginx, nginxProgram } from '../nginx.ts'
 import { until } from '../wait.ts'
 
-/** An OpenAI-compatible server behind the gateway whose answer is what its own JSON parser has read. */
+/** An OpenAI-compatible server behind the gateway; its response is the result of its own JSON parser. */
 export type JsonReader = {
   readonly name: string
   /** False if the machine lacks the software. */
