@@ -95,7 +95,7 @@ const keyed = limitsOf([{ tokens: huge, unit: 'Hours', key: 'apiKey.id' }], 'key
 for (const id of values) {
   const exchange = passes([], clientHeaders, id)
   for (const policy of keyed) policy.onRequest?.(exchange)
-  exchange.limits?.claims[0]?.charge(1)
+  exchange.limits?.reservations[0]?.charge(1)
 }
 
 const known = [first.result]

@@ -10,7 +10,7 @@ import { type ClientReader, createClientReader } from '../pipeline/client-addres
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Backend } from '../pipeline/policy.ts'
 import { compileListenerTable } from '../pipeline/routing/listener-table.ts'
-import type { Found } from '../pipeline/routing/route-table.ts'
+import type { MatchedRoute } from '../pipeline/routing/route-table.ts'
 import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapshot.ts'
 import { compileGuardrails, type GuardPlace } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
@@ -203,7 +203,7 @@ function ownListener(
   address: Address,
   clients: ClientReader | undefined,
 ): HttpListener {
-  const found: Found<Route> = { target: routeBehind([]), prefix: '/' }
+  const found: MatchedRoute<Route> = { target: routeBehind([]), prefix: '/' }
   return { ...address, kind: 'http', tls: undefined, match: () => found, clients }
 }
 

@@ -115,37 +115,37 @@ export type Facts = {
 }
 
 /** How far a limit is from refusing: the content of the `x-ratelimit-*` headers. */
-export type LimitStanding = {
+export type LimitStatus = {
   readonly limit: number
   readonly remaining: number
   readonly resetSeconds: number
   /** Contents of the headers where they are not just these numbers: limit, remaining, reset. */
-  readonly shownAs?: readonly [limit: string, remaining: string, reset: string] | undefined
+  readonly headerValues?: readonly [limit: string, remaining: string, reset: string] | undefined
   /** Further headers about the same limit (`ratelimit`, `ratelimit-policy`...), from the service that counts it. */
-  readonly related?: Headers | undefined
+  readonly relatedHeaders?: Headers | undefined
 }
 
 /** What a request holds of the limits of one place. */
-export type LimitClaim = {
+export type LimitReservation = {
   /** Takes back what was counted, because another limit refused the request. */
-  giveBack(): void
+  release(): void
   /** Counts the tokens the request turned out to cost. */
   charge(tokens: number): void
 }
 
 /** Where a request stands with the limits it was held against, over all places that limit it. */
-export type LimitTally = {
+export type RequestLimits = {
   /** The limit closest to refusing, one for each unit that limits count in. */
-  requests: LimitStanding | undefined
-  tokens: LimitStanding | undefined
-  refused: LimitStanding | undefined
+  requests: LimitStatus | undefined
+  tokens: LimitStatus | undefined
+  refused: LimitStatus | undefined
   /** What services that count for several gateways want the reply to carry. */
   headers?: Headers | undefined
   /** The reply has its headers. */
-  shown: boolean
+  headersSent: boolean
   /** Time spent waiting for rate limit services. Their timeouts bound the sum, not each wait. */
   waitedMs?: number | undefined
-  readonly claims: LimitClaim[]
+  readonly reservations: LimitReservation[]
 }
 
 /** How a request differs from the client's when it is forwarded. */
@@ -219,7 +219,7 @@ export type Exchange = {
   /** Group of the virtual key as configured, a metric label; written by `policies/api-key`. */
   keyGroup: string
   /** Written by `policies/rate-limit`. */
-  limits?: LimitTally | undefined
+  limits?: RequestLimits | undefined
   /** Receives the delivery result of the reply, once; written by `backends/mcp`. */
   onDelivered?: ((delivery: Delivery) => void) | undefined
   /** Written by `backends/mcp`. */

@@ -10,7 +10,7 @@ import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Policy } from './policy.ts'
-import type { Found } from './routing/route-table.ts'
+import type { MatchedRoute } from './routing/route-table.ts'
 import type { Listener, Route } from './snapshot.ts'
 
 export type PipelineOptions = {
@@ -155,7 +155,7 @@ function refuseUnrouted(
 function findAmbiguity(
   readings: PathReadings,
   route: Route,
-  match: (path: string) => Found<Route> | undefined,
+  match: (path: string) => MatchedRoute<Route> | undefined,
 ): string | undefined {
   if (readings.kind === 'unsafe') return `with escapes and parameters decoded it has ${readings.reason}`
   const leadsElsewhere = readings.paths.some((path) => match(path)?.target !== route)

@@ -5,14 +5,14 @@ import type { Turns } from '../lib/scheduling/turns.ts'
 
 export type RuleKind = 'allow' | 'deny' | 'require'
 
-/** A rule as it is written: a text allows. */
+/** A rule as configured; a plain string is an allow rule. */
 type WrittenRule =
   | string
   | { allow: string; deny?: undefined; require?: undefined }
   | { deny: string; allow?: undefined; require?: undefined }
   | { require: string; allow?: undefined; deny?: undefined }
 
-/** The expression of a rule, and where it stands below the rule. */
+/** The expression of a rule and its path within the rule. */
 export function ruleSource(rule: WrittenRule): { kind: RuleKind; source: string; path: string[] } {
   if (typeof rule === 'string') return { kind: 'allow', source: rule, path: [] }
   if (rule.allow !== undefined) return { kind: 'allow', source: rule.allow, path: ['allow'] }
@@ -20,122 +20,125 @@ export function ruleSource(rule: WrittenRule): { kind: RuleKind; source: string;
   return { kind: 'require', source: rule.require, path: ['require'] }
 }
 
-/** Whether a rule is true; `otherwise` where it cannot be evaluated. */
-export type Holds<Rule, Scope> = (rule: Rule, scope: Scope, otherwise: boolean) => boolean
+/** Evaluates a rule; returns `fallback` if its expression fails. */
+export type EvaluateRule<Rule, Scope> = (rule: Rule, scope: Scope, fallback: boolean) => boolean
 
-/** The ground for a refusal: a rule, or that no allow rule holds. */
-export type Refusal<Ground> = {
-  ground: Ground
-  /** A rule ended at the bound on work, so the refusal may be no decision about the request. */
-  beyondWork: boolean
+/** A negative decision. `reason` is the rule, or a value for "no allow rule matched". */
+export type Denial<Reason> = {
+  reason: Reason
+  /** A rule reached the work limit, so the denial may not reflect the content of the request. */
+  exceedsWork: boolean
 }
 
-/** Decides by rules; undefined permits. */
-export type Decide<Ground, Scope> = (scope: Scope) => Refusal<Ground> | undefined
+/** Decides a request by rules; undefined permits it. */
+export type Decide<Reason, Scope> = (scope: Scope) => Denial<Reason> | undefined
 
 /**
- * Decides by rules: any deny that holds refuses, every require must hold, and of the allow rules, if there are any, one.
- * All rules together have the work of one evaluation.
+ * Compiles rules to one decision: a matching deny rule refuses, every require rule must match, and if allow rules exist, one
+ * must match. All rules share the work limit of one evaluation.
  */
-export function decideBy<Ground, Rule extends Ground & { kind: RuleKind }, Scope>(
+export function compileDecision<Reason, Rule extends Reason & { kind: RuleKind }, Scope>(
   rules: readonly Rule[],
-  noneAllows: Ground,
-  holds: Holds<Rule, Scope>,
-): Decide<Ground, Scope> {
-  const ordered = orderOf(rules)
-  const last = lastOf(rules, noneAllows)
+  noAllowRule: Reason,
+  evaluate: EvaluateRule<Rule, Scope>,
+): Decide<Reason, Scope> {
+  const ordered = sortRules(rules)
+  const last = defaultReason(rules, noAllowRule)
   return (scope) =>
     shareWork(() => {
       for (const rule of ordered) {
-        const verdict = judge(rule, scope, holds)
+        const verdict = applyRule(rule, scope, evaluate)
         if (verdict === 'permit') return undefined
-        if (verdict === 'refuse') return { ground: rule, beyondWork: isBeyondWork() }
+        if (verdict === 'refuse') return { reason: rule, exceedsWork: isBeyondWork() }
       }
-      return last && { ground: last, beyondWork: isBeyondWork() }
+      return last && { reason: last, exceedsWork: isBeyondWork() }
     })
 }
 
-/** Work after which further rules wait for their turn. */
+/** Work units evaluated inline; the remaining rules run in turns with other work of the event loop. */
 const maxInlineWork = 5_000_000
 
 /** As `decideBy`, but each rule has the work of an evaluation: rules after much work run in turns with traffic. */
-export function decideInTurns<Ground, Rule extends Ground & { kind: RuleKind }, Scope>(
+export function compileYieldingDecision<Reason, Rule extends Reason & { kind: RuleKind }, Scope>(
   rules: readonly Rule[],
-  noneAllows: Ground,
-  { holds, turns }: { holds: Holds<Rule, Scope>; turns: Turns },
-): (scope: Scope) => Refusal<Ground> | undefined | Promise<Refusal<Ground> | undefined> {
-  const ordered = orderOf(rules)
-  const last = lastOf(rules, noneAllows)
+  noAllowRule: Reason,
+  { evaluate, turns }: { evaluate: EvaluateRule<Rule, Scope>; turns: Turns },
+): (scope: Scope) => Denial<Reason> | undefined | Promise<Denial<Reason> | undefined> {
+  const ordered = sortRules(rules)
+  const last = defaultReason(rules, noAllowRule)
 
-  function* decideFrom(start: number, scope: Scope, wasBeyond: boolean) {
-    let beyondWork = wasBeyond
+  function* decideFrom(start: number, scope: Scope, exceededBefore: boolean) {
+    let exceedsWork = exceededBefore
     for (const rule of ordered.slice(start)) {
-      const verdict = judge(rule, scope, holds)
-      beyondWork ||= isBeyondWork()
+      const verdict = applyRule(rule, scope, evaluate)
+      exceedsWork ||= isBeyondWork()
       if (verdict === 'permit') return undefined
-      if (verdict === 'refuse') return { ground: rule, beyondWork: isBeyondWork() }
+      if (verdict === 'refuse') return { reason: rule, exceedsWork: isBeyondWork() }
       yield
     }
-    return last && { ground: last, beyondWork }
+    return last && { reason: last, exceedsWork }
   }
 
   return (scope) => {
     let work = 0
-    let beyondWork = false
+    let exceedsWork = false
     for (const [index, rule] of ordered.entries()) {
-      if (work > maxInlineWork) return turns.run(decideFrom(index, scope, beyondWork))
-      const verdict = judge(rule, scope, holds)
-      beyondWork ||= isBeyondWork()
+      if (work > maxInlineWork) return turns.run(decideFrom(index, scope, exceedsWork))
+      const verdict = applyRule(rule, scope, evaluate)
+      exceedsWork ||= isBeyondWork()
       if (verdict === 'permit') return undefined
-      if (verdict === 'refuse') return { ground: rule, beyondWork: isBeyondWork() }
+      if (verdict === 'refuse') return { reason: rule, exceedsWork: isBeyondWork() }
       work += workDone()
     }
-    return last && { ground: last, beyondWork }
+    return last && { reason: last, exceedsWork: exceedsWork }
   }
 }
 
-function orderOf<Rule extends { kind: RuleKind }>(rules: readonly Rule[]): readonly Rule[] {
+function sortRules<Rule extends { kind: RuleKind }>(rules: readonly Rule[]): readonly Rule[] {
   const of = (kind: RuleKind) => rules.filter((rule) => rule.kind === kind)
   return [...of('deny'), ...of('require'), ...of('allow')]
 }
 
-/** The ground where no rule decides. */
-function lastOf<Ground>(rules: readonly { kind: RuleKind }[], noneAllows: Ground): Ground | undefined {
-  return rules.some(({ kind }) => kind === 'allow') ? noneAllows : undefined
+/** The reason for a denial if no rule decides. */
+function defaultReason<Reason>(
+  rules: readonly { kind: RuleKind }[],
+  noAllowRule: Reason,
+): Reason | undefined {
+  return rules.some(({ kind }) => kind === 'allow') ? noAllowRule : undefined
 }
 
-function judge<Rule extends { kind: RuleKind }, Scope>(
+function applyRule<Rule extends { kind: RuleKind }, Scope>(
   rule: Rule,
   scope: Scope,
-  holds: Holds<Rule, Scope>,
+  evaluate: EvaluateRule<Rule, Scope>,
 ): 'refuse' | 'permit' | undefined {
-  // What a rule counts as when it cannot be evaluated is always what refuses.
+  // Fail closed: the fallback of each kind is the value that refuses.
   switch (rule.kind) {
     case 'deny':
-      return holds(rule, scope, true) ? 'refuse' : undefined
+      return evaluate(rule, scope, true) ? 'refuse' : undefined
     case 'require':
-      return holds(rule, scope, false) ? undefined : 'refuse'
+      return evaluate(rule, scope, false) ? undefined : 'refuse'
     case 'allow':
-      return holds(rule, scope, false) ? 'permit' : undefined
+      return evaluate(rule, scope, false) ? 'permit' : undefined
   }
 }
 
-/** The suffix of a log entry about a refusal. */
-export function reasonOf({ beyondWork }: Refusal<unknown>): string {
-  return beyondWork ? ' (a rule takes too much work on this request)' : ''
+/** The suffix of a log entry about a denial. */
+export function denialSuffix({ exceedsWork }: Denial<unknown>): string {
+  return exceedsWork ? ' (a rule takes too much work on this request)' : ''
 }
 
-/** The answer of an expression; `otherwise` where it cannot be evaluated or is no boolean. */
-export function evaluateOr(program: CelProgram, variables: object, otherwise: boolean): boolean {
+/** Evaluates a boolean expression; returns `fallback` if it fails or its value is not a boolean. */
+export function evaluateOrDefault(program: CelProgram, variables: object, fallback: boolean): boolean {
   try {
     return evaluateBoolean(program, variables)
   } catch (error) {
-    if (error instanceof CelEvaluationError) return otherwise
+    if (error instanceof CelEvaluationError) return fallback
     throw error
   }
 }
 
-/** Whether an expression can be evaluated only after the request's body is read. */
+/** Whether an expression reads the request body. */
 export function needsBody({ roots, readsBody }: CelProgram): boolean {
   return readsBody || roots.has('llmRequest') || roots.has('llm')
 }

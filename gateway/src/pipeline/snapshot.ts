@@ -5,7 +5,7 @@ import type { RouteMeter } from '../telemetry/metrics.ts'
 import type { ClientReader } from './client-address.ts'
 import type { ErrorFormat, RequestFacts } from './exchange.ts'
 import type { Backend, Policy } from './policy.ts'
-import type { Found } from './routing/route-table.ts'
+import type { MatchedRoute } from './routing/route-table.ts'
 
 /** Where a request goes: the policies it passes, in order, and who answers. */
 export type Route = {
@@ -39,7 +39,7 @@ export type HttpListener = Address & {
   /** Undefined for plain text. */
   readonly tls: ServerTls | undefined
   /** The route of a request, or undefined for 404. */
-  match(request: RequestFacts, connection: Connection): Found<Route> | undefined
+  match(request: RequestFacts, connection: Connection): MatchedRoute<Route> | undefined
   /** Who a request comes from, seen through trusted proxies; without it, the peer is the client. */
   readonly clients?: ClientReader | undefined
 }

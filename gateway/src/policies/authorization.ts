@@ -7,12 +7,12 @@ import { refuse } from '../pipeline/errors.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Policy } from '../pipeline/policy.ts'
 import {
-  decideInTurns,
-  evaluateOr,
+  compileYieldingDecision,
+  type Denial,
+  denialSuffix,
+  evaluateOrDefault,
   needsBody,
-  type Refusal,
   type RuleKind,
-  reasonOf,
   ruleSource,
 } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
@@ -155,18 +155,18 @@ function factsWithBody({ facts, llmOperation }: Exchange): object {
 }
 
 /** The refusal, or undefined. */
-type Decision = (variables: object) => Refusal<Ground> | undefined | Promise<Refusal<Ground> | undefined>
+type Decision = (variables: object) => Denial<Ground> | undefined | Promise<Denial<Ground> | undefined>
 
 function decision(rules: readonly Rule[], noneAllows: Ground, turns: Turns): Decision {
   const holds = ({ program }: Rule, variables: object, otherwise: boolean) =>
-    evaluateOr(program, variables, otherwise)
-  return decideInTurns(rules, noneAllows, { holds, turns })
+    evaluateOrDefault(program, variables, otherwise)
+  return compileYieldingDecision(rules, noneAllows, { evaluate: holds, turns })
 }
 
-function answer(exchange: Exchange, refusal: Refusal<Ground> | undefined): Reply | undefined {
+function answer(exchange: Exchange, refusal: Denial<Ground> | undefined): Reply | undefined {
   if (refusal === undefined) return undefined
-  const { ground } = refusal
+  const { reason: ground } = refusal
   ground.meter.refused()
-  exchange.refusedBy = `authorization: ${ground.name}${reasonOf(refusal)}`
+  exchange.refusedBy = `authorization: ${ground.name}${denialSuffix(refusal)}`
   return refuse(exchange, { status: 403, code: 'authorization_failed', message: 'authorization failed' })
 }

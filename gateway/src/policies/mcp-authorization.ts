@@ -5,7 +5,14 @@ import { shareWork } from '../cel/work.ts'
 import type { ExactJsonObject } from '../lib/json/json.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
-import { decideBy, evaluateOr, type Refusal, type RuleKind, reasonOf, ruleSource } from '../pipeline/rules.ts'
+import {
+  compileDecision,
+  type Denial,
+  denialSuffix,
+  evaluateOrDefault,
+  type RuleKind,
+  ruleSource,
+} from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
 import type { RuleMeter } from '../telemetry/metrics.ts'
@@ -98,7 +105,7 @@ export function compileMcpAuthorization(
   })
   if (rules.length === 0) return { permits: () => true, permitsMethod: () => true }
   const noneAllows = ground('no allow rule holds')
-  const decide = decideBy(rules, noneAllows, holds)
+  const decide = compileDecision(rules, noneAllows, holds)
   const ofMethods = methodDecision(rules, noneAllows)
 
   return {
@@ -119,11 +126,11 @@ export function allOfMcpAuthorizations(all: readonly McpAuthorization[]): McpAut
   }
 }
 
-function settle(exchange: Exchange, refusal: Refusal<Ground> | undefined): boolean {
+function settle(exchange: Exchange, refusal: Denial<Ground> | undefined): boolean {
   if (refusal === undefined) return true
-  const { ground } = refusal
+  const { reason: ground } = refusal
   ground.meter.refused()
-  exchange.refusedBy = `mcp-authorization: ${ground.name}${reasonOf(refusal)}`
+  exchange.refusedBy = `mcp-authorization: ${ground.name}${denialSuffix(refusal)}`
   return false
 }
 
@@ -161,9 +168,9 @@ function variablesOf({ clock, request, source, jwt, apiKey }: Facts, mcp: object
 }
 
 function holds({ kind, program }: Rule, { variables, probe }: Scope, otherwise: boolean): boolean {
-  if (probe === undefined) return evaluateOr(program, variables, otherwise)
+  if (probe === undefined) return evaluateOrDefault(program, variables, otherwise)
   probe.touched = false
-  const value = evaluateOr(program, variables, otherwise)
+  const value = evaluateOrDefault(program, variables, otherwise)
   return probe.touched ? kind !== 'deny' : value
 }
 
@@ -196,21 +203,21 @@ const knownMethods: ReadonlySet<string> = new Set([
  */
 function methodDecision(rules: readonly Rule[], noneAllows: Ground) {
   const deniesOfMethods = rules.filter((rule) => rule.kind === 'deny' && rule.readsMethod)
-  const decideUnknown = decideBy(
+  const decideUnknown = compileDecision(
     rules.filter((rule) => rule.kind !== 'allow' || rule.readsMethod),
     noneAllows,
     holds,
   )
   const mayBeAllowed = rules.some((rule) => rule.kind === 'allow' && rule.readsMethod)
-  return (facts: Facts, method: string): Refusal<Ground> | undefined => {
+  return (facts: Facts, method: string): Denial<Ground> | undefined => {
     const variables = variablesOf(facts, { method })
     if (knownMethods.has(method)) {
       const ground = shareWork(() =>
-        deniesOfMethods.find((rule) => evaluateOr(rule.program, variables, false)),
+        deniesOfMethods.find((rule) => evaluateOrDefault(rule.program, variables, false)),
       )
-      return ground && { ground, beyondWork: false }
+      return ground && { reason: ground, exceedsWork: false }
     }
-    if (!mayBeAllowed) return { ground: noneAllows, beyondWork: false }
+    if (!mayBeAllowed) return { reason: noneAllows, exceedsWork: false }
     return decideUnknown({ variables, probe: undefined })
   }
 }

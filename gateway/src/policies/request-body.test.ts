@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import type { Body, BodySource } from '../net/http/body.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import { bodyRules } from '../pipeline/whole-body.ts'
+import { compileRequestBodyLimits } from '../pipeline/request-body.ts'
 import { compileRequestBody } from './request-body.ts'
 
-const { onRequest } = compileRequestBody(bodyRules(100, fixtureContext()))
+const { onRequest } = compileRequestBody(compileRequestBodyLimits(100, fixtureContext()))
 
 /** The body in pieces; `room` is the memory that is left for it. */
 function source(pieces: readonly Uint8Array[], room = Number.POSITIVE_INFINITY): BodySource {

@@ -2,7 +2,7 @@ import type { Headers } from '../net/http/headers.ts'
 import { refuse } from '../pipeline/errors.ts'
 import { forwardingOf } from '../pipeline/forwarding.ts'
 import type { Policy } from '../pipeline/policy.ts'
-import { type BodyRules, readWholeBody } from '../pipeline/whole-body.ts'
+import { type RequestBodyLimits, readRequestBody } from '../pipeline/request-body.ts'
 
 const empty = new Uint8Array(0)
 
@@ -10,7 +10,7 @@ const empty = new Uint8Array(0)
  * Reads the body for expressions that name `request.body`. The bytes they see are the bytes that are forwarded: a content
  * coding is removed from both.
  */
-export function compileRequestBody(rules: BodyRules): Policy {
+export function compileRequestBody(rules: RequestBodyLimits): Policy {
   return {
     name: 'request body',
     onRequest(exchange) {
@@ -20,7 +20,7 @@ export function compileRequestBody(rules: BodyRules): Policy {
         facts.body = empty
         return undefined
       }
-      return readWholeBody(exchange, rules).then((read) => {
+      return readRequestBody(exchange, rules).then((read) => {
         if (read.kind === 'refused') return refuse(exchange, read.refusal)
         facts.body = read.bytes
         exchange.body = read.bytes.byteLength === 0 ? undefined : read.bytes

@@ -6,7 +6,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { writeForwarded } from '../../upstream/forwarded.ts'
 import { isWithheldHeader } from '../../upstream/withheld-headers.ts'
-import { announcedLength, type ObservedBody, observed } from './held-body.ts'
+import { declaredLength, type ObservedBody, observeBody } from './buffered-body.ts'
 
 /** How one attempt differs from what the exchange itself says. */
 export type Attempt = {
@@ -32,7 +32,7 @@ export function forward(
   send: Send,
 ): Promise<Reply> {
   const { health } = destination
-  const upload = health && typeof body === 'object' && isSource(body) ? observed(body) : undefined
+  const upload = health && typeof body === 'object' && isSource(body) ? observeBody(body) : undefined
   const request = requestTo(destination, exchange, upload?.body ?? body)
   if (timeoutMs !== undefined) request.firstByteTimeoutMs = timeoutMs
   if (retries > 0) request.headers['x-retry-attempt'] = String(retries)
@@ -103,7 +103,7 @@ function headersFor(
   editRequestHeaders?.(headers)
   authorize?.(headers, exchange)
   if (typeof body === 'object' && !(body instanceof Uint8Array)) {
-    const length = announcedLength(client)
+    const length = declaredLength(client)
     if (length !== undefined) headers['content-length'] = String(length)
   }
   return headers

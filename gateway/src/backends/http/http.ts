@@ -15,10 +15,10 @@ import {
   missingBackend,
 } from '../../upstream/destination.ts'
 import type { Health } from '../../upstream/health.ts'
+import { bufferBody, declaredLength } from './buffered-body.ts'
 import { type Choose, compileChoice } from './choice.ts'
 import type { ForwardingPolicies, MirrorConfig, RouteBackend } from './config.ts'
 import { forward } from './forward.ts'
-import { announcedLength, holdBody } from './held-body.ts'
 import { createMirror, type Mirror } from './mirror.ts'
 import { backoffOf, compileRetry, isRetriedError, isRetriedReply, pause, type RetryRule } from './retry.ts'
 
@@ -174,12 +174,12 @@ function mirrored(exchange: Exchange, body: Body, { mirror }: Forwarder): Body {
 /** The body to send: small ones whole, others as they come. */
 function gather({ body, facts }: Exchange): Body | Promise<Body> {
   if (!isSource(body)) return body
-  const length = announcedLength(facts.request.headers)
-  return length === undefined || length > maxGatheredBytes ? body : holdBody(body, maxGatheredBytes)
+  const length = declaredLength(facts.request.headers)
+  return length === undefined || length > maxGatheredBytes ? body : bufferBody(body, maxGatheredBytes)
 }
 
 function held(exchange: Exchange, forwarder: Forwarder): Body | Promise<Body> {
-  const body = holdBody(exchange.body, maxHeldBytes)
+  const body = bufferBody(exchange.body, maxHeldBytes)
   return body instanceof Promise ? inTime(body, exchange, forwarder) : body
 }
 

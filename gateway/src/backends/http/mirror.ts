@@ -2,8 +2,8 @@ import { type Body, isSource } from '../../net/http/body.ts'
 import type { Reply, Send } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Destination } from '../../upstream/destination.ts'
+import { copyBody } from './buffered-body.ts'
 import { requestTo } from './forward.ts'
-import { copied } from './held-body.ts'
 
 /** Sends a copy of a request somewhere else. Returns the body to forward, which is the same to its reader. */
 export type Mirror = (exchange: Exchange, body: Body) => Body
@@ -50,7 +50,7 @@ export function createMirror({ destination, share, random, send }: MirrorOptions
       sendCopy(exchange, body)
       return body
     }
-    return copied(body, maxBodyBytes, (copy) => {
+    return copyBody(body, maxBodyBytes, (copy) => {
       if (underWay >= maxUnderWay) return
       underWay += 1
       sendCopy(exchange, copy)

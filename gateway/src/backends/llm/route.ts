@@ -4,7 +4,7 @@ import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { ErrorFormat, Exchange, RequestFacts, Usage } from '../../pipeline/exchange.ts'
 import type { Backend, Policy } from '../../pipeline/policy.ts'
-import { bodyRules } from '../../pipeline/whole-body.ts'
+import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import { type AttemptOptions, attempt } from './attempt/attempt.ts'
 import { pathOf, type TimeLimits } from './attempt/provider-request.ts'
 import { dollarsOf } from './catalog/money.ts'
@@ -50,7 +50,7 @@ export function createLlm(
   context: CompileContext,
   { maxBufferSize, jsonLimits = defaultJsonLimits, maxReplyBytes = defaultMaxReplyBytes, prices }: LlmLimits,
 ): Llm {
-  const body = bodyRules(maxBufferSize, context)
+  const body = compileRequestBodyLimits(maxBufferSize, context)
   const rules = { ...body, models, endpoints, jsonLimits, turns: context.turns }
   const started = context.retained('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
   const list: ModelList = { models, started }

@@ -4,8 +4,8 @@ import { createDialTls, type DialTls } from '../../net/tcp/dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { findBackend, type NamedBackend } from '../../upstream/config.ts'
 import { compileDestination, missingBackend } from '../../upstream/destination.ts'
-import type { TcpTarget } from './carry.ts'
 import type { TcpRouteConfig } from './config.ts'
+import type { TcpTarget } from './forward.ts'
 
 const defaultConnectTimeoutMs = 10_000
 

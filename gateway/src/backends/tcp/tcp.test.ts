@@ -8,7 +8,7 @@ import { describeConnection } from '../../net/listener/connection.ts'
 import { createDialTls } from '../../net/tcp/dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
-import { pickByWeight, type TcpTarget } from './carry.ts'
+import { pickByWeight, type TcpTarget } from './forward.ts'
 import { compileTcpRoutes, type TcpAttachment, type TcpPortOptions, type TcpRoute } from './tcp.ts'
 
 const servers: Server[] = []

@@ -5,7 +5,7 @@ import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import { describeError } from '../../telemetry/log.ts'
 import type { TcpMeter, TcpOutcome } from '../../telemetry/metrics.ts'
-import { carry, type TcpTarget } from './carry.ts'
+import { forwardConnection, type TcpTarget } from './forward.ts'
 
 export type TcpRoute = {
   readonly name: string
@@ -68,7 +68,7 @@ export function compileTcpRoutes(
     if (route === undefined) return refuse('no route for this connection')
     if (open.count >= maxConnections) return refuse('too many connections')
     open.count += 1
-    carry(socket, targets, {
+    forwardConnection(socket, targets, {
       random,
       idleTimeoutMs,
       onReceived(bytes) {

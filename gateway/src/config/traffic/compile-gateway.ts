@@ -8,7 +8,11 @@ import type { Backend } from '../../pipeline/policy.ts'
 import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
-import { createRouteTableBuilder, type FindRoute, type Found } from '../../pipeline/routing/route-table.ts'
+import {
+  createRouteTableBuilder,
+  type FindRoute,
+  type MatchedRoute,
+} from '../../pipeline/routing/route-table.ts'
 import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
 import { compilePolicies } from '../../policies/registry/registry.ts'
 import type { PolicyLevel } from '../../policies/registry/scope.ts'
@@ -77,7 +81,7 @@ function noRoute(
   levels: readonly PolicyLevel[],
   maxBodyBytes: number,
   context: CompileContext,
-): Found<Route> {
+): MatchedRoute<Route> {
   const backend: Backend = (exchange) =>
     refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this request' })
   const { policies } = compilePolicies(levels, context, { kind: 'http', maxBodyBytes, isFallback: true })

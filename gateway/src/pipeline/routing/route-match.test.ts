@@ -3,7 +3,7 @@ import { fixtureExchange } from '../../../test/fixtures/pipeline.ts'
 import {
   checkMatch,
   compileConditions,
-  holds,
+  matchesConditions,
   normalisePath,
   type RouteMatch,
   wholeMatch,
@@ -20,7 +20,7 @@ function mistakes(match: Partial<RouteMatch>): string[] {
 function accepts(match: Partial<RouteMatch>, request: Parameters<typeof fixtureExchange>[0]): boolean {
   const conditions = compileConditions({ ...all, ...match })
   if (!conditions) return true
-  return holds(conditions, fixtureExchange(request).facts.request, { parameters: undefined })
+  return matchesConditions(conditions, fixtureExchange(request).facts.request, { parameters: undefined })
 }
 
 describe('checkMatch', () => {

@@ -102,7 +102,11 @@ export function wholeMatch(source: string): (text: string) => boolean {
 /** Remembers the parameters of one query while several conditions ask for them. */
 export type ParsedQuery = { parameters: ReadonlyMap<string, string> | undefined }
 
-export function holds(conditions: Conditions, request: RequestFacts, parsed: ParsedQuery): boolean {
+export function matchesConditions(
+  conditions: Conditions,
+  request: RequestFacts,
+  parsed: ParsedQuery,
+): boolean {
   const { method, headers, query } = conditions
   if (method !== undefined && method !== request.method) return false
   for (const header of headers) {

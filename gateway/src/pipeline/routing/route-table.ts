@@ -3,7 +3,7 @@ import { anyHost, createHostnameTable, normaliseHostname, valueOfHostname, visit
 import {
   type Conditions,
   compileConditions,
-  holds,
+  matchesConditions,
   maxPatternText,
   normalisePath,
   type ParsedQuery,
@@ -20,13 +20,13 @@ export type RouteEntry<T> = {
   readonly target: T
 }
 
-export type Found<T> = {
+export type MatchedRoute<T> = {
   readonly target: T
   /** The path prefix that matched, normalised; `/` where the match is none by prefix. */
   readonly prefix: string
 }
 
-export type FindRoute<T> = (request: RequestFacts) => Found<T> | undefined
+export type FindRoute<T> = (request: RequestFacts) => MatchedRoute<T> | undefined
 
 /** Collects routes one by one, so that many can be compiled a few at a time while traffic goes on. */
 export type RouteTableBuilder<T> = {
@@ -114,7 +114,7 @@ const unroutable = Symbol('unroutable')
 
 type Candidate<T> = {
   readonly path: RouteMatch['path']
-  readonly found: Found<T>
+  readonly found: MatchedRoute<T>
   readonly conditions: Conditions | undefined
   readonly order: number
   /** For regular expressions only. */
@@ -198,7 +198,10 @@ function compare(a: Candidate<unknown>, b: Candidate<unknown>): number {
   )
 }
 
-function findOnHost<T>(table: PathTable<T>, request: RequestFacts): Found<T> | typeof unroutable | undefined {
+function findOnHost<T>(
+  table: PathTable<T>,
+  request: RequestFacts,
+): MatchedRoute<T> | typeof unroutable | undefined {
   const { path } = request
   const { exact, prefixes, prefixLengths, root, regexes } = table
   if (exact.size > 0) {
@@ -225,11 +228,11 @@ function findOnHost<T>(table: PathTable<T>, request: RequestFacts): Found<T> | t
 function findAmongRegexes<T>(
   { prefixes, prefixLengths, root, regexes }: PathTable<T>,
   request: RequestFacts,
-): Found<T> | typeof unroutable | undefined {
+): MatchedRoute<T> | typeof unroutable | undefined {
   const { path } = request
   let asked = 0
 
-  function askLonger(than: number): Found<T> | typeof unroutable | undefined {
+  function askLonger(than: number): MatchedRoute<T> | typeof unroutable | undefined {
     const from = asked
     while (asked < regexes.length && (regexes[asked]?.path.value.length ?? 0) > than) asked += 1
     if (asked === from) return undefined
@@ -246,13 +249,16 @@ function findAmongRegexes<T>(
   return askLonger(1) ?? (root && firstThatHolds(root, request)) ?? askLonger(-1)
 }
 
-function firstThatHolds<T>(list: readonly Candidate<T>[], request: RequestFacts): Found<T> | undefined {
+function firstThatHolds<T>(
+  list: readonly Candidate<T>[],
+  request: RequestFacts,
+): MatchedRoute<T> | undefined {
   let parsed: ParsedQuery | undefined
   for (const { conditions, found, matchesPath } of list) {
     if (matchesPath && !matchesPath(request.path)) continue
     if (conditions === undefined) return found
     parsed ??= { parameters: undefined }
-    if (holds(conditions, request, parsed)) return found
+    if (matchesConditions(conditions, request, parsed)) return found
   }
   return undefined
 }

@@ -1,12 +1,12 @@
 import type { Headers } from '../../net/http/headers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
-import type { LimitStanding, LimitTally } from '../../pipeline/exchange.ts'
+import type { LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
 
 /** What every refusal by a limit says. */
 export const limitExceeded = 'rate limit exceeded'
 
 /** The answer to a request over a limit: plain text whatever the client API, as the specification's "Errors" says. */
-export function rateLimitReply(refused: LimitStanding): Reply {
+export function rateLimitReply(refused: LimitStatus): Reply {
   return {
     status: 429,
     headers: { 'content-type': 'text/plain', 'retry-after': String(refused.resetSeconds) },
@@ -15,13 +15,13 @@ export function rateLimitReply(refused: LimitStanding): Reply {
 }
 
 /** Sets `x-ratelimit-*` from the limit closest to refusing. An upstream's own are about another limit and give way. */
-export function setLimitHeaders(headers: Headers, tally: LimitTally) {
+export function setLimitHeaders(headers: Headers, tally: RequestLimits) {
   const standing = tally.refused ?? closestOf(tally.requests, tally.tokens)
   if (standing !== undefined && !saysOtherwise(tally)) writeStanding(headers, standing)
 }
 
 /** A service whose own headers cannot be compared with ours is taken at its word, unless it is ours that refuses. */
-function saysOtherwise({ headers, refused }: LimitTally): boolean {
+function saysOtherwise({ headers, refused }: RequestLimits): boolean {
   if (headers === undefined || refused !== undefined) return false
   return Object.keys(headers).some(isLimitHeader)
 }
@@ -34,19 +34,19 @@ export function isLimitHeader(name: string): boolean {
   return name === 'ratelimit' || name.startsWith('ratelimit-') || name.startsWith('x-ratelimit-')
 }
 
-export function writeStanding(headers: Headers, standing: LimitStanding) {
-  const { limit, remaining, resetSeconds, shownAs } = standing
+export function writeStanding(headers: Headers, standing: LimitStatus) {
+  const { limit, remaining, resetSeconds, headerValues: shownAs } = standing
   headers['x-ratelimit-limit'] = shownAs?.[0] ?? String(limit)
   headers['x-ratelimit-remaining'] = shownAs?.[1] ?? String(remaining)
   headers['x-ratelimit-reset'] = shownAs?.[2] ?? String(resetSeconds)
-  if (standing.related !== undefined) Object.assign(headers, standing.related)
+  if (standing.relatedHeaders !== undefined) Object.assign(headers, standing.relatedHeaders)
 }
 
 /** Requests and tokens do not compare by number, so the smaller share that is left decides. */
 function closestOf(
-  requests: LimitStanding | undefined,
-  tokens: LimitStanding | undefined,
-): LimitStanding | undefined {
+  requests: LimitStatus | undefined,
+  tokens: LimitStatus | undefined,
+): LimitStatus | undefined {
   if (requests === undefined || tokens === undefined) return requests ?? tokens
   return tokens.remaining / tokens.limit < requests.remaining / requests.limit ? tokens : requests
 }

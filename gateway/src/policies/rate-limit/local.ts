@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { Exchange, LimitClaim, LimitStanding, LimitTally } from '../../pipeline/exchange.ts'
+import type { Exchange, LimitReservation, LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { type Bucket, giveBackTo, secondsToRefill, takeFrom } from './bucket.ts'
 import { rateLimitReply } from './headers.ts'
@@ -89,7 +89,7 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
   }
   tally.requests = requests
   tally.tokens = tokens
-  tally.claims.push(claimOn(limits, buckets, { clock, takenAtMs: nowMs }))
+  tally.reservations.push(claimOn(limits, buckets, { clock, takenAtMs: nowMs }))
   return undefined
 }
 
@@ -100,11 +100,7 @@ function isExhausted({ rate }: Limit, bucket: Bucket): boolean {
 
 type Moment = { bucket: Bucket; nowMs: number }
 
-function closer(
-  standing: LimitStanding | undefined,
-  { rate }: Limit,
-  { bucket, nowMs }: Moment,
-): LimitStanding {
+function closer(standing: LimitStatus | undefined, { rate }: Limit, { bucket, nowMs }: Moment): LimitStatus {
   const remaining = rate.capacity - bucket.used
   if (standing !== undefined && standing.remaining <= remaining) return standing
   return { limit: rate.capacity, remaining, resetSeconds: secondsToRefill(bucket, rate, nowMs) }
@@ -113,9 +109,9 @@ function closer(
 type Refused = Step & { buckets: readonly Bucket[]; nowMs: number }
 
 /** The headers name the limit that refuses longest: who waits for its reset is admitted by all. */
-function refuse(exchange: Exchange, tally: LimitTally, step: Refused): Reply {
+function refuse(exchange: Exchange, tally: RequestLimits, step: Refused): Reply {
   const { limits, buckets, nowMs } = step
-  let longest: LimitStanding = { limit: 0, remaining: 0, resetSeconds: 0 }
+  let longest: LimitStatus = { limit: 0, remaining: 0, resetSeconds: 0 }
   let label = ''
   limits.forEach((limit, index) => {
     const bucket = buckets[index]
@@ -144,9 +140,9 @@ function claimOn(
   limits: readonly Limit[],
   buckets: readonly Bucket[],
   { clock, takenAtMs }: ClaimOptions,
-): LimitClaim {
+): LimitReservation {
   return {
-    giveBack() {
+    release() {
       limits.forEach(({ counts }, index) => {
         const bucket = buckets[index]
         if (bucket !== undefined && counts === 'requests') giveBackTo(bucket, takenAtMs)

@@ -1,8 +1,8 @@
 import { type AuthenticationCheck, compileAuthentication } from '../../identity/authentication.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Policy } from '../../pipeline/policy.ts'
+import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import { anyHost, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
-import { bodyRules } from '../../pipeline/whole-body.ts'
 import { compileOrigins } from '../cors.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileOrigin } from '../origin.ts'
@@ -163,7 +163,7 @@ function addStep(policies: Policy[], step: StepName, { levels, compiled, route, 
       return addChecks(policies, 'api key', present(compiled, 'apiKey').reverse())
     case 'requestBody':
       if (route.kind === 'http' && compiled.some(readsBody))
-        policies.push(compileRequestBody(bodyRules(route.maxBodyBytes, context)))
+        policies.push(compileRequestBody(compileRequestBodyLimits(route.maxBodyBytes, context)))
       return
     case 'llmRequest':
       if (route.kind === 'llm') policies.push(route.llmRequest)

@@ -9,14 +9,14 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { findDisguisedLlmName, findDisguisedTopName } from '../../../pipeline/llm-names.ts'
-import { type BodyRules, readWholeBody } from '../../../pipeline/whole-body.ts'
+import { type RequestBodyLimits, readRequestBody } from '../../../pipeline/request-body.ts'
 import { pathOf } from '../attempt/provider-request.ts'
 import type { Models } from '../models/models.ts'
 import { createCall } from './call.ts'
 import { type Endpoint, type Endpoints, operations } from './endpoints.ts'
 import { messageOf } from './message.ts'
 
-export type RequestRules = BodyRules & {
+export type RequestRules = RequestBodyLimits & {
   models: Pick<Models, 'resolve' | 'needsName'>
   endpoints: Pick<Endpoints, 'ask'>
   jsonLimits: JsonLimits
@@ -72,7 +72,7 @@ async function readCall(
   const mediaType = readJsonMediaType(facts.request.headers)
   if (mediaType === 'other') return refuse(exchange, notJson)
   if (mediaType === 'charset') return refuse(exchange, notUtf8)
-  const body = await readWholeBody(exchange, rules)
+  const body = await readRequestBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   facts.body = body.bytes
   const reading = readJson(body.bytes, rules.turns, rules.jsonLimits)
@@ -98,7 +98,7 @@ function modelOf({ model }: JsonObject, { models }: RequestRules): string | unde
 async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
   const mediaType = readJsonMediaType(exchange.facts.request.headers)
   if (mediaType === 'charset') return refuse(exchange, notUtf8)
-  const body = await readWholeBody(exchange, rules)
+  const body = await readRequestBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   exchange.facts.body = body.bytes
   if (body.bytes.length === 0 || mediaType === 'other') {

@@ -499,7 +499,13 @@ describe('a batch', () => {
   })
 
   it('must have one request where requests are limited', async () => {
-    const limits = { requests: undefined, tokens: undefined, refused: undefined, shown: false, claims: [] }
+    const limits = {
+      requests: undefined,
+      tokens: undefined,
+      refused: undefined,
+      headersSent: false,
+      reservations: [],
+    }
     const { id: _, ...callWithoutId } = call(3)
     for (const [messages, status] of [
       [[call(1)], 200],

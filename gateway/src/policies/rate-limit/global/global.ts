@@ -3,7 +3,7 @@ import { type GrpcCall, GrpcError } from '../../../net/grpc-client.ts'
 import type { Headers } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { Exchange, LimitStanding, LimitTally } from '../../../pipeline/exchange.ts'
+import type { Exchange, LimitStatus, RequestLimits } from '../../../pipeline/exchange.ts'
 import { forwardingOf } from '../../../pipeline/forwarding.ts'
 import type { Policy } from '../../../pipeline/policy.ts'
 import { isLimitHeader } from '../headers.ts'
@@ -156,8 +156,8 @@ function askForTokens(
     exchange,
   ).then((refusal) => {
     if (refusal === undefined) {
-      tallyOf(exchange).claims.push({
-        giveBack() {},
+      tallyOf(exchange).reservations.push({
+        release() {},
         charge: (totalTokens) => report(limiter, described, exchange, totalTokens),
       })
     }
@@ -219,7 +219,7 @@ async function ask(limiter: Limiter, question: Question, exchange: Exchange): Pr
     state.meter.checked('refused')
     giveBackClaims(tally)
     // The reply says where the service sees the request; the other limits did not refuse it.
-    tally.shown = true
+    tally.headersSent = true
     exchange.refusedBy = `rate-limit: ${limiter.label}`
     return verdict.refusal
   }
@@ -238,7 +238,7 @@ function isUsedUp(status: DescriptorStatus | undefined): boolean {
 }
 
 /** The answer of the service. Throws without calling it while it is known not to answer, or once the request has waited enough. */
-async function answerTo(limiter: Limiter, { hits, counts }: Question, tally: LimitTally): Promise<Answer> {
+async function answerTo(limiter: Limiter, { hits, counts }: Question, tally: RequestLimits): Promise<Answer> {
   const { breaker, clock, domain } = limiter
   const deadlineMs = limiter.deadlineMs - (tally.waitedMs ?? 0)
   if (deadlineMs <= 0) throw new Error('the timeout of this request was spent on earlier checks')
@@ -263,7 +263,7 @@ function isWithoutAnswer(error: unknown): boolean {
   return error instanceof GrpcError && (error.status === 4 || error.status === 14)
 }
 
-function takeOver({ replyHeaders, requestHeaders }: Verdict, exchange: Exchange, tally: LimitTally): void {
+function takeOver({ replyHeaders, requestHeaders }: Verdict, exchange: Exchange, tally: RequestLimits): void {
   if (hasAny(replyHeaders)) tally.headers = { ...withoutLimits(tally.headers, replyHeaders), ...replyHeaders }
   if (hasAny(requestHeaders)) {
     forwardingOf(exchange).headerEdits.push((headers) => {
@@ -283,7 +283,7 @@ function hasAny(headers: Headers): boolean {
   return false
 }
 
-function closer(known: LimitStanding | undefined, other: LimitStanding): LimitStanding {
+function closer(known: LimitStatus | undefined, other: LimitStatus): LimitStatus {
   return known !== undefined && known.remaining <= other.remaining ? known : other
 }
 
@@ -295,7 +295,7 @@ function failed({ failsOpen, state, label }: Limiter, exchange: Exchange, error:
   if (failsOpen) return undefined
   const tally = tallyOf(exchange)
   giveBackClaims(tally)
-  tally.shown = true
+  tally.headersSent = true
   exchange.failure ??= error
   exchange.refusedBy = `rate-limit: ${label} failed`
   return {

@@ -53,7 +53,7 @@ describe('a yes', () => {
   it('shows further headers about a limit only together with its standing', () => {
     const sent = { ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10', 'x-quota': 'x' }
     const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(3)] })
-    expect(standing?.related).toEqual({ ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10' })
+    expect(standing?.relatedHeaders).toEqual({ ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10' })
     expect(replyHeaders).toEqual({ 'x-quota': 'x' })
   })
 

@@ -1,7 +1,7 @@
 import { isToken } from '../../../lib/http-token.ts'
 import { type Headers, isHopByHop } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
-import type { LimitStanding } from '../../../pipeline/exchange.ts'
+import type { LimitStatus } from '../../../pipeline/exchange.ts'
 import { isLimitHeader, limitExceeded, limitHeaders, writeStanding } from '../headers.ts'
 import type { Answer, DescriptorStatus, HeaderField, LimitUnit } from './wire.ts'
 
@@ -10,7 +10,7 @@ export type Verdict = {
   /** The reply in place of the backend's; undefined where the request may go on. */
   readonly refusal: Reply | undefined
   /** Undefined where the service tells nothing that can be compared with other limits. */
-  readonly standing: LimitStanding | undefined
+  readonly standing: LimitStatus | undefined
   /** For the reply to a request that goes on, without what `standing` says. */
   readonly replyHeaders: Headers
   /** For what is forwarded. */
@@ -38,7 +38,7 @@ export function verdictOf(answer: Answer): Verdict {
   }
 }
 
-function refusalOf(answer: Answer, sent: Headers, standing: LimitStanding | undefined): Reply {
+function refusalOf(answer: Answer, sent: Headers, standing: LimitStatus | undefined): Reply {
   const headers: Headers = { 'content-type': 'text/plain', ...sent }
   if (standing !== undefined) writeStanding(headers, standing)
   // Headers of the service that name no time still come with statuses that may.
@@ -48,9 +48,9 @@ function refusalOf(answer: Answer, sent: Headers, standing: LimitStanding | unde
 }
 
 /** Headers about the same limit are shown with it or not at all: those of two limits contradict each other. */
-function withRelated(standing: LimitStanding, sent: Headers): LimitStanding {
+function withRelated(standing: LimitStatus, sent: Headers): LimitStatus {
   const related = Object.entries(sent).filter(([name]) => isLimitHeader(name) && !ownLimitHeaders.has(name))
-  return related.length === 0 ? standing : { ...standing, related: Object.fromEntries(related) }
+  return related.length === 0 ? standing : { ...standing, relatedHeaders: Object.fromEntries(related) }
 }
 
 const ownLimitHeaders: ReadonlySet<string> = new Set(limitHeaders)
@@ -60,7 +60,7 @@ function hasLimitHeaders(headers: Headers): boolean {
 }
 
 /** `10, 10;w=60` begins with the limit that counts; the text is shown as it is. */
-function standingOfHeaders(headers: Headers): LimitStanding | undefined {
+function standingOfHeaders(headers: Headers): LimitStatus | undefined {
   const [limitText, remainingText, resetText] = limitHeaders.map((name) => headers[name])
   if (typeof limitText !== 'string' || typeof remainingText !== 'string' || typeof resetText !== 'string') {
     return undefined
@@ -70,7 +70,7 @@ function standingOfHeaders(headers: Headers): LimitStanding | undefined {
   )
   if (limit === undefined || remaining === undefined || resetSeconds === undefined) return undefined
   if (!Number.isFinite(limit + remaining + resetSeconds)) return undefined
-  return { limit, remaining, resetSeconds, shownAs: [limitText, remainingText, resetText] }
+  return { limit, remaining, resetSeconds, headerValues: [limitText, remainingText, resetText] }
 }
 
 const unitSeconds: Record<LimitUnit, number> = {
@@ -85,8 +85,8 @@ const unitSeconds: Record<LimitUnit, number> = {
 }
 
 /** The status closest to refusing; of those that refuse, the one that does so longest. */
-function standingOfStatuses({ code, statuses }: Answer): LimitStanding | undefined {
-  let chosen: LimitStanding | undefined
+function standingOfStatuses({ code, statuses }: Answer): LimitStatus | undefined {
+  let chosen: LimitStatus | undefined
   const refusing = code !== 'ok' && statuses.some((status) => status.code === 'overLimit' && status.limit)
   for (const status of statuses) {
     if (refusing && status.code !== 'overLimit') continue
@@ -100,7 +100,7 @@ function standingOfStatuses({ code, statuses }: Answer): LimitStanding | undefin
   return chosen
 }
 
-function standingOfStatus({ limit, remaining, resetSeconds }: DescriptorStatus): LimitStanding | undefined {
+function standingOfStatus({ limit, remaining, resetSeconds }: DescriptorStatus): LimitStatus | undefined {
   if (limit === undefined) return undefined
   return {
     limit: limit.requestsPerUnit,

@@ -5,7 +5,7 @@ import type { Headers } from '../../net/http/headers.ts'
  * A body of at most `maxBytes` as bytes, so that it can be sent again; a larger one, or one without budget, as it was, with what
  * has been read of it in front. Rejects when the body breaks off before either is known.
  */
-export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
+export function bufferBody(body: Body, maxBytes: number): Body | Promise<Body> {
   if (!isSource(body)) return body
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
@@ -55,7 +55,7 @@ export function holdBody(body: Body, maxBytes: number): Body | Promise<Body> {
 }
 
 /** The length a body still to come is said to have; undefined where it comes in chunks. */
-export function announcedLength(headers: Headers): number | undefined {
+export function declaredLength(headers: Headers): number | undefined {
   const length = headers['content-length']
   if (typeof length !== 'string' || headers['transfer-encoding'] !== undefined) return undefined
   return Number(length)
@@ -68,7 +68,7 @@ export type ObservedBody = {
 }
 
 /** The body as it is, and whether its reader or its sender is the one who is waited for. */
-export function observed(source: BodySource): ObservedBody {
+export function observeBody(source: BodySource): ObservedBody {
   let waits = false
   return {
     body: {
@@ -97,7 +97,11 @@ export function observed(source: BodySource): ObservedBody {
 }
 
 /** The body as it is, and a copy of it for `onCopy` once it has ended, if it has at most `maxBytes` and its budget suffices. */
-export function copied(source: BodySource, maxBytes: number, onCopy: (copy: Uint8Array) => void): BodySource {
+export function copyBody(
+  source: BodySource,
+  maxBytes: number,
+  onCopy: (copy: Uint8Array) => void,
+): BodySource {
   return {
     start(sink) {
       let chunks: Uint8Array[] | undefined = []

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Body, type BodySink, type BodySource, isSource, readAll } from '../../net/http/body.ts'
-import { announcedLength, copied, holdBody } from './held-body.ts'
+import { bufferBody, copyBody, declaredLength } from './buffered-body.ts'
 
 const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 12 })
 
@@ -10,7 +10,7 @@ describe('a held body', () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.nat(200), fc.boolean(), async (chunks, limit, eager) => {
         const whole = Buffer.concat(chunks)
-        const held = await holdBody(sourceOf(chunks, eager), limit)
+        const held = await bufferBody(sourceOf(chunks, eager), limit)
         expect(isSource(held)).toBe(whole.length > limit)
         expect(await readAll(held, 10_000, 'internal')).toEqual(whole)
       }),
@@ -20,7 +20,7 @@ describe('a held body', () => {
   it('reaches a reader that is full after every piece', async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.nat(100), async (chunks, limit) => {
-        const held = await holdBody(sourceOf(chunks, false), limit)
+        const held = await bufferBody(sourceOf(chunks, false), limit)
         expect(await readSlowly(held)).toEqual(Buffer.concat(chunks))
       }),
     )
@@ -35,15 +35,15 @@ describe('a held body', () => {
       resume() {},
       cancel() {},
     })
-    await expect(holdBody(failing([Buffer.from('ab')]), 10)).rejects.toThrow('gone')
-    const larger = await holdBody(failing([Buffer.from('abcdef')]), 3)
+    await expect(bufferBody(failing([Buffer.from('ab')]), 10)).rejects.toThrow('gone')
+    const larger = await bufferBody(failing([Buffer.from('abcdef')]), 3)
     await expect(readAll(larger, 100, 'internal')).rejects.toThrow('gone')
   })
 
   it('is taken as it is where it is at hand already', () => {
     const bytes = Buffer.from('x')
-    expect(holdBody(bytes, 0)).toBe(bytes)
-    expect(holdBody(undefined, 0)).toBeUndefined()
+    expect(bufferBody(bytes, 0)).toBe(bytes)
+    expect(bufferBody(undefined, 0)).toBeUndefined()
   })
 })
 
@@ -58,7 +58,7 @@ describe('a copied body', () => {
     }
     const chunks = [Buffer.from('one'), Buffer.from('four'), Buffer.from('five')]
     let isCopied = false
-    const source = copied({ ...sourceOf(chunks, false), budget }, 100, () => {
+    const source = copyBody({ ...sourceOf(chunks, false), budget }, 100, () => {
       isCopied = true
     })
     expect(await readSlowly(source)).toEqual(Buffer.from('onefourfive'))
@@ -70,7 +70,7 @@ describe('a copied body', () => {
       fc.asyncProperty(pieces, fc.nat(200), async (chunks, limit) => {
         const whole = Buffer.concat(chunks)
         let copy: Uint8Array | undefined
-        const source = copied(sourceOf(chunks, false), limit, (bytes) => {
+        const source = copyBody(sourceOf(chunks, false), limit, (bytes) => {
           copy = bytes
         })
         expect(await readSlowly(source)).toEqual(whole)
@@ -82,9 +82,9 @@ describe('a copied body', () => {
 
 describe('announcedLength', () => {
   it('is known of bodies that do not come in chunks', () => {
-    expect(announcedLength({ 'content-length': '12' })).toBe(12)
-    expect(announcedLength({ 'content-length': '12', 'transfer-encoding': 'chunked' })).toBeUndefined()
-    expect(announcedLength({})).toBeUndefined()
+    expect(declaredLength({ 'content-length': '12' })).toBe(12)
+    expect(declaredLength({ 'content-length': '12', 'transfer-encoding': 'chunked' })).toBeUndefined()
+    expect(declaredLength({})).toBeUndefined()
   })
 })
 

@@ -16,17 +16,17 @@ export type TcpTarget = {
   readonly dial: DialTarget
 }
 
-export type CarryOptions = {
+export type ForwardOptions = {
   /** A number in [0, 1). */
   random(): number
   readonly idleTimeoutMs: number
   onReceived(bytes: number): void
   onSent(bytes: number): void
   /** Called once, when nothing of the connection is left. */
-  onEnd(end: CarryEnd): void
+  onEnd(end: ConnectionResult): void
 }
 
-export type CarryEnd = {
+export type ConnectionResult = {
   readonly outcome: TcpOutcome
   /** The backend that was reached. */
   readonly backend: string | undefined
@@ -40,7 +40,11 @@ export type CarryEnd = {
  * Carries a client's connection to one of the targets, chosen by weight. One that cannot be reached is replaced by another until each
  * was tried once, ejected ones last; the client's bytes wait unread meanwhile, so that none is lost.
  */
-export function carry(client: Duplex, targets: readonly TcpTarget[], options: CarryOptions): void {
+export function forwardConnection(
+  client: Duplex,
+  targets: readonly TcpTarget[],
+  options: ForwardOptions,
+): void {
   const { random, idleTimeoutMs, onReceived, onSent, onEnd } = options
   let attempts = 0
   let giveUp: (() => void) | undefined

@@ -7,7 +7,7 @@ import type { CompileContext } from './compile-context.ts'
 import type { Refusal } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 
-export type BodyRules = {
+export type RequestBodyLimits = {
   /** Bound on a body, before and after a content coding is taken off. */
   readonly maxBodyBytes: number
   /** Decoding of bodies: a small one may become large before the budget counts it. */
@@ -17,7 +17,7 @@ export type BodyRules = {
 /** Request bodies that are decoded at once: as many as Node has threads for it. */
 const maxDecoding = 4
 
-export function bodyRules(maxBodyBytes: number, context: CompileContext): BodyRules {
+export function compileRequestBodyLimits(maxBodyBytes: number, context: CompileContext): RequestBodyLimits {
   return {
     maxBodyBytes,
     decoding: context.retained('request bodies/decoding', () => createLimiter(maxDecoding)),
@@ -25,7 +25,7 @@ export function bodyRules(maxBodyBytes: number, context: CompileContext): BodyRu
 }
 
 /** The body of a request without its content coding. `decoded`: it had one. */
-export type WholeBody =
+export type RequestBody =
   | { kind: 'body'; bytes: Buffer; decoded: boolean }
   | { kind: 'refused'; refusal: Refusal }
 
@@ -39,10 +39,10 @@ const decodeErrors: DecodeErrors = {
  * Reads the body of a request. `maxBodyBytes` bounds it before and after decoding, and both count in the memory for bodies.
  * Throws for a coding that is not supported, for exhausted memory and for a body that breaks off.
  */
-export async function readWholeBody(
+export async function readRequestBody(
   { body, facts, cancellation }: Exchange,
-  { maxBodyBytes: maxBytes, decoding }: BodyRules,
-): Promise<WholeBody> {
+  { maxBodyBytes: maxBytes, decoding }: RequestBodyLimits,
+): Promise<RequestBody> {
   const encoding = encodingOf(facts.request.headers)
   try {
     const bytes = await readAll(body, maxBytes, 'request_too_large')
