@@ -10,7 +10,7 @@ import { cpuMsOf, expectBelow } from '../../test/support/time-bound.ts'
 import type { JsonObject } from '../lib/json/json.ts'
 import { printable } from '../schema/printable.ts'
 import type { Envelope } from './change/change.ts'
-import { type Allowances, leadsToMetadata } from './change/restrictions.ts'
+import { type Allowances, isMetadataUrl } from './change/restrictions.ts'
 import { secretPaths } from './secrets/secret-paths.ts'
 import { hasSecret, isMasked, maskText } from './secrets/secret-text.ts'
 
@@ -68,7 +68,7 @@ describe('a text of 1 MiB', () => {
           for (const value of [text, `https://${text}`, `"${text}\u2028x`, `${text}]`]) {
             isMasked(value, 'host')
             hasSecret(value, value)
-            leadsToMetadata(value)
+            isMetadataUrl(value)
             printable(value)
           }
         }),

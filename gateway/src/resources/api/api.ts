@@ -21,7 +21,7 @@ import {
   refusal,
 } from '../change/change.ts'
 import { nameOfAddress } from '../change/hybrid-plan.ts'
-import { type Allowances, forbidden } from '../change/restrictions.ts'
+import { type Allowances, findRestriction } from '../change/restrictions.ts'
 import { effectiveConfig } from '../effective.ts'
 import type { Expand } from '../hybrid/record-index.ts'
 import { findKind, type Kind, kinds } from '../kinds.ts'
@@ -205,7 +205,7 @@ function refuseDraft(
   const masked = maskedPlace(kind, name, value)
   if (masked !== undefined) return refusal(400, maskSent(masked))
   // As it will be read: a reference may have any default.
-  const reason = forbidden(kind, name, expand(value).value, allowances)
+  const reason = findRestriction(kind, name, expand(value).value, allowances)
   return reason === undefined ? undefined : refusal(403, reason)
 }
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { shadowKey } from '../hybrid/overlay.ts'
-import type { KeyRecord, Known, NamedRecord } from '../hybrid/record-index.ts'
+import type { KeyRecord, RecordIndex, NamedRecord } from '../hybrid/record-index.ts'
 import { type Kind, kinds } from '../kinds.ts'
 import type { Envelope } from './change.ts'
 
@@ -36,7 +36,7 @@ export function withId(id: string, value: JsonObject): JsonObject {
 
 /** All records, or those of one kind, in the order of kinds and then of ids. Made one by one, as they are asked for. */
 export function* envelopesOf(
-  known: Known,
+  known: RecordIndex,
   shadowed: ReadonlySet<string>,
   only: Kind | undefined,
 ): Generator<Envelope> {
@@ -44,7 +44,7 @@ export function* envelopesOf(
     if (kind.placement.kind === 'keys') {
       for (const key of byId(known.keys)) yield keyEnvelope(kind, key, shadowed)
     } else {
-      const records = known.ordered.filter((record) => record.kind === kind && record.isStandIn !== true)
+      const records = known.ordered.filter((record) => record.kind === kind && record.isPlaceholder !== true)
       for (const record of byId(records)) yield namedEnvelope(record, shadowed)
     }
   }

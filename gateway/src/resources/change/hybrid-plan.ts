@@ -4,19 +4,19 @@ import type { JsonValue } from '../../lib/json/json.ts'
 import { recordDigest } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import {
-  clashingFields,
+  conflictingFields,
   fileDefines,
   fileKeyDigests,
   hasKeyPolicy,
   isTree,
-  keysNeedPolicy,
+  missingKeyPolicy,
 } from '../hybrid/overlay.ts'
 import {
   type Expand,
   type KeyRecord,
-  type Known,
+  type RecordIndex,
   keyItem,
-  keyMistakes,
+  keyIssues,
   type NamedRecord,
   nameKey,
   recordKey,
@@ -43,7 +43,7 @@ import { preconditionFails } from './precondition.ts'
 
 /** What a change is decided by. */
 export type PlanFacts = {
-  readonly known: Known
+  readonly known: RecordIndex
   readonly file: ConfigTree
   readonly expand: Expand
   readonly randomUuid: () => string
@@ -92,7 +92,7 @@ function* planImport({ records }: Change & { op: 'import' }, facts: PlanFacts): 
       if (seen.has(key)) return refusal(400, `${labelOf(kind, id)} is in this request more than once`)
       seen.add(key)
     }
-    if (isKey && !hasKeyPolicy) return refusal(409, keysNeedPolicy)
+    if (isKey && !hasKeyPolicy) return refusal(409, missingKeyPolicy)
     const refused = isKey
       ? refuseKey({ kind, id, value: draft.value }, facts, taken)
       : (refuseId(record, facts) ?? refuseNamed(kind, draft, facts))
@@ -132,7 +132,7 @@ function* planUpsert({ kind, values }: Change & { op: 'upsert' }, facts: PlanFac
 }
 
 function* planKeys(kind: Kind, drafts: readonly Draft[], facts: PlanFacts): Planning {
-  if (drafts.length > 0 && !keysHavePolicy(facts)) return refusal(409, keysNeedPolicy)
+  if (drafts.length > 0 && !keysHavePolicy(facts)) return refusal(409, missingKeyPolicy)
   const taken = new Map<string, string>()
   const puts: (Draft & { id: string })[] = []
   for (const draft of drafts) {
@@ -210,7 +210,7 @@ function planRemove(
   if (failed) return failed
   const name = record !== undefined && 'name' in record ? record.name : undefined
   const leavesKeys = name !== undefined && isKeyPolicy(kind, name) && !fileDefines(file, kind, name)
-  if (leavesKeys && known.keys.length > 0) return refusal(409, keysNeedPolicy)
+  if (leavesKeys && known.keys.length > 0) return refusal(409, missingKeyPolicy)
   const removed = record?.id ?? problem?.id ?? id
   return {
     kind: 'planned',
@@ -250,7 +250,7 @@ function refuseNamed(kind: Kind, { name, value }: Draft, { file, expand }: PlanF
   if (fileDefines(file, kind, name)) {
     return refusal(409, `config resource ${labelOf(kind, name)} conflicts with file-owned resource`)
   }
-  const [clash] = isTree(value) ? clashingFields(file, kind, value) : []
+  const [clash] = isTree(value) ? conflictingFields(file, kind, value) : []
   if (clash !== undefined) {
     return refusal(409, `file-owned ${labelOf(kind, name)} field cannot be updated in hybrid mode: ${clash}`)
   }
@@ -266,7 +266,7 @@ function refuseKey(
   const missing = missingVariables(value, facts.expand)
   if (missing) return missing
   const expanded = facts.expand(value).value
-  const mistakes = keyMistakes(expanded)
+  const mistakes = keyIssues(expanded)
   if (mistakes.length > 0) return refusal(422, mistakes.join('\n'))
   const item = keyItem(id, expanded)
   const digest = item && recordDigest(item)
@@ -314,13 +314,13 @@ function fileOwned(kind: Kind, id: string): Refusal {
 }
 
 /** A named record by its id or its name. */
-export function findNamed(kind: Kind, id: string, { named, byName }: Known): NamedRecord | undefined {
+export function findNamed(kind: Kind, id: string, { named, byName }: RecordIndex): NamedRecord | undefined {
   const uuid = readUuid(id)
   const byId = uuid === undefined ? undefined : named.get(recordKey(kind.name, uuid))
   return byId ?? byName.get(nameKey(kind.name, id))
 }
 
-export function findKey(id: string, { keysById }: Known): KeyRecord | undefined {
+export function findKey(id: string, { keysById }: RecordIndex): KeyRecord | undefined {
   const uuid = readUuid(id)
   return uuid === undefined ? undefined : lookUp(keysById, uuid)
 }

@@ -3,7 +3,7 @@ import { configSchema } from '../../config/schema.ts'
 import { describe as describeSchema, type Shape } from '../../schema/shape.ts'
 import { createExpand } from '../hybrid/expand.ts'
 import { secretPaths } from '../secrets/secret-paths.ts'
-import { isFilePath, leadsToMetadata } from './restrictions.ts'
+import { isFilePath, isMetadataUrl } from './restrictions.ts'
 
 describe('an address', () => {
   it.each([
@@ -35,7 +35,7 @@ describe('an address', () => {
     `http://${'x'.repeat(5_000)}:y@169.254.169.254/`,
     'http://169。254。169。254/',
   ])('%s leads to metadata', (text) => {
-    expect(leadsToMetadata(text)).toBe(true)
+    expect(isMetadataUrl(text)).toBe(true)
   })
 
   it.each([
@@ -50,7 +50,7 @@ describe('an address', () => {
     '',
     '/backend',
   ])('%s does not', (text) => {
-    expect(leadsToMetadata(text)).toBe(false)
+    expect(isMetadataUrl(text)).toBe(false)
   })
 })
 

@@ -15,7 +15,7 @@ export type Allowances = {
  * Why a value must not come in through the API, or undefined. Whoever reaches the API could otherwise run programs, read files
  * of this machine, or have the gateway fetch the credentials that clouds hand out at link-local addresses.
  */
-export function forbidden(
+export function findRestriction(
   kind: Kind,
   name: string,
   value: JsonValue,
@@ -33,7 +33,7 @@ export function forbidden(
     if (typeof here === 'string') {
       if (allowFilePaths !== true && isFilePath([...place, ...steps])) {
         reason = hint('files of this machine', 'allowFilePaths', steps)
-      } else if (allowMetadataAddresses !== true && leadsToMetadata(here)) {
+      } else if (allowMetadataAddresses !== true && isMetadataUrl(here)) {
         reason = hint('link-local or metadata addresses', 'allowMetadataAddresses', steps)
       }
       return
@@ -78,7 +78,7 @@ export function isFilePath(steps: readonly string[]): boolean {
 }
 
 /** Whether a text is an address, in whatever way addresses are written, that leads to a metadata service. */
-export function leadsToMetadata(text: string): boolean {
+export function isMetadataUrl(text: string): boolean {
   const host = hostOf(text.trim())
   if (host === undefined) return false
   if (/(?:^|\.)metadata\.goog(?:le\.internal)?$/.test(host)) return true

@@ -29,8 +29,8 @@ import { withId } from '../change/envelope.ts'
 import { nameOfAddress } from '../change/hybrid-plan.ts'
 import { namedId, readUuid } from '../change/identity.ts'
 import { preconditionFails } from '../change/precondition.ts'
-import { hasKeyPolicy, isTree, keysNeedPolicy } from '../hybrid/overlay.ts'
-import { keyItem, keyMistakes, nameIn } from '../hybrid/record-index.ts'
+import { hasKeyPolicy, isTree, missingKeyPolicy } from '../hybrid/overlay.ts'
+import { keyItem, keyIssues, nameIn } from '../hybrid/record-index.ts'
 import { findKind, freshSection, isKeyPolicy, isSingleton, type Kind, policyFields } from '../kinds.ts'
 
 export type FileEditRequest = {
@@ -153,7 +153,7 @@ function planRemove({ kind, id }: KindChange & { op: 'remove' }, { file }: Facts
   }
   const place = findPlace(kind, id, file)
   if (place === undefined) return notFound(kind, id)
-  if (isKeyPolicy(kind, place.name) && keysOf(file).length > 0) return refusal(409, keysNeedPolicy)
+  if (isKeyPolicy(kind, place.name) && keysOf(file).length > 0) return refusal(409, missingKeyPolicy)
   const path = kind.placement.kind === 'catalog' ? catalogToRemove(place.path, file) : place.path
   return {
     edits: [{ op: 'remove', path }],
@@ -298,7 +298,7 @@ function keysOf(file: ConfigTree): readonly unknown[] {
 }
 
 function planNewKeys(kind: Kind, drafts: readonly Draft[], { file, ids }: Facts): FilePlan | Refusal {
-  if (drafts.length > 0 && !hasKeyPolicy(file)) return refusal(409, keysNeedPolicy)
+  if (drafts.length > 0 && !hasKeyPolicy(file)) return refusal(409, missingKeyPolicy)
   const taken = digestsIn(file, undefined)
   const edits: YamlEdit[] = []
   const resources: Envelope[] = []
@@ -341,7 +341,7 @@ function findKey(_kind: Kind, id: string, file: ConfigTree): KeyPlace | undefine
 }
 
 function refuseKey(id: string, value: JsonValue, taken: Set<string>): Refusal | undefined {
-  const mistakes = keyMistakes(value)
+  const mistakes = keyIssues(value)
   if (mistakes.length > 0) return refusal(500, mistakes.join('\n'))
   const item = keyItem(id, value)
   const digest = item && recordDigest(item)

@@ -23,8 +23,15 @@ import {
   type StoredResource,
   StoreUnavailable,
 } from '../stores/store.ts'
-import { type Overlaid, overlay } from './overlay.ts'
-import { type Expand, type Known, learning, nothingKnown, recordKey, recordOf } from './record-index.ts'
+import { type OverlayResult, overlay } from './overlay.ts'
+import {
+  type Expand,
+  emptyIndex,
+  findRecord,
+  indexUpdateSteps,
+  type RecordIndex,
+  recordKey,
+} from './record-index.ts'
 
 export type HybridOptions = {
   readonly store: ResourceStore
@@ -39,9 +46,9 @@ export type HybridOptions = {
 
 /** A configuration that is ready to run, with what it was made of. */
 type Ready = {
-  readonly overlaid: Overlaid
+  readonly overlaid: OverlayResult
   readonly file: Config
-  readonly known: Known
+  readonly known: RecordIndex
   readonly prepared: PreparedConfig
 }
 
@@ -53,33 +60,34 @@ export function createHybridResources(options: HybridOptions): Resources {
   const { store, host, expand, log, clock } = options
   const retryDelayMs = options.retryDelayMs ?? defaultRetryDelayMs
   let file: Config | undefined
-  let known: Known | undefined
+  let known: RecordIndex | undefined
   /** The overlay that runs, if one ever did. */
-  let running: Overlaid | undefined
+  let running: OverlayResult | undefined
   /** What was last found to be valid as a whole; keys are checked one by one. */
-  let valid: (Pick<Ready, 'file'> & { named: Known['named'] }) | undefined
-  const sound = new WeakSet<object>()
+  let validated: (Pick<Ready, 'file'> & { named: RecordIndex['named'] }) | undefined
+  const validatedObjects = new WeakSet<object>()
   let database: 'pending' | 'connected' | 'lost' = 'pending'
   let lastError: string | undefined
   /** Why what the database says does not run. */
-  let blockedBy: string | undefined
+  let rejection: string | undefined
   let failures = 0
   let retry: NodeJS.Timeout | undefined
   let isWatching = false
-  let isBehind = false
-  let isReadAnew = false
-  let catching: Promise<void> | undefined
+  let needsSync = false
+  let needsFullRead = false
+  let syncing: Promise<void> | undefined
   let isClosed = false
   const changes = new Set<Promise<ChangeOutcome>>()
   const breathe = createBreathe(clock)
   const inTurns = <T>(steps: Iterator<unknown, T>) => runSteps(steps, breathe)
 
-  async function ready(next: Config, records: Known): Promise<Ready> {
+  async function ready(next: Config, records: RecordIndex): Promise<Ready> {
     const overlaid = overlay(next, records, running?.config)
     if (overlaid.refusals.length > 0) throw new ConfigRejected(overlaid.refusals)
     await breathe()
-    const isChecked = records.ordered.length === 0 || (valid?.file === next && valid.named === records.named)
-    const issues = isChecked ? [] : await inTurns(validationSteps(overlaid.keyless, sound))
+    const isChecked =
+      records.ordered.length === 0 || (validated?.file === next && validated.named === records.named)
+    const issues = isChecked ? [] : await inTurns(validationSteps(overlaid.keyless, validatedObjects))
     if (issues.length > 0) throw new ConfigRejected(issues)
     for (const { item } of records.ordered) host.markApi(item)
     await breathe()
@@ -91,9 +99,9 @@ export function createHybridResources(options: HybridOptions): Resources {
     noteShadowed(overlaid.shadowed, running?.shadowed, log)
     prepared.commit()
     running = overlaid
-    blockedBy = undefined
+    rejection = undefined
     file = next
-    valid = { file: next, named: records.named }
+    validated = { file: next, named: records.named }
   }
 
   function connected(): void {
@@ -121,25 +129,25 @@ export function createHybridResources(options: HybridOptions): Resources {
     failures += 1
     retry = setTimeout(() => {
       retry = undefined
-      catchUp()
+      sync()
     }, retryDelayMs(failures))
   }
 
   /** Reads what others have stored, soon; calls while it does so count as one. */
-  function catchUp(): void {
+  function sync(): void {
     if (isClosed) return
-    isBehind = true
-    catching ??= (async () => {
+    needsSync = true
+    syncing ??= (async () => {
       try {
-        while (isBehind && !isClosed) {
-          isBehind = false
+        while (needsSync && !isClosed) {
+          needsSync = false
           await readAndRun()
         }
       } catch (error) {
         log.error({ err: asError(error) }, 'changes of config resources cannot be applied')
         retryLater()
       } finally {
-        catching = undefined
+        syncing = undefined
       }
     })()
   }
@@ -148,19 +156,19 @@ export function createHybridResources(options: HybridOptions): Resources {
   async function readAndRun(): Promise<void> {
     if (isClosed || file === undefined) return
     const from = known
-    const delta = await readSince(isReadAnew ? undefined : from?.generation)
+    const delta = await readSince(needsFullRead ? undefined : from?.generation)
     if (delta === undefined) return
     await host.exclusive(async () => {
       if (isClosed || file === undefined) return
       if (known !== from) {
         // A write was faster, so the delta may be older than the known state. A complete one replaces a distrusted state,
         // so the next one has to be complete too.
-        isReadAnew = delta.complete
-        isBehind = true
+        needsFullRead = delta.complete
+        needsSync = true
         return
       }
-      isReadAnew = false
-      await takeIn(delta, file)
+      needsFullRead = false
+      await applyDelta(delta, file)
     })
   }
 
@@ -177,10 +185,10 @@ export function createHybridResources(options: HybridOptions): Resources {
   }
 
   /** Runs what others have stored. */
-  async function takeIn(delta: StoreDelta, over: Config): Promise<void> {
+  async function applyDelta(delta: StoreDelta, over: Config): Promise<void> {
     const isNews = known === undefined || !isEmpty(delta)
     const before = known
-    known = await inTurns(learning(known ?? nothingKnown, delta, expand))
+    known = await inTurns(indexUpdateSteps(known ?? emptyIndex, delta, expand))
     noteProblems(known, before, log)
     if (!isNews && running !== undefined) return
     try {
@@ -195,9 +203,9 @@ export function createHybridResources(options: HybridOptions): Resources {
   /** What the database says cannot run. It is tried again when the database or the file changes. */
   function refuse(error: unknown): void {
     const reasons = reasonsOf(error)
-    const isKnown = blockedBy === reasons.join('\n')
-    blockedBy = reasons.join('\n')
-    host.report(blockedBy)
+    const isKnown = rejection === reasons.join('\n')
+    rejection = reasons.join('\n')
+    host.report(rejection)
     // Without anything that runs, what only looks like a lasting reason, such as a port in use, is worth another try.
     if (running === undefined) retryLater()
     for (const reason of isKnown ? [] : reasons) {
@@ -208,7 +216,7 @@ export function createHybridResources(options: HybridOptions): Resources {
   function watch(): void {
     if (isWatching) return
     isWatching = true
-    store.watch({ onChange: catchUp, onLost: lost })
+    store.watch({ onChange: sync, onLost: lost })
   }
 
   /** The configuration of the file alone is checked and its ports are open, but nothing is served from it. */
@@ -226,10 +234,10 @@ export function createHybridResources(options: HybridOptions): Resources {
     const isFirst = file === undefined
     file = next
     const delta = isFirst ? await readSince(undefined) : undefined
-    if (delta !== undefined) await takeIn(delta, next)
+    if (delta !== undefined) await applyDelta(delta, next)
     if (running === undefined) {
       await runFileAlone(next)
-      if (blockedBy !== undefined) host.report(blockedBy)
+      if (rejection !== undefined) host.report(rejection)
     }
     watch()
   }
@@ -268,7 +276,7 @@ export function createHybridResources(options: HybridOptions): Resources {
         }
         step.leave = leave
         step.from = { known: known ?? step.from.known, file: file ?? step.from.file }
-        await decide(request, await inTurns(learning(step.from.known, since, expand)), step)
+        await decide(request, await inTurns(indexUpdateSteps(step.from.known, since, expand)), step)
         return step.decided?.planned.changes
       })
     } catch (error) {
@@ -285,17 +293,17 @@ export function createHybridResources(options: HybridOptions): Resources {
     if (decided === undefined) {
       // The store takes what it has told for known and does not announce it again: a key that was deleted elsewhere
       // would go on working here.
-      await takeIn(delta, from.file)
+      await applyDelta(delta, from.file)
       return outcome ?? refusal(500, 'nothing was decided')
     }
     const { planned, ready: state } = decided
     if (state === undefined) {
-      await takeIn(delta, from.file)
+      await applyDelta(delta, from.file)
       await inTurns(audit(planned, { before: from.known, after: known ?? from.known }, requester, log))
       return { kind: 'removed', id: planned.removed ?? '' }
     }
     const own = new Set(planned.stored.map(({ kind, id }) => recordKey(kind.name, id)))
-    const stored = await inTurns(learning(state.known, delta, expand, own))
+    const stored = await inTurns(indexUpdateSteps(state.known, delta, expand, own))
     known = stored
     run({ ...state, known: stored })
     await inTurns(audit(planned, { before: from.known, after: stored }, requester, log))
@@ -303,7 +311,7 @@ export function createHybridResources(options: HybridOptions): Resources {
   }
 
   /** Whether the change may be made, in what `step` holds afterwards. The lock of all writers is held meanwhile. */
-  async function decide(request: ChangeRequest, current: Known, step: Step): Promise<void> {
+  async function decide(request: ChangeRequest, current: RecordIndex, step: Step): Promise<void> {
     const over = step.from.file
     const { randomUuid } = options
     const planned = await inTurns(planning(request, { known: current, file: over, expand, randomUuid }))
@@ -312,7 +320,7 @@ export function createHybridResources(options: HybridOptions): Resources {
       return
     }
     const expected = await inTurns(provisional(planned, current, clock))
-    const next = await inTurns(learning(current, expected, expand))
+    const next = await inTurns(indexUpdateSteps(current, expected, expand))
     try {
       const state = await ready(over, next)
       if (!step.isOver && !request.dryRun && planned.changes.length > 0) {
@@ -361,7 +369,7 @@ export function createHybridResources(options: HybridOptions): Resources {
     },
     effective: () => ({ config: running?.config ?? file ?? {}, file: file ?? {} }),
     status() {
-      const records = known ?? nothingKnown
+      const records = known ?? emptyIndex
       return {
         mode: 'hybrid',
         database: {
@@ -379,7 +387,7 @@ export function createHybridResources(options: HybridOptions): Resources {
     async close() {
       isClosed = true
       clearTimeout(retry)
-      await catching
+      await syncing
       await store.close()
     },
   }
@@ -387,7 +395,7 @@ export function createHybridResources(options: HybridOptions): Resources {
 
 type Step = {
   /** Starting point of the change; read again when the plan is made. */
-  from: { readonly known: Known; readonly file: Config }
+  from: { readonly known: RecordIndex; readonly file: Config }
   outcome: ChangeOutcome | undefined
   /** Without `ready` it is stored and cannot run: other records that cannot be read block the configuration. */
   decided: { readonly planned: Planned; readonly ready: Ready | undefined } | undefined
@@ -398,12 +406,12 @@ type Step = {
 }
 
 /** Whether a change removes a record that cannot be read, and does nothing else. */
-function removesProblem({ changes }: Planned, { problems }: Known): boolean {
+function removesProblem({ changes }: Planned, { problems }: RecordIndex): boolean {
   const [change, ...others] = changes
   return change?.op === 'remove' && others.length === 0 && problems.has(`${change.kind} ${change.id}`)
 }
 
-function isBlocked({ problems }: Known): boolean {
+function isBlocked({ problems }: RecordIndex): boolean {
   return [...problems.values()].some(({ blocking }) => blocking)
 }
 
@@ -431,7 +439,7 @@ function isEmpty({ changed, unreadable, removed, complete }: StoreDelta): boolea
 }
 
 /** A plan as what the database would say after it. */
-function* provisional({ changes }: Planned, known: Known, clock: Clock): Generator<void, StoreDelta> {
+function* provisional({ changes }: Planned, known: RecordIndex, clock: Clock): Generator<void, StoreDelta> {
   const now = new Date(clock.now()).toISOString()
   const changed: StoredResource[] = []
   const removed: { kind: string; id: string }[] = []
@@ -443,7 +451,7 @@ function* provisional({ changes }: Planned, known: Known, clock: Clock): Generat
       continue
     }
     const row = findKind(kind)
-    const before = row && recordOf(known, row, id)
+    const before = row && findRecord(known, row, id)
     changed.push({
       kind,
       id,
@@ -456,7 +464,11 @@ function* provisional({ changes }: Planned, known: Known, clock: Clock): Generat
   return { changed, unreadable: [], removed, generation: known.generation, complete: false }
 }
 
-function outcomeOf({ stored, removed }: Planned, known: Known, shadowed: ReadonlySet<string>): ChangeOutcome {
+function outcomeOf(
+  { stored, removed }: Planned,
+  known: RecordIndex,
+  shadowed: ReadonlySet<string>,
+): ChangeOutcome {
   if (removed !== undefined) return { kind: 'removed', id: removed }
   const resources = stored.flatMap(({ kind, id }) => envelopeAt(kind, id, known, shadowed) ?? [])
   return { kind: 'stored', resources }
@@ -465,7 +477,7 @@ function outcomeOf({ stored, removed }: Planned, known: Known, shadowed: Readonl
 function envelopeAt(
   kind: Kind,
   id: string,
-  known: Known,
+  known: RecordIndex,
   shadowed: ReadonlySet<string>,
 ): Envelope | undefined {
   if (kind.placement.kind === 'keys') {
@@ -473,13 +485,13 @@ function envelopeAt(
     return key && keyEnvelope(kind, key, shadowed)
   }
   const record = findNamed(kind, id, known)
-  return record === undefined || record.isStandIn ? undefined : namedEnvelope(record, shadowed)
+  return record === undefined || record.isPlaceholder ? undefined : namedEnvelope(record, shadowed)
 }
 
 /** One line for each record that a request changed: who, what, and which fields, without secrets. */
 function* audit(
   { changes }: Planned,
-  { before, after }: { before: Known; after: Known },
+  { before, after }: { before: RecordIndex; after: RecordIndex },
   requester: Requester,
   log: Log,
 ): Generator<void> {
@@ -508,7 +520,7 @@ function noteShadowed(now: ReadonlySet<string>, before: ReadonlySet<string> | un
   if (fresh.length > mostNoted) log.warn({ records: fresh.length }, 'and so it is with more records')
 }
 
-function noteProblems({ problems }: Known, before: Known | undefined, log: Log): void {
+function noteProblems({ problems }: RecordIndex, before: RecordIndex | undefined, log: Log): void {
   if (problems === before?.problems) return
   const fresh = [...problems].filter(([key]) => before?.problems.has(key) !== true)
   for (const [, { kind, id, reason }] of fresh.slice(0, mostNoted)) {

@@ -4,7 +4,7 @@ import { namedId } from '../change/identity.ts'
 import { findKind, kinds, policyFields, shapesOf } from '../kinds.ts'
 import type { StoreDelta, StoredResource } from '../stores/store.ts'
 import { overlay } from './overlay.ts'
-import { type Known, learn, nothingKnown, toStored } from './record-index.ts'
+import { type RecordIndex, updateIndex, emptyIndex, toStored } from './record-index.ts'
 
 const plain = (value: unknown) => ({ value: value as never, missing: [] })
 
@@ -22,8 +22,8 @@ function delta(changed: readonly StoredResource[], rest: Partial<StoreDelta> = {
   return { changed, unreadable: [], removed: [], generation: 1, complete: false, ...rest }
 }
 
-const know = (...records: StoredResource[]): Known =>
-  learn(nothingKnown, delta(records, { complete: true }), plain)
+const know = (...records: StoredResource[]): RecordIndex =>
+  updateIndex(emptyIndex, delta(records, { complete: true }), plain)
 
 describe('kinds', () => {
   it('have a place in the configuration and a schema there', () => {
@@ -44,7 +44,7 @@ describe('kinds', () => {
 describe('an overlay', () => {
   it('is the file where there is nothing in the database', () => {
     const file = { llm: { models: [] } }
-    const { config, keyless } = overlay(file, nothingKnown)
+    const { config, keyless } = overlay(file, emptyIndex)
     expect(config).toEqual(file)
     expect(config['llm']).toBe(file.llm)
     expect(keyless).toBe(config)
@@ -107,7 +107,7 @@ describe('an overlay', () => {
     const known = know(record('llm.model', 'm', { name: 'm' }), record('traffic.route', 'r', { name: 'r' }))
     const one = overlay(file, known).config
     expect(overlay(file, known, one).config).toBe(one)
-    const more = learn(known, delta([record('traffic.route', 's', { name: 's' })]), plain)
+    const more = updateIndex(known, delta([record('traffic.route', 's', { name: 's' })]), plain)
     const two = overlay(file, more, one).config
     expect(two['llm']).toBe(one['llm'])
     expect(two['routes']).not.toBe(one['routes'])
@@ -137,7 +137,7 @@ describe('what is known', () => {
         for (const { id, key, bulk } of steps) {
           if (key === null) {
             rows.delete(id)
-            known = learn(known, delta([], { removed: [{ kind: 'llm.apiKey', id }] }), plain)
+            known = updateIndex(known, delta([], { removed: [{ kind: 'llm.apiKey', id }] }), plain)
             continue
           }
           const before = rows.get(id)
@@ -148,7 +148,7 @@ describe('what is known', () => {
             createdAt: before?.createdAt ?? made.createdAt,
           }
           rows.set(id, row)
-          known = learn(known, bulk ? delta([...rows.values()], { complete: true }) : delta([row]), plain)
+          known = updateIndex(known, bulk ? delta([...rows.values()], { complete: true }) : delta([row]), plain)
         }
         const items = new Map(known.keys.map(({ id, item }) => [id, item.key]))
         expect(items).toEqual(new Map([...rows].map(([id, { value }]) => [id, value['key']])))
@@ -165,10 +165,10 @@ describe('what is known', () => {
       record('llm.model', 'm', { name: 'm' }),
     ]
     const known = know(...rows)
-    const again = learn(known, delta(structuredClone(rows), { complete: true, generation: 2 }), plain)
+    const again = updateIndex(known, delta(structuredClone(rows), { complete: true, generation: 2 }), plain)
     expect(again.keyItems[0]).toBe(known.keyItems[0])
     expect(again.ordered).toBe(known.ordered)
-    const gone = learn(again, delta([], { complete: true, generation: 3 }), plain)
+    const gone = updateIndex(again, delta([], { complete: true, generation: 3 }), plain)
     expect([gone.ordered, gone.keys, gone.keysById.size]).toEqual([[], [], 0])
   })
 
@@ -184,19 +184,19 @@ describe('what is known', () => {
     const known = know({ kind, id, value, revision: 1, createdAt: at, updatedAt: at })
     expect([...known.problems.values()]).toMatchObject([{ kind, id, blocking }])
     expect(overlay({}, known).refusals).toHaveLength(blocking ? 1 : 0)
-    const gone = learn(known, delta([], { removed: [{ kind, id }] }), plain)
+    const gone = updateIndex(known, delta([], { removed: [{ kind, id }] }), plain)
     expect(gone.problems.size).toBe(0)
   })
 
   it('has records that cannot be read, until they can', () => {
     const row = record('llm.policy', 'cors', { allowOrigins: [] })
     const { value: _, ...rest } = row
-    const known = learn(
-      nothingKnown,
+    const known = updateIndex(
+      emptyIndex,
       delta([], { unreadable: [{ ...rest, reason: 'encrypted' }], complete: true }),
       plain,
     )
     expect(overlay({}, known).refusals[0]).toContain('encrypted')
-    expect(overlay({}, learn(known, delta([row]), plain)).refusals).toEqual([])
+    expect(overlay({}, updateIndex(known, delta([row]), plain)).refusals).toEqual([])
   })
 })

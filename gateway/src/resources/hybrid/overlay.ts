@@ -3,9 +3,9 @@ import { lookUp } from '../../lib/bucket-map.ts'
 import { type ApiKeyRecord, recordDigest } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import { findKind, freshSection, type Kind } from '../kinds.ts'
-import { type Known, type NamedRecord, nameIn } from './record-index.ts'
+import { type RecordIndex, type NamedRecord, nameIn } from './record-index.ts'
 
-export type Overlaid = {
+export type OverlayResult = {
   /** The file's configuration with the records of the database in it. */
   readonly config: ConfigTree
   /** The same without virtual keys of LLM traffic: those of the file were checked with it, those of the database one by one. */
@@ -20,28 +20,28 @@ export type Overlaid = {
  * Lays the records of the database over the configuration of the file. It only adds: what the file says stays, and wins. Parts
  * that are as in `previous`, an earlier result, are the same objects, so that what was compiled from them is not compiled again.
  */
-export function overlay(file: ConfigTree, known: Known, previous?: ConfigTree): Overlaid {
-  const building: Building = { root: { ...file }, made: new Set() }
+export function overlay(file: ConfigTree, known: RecordIndex, previous?: ConfigTree): OverlayResult {
+  const building: OverlayDraft = { root: { ...file }, made: new Set() }
   building.made.add(building.root)
   const shadowed = new Set<string>()
   // Policies come last: they make no section, because without anything to protect there is nothing to say.
   for (const policies of [false, true]) {
     for (const record of known.ordered) {
       if ((record.kind.placement.kind === 'policies') !== policies) continue
-      if (!lay(record, file, building)) shadowed.add(shadowKey(record.kind.name, record.id))
+      if (!applyRecord(record, file, building)) shadowed.add(shadowKey(record.kind.name, record.id))
     }
   }
-  const keyed = layKeys(known, file, building, shadowed)
+  const keyed = applyKeys(known, file, building, shadowed)
   const refusals = [...known.problems.values()]
     .filter(({ blocking }) => blocking)
     .map(({ kind, id, reason }) => `${kind}/${id} in the database cannot be used: ${reason}`)
-  if (!keyed) refusals.push(keysNeedPolicy)
-  const config = asTree(reuse(building.root, previous, building.made))
+  if (!keyed) refusals.push(missingKeyPolicy)
+  const config = asTree(shareUnchanged(building.root, previous, building.made))
   return { config, keyless: withoutKeys(config), shadowed, refusals }
 }
 
 /** Specification, "Errors". */
-export const keysNeedPolicy = 'DB-backed API keys require llm.policies.apiKey'
+export const missingKeyPolicy = 'DB-backed API keys require llm.policies.apiKey'
 
 export function shadowKey(kind: string, id: string): string {
   return `${kind} ${id}`
@@ -66,7 +66,7 @@ export function fileDefines(file: ConfigTree, kind: Kind, name: string): boolean
 }
 
 /** Fields of a settings record that the file sets to something else. */
-export function clashingFields(file: ConfigTree, kind: Kind, value: ConfigTree): string[] {
+export function conflictingFields(file: ConfigTree, kind: Kind, value: ConfigTree): string[] {
   const { placement } = kind
   if (placement.kind !== 'settings') return []
   const own = valueAt(file, placement.path)
@@ -110,29 +110,29 @@ const noItems: readonly unknown[] = []
 
 type Draft = Record<string, unknown>
 /** `made` are the objects and lists that belong to this overlay and may be changed. */
-type Building = { root: Draft; made: Set<unknown> }
+type OverlayDraft = { root: Draft; made: Set<unknown> }
 
 /** False where the file has the same, so that the record, or a part of it, does not count. */
-function lay({ kind, name, item }: NamedRecord, file: ConfigTree, building: Building): boolean {
+function applyRecord({ kind, name, item }: NamedRecord, file: ConfigTree, building: OverlayDraft): boolean {
   const { placement } = kind
   if (fileDefines(file, kind, name)) return false
   switch (placement.kind) {
     case 'list':
-      openList(building, placement.path)?.push(item)
+      writableList(building, placement.path)?.push(item)
       return true
     case 'map':
     case 'policies': {
-      const holder = openObject(building, placement.path, placement.kind === 'map')
+      const holder = writableObject(building, placement.path, placement.kind === 'map')
       if (holder !== undefined) holder[name] = item
       return true
     }
     case 'settings':
-      return laySettings(kind, asTree(item), file, building)
+      return applySettings(kind, asTree(item), file, building)
     case 'catalog': {
       const { base, custom } = asTree(item)
       const entries = [base, custom].flatMap((inline) => (inline === undefined ? [] : [{ inline }]))
       // In front of those of the file, which come first in rank because they are last.
-      openList(building, placement.path)?.unshift(...entries)
+      writableList(building, placement.path)?.unshift(...entries)
       return true
     }
     case 'keys':
@@ -140,22 +140,22 @@ function lay({ kind, name, item }: NamedRecord, file: ConfigTree, building: Buil
   }
 }
 
-function laySettings(kind: Kind, item: ConfigTree, file: ConfigTree, building: Building): boolean {
+function applySettings(kind: Kind, item: ConfigTree, file: ConfigTree, building: OverlayDraft): boolean {
   const { placement } = kind
   const own = valueAt(file, placement.path)
-  const holder = openObject(building, placement.path, true)
+  const holder = writableObject(building, placement.path, true)
   for (const [field, value] of Object.entries(item)) {
     if (holder !== undefined && !(isTree(own) && own[field] !== undefined)) holder[field] = value
   }
-  return clashingFields(file, kind, item).length === 0
+  return conflictingFields(file, kind, item).length === 0
 }
 
 /** False where there are keys and no policy for them. */
-function layKeys(known: Known, file: ConfigTree, building: Building, shadowed: Set<string>): boolean {
+function applyKeys(known: RecordIndex, file: ConfigTree, building: OverlayDraft, shadowed: Set<string>): boolean {
   if (known.keys.length === 0) return true
   const policyPath = keysPath.slice(0, -1)
   if (!isTree(valueAt(building.root, policyPath))) return false
-  const policy = openObject(building, policyPath, false)
+  const policy = writableObject(building, policyPath, false)
   const field = keysPath.at(-1)
   if (policy === undefined || field === undefined) return false
   const own = listAt(file, keysPath)
@@ -166,7 +166,7 @@ function layKeys(known: Known, file: ConfigTree, building: Building, shadowed: S
 }
 
 /** The items of the keys that the file does not have. */
-function unshadowed(known: Known, inFile: ReadonlySet<string>, shadowed: Set<string>): readonly unknown[] {
+function unshadowed(known: RecordIndex, inFile: ReadonlySet<string>, shadowed: Set<string>): readonly unknown[] {
   const same = new Set<unknown>()
   for (const digest of inFile) {
     const record = lookUp(known.keysByDigest, digest)
@@ -178,7 +178,7 @@ function unshadowed(known: Known, inFile: ReadonlySet<string>, shadowed: Set<str
 }
 
 /** The object at a path, as one that may be changed. The section is made only where that is asked for and possible. */
-function openObject(building: Building, path: readonly string[], makesSection: boolean): Draft | undefined {
+function writableObject(building: OverlayDraft, path: readonly string[], makesSection: boolean): Draft | undefined {
   let here = building.root
   for (const [depth, step] of path.entries()) {
     const value = here[step]
@@ -197,8 +197,8 @@ function openObject(building: Building, path: readonly string[], makesSection: b
   return here
 }
 
-function openList(building: Building, path: readonly string[]): unknown[] | undefined {
-  const holder = openObject(building, path.slice(0, -1), true)
+function writableList(building: OverlayDraft, path: readonly string[]): unknown[] | undefined {
+  const holder = writableObject(building, path.slice(0, -1), true)
   const field = path.at(-1)
   if (holder === undefined || field === undefined) return undefined
   const value = holder[field]
@@ -210,7 +210,7 @@ function openList(building: Building, path: readonly string[]): unknown[] | unde
 }
 
 /** What was made here, or its counterpart in the previous overlay where all in it is the same. */
-function reuse(next: unknown, previous: unknown, made: ReadonlySet<unknown>): unknown {
+function shareUnchanged(next: unknown, previous: unknown, made: ReadonlySet<unknown>): unknown {
   if (!made.has(next)) return next
   if (Array.isArray(next)) {
     const same =
@@ -224,7 +224,7 @@ function reuse(next: unknown, previous: unknown, made: ReadonlySet<unknown>): un
   const keys = Object.keys(next)
   let same = isTree(previous) && keys.length === Object.keys(before).length
   for (const key of keys) {
-    next[key] = reuse(next[key], before[key], made)
+    next[key] = shareUnchanged(next[key], before[key], made)
     same &&= next[key] === before[key]
   }
   return same ? previous : next

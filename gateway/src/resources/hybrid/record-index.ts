@@ -14,7 +14,7 @@ import { namedId } from '../change/identity.ts'
 import { findKind, isKeyPolicy, isSingleton, type Kind, singletonName } from '../kinds.ts'
 import type { StoreDelta, StoredResource } from '../stores/store.ts'
 
-type Stamp = {
+type RecordVersion = {
   readonly id: string
   /** These are written once more, when a record that was planned is stored. */
   revision: number
@@ -23,7 +23,7 @@ type Stamp = {
 }
 
 /** A record that has a name. */
-export type NamedRecord = Stamp & {
+export type NamedRecord = RecordVersion & {
   readonly kind: Kind
   readonly name: string
   /** As the API takes and gives it. */
@@ -31,11 +31,11 @@ export type NamedRecord = Stamp & {
   /** As it stands in the configuration. */
   readonly item: unknown
   /** Its secrets cannot be decrypted: the value has random texts in their place and is not shown. */
-  readonly isStandIn?: boolean
+  readonly isPlaceholder?: boolean
 }
 
 /** A virtual key. One of 100,000, so it holds nothing twice. */
-export type KeyRecord = Stamp & {
+export type KeyRecord = RecordVersion & {
   readonly item: ApiKeyRecord
   /** As it was sent, where that is not what the item says. */
   readonly sent: JsonObject | undefined
@@ -52,7 +52,7 @@ export type Problem = {
 }
 
 /** What is in the database, as far as this process knows. Immutable; 100,000 keys more or less cost nothing to derive. */
-export type Known = {
+export type RecordIndex = {
   readonly generation: number
   /** By `recordKey`: an id belongs to its kind, so records of two kinds may have the same one. */
   readonly named: ReadonlyMap<string, NamedRecord>
@@ -69,7 +69,7 @@ export type Known = {
   readonly problems: ReadonlyMap<string, Problem>
 }
 
-export const nothingKnown: Known = {
+export const emptyIndex: RecordIndex = {
   generation: -1,
   named: new Map(),
   byName: new Map(),
@@ -107,28 +107,28 @@ export function nameIn(kind: Kind, value: ConfigTree): string | undefined {
  * What is known after a delta. Records that did not change stay the same objects. `own` are keys (`recordKey`) of records that
  * are known already with the values they have in the delta, and only learn when they were stored.
  */
-export function learn(
-  known: Known,
+export function updateIndex(
+  known: RecordIndex,
   delta: StoreDelta,
   expand: Expand,
-  own: ReadonlySet<string> = nobody,
-): Known {
-  return runAtOnce(learning(known, delta, expand, own))
+  own: ReadonlySet<string> = noKeys,
+): RecordIndex {
+  return runAtOnce(indexUpdateSteps(known, delta, expand, own))
 }
 
 /** The steps of `learn`: one for each record, so that traffic does not wait for thousands. */
-export function* learning(
-  known: Known,
+export function* indexUpdateSteps(
+  known: RecordIndex,
   delta: StoreDelta,
   expand: Expand,
-  own: ReadonlySet<string> = nobody,
-): Generator<void, Known> {
+  own: ReadonlySet<string> = noKeys,
+): Generator<void, RecordIndex> {
   // With their own times, records may have another place among those that others have made.
   const isReordered =
     own.size > 0 &&
-    delta.changed.filter((stored) => own.has(recordKey(stored.kind, stored.id)) && stamp(known, stored))
+    delta.changed.filter((stored) => own.has(recordKey(stored.kind, stored.id)) && updateVersion(known, stored))
       .length > 0
-  const base = delta.complete ? startOver(known, delta) : known
+  const base = delta.complete ? retainUnchanged(known, delta) : known
   let named: Map<string, NamedRecord> | undefined
   const changeNamed = () => {
     named ??= new Map(base.named)
@@ -161,7 +161,7 @@ export function* learning(
     yield
     const { kind, id, reason } = record
     trouble(kind, id, reason)
-    const standIn = partial && standInOf({ ...record, value: partial }, expand)
+    const standIn = partial && placeholderOf({ ...record, value: partial }, expand)
     if (standIn === undefined) continue
     changeNamed().set(recordKey(kind, id), standIn)
     changeProblems().set(recordKey(kind, id), { kind, id, reason, blocking: false })
@@ -173,7 +173,7 @@ export function* learning(
       trouble(stored.kind, stored.id, 'its kind is unknown: another version of Tollgate has stored it')
       continue
     }
-    if (isSame(known, kind, stored)) continue
+    if (isUnchanged(known, kind, stored)) continue
     const record = readStored(kind, stored, expand)
     solve(stored.kind, stored.id)
     if (typeof record === 'string') trouble(stored.kind, stored.id, record)
@@ -197,7 +197,7 @@ export function nameKey(kind: string, name: string): string {
 const sameName = 'an older record has the same name'
 
 /** Order and names of the named records. A record with the name of an older one is a problem until one of them has another. */
-function withNames(known: Known): Known {
+function withNames(known: RecordIndex): RecordIndex {
   const byName = new Map<string, NamedRecord>()
   const problems = new Map([...known.problems].filter(([, { reason }]) => reason !== sameName))
   const ordered = [...known.named.values()].sort(byAge).filter((record) => {
@@ -223,11 +223,11 @@ function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean
   return one.length === other.length && one.every((item, at) => item === other[at])
 }
 
-const nobody: ReadonlySet<string> = new Set()
+const noKeys: ReadonlySet<string> = new Set()
 
 /** The record of a kind that has this id. */
-export function recordOf(
-  known: Known,
+export function findRecord(
+  known: RecordIndex,
   { placement, name }: Kind,
   id: string,
 ): NamedRecord | KeyRecord | undefined {
@@ -236,9 +236,9 @@ export function recordOf(
 }
 
 /** A record that this process has just stored, and nobody else holds yet, gets its times. True where it has a name. */
-function stamp(known: Known, { kind: name, id, revision, createdAt, updatedAt }: StoredResource): boolean {
+function updateVersion(known: RecordIndex, { kind: name, id, revision, createdAt, updatedAt }: StoredResource): boolean {
   const kind = findKind(name)
-  const record = kind && recordOf(known, kind, id)
+  const record = kind && findRecord(known, kind, id)
   if (record === undefined) return false
   Object.assign(record, { revision, createdAt, updatedAt })
   return 'name' in record
@@ -252,18 +252,18 @@ function readStored(kind: Kind, stored: StoredResource, expand: Expand): NamedRe
  * A record whose secrets cannot be decrypted, with random texts in their place. It stays in the configuration, because without
  * it the configuration could allow what its rules and guards refuse; its credentials are accepted nowhere.
  */
-function standInOf(stored: StoredResource, expand: Expand): NamedRecord | undefined {
+function placeholderOf(stored: StoredResource, expand: Expand): NamedRecord | undefined {
   const kind = findKind(stored.kind)
   if (kind === undefined || kind.placement.kind === 'keys') return undefined
   const record = readNamed(kind, stored, expand)
-  return typeof record === 'string' ? undefined : { ...record, isStandIn: true }
+  return typeof record === 'string' ? undefined : { ...record, isPlaceholder: true }
 }
 
 /** Without everything that a complete delta does not have. What it has in the same state stays, so that its items do. */
-function startOver(known: Known, { changed, generation }: StoreDelta): Known {
+function retainUnchanged(known: RecordIndex, { changed, generation }: StoreDelta): RecordIndex {
   const same = changed.flatMap((stored) => {
     const kind = findKind(stored.kind)
-    return kind !== undefined && isSame(known, kind, stored) ? [stored] : []
+    return kind !== undefined && isUnchanged(known, kind, stored) ? [stored] : []
   })
   const ids = new Set(same.map(({ kind, id }) => recordKey(kind, id)))
   const keys = known.keys.filter(({ id }) => ids.has(recordKey(keyKind, id)))
@@ -286,9 +286,9 @@ function startOver(known: Known, { changed, generation }: StoreDelta): Known {
 
 const keyKind = 'llm.apiKey'
 
-function isSame(known: Known, kind: Kind, stored: StoredResource): boolean {
-  const record = recordOf(known, kind, stored.id)
-  if (record === undefined || ('isStandIn' in record && record.isStandIn)) return false
+function isUnchanged(known: RecordIndex, kind: Kind, stored: StoredResource): boolean {
+  const record = findRecord(known, kind, stored.id)
+  if (record === undefined || ('isStandIn' in record && record.isPlaceholder)) return false
   const { revision, createdAt, updatedAt } = record
   return revision === stored.revision && createdAt === stored.createdAt && updatedAt === stored.updatedAt
 }
@@ -296,9 +296,9 @@ function isSame(known: Known, kind: Kind, stored: StoredResource): boolean {
 type KeyChange = { readonly id: string; readonly record: KeyRecord | undefined }
 
 /** More changes than this at once, and everything is put together anew. */
-const manyChanges = 200
+const maxPatchedKeys = 200
 
-function withKeys(known: Known, all: readonly KeyChange[]): Known {
+function withKeys(known: RecordIndex, all: readonly KeyChange[]): RecordIndex {
   const changes = [...new Map(all.map((change) => [change.id, change])).values()]
   if (changes.length === 0) return known
   const before = changes.map(({ id }) => lookUp(known.keysById, id))
@@ -310,7 +310,7 @@ function withKeys(known: Known, all: readonly KeyChange[]): Known {
   for (const { record } of changes) if (record !== undefined) digests.set(record.digest, record)
   return {
     ...known,
-    ...(changes.length > manyChanges ? keysAnew(known, changes) : keysChanged(known, before, changes)),
+    ...(changes.length > maxPatchedKeys ? rebuildKeys(known, changes) : patchKeys(known, before, changes)),
     keysById: changedMap(
       known.keysById,
       changes.map(({ id, record }) => [id, record]),
@@ -319,9 +319,9 @@ function withKeys(known: Known, all: readonly KeyChange[]): Known {
   }
 }
 
-type KeyLists = Pick<Known, 'keys' | 'keyItems'>
+type KeyLists = Pick<RecordIndex, 'keys' | 'keyItems'>
 
-function keysAnew({ keys }: Known, changes: readonly KeyChange[]): KeyLists {
+function rebuildKeys({ keys }: RecordIndex, changes: readonly KeyChange[]): KeyLists {
   const byId = new Map(keys.map((key) => [key.id, key]))
   const added: KeyRecord[] = []
   for (const { id, record } of changes) {
@@ -334,8 +334,8 @@ function keysAnew({ keys }: Known, changes: readonly KeyChange[]): KeyLists {
 }
 
 /** Copies the lists as memory; looking into each of 100,000 records would take ten times as long. */
-function keysChanged(
-  known: Known,
+function patchKeys(
+  known: RecordIndex,
   before: readonly (KeyRecord | undefined)[],
   changes: readonly KeyChange[],
 ): KeyLists {
@@ -424,7 +424,7 @@ function isKeyRecord(value: unknown): value is ApiKeyRecord {
 }
 
 /** What is wrong with one virtual key; none when it is right. */
-export function keyMistakes(value: unknown): string[] {
+export function keyIssues(value: unknown): string[] {
   // In a list, as the configuration has it: what is around a record says how its mistakes are called.
   const checked = check(keyList, [value])
   if (checked.kind === 'mistakes') return checked.mistakes.map(({ message }) => message)
@@ -435,7 +435,7 @@ export function keyMistakes(value: unknown): string[] {
 
 const keyList = list(apiKeyRecordSchema, { doc: 'Virtual keys.' })
 
-function byAge(one: Stamp, other: Stamp): number {
+function byAge(one: RecordVersion, other: RecordVersion): number {
   if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1
   return one.id < other.id ? -1 : Number(one.id > other.id)
 }

@@ -68,6 +68,6 @@ export type RowDriver = {
 }
 
 /** Removals kept, so that deltas can name what is gone. A reader that is further behind reads everything. */
-export const keptRemovals = 10_000
+export const maxStoredRemovals = 10_000
 /** Rows in a page: parsing and decrypting that many takes about a millisecond. */
 export const pageRows = 250

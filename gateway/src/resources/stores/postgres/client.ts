@@ -36,10 +36,10 @@ export type PostgresListener = {
 
 const connectTimeoutMs = 5000
 /** After which an answer is no longer waited for: longer than any limit that the server itself keeps. */
-const answerTimeoutMs = 15_000
+const queryTimeoutMs = 15_000
 
 /** Limit of a statement during which others wait: a change, its commit, a poll. */
-export const promptAnswerMs = 4000
+export const shortQueryTimeoutMs = 4000
 
 /** Throws when the address cannot be understood. It is not repeated, because it holds a password. */
 export function readPostgresUrl(url: string): PoolConfig {
@@ -47,7 +47,7 @@ export function readPostgresUrl(url: string): PoolConfig {
     connectionString: withPlainSslModes(url),
     application_name: 'tollgate',
     connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: answerTimeoutMs,
+    query_timeout: queryTimeoutMs,
     keepAlive: true,
   }
   try {
@@ -100,7 +100,7 @@ export function createPostgresPool(config: PoolConfig, max: number, events: Pool
 
 async function rollsBack(client: ClientBase): Promise<boolean> {
   try {
-    await queryOn(client)('rollback', undefined, promptAnswerMs)
+    await queryOn(client)('rollback', undefined, shortQueryTimeoutMs)
     return true
   } catch {
     return false
@@ -130,7 +130,7 @@ function queryOn(client: ClientBase): Query {
   const run = async (
     text: string,
     values?: readonly unknown[],
-    timeoutMs = answerTimeoutMs,
+    timeoutMs = queryTimeoutMs,
   ): Promise<readonly Rows[]> => {
     try {
       const config: QueryArrayConfig & { query_timeout: number } = {

@@ -7,7 +7,7 @@ import { createRecordStore } from '../record-store.ts'
 import {
   type CommittedRows,
   type DriverEvents,
-  keptRemovals,
+  maxStoredRemovals,
   pageRows,
   type RowChanges,
   type RowDelta,
@@ -27,7 +27,7 @@ import {
   createPostgresPool,
   type PostgresListener,
   type PostgresPool,
-  promptAnswerMs,
+  shortQueryTimeoutMs,
   type Query,
   readPostgresUrl,
   sqlState,
@@ -104,7 +104,7 @@ function createDriver(
     try {
       return await pool.use(async (query) => {
         const result = await run(query)
-        await query('commit', undefined, promptAnswerMs)
+        await query('commit', undefined, shortQueryTimeoutMs)
         return result
       })
     } catch (error) {
@@ -252,7 +252,7 @@ const applyChanges = `
     ),
     oldest as (
       select generation from tollgate_removals where exists (select from gone)
-      order by generation desc limit 1 offset greatest(0, ${keptRemovals} - (select count(*) from gone))
+      order by generation desc limit 1 offset greatest(0, ${maxStoredRemovals} - (select count(*) from gone))
     ),
     pruned as (
       delete from tollgate_removals removal using oldest where removal.generation <= oldest.generation
@@ -294,7 +294,7 @@ async function apply(
   const columnsOf = (rows: readonly (readonly string[])[], count: number) =>
     Array.from({ length: count }, (_, column) => rows.map((row) => row[column]))
   // 2 s more for each million characters, which a busy server needs.
-  const timeoutMs = promptAnswerMs + puts.reduce((sum, [, , text]) => sum + text.length, 0) / 500
+  const timeoutMs = shortQueryTimeoutMs + puts.reduce((sum, [, , text]) => sum + text.length, 0) / 500
   const values = [...columnsOf(puts, 3), ...columnsOf(removes, 2), at]
   const rows = await query(applyChanges, values, timeoutMs)
   const written = new Map<string, { revision: number; createdAt: string }>()
@@ -420,7 +420,7 @@ async function listenOnce(
 }
 
 async function announce(query: Query, events: DriverEvents): Promise<void> {
-  const [state] = await query('select generation from tollgate_state', undefined, promptAnswerMs)
+  const [state] = await query('select generation from tollgate_state', undefined, shortQueryTimeoutMs)
   events.at(Number(state?.[0]))
 }
 

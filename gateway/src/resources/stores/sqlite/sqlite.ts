@@ -6,7 +6,7 @@ import { createRecordStore } from '../record-store.ts'
 import {
   type CommittedRows,
   type DriverEvents,
-  keptRemovals,
+  maxStoredRemovals,
   pageRows,
   type RowChanges,
   type RowDelta,
@@ -54,7 +54,7 @@ export function createSqliteStore(options: SqliteStoreOptions): ResourceStore {
     pollMs,
     migrations: sqliteMigrations,
     pageRows,
-    keptRemovals,
+    keptRemovals: maxStoredRemovals,
   }
   const codec = createValueCodec(readEncryptionKeys(options), secretPaths)
   return createRecordStore((events) => createDriver(settings, events), { codec, clock, onRotated })
