@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { shadowKey } from '../hybrid/overlay.ts'
-import type { KeyRecord, RecordIndex, NamedRecord } from '../hybrid/record-index.ts'
+import type { KeyRecord, NamedRecord, RecordIndex } from '../hybrid/record-index.ts'
 import { type Kind, kinds } from '../kinds.ts'
 import type { Envelope } from './change.ts'
 

@@ -14,11 +14,11 @@ import {
 import {
   type Expand,
   type KeyRecord,
-  type RecordIndex,
-  keyItem,
   keyIssues,
+  keyItem,
   type NamedRecord,
   nameKey,
+  type RecordIndex,
   recordKey,
   toStored,
 } from '../hybrid/record-index.ts'

@@ -30,7 +30,7 @@ import { nameOfAddress } from '../change/hybrid-plan.ts'
 import { namedId, readUuid } from '../change/identity.ts'
 import { preconditionFails } from '../change/precondition.ts'
 import { hasKeyPolicy, isTree, missingKeyPolicy } from '../hybrid/overlay.ts'
-import { keyItem, keyIssues, nameIn } from '../hybrid/record-index.ts'
+import { keyIssues, keyItem, nameIn } from '../hybrid/record-index.ts'
 import { findKind, freshSection, isKeyPolicy, isSingleton, type Kind, policyFields } from '../kinds.ts'
 
 export type FileEditRequest = {

@@ -4,7 +4,7 @@ import { namedId } from '../change/identity.ts'
 import { findKind, kinds, policyFields, shapesOf } from '../kinds.ts'
 import type { StoreDelta, StoredResource } from '../stores/store.ts'
 import { overlay } from './overlay.ts'
-import { type RecordIndex, updateIndex, emptyIndex, toStored } from './record-index.ts'
+import { emptyIndex, type RecordIndex, toStored, updateIndex } from './record-index.ts'
 
 const plain = (value: unknown) => ({ value: value as never, missing: [] })
 
@@ -148,7 +148,11 @@ describe('what is known', () => {
             createdAt: before?.createdAt ?? made.createdAt,
           }
           rows.set(id, row)
-          known = updateIndex(known, bulk ? delta([...rows.values()], { complete: true }) : delta([row]), plain)
+          known = updateIndex(
+            known,
+            bulk ? delta([...rows.values()], { complete: true }) : delta([row]),
+            plain,
+          )
         }
         const items = new Map(known.keys.map(({ id, item }) => [id, item.key]))
         expect(items).toEqual(new Map([...rows].map(([id, { value }]) => [id, value['key']])))

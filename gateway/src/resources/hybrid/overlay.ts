@@ -3,7 +3,7 @@ import { lookUp } from '../../lib/bucket-map.ts'
 import { type ApiKeyRecord, recordDigest } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import { findKind, freshSection, type Kind } from '../kinds.ts'
-import { type RecordIndex, type NamedRecord, nameIn } from './record-index.ts'
+import { type NamedRecord, nameIn, type RecordIndex } from './record-index.ts'
 
 export type OverlayResult = {
   /** The file's configuration with the records of the database in it. */
@@ -151,7 +151,12 @@ function applySettings(kind: Kind, item: ConfigTree, file: ConfigTree, building:
 }
 
 /** False where there are keys and no policy for them. */
-function applyKeys(known: RecordIndex, file: ConfigTree, building: OverlayDraft, shadowed: Set<string>): boolean {
+function applyKeys(
+  known: RecordIndex,
+  file: ConfigTree,
+  building: OverlayDraft,
+  shadowed: Set<string>,
+): boolean {
   if (known.keys.length === 0) return true
   const policyPath = keysPath.slice(0, -1)
   if (!isTree(valueAt(building.root, policyPath))) return false
@@ -166,7 +171,11 @@ function applyKeys(known: RecordIndex, file: ConfigTree, building: OverlayDraft,
 }
 
 /** The items of the keys that the file does not have. */
-function unshadowed(known: RecordIndex, inFile: ReadonlySet<string>, shadowed: Set<string>): readonly unknown[] {
+function unshadowed(
+  known: RecordIndex,
+  inFile: ReadonlySet<string>,
+  shadowed: Set<string>,
+): readonly unknown[] {
   const same = new Set<unknown>()
   for (const digest of inFile) {
     const record = lookUp(known.keysByDigest, digest)
@@ -178,7 +187,11 @@ function unshadowed(known: RecordIndex, inFile: ReadonlySet<string>, shadowed: S
 }
 
 /** The object at a path, as one that may be changed. The section is made only where that is asked for and possible. */
-function writableObject(building: OverlayDraft, path: readonly string[], makesSection: boolean): Draft | undefined {
+function writableObject(
+  building: OverlayDraft,
+  path: readonly string[],
+  makesSection: boolean,
+): Draft | undefined {
   let here = building.root
   for (const [depth, step] of path.entries()) {
     const value = here[step]

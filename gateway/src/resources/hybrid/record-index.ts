@@ -126,8 +126,9 @@ export function* indexUpdateSteps(
   // With their own times, records may have another place among those that others have made.
   const isReordered =
     own.size > 0 &&
-    delta.changed.filter((stored) => own.has(recordKey(stored.kind, stored.id)) && updateVersion(known, stored))
-      .length > 0
+    delta.changed.filter(
+      (stored) => own.has(recordKey(stored.kind, stored.id)) && updateVersion(known, stored),
+    ).length > 0
   const base = delta.complete ? retainUnchanged(known, delta) : known
   let named: Map<string, NamedRecord> | undefined
   const changeNamed = () => {
@@ -236,7 +237,10 @@ export function findRecord(
 }
 
 /** A record that this process has just stored, and nobody else holds yet, gets its times. True where it has a name. */
-function updateVersion(known: RecordIndex, { kind: name, id, revision, createdAt, updatedAt }: StoredResource): boolean {
+function updateVersion(
+  known: RecordIndex,
+  { kind: name, id, revision, createdAt, updatedAt }: StoredResource,
+): boolean {
   const kind = findKind(name)
   const record = kind && findRecord(known, kind, id)
   if (record === undefined) return false
@@ -288,7 +292,7 @@ const keyKind = 'llm.apiKey'
 
 function isUnchanged(known: RecordIndex, kind: Kind, stored: StoredResource): boolean {
   const record = findRecord(known, kind, stored.id)
-  if (record === undefined || ('isStandIn' in record && record.isPlaceholder)) return false
+  if (record === undefined || ('isPlaceholder' in record && record.isPlaceholder)) return false
   const { revision, createdAt, updatedAt } = record
   return revision === stored.revision && createdAt === stored.createdAt && updatedAt === stored.updatedAt
 }

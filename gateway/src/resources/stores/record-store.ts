@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { JsonObject } from '../../lib/json/json.ts'
-import { createAnnouncer } from './postgres/announcer.ts'
+import { createChangeNotifier } from './change-notifier.ts'
+import { createMutex } from './mutex.ts'
 import {
   type CommittedRows,
   type DriverEvents,
@@ -20,7 +21,6 @@ import {
   StoreUnavailable,
   type UnreadableResource,
 } from './store.ts'
-import { createTurns } from './turns.ts'
 import type { ValueCodec } from './value-codec.ts'
 
 /** How long a write waits for the lock of all writers, its turn in this process included. */
@@ -44,17 +44,17 @@ export function createRecordStore(
   coding: Coding,
 ): ResourceStore {
   const { clock } = coding
-  const announcer = createAnnouncer(clock)
+  const notifier = createChangeNotifier(clock)
   // Deltas are trusted only as long as the database is known to be the same.
   let trusted = 0
   let trustedOf = 0
-  const readers = createTurns(clock)
-  const writers = createTurns(clock)
+  const readers = createMutex(clock)
+  const writers = createMutex(clock)
   const driver = createDriver({
-    at: announcer.at,
-    lost(error) {
-      announcer.lost(error)
-      if (announcer.outage() !== undefined) writers.refuseWaiting(error)
+    generation: notifier.observe,
+    unavailable(error) {
+      notifier.reportOutage(error)
+      if (notifier.outage() !== undefined) writers.rejectWaiting(error)
     },
     replaced: () => {
       trusted += 1
@@ -72,7 +72,7 @@ export function createRecordStore(
   /** A write during an outage fails at once: its wait would delay all others. Reads find the end of an outage. */
   const assertReachable = () => {
     assertOpen()
-    const outage = announcer.outage()
+    const outage = notifier.outage()
     if (outage !== undefined) throw outage
   }
 
@@ -85,7 +85,7 @@ export function createRecordStore(
       for (let start = 0; start < old.length; start += pageRows) {
         const rows = await rewrittenRows(coding, old.slice(start, start + pageRows))
         assertReachable()
-        await writers.take(lockWaitMs, lateWriter, (leftMs) => driver.rewrite(rows, leftMs))
+        await writers.run(lockWaitMs, lateWriter, (leftMs) => driver.rewrite(rows, leftMs))
       }
       coding.onRotated?.(old.length)
     }
@@ -95,24 +95,24 @@ export function createRecordStore(
   return {
     async read(since) {
       assertOpen()
-      return await readers.take(lockWaitMs, lateReader, async () => {
+      return await readers.run(lockWaitMs, lateReader, async () => {
         const epoch = trusted
         const old: StoredResource[] = []
         const delta = await driver.read(sinceTrusted(since), (rows) => decodeDelta(coding, rows, old))
         rotate(old)
         trustedOf = epoch
-        announcer.known(delta.generation)
+        notifier.markRead(delta.generation)
         return delta
       })
     },
 
     async write(known, plan) {
       assertReachable()
-      return await writers.take(lockWaitMs, lateWriter, async (leftMs) => {
+      return await writers.run(lockWaitMs, lateWriter, async (leftMs) => {
         assertReachable()
         const epoch = trusted
         const step: { before?: StoreDelta; own?: OwnChanges | undefined } = {}
-        const written = announcer.writing()
+        const written = notifier.beginWrite()
         try {
           const committed = await driver.write(sinceTrusted(known), leftMs, async (rows) => {
             step.before = await decodeDelta(coding, rows)
@@ -124,7 +124,7 @@ export function createRecordStore(
             throw new StoreUnavailable('the database answered nothing', undefined)
           trustedOf = epoch
           const delta = step.own && committed ? withOwn(step.before, step.own, committed) : step.before
-          announcer.known(delta.generation)
+          notifier.markRead(delta.generation)
           return delta
         } finally {
           written()
@@ -133,16 +133,16 @@ export function createRecordStore(
     },
 
     watch(watcher) {
-      announcer.watch(watcher)
+      notifier.watch(watcher)
       driver.watch()
     },
 
     async close() {
       if (closed) return
       closed = true
-      announcer.close()
+      notifier.close()
       // Whoever writes may finish.
-      await writers.take(lockWaitMs, lateWriter, () => Promise.resolve()).catch(() => undefined)
+      await writers.run(lockWaitMs, lateWriter, () => Promise.resolve()).catch(() => undefined)
       await driver.close()
     },
   }

@@ -42,8 +42,8 @@ export type CommittedRows = {
 /** What a driver tells unasked. */
 export type DriverEvents = {
   /** The database is at this generation. Whoever knows it already does nothing. */
-  at(generation: number): void
-  lost(error: Error): void
+  generation(generation: number): void
+  unavailable(error: Error): void
   /**
    * The database may no longer be the one known so far: restored, or failed over to a server that lacks the latest commits.
    * Deltas from what is known cannot be trusted.

@@ -27,9 +27,9 @@ import {
   createPostgresPool,
   type PostgresListener,
   type PostgresPool,
-  shortQueryTimeoutMs,
   type Query,
   readPostgresUrl,
+  shortQueryTimeoutMs,
   sqlState,
 } from './client.ts'
 
@@ -83,7 +83,7 @@ function createDriver(
   const hasListener = maxConnections > 1
   const pool = createPostgresPool(config, hasListener ? maxConnections - 1 : 1, {
     onBroken: events.replaced,
-    onOutage: events.lost,
+    onOutage: events.unavailable,
   })
   let prepared: Promise<void> | undefined
   let watching: Promise<unknown> | undefined
@@ -337,7 +337,7 @@ async function poll(
         await prepare()
         await pool.use((query) => announce(query, events))
       } catch (error) {
-        if (!closing.aborted) events.lost(asError(error))
+        if (!closing.aborted) events.unavailable(asError(error))
       }
     }
     await pause(pollMs, closing)
@@ -392,7 +392,7 @@ async function listenOnce(
   try {
     listener = await connectListener(config, (payload) => {
       if (payload === ownTrial) heard.resolve('heard')
-      if (/^[0-9]{1,15}$/.test(payload)) events.at(Number(payload))
+      if (/^[0-9]{1,15}$/.test(payload)) events.generation(Number(payload))
     })
     const ended = Promise.race([listener.ended, aborted(closing)]).then(() => 'ended' as const)
     await listener.query(`listen ${channel}`)
@@ -421,7 +421,7 @@ async function listenOnce(
 
 async function announce(query: Query, events: DriverEvents): Promise<void> {
   const [state] = await query('select generation from tollgate_state', undefined, shortQueryTimeoutMs)
-  events.at(Number(state?.[0]))
+  events.generation(Number(state?.[0]))
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -134,7 +134,7 @@ function createThread(settings: SqliteThreadSettings, events: DriverEvents): Thr
     }
     worker.on('error', (error) => {
       onEnd(error)
-      events.lost(new StoreUnavailable('the thread of the SQLite database has failed', error))
+      events.unavailable(new StoreUnavailable('the thread of the SQLite database has failed', error))
       if (isWatched) setTimeout(watch, settings.pollMs)
     })
     worker.on('exit', (code) => onEnd(new Error(`exit code ${code}`)))
@@ -144,9 +144,9 @@ function createThread(settings: SqliteThreadSettings, events: DriverEvents): Thr
   const receive = (answer: SqliteAnswer, pending: Running['pending']) => {
     switch (answer.kind) {
       case 'at':
-        return events.at(answer.generation)
+        return events.generation(answer.generation)
       case 'lost':
-        return events.lost(new StoreUnavailable(answer.message, undefined))
+        return events.unavailable(new StoreUnavailable(answer.message, undefined))
       case 'replaced':
         return events.replaced()
     }
@@ -166,7 +166,7 @@ function createThread(settings: SqliteThreadSettings, events: DriverEvents): Thr
   }
 
   const watch = () => {
-    if (isWatched) send({ op: 'watch' }).catch((error: Error) => events.lost(error))
+    if (isWatched) send({ op: 'watch' }).catch((error: Error) => events.unavailable(error))
   }
 
   return {

@@ -1,16 +1,16 @@
-import type { Clock } from '../../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 
 /** Tells the watcher of a store when there is something to read. */
-export type Announcer = {
+export type ChangeNotifier = {
   /** The database is at this generation. */
-  at(generation: number): void
-  lost(error: Error): void
+  observe(generation: number): void
+  reportOutage(error: Error): void
   /** The error of an outage under way; undefined where nothing watches, because then its end is not noticed. */
   outage(): Error | undefined
   /** This generation has been read, so it needs no announcement. */
-  known(generation: number): void
+  markRead(generation: number): void
   /** A write of this process goes on until the result is called; what is seen meanwhile may well be its own commit. */
-  writing(): () => void
+  beginWrite(): () => void
   watch(watcher: { onChange(): void; onLost(error: Error): void }): void
   close(): void
 }
@@ -23,7 +23,7 @@ const ownMs = 200
 const repeatMs = 1000
 
 /** Announces a change at once and then rests, so that a storm of notifications is one change. */
-export function createAnnouncer(clock: Clock): Announcer {
+export function createChangeNotifier(clock: Clock): ChangeNotifier {
   let watcher: { onChange(): void; onLost(error: Error): void } | undefined
   let known: number | undefined
   let seen: number | undefined
@@ -52,7 +52,7 @@ export function createAnnouncer(clock: Clock): Announcer {
   }
 
   return {
-    at(generation) {
+    observe(generation) {
       seen = generation
       if (watcher === undefined) return
       // The end of an outage does not wait: writes are refused until then.
@@ -63,16 +63,16 @@ export function createAnnouncer(clock: Clock): Announcer {
       if (outage !== undefined || isDue()) announce()
       outage = undefined
     },
-    lost(error) {
+    reportOutage(error) {
       const isNews = outage === undefined
       outage = error
       if (isNews) watcher?.onLost(error)
     },
     outage: () => (watcher === undefined ? undefined : outage),
-    known(generation) {
+    markRead(generation) {
       known = generation
     },
-    writing() {
+    beginWrite() {
       writes += 1
       return () => {
         writes -= 1

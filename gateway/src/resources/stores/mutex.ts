@@ -1,14 +1,14 @@
 import type { Clock } from '../../lib/clock.ts'
 
 /** Lets one run at a time, in order. */
-export type Turns = {
+export type Mutex = {
   /** Rejects with `late()` when the turn has not come in time; the run itself is not limited. It is given the time left. */
-  take<T>(waitMs: number, late: () => Error, run: (leftMs: number) => Promise<T>): Promise<T>
+  run<T>(waitMs: number, late: () => Error, run: (leftMs: number) => Promise<T>): Promise<T>
   /** Rejects all that wait. The one that runs is not affected. */
-  refuseWaiting(error: Error): void
+  rejectWaiting(error: Error): void
 }
 
-export function createTurns(clock: Clock): Turns {
+export function createMutex(clock: Clock): Mutex {
   let busy = false
   const waiting = new Set<{ start(): void; refuse(error: Error): void }>()
 
@@ -44,7 +44,7 @@ export function createTurns(clock: Clock): Turns {
   }
 
   return {
-    async take(waitMs, late, run) {
+    async run(waitMs, late, run) {
       const startedAt = clock.monotonic()
       await turn(waitMs, late)
       try {
@@ -53,7 +53,7 @@ export function createTurns(clock: Clock): Turns {
         next()
       }
     },
-    refuseWaiting(error) {
+    rejectWaiting(error) {
       for (const waiter of [...waiting]) waiter.refuse(error)
     },
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createTurns } from './turns.ts'
+import { createMutex } from './mutex.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -9,11 +9,11 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const turns = () => createTurns({ now: () => Date.now(), monotonic: () => Date.now() })
+const turns = () => createMutex({ now: () => Date.now(), monotonic: () => Date.now() })
 const late = () => new Error('late')
 
 it('takes turns in order, one at a time, whatever comes of them', async () => {
-  const { take } = turns()
+  const { run: take } = turns()
   const steps: string[] = []
   const run = (name: string) => async () => {
     steps.push(`${name} starts`)
@@ -28,7 +28,7 @@ it('takes turns in order, one at a time, whatever comes of them', async () => {
 })
 
 it('gives up waiting in time, and runs what is left in the time that is left', async () => {
-  const { take } = turns()
+  const { run: take } = turns()
   const first = Promise.withResolvers<void>()
   const running = take(1000, late, () => first.promise)
   const impatient = take(100, late, () => Promise.resolve('never'))
@@ -43,7 +43,7 @@ it('gives up waiting in time, and runs what is left in the time that is left', a
 })
 
 it('refuses all that wait, and neither the one that runs nor later ones', async () => {
-  const { take, refuseWaiting } = turns()
+  const { run: take, rejectWaiting: refuseWaiting } = turns()
   const first = Promise.withResolvers<string>()
   const running = take(1000, late, () => first.promise)
   const waiting = Promise.allSettled([1, 2].map(() => take(1000, late, () => Promise.resolve('never'))))
