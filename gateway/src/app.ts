@@ -50,14 +50,14 @@ import { createConfigApi } from './resources/api/api.ts'
 import { editFile } from './resources/file/file-edit.ts'
 import { createExpand } from './resources/hybrid/expand.ts'
 import { openResources } from './resources/open.ts'
-import type { LogSink } from './telemetry/log.ts'
+import type { LogLevel, ProcessLog } from './telemetry/log.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 
 export type AppOptions = {
   file: string
   env: Environment
   version: string
-  log: LogSink
+  log: ProcessLog
   /** Runs one of `tasks` on the worker thread. */
   runTask: ReturnType<typeof createWorkerTasks<typeof tasks>>
   /** Runs `poolTasks`; closed with the app. */
@@ -150,6 +150,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     breathe: createBreathe(clock),
   })
   const settings = source.current.config ?? {}
+  log.setLevel(logLevelOf(source.current))
   const { storage } = settings
   let adminPort = 0
   const policies = createEgressPolicies({
@@ -245,7 +246,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     cache,
     facts,
     listeners,
-    onFilesUsed: usedFiles.watch,
+    onCommit(config, files) {
+      log.setLevel(logLevelOf(config))
+      usedFiles.watch(files)
+    },
     onStatus: ({ synchronized }) => metrics.configSynchronized(synchronized),
   })
 
@@ -312,6 +316,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       if (next === source.current) {
         running.report('file', undefined)
         if (!running.status.synchronized) await resources.reapply()
+        log.debug({ file }, 'configuration unchanged')
         return
       }
       await resources.useFile(next)
@@ -466,6 +471,10 @@ function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
 function configOf(outcome: LoadOutcome): Config {
   if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues)
   return outcome.config
+}
+
+function logLevelOf({ config }: Config): LogLevel {
+  return config?.logging?.level ?? 'info'
 }
 
 function servingOf(listener: Listener, handle: HttpServing['handle']): Serving {

@@ -54,12 +54,12 @@ const logging = object(
   {
     level: optional(
       enumeration(['debug', 'info', 'warn', 'error'], {
-        doc: 'Least important lines that are written. The access log is `info`.',
+        doc: 'Least severe level that is written. The access log and the audit records are `info`.',
         default: 'info',
       }),
     ),
   },
-  { doc: 'The log on standard output: JSON lines.' },
+  { doc: 'The log on standard output: JSON lines. Applied on reload.' },
 )
 
 const processSettings = object(
@@ -86,7 +86,7 @@ const processSettings = object(
     database: optional(databaseSchema),
     modelCatalog: optional(modelCatalogSchema),
   },
-  { doc: 'Settings of the process, read once at start.' },
+  { doc: 'Settings of the process, read at start. `logging` and `modelCatalog` also apply on reload.' },
 )
 
 const jsonLimits = object(

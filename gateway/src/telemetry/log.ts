@@ -19,13 +19,20 @@ export type LogSink = Log & {
   flush(): Promise<void>
 }
 
+/** The log of the process. */
+export type ProcessLog = LogSink & {
+  /** Changes the least severe level that is written. */
+  setLevel(level: LogLevel): void
+}
+
 const flushEveryMs = 250
 const fullAt = 16 * 1024
 /** Some ten thousand requests. */
 const mostWaiting = 4 * 1024 * 1024
 
 /** Owner of pino. JSON lines on a file descriptor, 1 is stdout. */
-export function createLog(level: LogLevel, fileDescriptor: number): LogSink {
+export function createLog(level: LogLevel, fileDescriptor: number): ProcessLog {
+  let writesInfo = level !== 'warn' && level !== 'error'
   const writer = createLineWriter(write, {
     fileDescriptor,
     flushEveryMs,
@@ -50,9 +57,13 @@ export function createLog(level: LogLevel, fileDescriptor: number): LogSink {
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
     writeLine(line) {
-      if (level !== 'warn' && level !== 'error') writer.write(line)
+      if (writesInfo) writer.write(line)
     },
     flush: writer.flush,
+    setLevel(next) {
+      logger.level = next
+      writesInfo = next !== 'warn' && next !== 'error'
+    },
   }
 }
 

@@ -87,8 +87,8 @@ function steadyLoad(gateway: Gateway, connections: number) {
   return { finish, count: () => [...statuses.values()].reduce((sum, count) => sum + count, 0) }
 }
 
-describe('a change of the file', () => {
-  it('takes effect, also when it is written in place', async () => {
+describe('a change of the configuration file', () => {
+  it('applies, also if it is written in place', async () => {
     const gateway = await startGateway(withModels('one'))
     expect(await listed(gateway)).toEqual(['one'])
     await gateway.reload(withModels('one', 'two'))
@@ -116,7 +116,7 @@ describe('a change of the file', () => {
     expect(metricValue(await gateway.metrics(), 'tollgate_config_synchronized')).toBe(1)
   })
 
-  it('that turns bad and good again under load loses no request', async () => {
+  it('with errors and back loses no request under load', async () => {
     const gateway = await startGateway(withModels('echo'))
     const load = steadyLoad(gateway, 8)
     for (let turn = 0; turn < 3; turn++) {
@@ -130,7 +130,7 @@ describe('a change of the file', () => {
     expect(served['200']).toBeGreaterThan(100)
   })
 
-  it('lets streams that have begun go on under the configuration they began with', async () => {
+  it('leaves the configuration of open streams unchanged', async () => {
     const openai = await mockOpenAi()
     openai.behaviour.pauseMs = 150
     const gateway = await startGateway(llmConfig({ openai }))
@@ -159,7 +159,7 @@ describe('a change of the file', () => {
     )
   })
 
-  it('of the port to one that is taken is refused, and the old one goes on', async () => {
+  it('to a port in use is refused, and the previous port stays open', async () => {
     const gateway = await startGateway(withModels('one'))
     const other = await startGateway(withModels('two'))
     const config = withModels('three')
@@ -185,7 +185,7 @@ describe('a change of the file', () => {
     expect(gateway.stdout().match(/a change of config\.\* takes effect after a restart/g)).toHaveLength(1)
   })
 
-  it('that led to a broken certificate is applied once the certificate is mended and the file written again', async () => {
+  it('with a broken certificate applies after a repair of the certificate and another write', async () => {
     const gateway = await startGateway(withModels('one'))
     const { config, mend } = await withCertificate(gateway)
     gateway.write(config('two'))
@@ -198,7 +198,7 @@ describe('a change of the file', () => {
     expect(await listed(gateway)).toEqual(['three'])
   })
 
-  it('that is bad stays the news when a certificate is renewed meanwhile', async () => {
+  it('with errors stays reported during a certificate renewal', async () => {
     const gateway = await startGateway(withModels('one'))
     const { config, mend } = await withCertificate(gateway)
     mend()
@@ -214,10 +214,34 @@ describe('a change of the file', () => {
     })
   })
 
-  it('that only touches comments changes nothing', async () => {
+  it('of comments only does not apply a configuration', async () => {
     const gateway = await startGateway(withModels('one'))
     appendFileSync(gateway.file, '\n# a remark\n')
     await new Promise((resolve) => setTimeout(resolve, 1000))
     expect(await gateway.status()).toMatchObject({ synchronized: true, revision: 1 })
+  })
+
+  it('of config.logging.level applies without a restart', async () => {
+    const levels = (gateway: Gateway) => new Set(gateway.stdout().match(/"level":"\w+"/g))
+    const withLevel = (level: string, model: string) => ({
+      ...withModels(model),
+      config: { logging: { level } },
+    })
+    const gateway = await startGateway(withLevel('warn', 'one'))
+    await listed(gateway)
+    await gateway.reload(withLevel('info', 'one'))
+    expect(gateway.stdout()).not.toMatch(/serving|"request"|"debug"/)
+    await listed(gateway)
+    await gateway.logged(1)
+    expect(levels(gateway)).toEqual(new Set(['"level":"info"']))
+    await gateway.reload(withLevel('debug', 'one'))
+    appendFileSync(gateway.file, ' ')
+    await until('a debug line is written', () => gateway.stdout().includes('"msg":"configuration unchanged"'))
+    await gateway.reload(withLevel('error', 'two'))
+    const before = gateway.stdout().length
+    await listed(gateway)
+    gateway.write('llm:\n  modles: []\n')
+    await until('an error line is written', () => gateway.stdout().slice(before).includes('"level":"error"'))
+    expect(gateway.stdout().slice(before)).not.toMatch(/"level":"(debug|info|warn)"/)
   })
 })

@@ -6,6 +6,7 @@ const texts: Record<string, Config> = {
   first: { config: { adminAddr: '127.0.0.1:1' }, llm: { models: [] } },
   same: { config: { adminAddr: '127.0.0.1:1' }, llm: { models: [] } },
   admin: { config: { adminAddr: '127.0.0.1:2' }, llm: { models: [] } },
+  logged: { config: { adminAddr: '127.0.0.1:1', logging: { level: 'warn' } }, llm: { models: [] } },
   priced: {
     config: { adminAddr: '127.0.0.1:1', modelCatalog: [{ inline: {} }] },
     llm: { models: [] },
@@ -21,12 +22,12 @@ function source() {
   })
 }
 
-it('is the same object where a text says the same', async () => {
+it('returns the same object for an equal configuration', async () => {
   const file = source()
   expect(await file.load('same')).toBe(file.current)
 })
 
-it('keeps config.* as it was at the start, and tells that a restart is needed', async () => {
+it('retains config.* of the start, and reports that a restart is needed', async () => {
   const file = source()
   const next = await file.load('admin')
   expect(next.config?.adminAddr).toBe('127.0.0.1:1')
@@ -35,16 +36,19 @@ it('keeps config.* as it was at the start, and tells that a restart is needed', 
   expect(file.current).toBe(next)
 })
 
-it('follows the prices of models without a restart, and forgets them when they are gone', async () => {
+it('applies model prices and the log level without a restart, and removes them', async () => {
   const file = source()
   const priced = await file.load('priced')
   expect(priced.config).toEqual(texts['priced']?.config)
   expect(file.accept(priced)).toBe(false)
+  const logged = await file.load('logged')
+  expect(logged.config).toEqual(texts['logged']?.config)
+  expect(file.accept(logged)).toBe(false)
   const back = await file.load('same')
   expect(back.config).toEqual({ adminAddr: '127.0.0.1:1' })
 })
 
-it('does not take on what was not loaded last', async () => {
+it('rejects a configuration that was not loaded last', async () => {
   const file = source()
   const one = await file.load('admin')
   await file.load('priced')

@@ -4,33 +4,42 @@ import { ConfigRejected } from './live.ts'
 import { shareStructureInSteps } from './structural-share.ts'
 
 export type FileSourceOptions = {
-  /** What the file said at the start. Its `config.*` holds until the process ends. */
+  /** Configuration at start. Its `config.*` applies until the process ends, except for the reloadable settings. */
   first: Config
-  /** Reads a text as the file's. Throws `ConfigRejected`. */
+  /** Parses and validates a text of the file. Throws `ConfigRejected`. */
   read(text: string): Promise<Config>
   breathe: Breathe
 }
 
-/** The configuration of the file: what it says now, with `config.*` as it was at the start. */
+/** Configuration of the file: its latest text, with `config.*` as at start. */
 export type FileSource = {
   readonly current: Config
-  /** What a text says as the file's; `current` itself where it says the same. Parts that are as before are the same objects. */
+  /**
+   * Parses a text of the file. Returns `current` if the configuration is equal; otherwise unchanged parts are the same
+   * objects as in `current`.
+   */
   load(text: string): Promise<Config>
-  /** Makes what was loaded last the current one. True where it holds changes that take effect after a restart. */
+  /** Makes the configuration loaded last the current one. Returns whether it contains changes that need a restart. */
   accept(config: Config): boolean
 }
 
+/** Settings of `config` that a reload applies. All others are read at start. */
+const reloadable = ['logging', 'modelCatalog'] as const
+
 export function createFileSource({ first, read, breathe }: FileSourceOptions): FileSource {
-  const started = first.config
-  let current = { said: first, config: first }
+  const started = first.config ?? {}
+  let current = { written: first, config: first }
   let loaded = current
 
-  /** Prices change while the gateway runs; everything else of `config` is read once. */
-  function withStarted(said: Config): Config {
-    const { modelCatalog, ...rest } = { ...started }
-    const catalog = said.config?.modelCatalog
-    if (catalog === modelCatalog) return { ...said, config: started }
-    return { ...said, config: catalog === undefined ? rest : { ...rest, modelCatalog: catalog } }
+  function withStarted(written: Config): Config {
+    const { logging, modelCatalog } = written.config ?? {}
+    if (logging === started.logging && modelCatalog === started.modelCatalog)
+      return { ...written, config: first.config }
+    const { logging: _logging, modelCatalog: _modelCatalog, ...fixed } = started
+    return {
+      ...written,
+      config: { ...fixed, ...(logging && { logging }), ...(modelCatalog && { modelCatalog }) },
+    }
   }
 
   return {
@@ -38,23 +47,25 @@ export function createFileSource({ first, read, breathe }: FileSourceOptions): F
       return current.config
     },
     async load(text) {
-      const said = await shareStructureInSteps(current.said, await read(text), breathe)
-      loaded = said === current.said ? current : { said, config: withStarted(said) }
+      const written = await shareStructureInSteps(current.written, await read(text), breathe)
+      loaded = written === current.written ? current : { written, config: withStarted(written) }
       return loaded.config
     },
     accept(config) {
       if (loaded.config !== config) throw new ConfigRejected(['another configuration was loaded meanwhile'])
-      const before = current
+      const previous = current
       current = loaded
-      return changesProcess(before.said, current.said)
+      return needsRestart(previous.written, current.written)
     },
   }
 }
 
-function changesProcess({ config: before = {} }: Config, { config: now = {} }: Config): boolean {
-  const were = new Map<string, unknown>(Object.entries(before))
-  const are = new Map<string, unknown>(Object.entries(now))
-  were.delete('modelCatalog')
-  are.delete('modelCatalog')
-  return were.size !== are.size || [...are].some(([key, value]) => were.get(key) !== value)
+function needsRestart({ config: previous = {} }: Config, { config: next = {} }: Config): boolean {
+  const before = new Map<string, unknown>(Object.entries(previous))
+  const after = new Map<string, unknown>(Object.entries(next))
+  for (const key of reloadable) {
+    before.delete(key)
+    after.delete(key)
+  }
+  return before.size !== after.size || [...after].some(([key, value]) => before.get(key) !== value)
 }

@@ -53,8 +53,8 @@ export type LiveConfigOptions = {
   cache: CompileCache
   facts: ProcessFacts
   listeners: LiveListeners
-  /** Called after every commit with the files that the configuration is made of. */
-  onFilesUsed(files: ReadonlyMap<string, string>): void
+  /** Called after every commit with the configuration and the contents of the files that it names. */
+  onCommit(config: Config, files: ReadonlyMap<string, string>): void
   onStatus(status: ConfigStatus): void
 }
 
@@ -106,7 +106,7 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
           status.revision += 1
           status.appliedAt = new Date(context.clock.now()).toISOString()
           watched = new Set(files.keys())
-          options.onFilesUsed(files)
+          options.onCommit(config, files)
           report('namedFiles', undefined)
           report('resources', undefined)
         },
