@@ -27,8 +27,8 @@ import { parseHostPort } from './lib/address/host-port.ts'
 import { systemClock } from './lib/clock.ts'
 import { longestTimerMs, parseDuration } from './lib/duration.ts'
 import type { PoolTasks, ThreadPool } from './lib/scheduling/thread-pool.ts'
-import { createTurns } from './lib/scheduling/turns.ts'
-import { createBreathe } from './lib/scheduling/yielding.ts'
+import { createWorkQueue } from './lib/scheduling/work-queue.ts'
+import { createYieldPoint } from './lib/scheduling/yielding.ts'
 import { messageOf } from './lib/thrown.ts'
 import { anywhere } from './net/egress/egress.ts'
 import { createEgressPolicies } from './net/egress/policies.ts'
@@ -37,7 +37,7 @@ import { defaultServerLimits, type IncomingRequest } from './net/http/incoming-r
 import { createHttpClient } from './net/http-client/http-client.ts'
 import type { Reply } from './net/http-client/send.ts'
 import { createAdmission, defaultAdmissionLimits } from './net/listener/admission.ts'
-import type { HttpServing, Serving } from './net/listener/connection-handler.ts'
+import type { ConnectionHandler, HttpHandler } from './net/listener/connection-handler.ts'
 import { type ListeningServer, listen } from './net/listener/listener.ts'
 import type { CompileContext } from './pipeline/compile-context.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
@@ -115,7 +115,7 @@ export async function validateConfigFile(
       run: () => Promise.reject(new Error('no threads while validating')),
       close() {},
     },
-    turns: createTurns(systemClock),
+    workQueue: createWorkQueue(systemClock),
     ...createCompileCache((path) => readFileSync(path, 'utf8')),
   }
   await compileConfig(config, context, {
@@ -147,7 +147,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const source = createFileSource({
     first: await readText(text),
     read: readText,
-    breathe: createBreathe(clock),
+    yieldPoint: createYieldPoint(clock),
   })
   const settings = source.current.config ?? {}
   log.setLevel(logLevelOf(source.current))
@@ -188,7 +188,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     ui: createUi(api),
   }
   const cache = createCompileCache((path) => readFileSync(path, 'utf8'))
-  const turns = createTurns(clock)
+  const workQueue = createWorkQueue(clock)
   const context: CompileContext = {
     clock,
     random: Math.random,
@@ -203,7 +203,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     spawn: children.spawn,
     parseYaml,
     threads: options.threads,
-    turns,
+    workQueue,
     ...cache,
   }
   const unrouted = metrics.route('')
@@ -281,7 +281,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
   })
   const configApi = createConfigApi({
-    turns,
+    workQueue,
     resources,
     allowances: settings.storage ?? {},
     expand: createExpand(settings.storage?.allowedEnv ?? [], env),
@@ -290,7 +290,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     version,
     log,
     flushLog: log.flush,
-    breathe: createBreathe(clock),
+    yieldPoint: createYieldPoint(clock),
   })
 
   /** The same configuration, with what the file of this path holds now. */
@@ -343,7 +343,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   async function openFixed(address: string, answer: (request: IncomingRequest) => Reply | Promise<Reply>) {
     const { host, port } = parseHostPort(address) ?? { host: '', port: 0 }
-    const serving: Serving = {
+    const serving: ConnectionHandler = {
       kind: 'http',
       tls: undefined,
       handle: (request) => ({ reply: Promise.resolve(answer(request)), end() {} }),
@@ -477,7 +477,7 @@ function logLevelOf({ config }: Config): LogLevel {
   return config?.logging?.level ?? 'info'
 }
 
-function servingOf(listener: Listener, handle: HttpServing['handle']): Serving {
+function servingOf(listener: Listener, handle: HttpHandler['handle']): ConnectionHandler {
   const { tls, isProxy } = listener
   if (listener.kind === 'http') return { kind: 'http', tls, isProxy, handle }
   const { readsServerName = false, connect } = listener

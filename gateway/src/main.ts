@@ -11,7 +11,7 @@ import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/scheduling/keep-tick-shape.ts'
 import { releaseMemory } from './lib/scheduling/release-memory.ts'
 import { createThreadPool, serveTasks } from './lib/scheduling/thread-pool.ts'
-import { createBreathe } from './lib/scheduling/yielding.ts'
+import { createYieldPoint } from './lib/scheduling/yielding.ts'
 import { messageOf } from './lib/thrown.ts'
 import { createLog, type LogSink } from './telemetry/log.ts'
 
@@ -136,7 +136,7 @@ async function run(named: string | undefined): Promise<void> {
       log,
       runTask: createWorkerTasks(
         createThreadPool({ start: startThread(taskThread), ...taskLimits }),
-        createBreathe(systemClock),
+        createYieldPoint(systemClock),
       ),
       threads: createThreadPool({ start: startThread(poolThread), ...poolLimits }),
     })

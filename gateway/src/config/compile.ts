@@ -5,7 +5,7 @@ import { compileMcp, type McpOptions } from '../backends/mcp/mcp.ts'
 import { type Cidr, compileCidrs, parseCidr } from '../lib/address/cidr.ts'
 import { isLoopbackHost } from '../lib/address/host-port.ts'
 import { defaultJsonLimits, type JsonLimits } from '../lib/json/limits.ts'
-import { createBreathe, runSteps } from '../lib/scheduling/yielding.ts'
+import { createYieldPoint, runYielding } from '../lib/scheduling/yielding.ts'
 import { type ClientReader, createClientReader } from '../pipeline/client-address.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Backend } from '../pipeline/policy.ts'
@@ -110,9 +110,9 @@ async function llmSection(
   { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach }: Surroundings,
 ): Promise<Section> {
   const limits = { maxBufferSize, jsonLimits, prices }
-  const { llmRequest, backend, errorFormat } = await runSteps(
+  const { llmRequest, backend, errorFormat } = await runYielding(
     compileLlm(config, context, limits),
-    createBreathe(context.clock),
+    createYieldPoint(context.clock),
   )
   const own = levelOf('llm', config.policies)
   const guardrails = compileGuardrails(

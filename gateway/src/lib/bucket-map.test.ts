@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bucketMap, changedMap, lookUp } from './bucket-map.ts'
+import { bucketMap, lookUp, withEntries } from './bucket-map.ts'
 
 describe('a bucket map', () => {
   it('is as a plain map after any changes, and leaves those it came from as they were', () => {
@@ -13,7 +13,7 @@ describe('a bucket map', () => {
         for (const round of rounds) {
           const before = map
           const was = round.map(([key]) => lookUp(before, key))
-          map = changedMap(map, round)
+          map = withEntries(map, round)
           expect(round.map(([key]) => lookUp(before, key))).toEqual(was)
           for (const [key, value] of round) {
             if (value === undefined) plain.delete(key)

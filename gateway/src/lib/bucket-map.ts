@@ -9,7 +9,7 @@ const bucketCount = 1024
 
 export function bucketMap<V>(entries: Iterable<readonly [string, V]> = []): BucketMap<V> {
   const nothing: ReadonlyMap<string, V> = new Map()
-  return changedMap({ buckets: Array.from({ length: bucketCount }, () => nothing), size: 0 }, entries)
+  return withEntries({ buckets: Array.from({ length: bucketCount }, () => nothing), size: 0 }, entries)
 }
 
 export function lookUp<V>({ buckets }: BucketMap<V>, key: string): V | undefined {
@@ -17,7 +17,7 @@ export function lookUp<V>({ buckets }: BucketMap<V>, key: string): V | undefined
 }
 
 /** The map with other values for some keys; undefined takes a key away. */
-export function changedMap<V>(
+export function withEntries<V>(
   map: BucketMap<V>,
   entries: Iterable<readonly [string, V | undefined]>,
 ): BucketMap<V> {

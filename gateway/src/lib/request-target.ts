@@ -1,4 +1,4 @@
-import { type PathReadings, readPathFurther } from './path-readings.ts'
+import { findPathVariants, type PathVariants } from './path-variants.ts'
 
 /** A request target split and normalised. */
 export type RequestTarget = {
@@ -9,7 +9,7 @@ export type RequestTarget = {
   /** The path was sent with a slash at its end. Rules and routes do not see it; the server it is forwarded to may. */
   trailingSlash: boolean
   /** Undefined for a path that every server reads alike. */
-  readings: PathReadings | undefined
+  variants: PathVariants | undefined
 }
 
 /** Paths that are normal and have one reading. */
@@ -24,12 +24,12 @@ export function parseRequestTarget(target: string): RequestTarget | undefined {
   const rawPath = question < 0 ? target : target.slice(0, question)
   const query = question < 0 ? '' : target.slice(question)
   if (query !== '' && /[\s#\0-\x1f\x7f]/.test(query)) return undefined
-  if (plain.test(rawPath)) return { path: rawPath, query, trailingSlash: false, readings: undefined }
+  if (plain.test(rawPath)) return { path: rawPath, query, trailingSlash: false, variants: undefined }
   const path = normalisePath(withoutAuthority(rawPath))
   if (path === undefined) return undefined
   // A last segment of one or two dots names a directory, too (RFC 3986 section 5.2.4).
   const trailingSlash = path !== '/' && /\/(?:\.|%2e){0,2}$/i.test(rawPath)
-  return { path, query, trailingSlash, readings: readPathFurther(path) }
+  return { path, query, trailingSlash, variants: findPathVariants(path) }
 }
 
 /** Absolute-form targets (`GET http://host/path`) must be accepted by servers; the authority is not believed. */

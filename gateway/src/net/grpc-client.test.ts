@@ -100,12 +100,12 @@ describe('draining', () => {
     const grpc = client()
     const first = Promise.withResolvers<void>()
     const second = Promise.withResolvers<void>()
-    grpc.holdOpen(first.promise)
+    grpc.trackPending(first.promise)
     let drained = false
     const done = grpc.drain().then(() => {
       drained = true
     })
-    grpc.holdOpen(second.promise)
+    grpc.trackPending(second.promise)
     first.reject(new Error('lost'))
     await new Promise(setImmediate)
     expect(drained).toBe(false)

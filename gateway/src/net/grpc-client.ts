@@ -40,7 +40,7 @@ export type GrpcClient = {
   /** Calls of a method, by its path (`/package.Service/Method`). Connects with the first call. */
   method(target: GrpcTarget, path: string): GrpcCall
   /** Lets `drain` wait for work that is yet to make its calls. */
-  holdOpen(work: Promise<unknown>): void
+  trackPending(work: Promise<unknown>): void
   /** Resolves when nothing holds it open. */
   drain(): Promise<void>
   /** Ends every connection, and the calls on it. */
@@ -100,7 +100,7 @@ export function createGrpcClient(): GrpcClient {
         return send(message, options)
       }
     },
-    holdOpen(work) {
+    trackPending(work) {
       held.add(work)
       const release = () => held.delete(work)
       work.then(release, release)

@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
-import type { Turns } from '../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 import type { EgressSources } from '../net/egress/egress.ts'
 import type { GrpcClient } from '../net/grpc-client.ts'
 import type { Send } from '../net/http-client/send.ts'
@@ -27,7 +27,7 @@ export type CompileContext = {
   /** Threads for work that would stop the event loop. */
   readonly threads: ThreadPool
   /** Large work on the thread that serves traffic. */
-  readonly turns: Turns
+  readonly workQueue: WorkQueue
   readonly log: Log
   readonly metrics: Metrics
   /** Content of a file the Config names (`apiKey: {file}`); throws with the file's path when unreadable. */

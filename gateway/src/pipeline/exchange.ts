@@ -188,7 +188,7 @@ export type Exchange = {
   /** The path was sent with a slash at its end, which `facts.request.path` does not show. */
   readonly trailingSlash: boolean
   /** Other paths that lenient servers read in the one of the request. Rules must permit each of them, too. */
-  pathReadings?: readonly string[] | undefined
+  pathVariants?: readonly string[] | undefined
   /** Headers that the route forwards although clients' own are withheld by default, in lower case. */
   allowedClientHeaders?: readonly string[] | undefined
   /** The trusted proxy that the request came through; undefined where the connection is the client's own. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../lib/json/json.ts'
-import { findDisguisedLlmName } from './llm-names.ts'
+import { findAmbiguousLlmName } from './llm-names.ts'
 
 const message = (content: unknown) =>
   ({ model: 'm', messages: [{ role: 'assistant', content }] }) as JsonObject
@@ -8,8 +8,8 @@ const message = (content: unknown) =>
 describe('names of LLM calls', () => {
   it('are judged in the input of a request that looks like a tool call', () => {
     const input = [{ role: 'user', content: 'hello', Content: 'SECRET' }]
-    expect(findDisguisedLlmName({ type: 'tool_use', model: 'm', input })).toEqual({
-      kind: 'disguised',
+    expect(findAmbiguousLlmName({ type: 'tool_use', model: 'm', input })).toEqual({
+      kind: 'ambiguous',
       path: 'input[0].Content',
     })
   })
@@ -26,12 +26,12 @@ describe('names of LLM calls', () => {
     ],
     ['JSON of LiteLLM', { model: 'm', litellm_metadata: { User: 'u' } }],
   ])('are free in %s', (_, value) => {
-    expect(findDisguisedLlmName(value)).toBeUndefined()
+    expect(findAmbiguousLlmName(value)).toBeUndefined()
   })
 
   it('are not counted in log probabilities', () => {
     const token = { token: 'a', logprob: -1, bytes: [97] }
     const content = Array.from({ length: 2_000 }, () => ({ ...token, top_logprobs: Array(20).fill(token) }))
-    expect(findDisguisedLlmName({ choices: [{ index: 0, logprobs: { content } }] })).toBeUndefined()
+    expect(findAmbiguousLlmName({ choices: [{ index: 0, logprobs: { content } }] })).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../lib/json/json.ts'
-import { compileJsonNames, type FindDisguised, type FreeRule } from '../lib/json/names.ts'
+import { compileJsonNames, type FindAmbiguousName, type FreeRule } from '../lib/json/names.ts'
 
 /** Input of a tool call is free JSON; `input` of a request is not, whatever its `type`. */
 const isToolCall = ({ type }: JsonObject): boolean => typeof type === 'string' && type.endsWith('tool_use')
@@ -62,15 +62,15 @@ const contentFields = `
 const names = (text: string): string[] => text.trim().split(/\s+/)
 
 /** Finds names in a call of a known API, or in its answer, that lenient readers would take for others. */
-export const findDisguisedLlmName: FindDisguised = compileJsonNames({
+export const findAmbiguousLlmName: FindAmbiguousName = compileJsonNames({
   fields: [...names(requestFields), ...names(contentFields)],
   free,
 })
 
 /** The same for a call that is forwarded unread: only the members that rules and models are chosen by have known names. */
-export const findDisguisedTopName: FindDisguised = compileTopNames()
+export const findAmbiguousTopName: FindAmbiguousName = compileTopNames()
 
-function compileTopNames(): FindDisguised {
+function compileTopNames(): FindAmbiguousName {
   const find = compileJsonNames({ fields: [...names(requestFields), ...Object.keys(free)], free: {} })
   return (value) => find(Object.fromEntries(Object.keys(value).map((name) => [name, null])))
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
-import type { PathReadings } from '../lib/path-readings.ts'
+import type { PathVariants } from '../lib/path-variants.ts'
 import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
-import type { Delivery, ExchangeHandler, IncomingRequest } from '../net/http/incoming-request.ts'
+import type { Delivery, IncomingRequest, PendingExchange } from '../net/http/incoming-request.ts'
 import { discard, type Reply } from '../net/http-client/send.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { RouteMeter } from '../telemetry/metrics.ts'
@@ -28,7 +28,7 @@ export type PipelineOptions = {
  * The request path of every HTTP listener:
  * exchange -> route -> policies in order -> backend -> entered policies in reverse -> [bytes] -> ends -> log and metrics.
  */
-export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => ExchangeHandler {
+export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => PendingExchange {
   const { log, clock, unrouted } = options
   const timestamp = createTimestamp(clock.now)
 
@@ -59,8 +59,8 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     exchange.matchedPrefix = found.prefix
     exchange.allowedClientHeaders = route.allowedClientHeaders
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
-    if (target?.readings !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
-      const ambiguity = findAmbiguity(target.readings, route, (path) =>
+    if (target?.variants !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
+      const ambiguity = findAmbiguity(target.variants, route, (path) =>
         listener.match({ ...exchange.facts.request, path }, request.connection),
       )
       if (ambiguity !== undefined) {
@@ -69,7 +69,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
           end: (delivery) => finish(delivery, route.meter),
         }
       }
-      exchange.pathReadings = target.readings.kind === 'paths' ? target.readings.paths : undefined
+      exchange.pathVariants = target.variants.kind === 'paths' ? target.variants.paths : undefined
     }
     const entered: Policy[] = []
     return {
@@ -153,12 +153,12 @@ function refuseUnrouted(
 
 /** The reason to refuse a path that a lenient server reads as one without a safe spelling, or as one of another route. */
 function findAmbiguity(
-  readings: PathReadings,
+  variants: PathVariants,
   route: Route,
   match: (path: string) => MatchedRoute<Route> | undefined,
 ): string | undefined {
-  if (readings.kind === 'unsafe') return `with escapes and parameters decoded it has ${readings.reason}`
-  const leadsElsewhere = readings.paths.some((path) => match(path)?.target !== route)
+  if (variants.kind === 'unsafe') return `with escapes and parameters decoded it has ${variants.reason}`
+  const leadsElsewhere = variants.paths.some((path) => match(path)?.target !== route)
   return leadsElsewhere ? 'with escapes and parameters decoded it belongs to another route' : undefined
 }
 
@@ -213,7 +213,7 @@ function createExchange(
     body: request.body,
     connection: request.connection,
     trailingSlash: target?.trailingSlash === true,
-    pathReadings: undefined,
+    pathVariants: undefined,
     allowedClientHeaders: undefined,
     peer,
     cancellation: request.cancellation,

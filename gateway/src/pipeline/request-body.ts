@@ -51,7 +51,7 @@ export async function readRequestBody(
       if (cancellation.cancelled)
         throw new GatewayError('request_aborted', 'the client closed the connection')
       const plain = await decode(bytes, encoding, maxBytes, decodeErrors)
-      if (isSource(body) && body.budget?.take(plain.byteLength) === false) throw overBudget()
+      if (isSource(body) && body.budget?.acquire(plain.byteLength) === false) throw overBudget()
       return plain
     })
     return { kind: 'body', bytes: decoded, decoded: true }

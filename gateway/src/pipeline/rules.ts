@@ -1,7 +1,7 @@
 import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
 import { isBeyondWork, shareWork, workDone } from '../cel/work.ts'
-import type { Turns } from '../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 
 export type RuleKind = 'allow' | 'deny' | 'require'
 
@@ -62,7 +62,7 @@ const maxInlineWork = 5_000_000
 export function compileYieldingDecision<Reason, Rule extends Reason & { kind: RuleKind }, Scope>(
   rules: readonly Rule[],
   noAllowRule: Reason,
-  { evaluate, turns }: { evaluate: EvaluateRule<Rule, Scope>; turns: Turns },
+  { evaluate, workQueue }: { evaluate: EvaluateRule<Rule, Scope>; workQueue: WorkQueue },
 ): (scope: Scope) => Denial<Reason> | undefined | Promise<Denial<Reason> | undefined> {
   const ordered = sortRules(rules)
   const last = defaultReason(rules, noAllowRule)
@@ -83,7 +83,7 @@ export function compileYieldingDecision<Reason, Rule extends Reason & { kind: Ru
     let work = 0
     let exceedsWork = false
     for (const [index, rule] of ordered.entries()) {
-      if (work > maxInlineWork) return turns.run(decideFrom(index, scope, exceedsWork))
+      if (work > maxInlineWork) return workQueue.run(decideFrom(index, scope, exceedsWork))
       const verdict = applyRule(rule, scope, evaluate)
       exceedsWork ||= isBeyondWork()
       if (verdict === 'permit') return undefined

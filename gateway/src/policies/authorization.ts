@@ -1,6 +1,6 @@
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import type { CelProgram } from '../cel/compile.ts'
-import type { Turns } from '../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { refuse } from '../pipeline/errors.ts'
@@ -99,11 +99,11 @@ export function compileAuthorization(
   const early = rules.filter((rule) => !waits(rule))
   const late = rules.filter(waits)
   return {
-    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early, noneAllows, context.turns)),
+    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early, noneAllows, context.workQueue)),
     afterBody:
       late.length === 0
         ? undefined
-        : latePolicy(decision(late, noneAllows, context.turns), roots.has('llmRequest')),
+        : latePolicy(decision(late, noneAllows, context.workQueue), roots.has('llmRequest')),
   }
 }
 
@@ -129,8 +129,8 @@ function decideForReadings(
   decide: Decision,
 ): Reply | undefined | Promise<Reply | undefined> {
   const refusal = decide(variables)
-  const { pathReadings } = exchange
-  if (pathReadings !== undefined) return decideForOthers(exchange, { variables, refusal, decide })
+  const { pathVariants } = exchange
+  if (pathVariants !== undefined) return decideForOthers(exchange, { variables, refusal, decide })
   if (refusal instanceof Promise) return refusal.then((settled) => answer(exchange, settled))
   return answer(exchange, refusal)
 }
@@ -139,9 +139,9 @@ async function decideForOthers(
   exchange: Exchange,
   { variables, refusal, decide }: { variables: object; refusal: ReturnType<Decision>; decide: Decision },
 ): Promise<Reply | undefined> {
-  const { pathReadings = [], facts } = exchange
+  const { pathVariants = [], facts } = exchange
   let found = await refusal
-  for (const path of pathReadings) {
+  for (const path of pathVariants) {
     if (found !== undefined) break
     found = await decide({ ...variables, request: { ...facts.request, path } })
   }
@@ -157,10 +157,10 @@ function factsWithBody({ facts, llmOperation }: Exchange): object {
 /** The refusal, or undefined. */
 type Decision = (variables: object) => Denial<Ground> | undefined | Promise<Denial<Ground> | undefined>
 
-function decision(rules: readonly Rule[], noneAllows: Ground, turns: Turns): Decision {
+function decision(rules: readonly Rule[], noneAllows: Ground, workQueue: WorkQueue): Decision {
   const holds = ({ program }: Rule, variables: object, otherwise: boolean) =>
     evaluateOrDefault(program, variables, otherwise)
-  return compileYieldingDecision(rules, noneAllows, { evaluate: holds, turns })
+  return compileYieldingDecision(rules, noneAllows, { evaluate: holds, workQueue })
 }
 
 function answer(exchange: Exchange, refusal: Denial<Ground> | undefined): Reply | undefined {

@@ -19,7 +19,7 @@ function source(pieces: readonly Uint8Array[], room = Number.POSITIVE_INFINITY):
     resume() {},
     cancel() {},
     budget: {
-      take(bytes) {
+      acquire(bytes) {
         left -= bytes
         return left >= 0
       },

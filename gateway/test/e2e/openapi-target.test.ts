@@ -6,7 +6,7 @@ import { compileOpenApi, type OpenApiConfig } from '../../src/backends/mcp/targe
 import type { TargetSession } from '../../src/backends/mcp/targets/target.ts'
 import { parseYaml } from '../../src/config/yaml/yaml.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { createTurns } from '../../src/lib/scheduling/turns.ts'
+import { createWorkQueue } from '../../src/lib/scheduling/work-queue.ts'
 import { createHttpClient } from '../../src/net/http-client/http-client.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { jsonAnswer, type MockServer, startMockServer } from '../support/mock-server.ts'
@@ -61,7 +61,7 @@ async function start(schema: (server: MockServer) => OpenApiConfig['schema']) {
       readFile: (path) => readFileSync(path, 'utf8'),
       parseYaml,
       threads: { run: () => Promise.reject(new Error('no threads here')), close() {} },
-      turns: createTurns(systemClock),
+      workQueue: createWorkQueue(systemClock),
     },
   )
   return { server, target }

@@ -8,7 +8,7 @@ import {
   type IncomingRequest,
 } from '../../src/net/http/incoming-request.ts'
 import type { Reply } from '../../src/net/http-client/send.ts'
-import type { Serving } from '../../src/net/listener/connection-handler.ts'
+import type { ConnectionHandler } from '../../src/net/listener/connection-handler.ts'
 import { type ListeningServer, listen } from '../../src/net/listener/listener.ts'
 import type { ServerTls } from '../../src/net/tls/server-tls.ts'
 import { defaultAdmission } from './admission.ts'
@@ -23,7 +23,7 @@ export type EdgeServer = {
   readonly requests: IncomingRequest[]
   readonly deliveries: Delivery[]
   /** Changes the handler of later connections. */
-  serve(serving: Serving | undefined): void
+  serve(handler: ConnectionHandler | undefined): void
 }
 
 /** The edge alone, in this process: listens on a free port and answers without a pipeline behind it. */
@@ -33,7 +33,7 @@ export async function startEdge(
 ): Promise<EdgeServer> {
   const requests: IncomingRequest[] = []
   const deliveries: Delivery[] = []
-  let serving: Serving | undefined = {
+  let handler: ConnectionHandler | undefined = {
     kind: 'http',
     tls,
     handle(request) {
@@ -50,7 +50,7 @@ export async function startEdge(
     port: 0,
     clock: systemClock,
     limits: { ...defaultServerLimits, ...limits },
-    serve: () => serving,
+    serve: () => handler,
   })
   endAfter('test', () => server.close())
   return {
@@ -59,7 +59,7 @@ export async function startEdge(
     requests,
     deliveries,
     serve(next) {
-      serving = next
+      handler = next
     },
   }
 }

@@ -51,7 +51,7 @@ describe('a copied body', () => {
   it('is not copied where its budget is used up', async () => {
     const takes: number[] = []
     const budget = {
-      take(bytes: number) {
+      acquire(bytes: number) {
         takes.push(bytes)
         return takes.length < 2
       },

@@ -32,7 +32,7 @@ export function bufferBody(body: Body, maxBytes: number): Body | Promise<Body> {
         if (sink) return sink.write(chunk)
         chunks.push(chunk)
         size += chunk.byteLength
-        if (size <= maxBytes && body.budget?.take(chunk.byteLength) !== false) return true
+        if (size <= maxBytes && body.budget?.acquire(chunk.byteLength) !== false) return true
         if (!larger) {
           larger = true
           resolve(rest)
@@ -110,7 +110,7 @@ export function copyBody(
         write(chunk) {
           size += chunk.byteLength
           if (size > maxBytes) chunks = undefined
-          else if (chunks && source.budget?.take(chunk.byteLength) === false) chunks = undefined
+          else if (chunks && source.budget?.acquire(chunk.byteLength) === false) chunks = undefined
           else chunks?.push(chunk)
           return sink.write(chunk)
         },

@@ -51,7 +51,7 @@ export function createLlm(
   { maxBufferSize, jsonLimits = defaultJsonLimits, maxReplyBytes = defaultMaxReplyBytes, prices }: LlmLimits,
 ): Llm {
   const body = compileRequestBodyLimits(maxBufferSize, context)
-  const rules = { ...body, models, endpoints, jsonLimits, turns: context.turns }
+  const rules = { ...body, models, endpoints, jsonLimits, workQueue: context.workQueue }
   const started = context.retained('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
   const list: ModelList = { models, started }
   const options: AttemptOptions = { context, maxReplyBytes, timeLimits }

@@ -113,7 +113,7 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
         rules,
         maxBodyBytes: Math.min(options.maxBufferSize, options.maxMessageSize ?? defaultMaxMessageBytes),
         jsonLimits: options.jsonLimits,
-        turns: context.turns,
+        workQueue: context.workQueue,
         version,
       })
     : refuseAll

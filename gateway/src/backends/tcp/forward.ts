@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { type DialTarget, dial, tune } from '../../net/tcp/dial.ts'
+import { configureSocket, type DialTarget, dial } from '../../net/tcp/dial.ts'
 import { reset, type SpliceOutcome, splice } from '../../net/tcp/splice.ts'
 import type { TcpOutcome } from '../../telemetry/metrics.ts'
 import type { Health } from '../../upstream/health.ts'
@@ -52,7 +52,7 @@ export function forwardConnection(
 
   client.on('error', onClientError)
   client.on('close', onClientClose)
-  if (client instanceof Socket) tune(client)
+  if (client instanceof Socket) configureSocket(client)
   attempt(targets, new GatewayError('upstream_connect', 'the route has no backends'))
 
   function attempt(untried: readonly TcpTarget[], lastFailure: GatewayError): void {

@@ -18,7 +18,7 @@ function source() {
   return createFileSource({
     first,
     read: async (text) => structuredClone(texts[text] ?? {}),
-    breathe: () => undefined,
+    yieldPoint: () => undefined,
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Breathe } from '../../lib/scheduling/yielding.ts'
+import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Config } from '../schema.ts'
 import { ConfigRejected } from './live.ts'
 import { shareStructureInSteps } from './structural-share.ts'
@@ -8,7 +8,7 @@ export type FileSourceOptions = {
   first: Config
   /** Parses and validates a text of the file. Throws `ConfigRejected`. */
   read(text: string): Promise<Config>
-  breathe: Breathe
+  yieldPoint: YieldPoint
 }
 
 /** Configuration of the file: its latest text, with `config.*` as at start. */
@@ -26,7 +26,7 @@ export type FileSource = {
 /** Settings of `config` that a reload applies. All others are read at start. */
 const reloadable = ['logging', 'modelCatalog'] as const
 
-export function createFileSource({ first, read, breathe }: FileSourceOptions): FileSource {
+export function createFileSource({ first, read, yieldPoint }: FileSourceOptions): FileSource {
   const started = first.config ?? {}
   let current = { written: first, config: first }
   let loaded = current
@@ -47,7 +47,7 @@ export function createFileSource({ first, read, breathe }: FileSourceOptions): F
       return current.config
     },
     async load(text) {
-      const written = await shareStructureInSteps(current.written, await read(text), breathe)
+      const written = await shareStructureInSteps(current.written, await read(text), yieldPoint)
       loaded = written === current.written ? current : { written, config: withStarted(written) }
       return loaded.config
     },

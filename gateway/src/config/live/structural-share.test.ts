@@ -142,10 +142,10 @@ it('comes to the same in turns', async () => {
 it('lets others have a turn between the items of a long list', async () => {
   const routes = Array.from({ length: 1_000 }, (_, index) => ({ name: `route-${index}`, path: index }))
   let turns = 0
-  const breathe = () => {
+  const yieldPoint = () => {
     turns += 1
     return undefined
   }
-  await shareStructureInSteps({ routes }, { routes: structuredClone(routes) }, breathe)
+  await shareStructureInSteps({ routes }, { routes: structuredClone(routes) }, yieldPoint)
   expect(turns).toBeGreaterThanOrEqual(1_000)
 })

@@ -1,4 +1,4 @@
-import { type Breathe, runSteps } from '../../lib/scheduling/yielding.ts'
+import { runYielding, type YieldPoint } from '../../lib/scheduling/yielding.ts'
 
 /**
  * The value `next` with every part that equals its counterpart in `previous` replaced by that very object, and `previous`
@@ -14,8 +14,12 @@ export function shareStructure<T>(previous: unknown, next: T): T {
 }
 
 /** As `shareStructure`, a few milliseconds at a time: comparing 10,000 routes takes longer than traffic should wait. */
-export async function shareStructureInSteps<T>(previous: unknown, next: T, breathe: Breathe): Promise<T> {
-  return (await runSteps(shared(previous, next), breathe)) as T
+export async function shareStructureInSteps<T>(
+  previous: unknown,
+  next: T,
+  yieldPoint: YieldPoint,
+): Promise<T> {
+  return (await runYielding(shared(previous, next), yieldPoint)) as T
 }
 
 type JsonObject = Record<string, unknown>

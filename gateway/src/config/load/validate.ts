@@ -1,4 +1,4 @@
-import { runAtOnce } from '../../lib/scheduling/yielding.ts'
+import { runToCompletion } from '../../lib/scheduling/yielding.ts'
 import { check, type Mistake } from '../../schema/check.ts'
 import { formatPath, type Path } from '../../schema/path.ts'
 import { printable } from '../../schema/printable.ts'
@@ -17,7 +17,7 @@ const maxIssues = 50
  * right in themselves, so that one more among 10,000 routes takes a third of the time.
  */
 export function validateConfig(tree: ConfigTree, sound?: WeakSet<object>): string[] {
-  return runAtOnce(validationSteps(tree, sound))
+  return runToCompletion(validationSteps(tree, sound))
 }
 
 /** The steps of `validateConfig`, so that traffic does not wait for all of them. */

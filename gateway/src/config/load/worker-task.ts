@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
-import { fromPieces, toPieces } from '../../lib/scheduling/chunked-clone.ts'
+import { deserializeChunks, serializeChunks } from '../../lib/scheduling/chunked-clone.ts'
 import { type PoolTasks, serveTasks, type ThreadPool } from '../../lib/scheduling/thread-pool.ts'
-import type { Breathe } from '../../lib/scheduling/yielding.ts'
+import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 
 /** Work that would keep traffic waiting, by name: plain data in, plain data out. */
 export type WorkerTasks = Record<string, (request: never) => unknown>
@@ -13,14 +13,17 @@ const deadlineMs = 600_000
  * Runs a task on a thread: reading 100,000 keys from YAML takes seconds. The thread is reused, because loading the program takes
  * longer than most tasks. Its answer is read in turns with traffic. `threads` serves the tasks by `serveWorkerTasks`.
  */
-export function createWorkerTasks<T extends WorkerTasks>(threads: Pick<ThreadPool, 'run'>, breathe: Breathe) {
+export function createWorkerTasks<T extends WorkerTasks>(
+  threads: Pick<ThreadPool, 'run'>,
+  yieldPoint: YieldPoint,
+) {
   return async <Name extends keyof T & string>(
     task: Name,
     request: Parameters<T[Name]>[0],
   ): Promise<ReturnType<T[Name]>> => {
     const answer = await threads.run(task, request, { deadlineMs, bytes: 0 })
     // The thread answers with pieces of the result of this task; both sides are one version of one program.
-    return fromPieces(answer as readonly Uint8Array[], breathe) as Promise<ReturnType<T[Name]>>
+    return deserializeChunks(answer as readonly Uint8Array[], yieldPoint) as Promise<ReturnType<T[Name]>>
   }
 }
 
@@ -38,7 +41,7 @@ export function serveWorkerTasks(port: MessagePort, tasks: WorkerTasks, release:
     Object.entries(tasks).map(([name, task]) => [
       name,
       (request: never) => {
-        const pieces = toPieces(task(request))
+        const pieces = serializeChunks(task(request))
         const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
         clearTimeout(quiet)
         quiet = setTimeout(release, bytes > smallPiecesBytes ? 0 : quietMs).unref()

@@ -1,4 +1,4 @@
-import type { Breathe } from '../../lib/scheduling/yielding.ts'
+import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Connection } from '../../net/listener/connection.ts'
 import { satisfies, type TlsIdentity } from '../../net/tls/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -39,13 +39,13 @@ export type HttpGateway = {
 export async function compileHttpGateway(
   { listeners, attached, maxBodyBytes }: HttpGateway,
   context: CompileContext,
-  breathe: Breathe,
+  yieldPoint: YieldPoint,
 ): Promise<Pick<HttpListener, 'kind' | 'tls' | 'match'>> {
   const compiled: CompiledListener[] = []
   for (const plan of listeners) {
     const find = await compileListener(plan, attached.get(plan.place) ?? [], {
       context,
-      breathe,
+      yieldPoint,
       maxBodyBytes,
     })
     compiled.push({ plan, find, identity: compileTlsIdentity(plan, context) })
@@ -54,12 +54,12 @@ export async function compileHttpGateway(
   return { kind: 'http', tls, match: matcher(compiled, context) }
 }
 
-type Compiling = { context: CompileContext; breathe: Breathe; maxBodyBytes: number }
+type Compiling = { context: CompileContext; yieldPoint: YieldPoint; maxBodyBytes: number }
 
 async function compileListener(
   plan: ListenerPlan,
   attached: readonly Attached[],
-  { context, breathe, maxBodyBytes }: Compiling,
+  { context, yieldPoint, maxBodyBytes }: Compiling,
 ): Promise<FindRoute<Route>> {
   const levels: PolicyLevel[] = [
     { place: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname },
@@ -68,7 +68,7 @@ async function compileListener(
   for (const { hostnames, matches, routeBehind } of attached) {
     const effective = attachedHostnames(plan.hostname, hostnames)
     if (effective !== undefined) table.add({ hostnames: effective, matches, target: routeBehind(levels) })
-    const pause = breathe()
+    const pause = yieldPoint()
     if (pause) await pause
   }
   const find = table.build()

@@ -1,5 +1,5 @@
 import { documentPaths } from '../../backends/mcp/endpoint/paths.ts'
-import { type Breathe, createBreathe } from '../../lib/scheduling/yielding.ts'
+import { createYieldPoint, type YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
 import type { Address, HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
 import type { PolicyLevel } from '../../policies/registry/scope.ts'
@@ -46,8 +46,8 @@ export type TrafficOptions = RouteSurroundings & {
 /** Compiles the listeners of all gateways. */
 export async function compileTraffic(options: TrafficOptions): Promise<Traffic> {
   const { sections, context, address, clients, maxBufferSize: maxBodyBytes } = options
-  const breathe = createBreathe(context.clock)
-  const { attached, stops } = await attachHttp(options, breathe)
+  const yieldPoint = createYieldPoint(context.clock)
+  const { attached, stops } = await attachHttp(options, yieldPoint)
   const attachedTcp = attachTcp(sections)
   const compiled: Listener[] = []
   for (const [name, gateway] of Object.entries(sections.gateways)) {
@@ -60,7 +60,7 @@ export async function compileTraffic(options: TrafficOptions): Promise<Traffic> 
       compiled.push(tcp)
       continue
     }
-    const http = await compileHttpGateway({ listeners, attached, maxBodyBytes }, context, breathe)
+    const http = await compileHttpGateway({ listeners, attached, maxBodyBytes }, context, yieldPoint)
     compiled.push({ ...at, ...http, clients })
   }
   return { listeners: compiled, stops }
@@ -68,7 +68,7 @@ export async function compileTraffic(options: TrafficOptions): Promise<Traffic> 
 
 type AttachedHttp = { attached: Map<string, Attached[]>; stops: Map<string, Stop> }
 
-async function attachHttp(options: TrafficOptions, breathe: Breathe): Promise<AttachedHttp> {
+async function attachHttp(options: TrafficOptions, yieldPoint: YieldPoint): Promise<AttachedHttp> {
   const { sections } = options
   const attached = new Map<string, Attached[]>()
   const stops = new Map<string, Stop>()
@@ -81,7 +81,7 @@ async function attachHttp(options: TrafficOptions, breathe: Breathe): Promise<At
     }
     attach(route.gateways, target)
     if (compiled.stop) stops.set(`route ${nameOfRoute(route, index)}`, compiled.stop)
-    const pause = breathe()
+    const pause = yieldPoint()
     if (pause) await pause
   }
   for (const { references, paths, routeBehind } of options.attached) {

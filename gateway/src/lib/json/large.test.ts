@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { expectBelow } from '../../../test/support/time-bound.ts'
 import { systemClock } from '../clock.ts'
-import { createTurns } from '../scheduling/turns.ts'
+import { createWorkQueue } from '../scheduling/work-queue.ts'
 import type { JsonValue } from './json.ts'
-import { type LargeJson, readLargeBody } from './large.ts'
+import { type LargeJson, readJsonSteps } from './large.ts'
 import { defaultJsonLimits } from './limits.ts'
 import { readJson } from './read.ts'
 import {
@@ -25,7 +25,7 @@ function run<T>(steps: Iterator<unknown, T>): T {
 }
 
 const read = (text: string, limits = defaultJsonLimits): LargeJson | JsonTextProblem =>
-  run(readLargeBody(Buffer.from(text), { limits }))
+  run(readJsonSteps(Buffer.from(text), { limits }))
 
 const readValue = (text: string): unknown => {
   const json = read(text)
@@ -160,7 +160,7 @@ describe('a large JSON object', () => {
       expect(read(text, limits)).toEqual(readJsonObject(text, limits))
     }
     expect(read(`{"a":[${'0,'.repeat(90)}1]}`, limits)).toMatchObject({ kind: 'invalid' })
-    expect(run(readLargeBody(Buffer.from([0x7b, 0xff, 0x7d]), { limits }))).toMatchObject({ kind: 'invalid' })
+    expect(run(readJsonSteps(Buffer.from([0x7b, 0xff, 0x7d]), { limits }))).toMatchObject({ kind: 'invalid' })
   })
 
   it('is edited as any other, in bytes', () => {
@@ -193,7 +193,7 @@ describe('a large JSON object', () => {
 
   it('has exact integers', async () => {
     const text = `{"a":"${'x'.repeat(300_000)}","b":[9007199254740993,1.5],"c":{"d":-9007199254740995}}`
-    const json = await readJson(Buffer.from(text), createTurns(systemClock))
+    const json = await readJson(Buffer.from(text), createWorkQueue(systemClock))
     if (json.kind !== 'object') throw new Error('not read')
     expect(exactObject(json)).toMatchObject({ b: [9007199254740993n, 1.5], c: { d: -9007199254740995n } })
     expect(json.value).toMatchObject({ b: [9007199254740992, 1.5] })
@@ -205,7 +205,7 @@ describe('a large JSON object', () => {
     const limits = { ...defaultJsonLimits, maxElements: 10_000_000, maxMembers: 10_000_000 }
     for (const shape of shapes) {
       const longestStep = () => {
-        const steps = readLargeBody(Buffer.from(`{"a":[${shape.repeat(size / shape.length)}0]}`), { limits })
+        const steps = readJsonSteps(Buffer.from(`{"a":[${shape.repeat(size / shape.length)}0]}`), { limits })
         let longest = 0
         for (let done = false; !done; ) {
           const before = process.threadCpuUsage()

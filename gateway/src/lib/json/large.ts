@@ -97,7 +97,7 @@ function* readLargeJson(
 }
 
 /** As `readLargeJson`, for bytes that may not be UTF-8. */
-export function* readLargeBody(
+export function* readJsonSteps(
   bytes: Buffer,
   options: LargeJsonOptions,
 ): Generator<void, LargeJson | JsonTextProblem> {

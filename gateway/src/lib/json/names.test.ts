@@ -27,7 +27,7 @@ describe('disguised names', () => {
     [{ other: 1, Other: 2 }, 'Other'],
     [{ stra\u00dfe: 1, STRASSE: 2 }, 'STRASSE'],
   ])('are found: %j', (value, path) => {
-    expect(find(value)).toEqual({ kind: 'disguised', path })
+    expect(find(value)).toEqual({ kind: 'ambiguous', path })
   })
 
   it.each([

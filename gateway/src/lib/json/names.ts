@@ -16,8 +16,8 @@ export type JsonNames = {
  * A member that readers without regard to case would read differently, or one too many that the format does not define. The
  * path is one line of at most 200 characters.
  */
-export type NameProblem = { kind: 'disguised' | 'too many'; path: string }
-export type FindDisguised = (value: JsonObject) => NameProblem | undefined
+export type NameProblem = { kind: 'ambiguous' | 'too many'; path: string }
+export type FindAmbiguousName = (value: JsonObject) => NameProblem | undefined
 
 /**
  * Bound on the work for names that the format does not define: 100,000 of them take 150 ms if they have to be folded. A name
@@ -33,7 +33,7 @@ type FieldRule = 'field' | FreeRule
  * Compiles a check of member names. Readers such as Go's `encoding/json` match names by Unicode case folding, so a name
  * is refused that folds to a defined name without being it, and so are two names of one object that fold to the same.
  */
-export function compileJsonNames({ fields, free }: JsonNames): FindDisguised {
+export function compileJsonNames({ fields, free }: JsonNames): FindAmbiguousName {
   const rules = new Map<string, FieldRule>()
   for (const name of fields) rules.set(name, 'field')
   for (const [name, rule] of Object.entries(free)) rules.set(name, rule)
@@ -95,7 +95,7 @@ export function compileJsonNames({ fields, free }: JsonNames): FindDisguised {
     outermost = value
     const path = inObject(value)?.slice(0, maxPathLength)
     outermost = undefined
-    return path === undefined ? undefined : { kind: work > maxWork ? 'too many' : 'disguised', path }
+    return path === undefined ? undefined : { kind: work > maxWork ? 'too many' : 'ambiguous', path }
   }
 }
 

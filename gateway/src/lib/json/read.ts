@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import type { Turns } from '../scheduling/turns.ts'
-import { type LargeJson, type LargeJsonOptions, readLargeBody } from './large.ts'
+import type { WorkQueue } from '../scheduling/work-queue.ts'
+import { type LargeJson, type LargeJsonOptions, readJsonSteps } from './large.ts'
 import { defaultJsonLimits, type JsonLimits } from './limits.ts'
 import { buildExact, type JsonText, type JsonTextProblem, largeJsonText, readJsonObject } from './text.ts'
 
@@ -13,32 +13,32 @@ export function isLarge(bytes: Uint8Array): boolean {
 
 export type ReadJson = JsonText | JsonTextProblem
 
-/** Reads a JSON object from bytes: at once, or a large one in turns with traffic. */
+/** Reads a JSON object from bytes: at once, or a large one in slices. */
 export function readJson(
   bytes: Buffer,
-  turns: Turns,
+  workQueue: WorkQueue,
   limits: JsonLimits = defaultJsonLimits,
 ): ReadJson | Promise<ReadJson> {
-  if (isLarge(bytes)) return readLarge(bytes, turns, limits)
+  if (isLarge(bytes)) return readLarge(bytes, workQueue, limits)
   if (!isUtf8(bytes)) return { kind: 'invalid', message: 'not valid UTF-8' }
   return readJsonObject(bytes.toString(), limits)
 }
 
-/** Reads a large JSON object in turns with traffic. */
-export function readInTurns(
+/** Reads a large JSON object in slices. */
+export function readJsonIncrementally(
   bytes: Buffer,
-  turns: Turns,
+  workQueue: WorkQueue,
   options: LargeJsonOptions,
 ): Promise<LargeJson | JsonTextProblem> {
-  return turns.run(readLargeBody(bytes, options))
+  return workQueue.run(readJsonSteps(bytes, options))
 }
 
-async function readLarge(bytes: Buffer, turns: Turns, limits: JsonLimits): Promise<ReadJson> {
-  const json = await readInTurns(bytes, turns, { limits })
+async function readLarge(bytes: Buffer, workQueue: WorkQueue, limits: JsonLimits): Promise<ReadJson> {
+  const json = await readJsonIncrementally(bytes, workQueue, { limits })
   if (json.kind !== 'object') return json
   const { value, members, hasLargeNumbers } = json
   const reread = hasLargeNumbers
-    ? await readInTurns(bytes, turns, { limits, unchecked: buildExact })
+    ? await readJsonIncrementally(bytes, workQueue, { limits, unchecked: buildExact })
     : undefined
   const exact = reread?.kind === 'object' ? reread.value : undefined
   return largeJsonText(value, { bytes, members, exact })

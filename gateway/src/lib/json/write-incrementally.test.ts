@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonInTurns } from './write-incrementally.ts'
+import { writeJsonIncrementally } from './write-incrementally.ts'
 
 const never = () => undefined
 
-describe('jsonInTurns', () => {
+describe('writeJsonIncrementally', () => {
   it('writes what JSON.stringify writes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
-        expect(String(await jsonInTurns(value, never))).toBe(JSON.stringify(value))
+        expect(String(await writeJsonIncrementally(value, never))).toBe(JSON.stringify(value))
       }),
     )
   })
 
   it('leaves out members that are undefined', async () => {
     const value = { a: undefined, b: { c: undefined }, d: [undefined, { e: undefined }] }
-    expect(String(await jsonInTurns(value, never))).toBe(JSON.stringify(value))
+    expect(String(await writeJsonIncrementally(value, never))).toBe(JSON.stringify(value))
   })
 
   it('takes any iterable for a list, and rests while it writes it', async () => {
@@ -23,7 +23,7 @@ describe('jsonInTurns', () => {
     const items = function* () {
       for (let index = 0; index < 20_000; index++) yield { index, text: 'é' }
     }
-    const bytes = await jsonInTurns({ items: items() }, () => {
+    const bytes = await writeJsonIncrementally({ items: items() }, () => {
       rests += 1
       return rests % 1_000 === 0 ? Promise.resolve() : undefined
     })

@@ -1,4 +1,4 @@
-import type { Breathe } from '../scheduling/yielding.ts'
+import type { YieldPoint } from '../scheduling/yielding.ts'
 
 const pieceLength = 64 * 1024
 
@@ -6,7 +6,7 @@ const pieceLength = 64 * 1024
  * The JSON text of plain data as bytes, made in turns with traffic. Lists may be long, and may be any iterable, whose items are
  * then made one by one; an item, and everything that is not in a list, is taken to be short.
  */
-export async function jsonInTurns(value: unknown, breathe: Breathe): Promise<Buffer> {
+export async function writeJsonIncrementally(value: unknown, yieldPoint: YieldPoint): Promise<Buffer> {
   const pieces: Buffer[] = []
   let text = ''
   let size = 0
@@ -19,20 +19,20 @@ export async function jsonInTurns(value: unknown, breathe: Breathe): Promise<Buf
   for (const part of textsOf(value)) {
     text += part
     if (text.length >= pieceLength) close()
-    const pause = breathe()
+    const pause = yieldPoint()
     if (pause) await pause
   }
   close()
-  return await joined(pieces, size, breathe)
+  return await joined(pieces, size, yieldPoint)
 }
 
 /** As `Buffer.concat`, which takes 20 ms for 30 MB. */
-async function joined(pieces: readonly Buffer[], size: number, breathe: Breathe): Promise<Buffer> {
+async function joined(pieces: readonly Buffer[], size: number, yieldPoint: YieldPoint): Promise<Buffer> {
   const whole = Buffer.allocUnsafe(size)
   let at = 0
   for (const piece of pieces) {
     at += piece.copy(whole, at)
-    const pause = breathe()
+    const pause = yieldPoint()
     if (pause) await pause
   }
   return whole

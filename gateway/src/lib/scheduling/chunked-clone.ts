@@ -1,11 +1,11 @@
 import { deserialize, serialize } from 'node:v8'
-import { type Breathe, runSteps } from './yielding.ts'
+import { runYielding, type YieldPoint } from './yielding.ts'
 
 /**
  * Plain data as bytes, in pieces of which none takes long to read: a message from one thread to another is read as a whole,
  * and traffic would wait for that. Lists may be long; everything else is taken to be short.
  */
-export function toPieces(value: unknown): Uint8Array<ArrayBuffer>[] {
+export function serializeChunks(value: unknown): Uint8Array<ArrayBuffer>[] {
   const lists: LongList[] = []
   const rest = withoutLongLists(value, [], lists)
   const pieces: (LongList | { rest: unknown })[] = [{ rest }]
@@ -18,9 +18,9 @@ export function toPieces(value: unknown): Uint8Array<ArrayBuffer>[] {
   return pieces.map((piece) => Uint8Array.from(serialize(piece)))
 }
 
-/** What `toPieces` took apart, a few milliseconds at a time. */
-export function fromPieces(pieces: readonly Uint8Array[], breathe: Breathe): Promise<unknown> {
-  return runSteps(joining(pieces), breathe)
+/** What `serializeChunks` took apart, a few milliseconds at a time. */
+export function deserializeChunks(pieces: readonly Uint8Array[], yieldPoint: YieldPoint): Promise<unknown> {
+  return runYielding(joining(pieces), yieldPoint)
 }
 
 type Path = readonly string[]

@@ -1,21 +1,21 @@
 import { expect, it } from 'vitest'
-import { createBreathe, runSteps } from './yielding.ts'
+import { createYieldPoint, runYielding } from './yielding.ts'
 
 it('waits only after some milliseconds of work', async () => {
   let now = 0
-  const breathe = createBreathe({ monotonic: () => now })
+  const yieldPoint = createYieldPoint({ monotonic: () => now })
   now = 3
-  expect(breathe()).toBeUndefined()
+  expect(yieldPoint()).toBeUndefined()
   now = 5
-  const pause = breathe()
+  const pause = yieldPoint()
   expect(pause).toBeInstanceOf(Promise)
   await pause
-  expect(breathe()).toBeUndefined()
+  expect(yieldPoint()).toBeUndefined()
 })
 
 it('lets others work while it waits', async () => {
   let now = 0
-  const breathe = createBreathe({ monotonic: () => now })
+  const yieldPoint = createYieldPoint({ monotonic: () => now })
   const seen: string[] = []
   function* work() {
     for (const step of ['one', 'two', 'three']) {
@@ -26,7 +26,7 @@ it('lets others work while it waits', async () => {
     return 'done'
   }
   setImmediate(() => seen.push('traffic'))
-  expect(await runSteps(work(), breathe)).toBe('done')
+  expect(await runYielding(work(), yieldPoint)).toBe('done')
   expect(seen).toEqual(['one', 'traffic', 'two', 'three'])
 })
 
@@ -35,5 +35,5 @@ it('passes on the error of a step', async () => {
     yield
     throw new Error('no')
   }
-  await expect(runSteps(work(), () => undefined)).rejects.toThrow('no')
+  await expect(runYielding(work(), () => undefined)).rejects.toThrow('no')
 })

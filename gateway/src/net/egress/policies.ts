@@ -60,6 +60,6 @@ function refuseMetadata(target: EgressTarget): string | undefined {
 }
 
 function nameOf({ host, address, port }: EgressTarget): string {
-  const place = formatHostPort({ host, port })
-  return host === address ? place : `${place} (${address})`
+  const endpoint = formatHostPort({ host, port })
+  return host === address ? endpoint : `${endpoint} (${address})`
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type BodySink, type BodySource, readAll, transformed } from './body.ts'
+import { type BodySink, type BodySource, readAll, withTransform } from './body.ts'
 
 /** A source driven by the test. */
 function manualSource() {
@@ -94,10 +94,10 @@ describe('readAll', () => {
   })
 })
 
-describe('transformed', () => {
+describe('withTransform', () => {
   it('puts the transform between source and sink and keeps flow control', () => {
     const manual = manualSource()
-    const shouting = transformed(manual.source, (sink) => ({
+    const shouting = withTransform(manual.source, (sink) => ({
       ...sink,
       write: (chunk) => sink.write(Buffer.from(Buffer.from(chunk).toString().toUpperCase())),
     }))

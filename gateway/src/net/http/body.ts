@@ -34,7 +34,7 @@ export function isSource(body: Body): body is BodySource {
 export type BodyTransform = (sink: BodySink) => BodySink
 
 /** The source as seen through a transform. */
-export function transformed(source: BodySource, transform: BodyTransform): BodySource {
+export function withTransform(source: BodySource, transform: BodyTransform): BodySource {
   return {
     start: (sink) => source.start(transform(sink)),
     resume: () => source.resume(),
@@ -93,7 +93,7 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
           reject(overLimit(tooLarge, maxBytes))
           return true
         }
-        if (body.budget?.take(chunk.byteLength) === false) {
+        if (body.budget?.acquire(chunk.byteLength) === false) {
           settled = true
           body.cancel()
           reject(overBudget())

@@ -38,7 +38,7 @@ export type Delivery = {
 }
 
 /** Answers requests. A `reply` that rejects breaks the connection; `end` is called once per request when all is over. */
-export type ExchangeHandler = {
+export type PendingExchange = {
   reply: Promise<Reply>
   end(delivery: Delivery): void
 }
@@ -68,4 +68,4 @@ export const defaultServerLimits: HttpServerLimits = {
 }
 
 /** What a client is told whose request's target is longer than that. */
-export const longTargetMessage = 'the request target is too long'
+export const targetTooLongMessage = 'the request target is too long'

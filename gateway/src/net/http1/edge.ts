@@ -6,7 +6,7 @@ import type { AdmissionMeter } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
 
 /** What every request of one server shares. */
-export type Edge = {
+export type Http1Edge = {
   readonly clock: Clock
   readonly stalledReaderMs: number
   readonly maxPipelinedRequests: number
@@ -22,15 +22,15 @@ export type Http1Connection = HttpConnection & {
   /** Requests that have arrived and whose answers are not complete. */
   underWay: number
   /** Those of them that are not answered yet (`http1-pipeline.ts`). */
-  readonly held: HeldRequest[]
+  readonly pipelined: PipelinedRequest[]
   /** Ends the requests whose answers wait for those of earlier ones: Node reports the end of a connection to the first only. */
-  readonly queued: Set<() => void>
+  readonly awaitingTurn: Set<() => void>
   /** The request after which the connection closes, where one is known to be the last. */
   last: IncomingMessage | undefined
 }
 
 /** How a request came, beyond its message. */
-export type Arrival = {
+export type RequestMode = {
   /** The client sends its body once it is told to. */
   readonly awaitsContinue: boolean
   readonly upgrade: string | undefined
@@ -39,8 +39,8 @@ export type Arrival = {
 }
 
 /** A request that waits for earlier ones of its connection. */
-export type HeldRequest = {
+export type PipelinedRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly arrival: Arrival
+  readonly mode: RequestMode
 }

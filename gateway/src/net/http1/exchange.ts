@@ -4,10 +4,10 @@ import { createCancellation } from '../../lib/cancellation.ts'
 import { type BodySource, isSource } from '../http/body.ts'
 import type { Headers } from '../http/headers.ts'
 import type { Delivery } from '../http/incoming-request.ts'
-import { fieldLines, hintLines, isHint } from '../http/informational.ts'
+import { fieldLines, informationalFields, isForwardedInformational } from '../http/informational.ts'
 import { acceptsTrailers, allowedTrailers } from '../http/trailers.ts'
 import { discard, type Reply } from '../http-client/send.ts'
-import type { Arrival, Edge, Http1Connection } from './edge.ts'
+import type { Http1Connection, Http1Edge, RequestMode } from './edge.ts'
 import { requestBody } from './request-body.ts'
 
 /** How much longer than the answer a client may go on sending a body nobody reads. */
@@ -19,14 +19,19 @@ const maxHintBytes = 64 * 1024
 /** The turn of a request among those of its connection. */
 type Turn = {
   readonly connection: Http1Connection
-  readonly arrival: Arrival
+  readonly mode: RequestMode
   /** Called once, when the request is over. */
   onOver(): void
 }
 
-export function answer(request: IncomingMessage, response: ServerResponse, edge: Edge, turn: Turn): void {
+export function handleExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  edge: Http1Edge,
+  turn: Turn,
+): void {
   const { clock } = edge
-  const { connection, arrival } = turn
+  const { connection, mode } = turn
   edge.requests.changed(1)
   const cancellation = createCancellation()
   const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
@@ -36,10 +41,10 @@ export function answer(request: IncomingMessage, response: ServerResponse, edge:
     version: request.httpVersion,
     headers: request.headers as Headers,
     connection: connection.connection,
-    upgrade: arrival.upgrade,
+    upgrade: mode.upgrade,
     informational:
       request.httpVersionMinor === 0 ? undefined : (status, headers) => sendHint(response, status, headers),
-    body: hasBody(request) ? requestBody(request, response, { arrival, connection }) : undefined,
+    body: hasBody(request) ? requestBody(request, response, { mode, connection }) : undefined,
     cancellation,
     startedAt: clock.monotonic(),
   })
@@ -55,7 +60,7 @@ export function answer(request: IncomingMessage, response: ServerResponse, edge:
   function onClose() {
     if (closed) return
     closed = true
-    connection.queued.delete(onClose)
+    connection.awaitingTurn.delete(onClose)
     edge.requests.changed(-1)
     turn.onOver()
     if (tunnelled) return
@@ -71,7 +76,7 @@ export function answer(request: IncomingMessage, response: ServerResponse, edge:
   }
 
   response.on('close', onClose)
-  if (response.socket === null) connection.queued.add(onClose)
+  if (response.socket === null) connection.awaitingTurn.add(onClose)
 
   function deliver(reply: Reply) {
     replied = true
@@ -81,11 +86,11 @@ export function answer(request: IncomingMessage, response: ServerResponse, edge:
       return
     }
     if (reply.status === 101) {
-      if (!arrival.openTunnel) {
+      if (!mode.openTunnel) {
         reply.tunnel?.destroy()
         throw new Error('an answer changes the protocol, and nobody asked for it')
       }
-      arrival.openTunnel(reply, delivery, () => exchange.end(delivery))
+      mode.openTunnel(reply, delivery, () => exchange.end(delivery))
       tunnelled = true
       return
     }
@@ -110,7 +115,7 @@ function writeWhole(
   reply: Reply,
   body: Uint8Array | undefined,
   delivery: Delivery,
-  { clock, stalledReaderMs }: Edge,
+  { clock, stalledReaderMs }: Http1Edge,
 ): void {
   const { headers, status } = reply
   delivery.status = status
@@ -134,7 +139,7 @@ function writeStream(
   { request, response, delivery }: { request: IncomingMessage; response: ServerResponse; delivery: Delivery },
   reply: Reply,
   source: BodySource,
-  { clock, stalledReaderMs }: Edge,
+  { clock, stalledReaderMs }: Http1Edge,
 ): () => void {
   let over = false
   delivery.status = reply.status
@@ -203,10 +208,10 @@ function addTrailers(response: ServerResponse, trailers: Headers): boolean {
 }
 
 function sendHint(response: ServerResponse, status: number, headers: Headers): void {
-  if (!isHint(status) || response.headersSent || response.destroyed) return
+  if (!isForwardedInformational(status) || response.headersSent || response.destroyed) return
   if (response.writableLength > maxHintBytes) return
   try {
-    response.writeInformation(status, hintLines(headers).flat())
+    response.writeInformation(status, informationalFields(headers).flat())
   } catch {
     // A field that HTTP cannot carry: the final answer does not depend on it.
   }

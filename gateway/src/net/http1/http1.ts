@@ -4,8 +4,8 @@ import type { Clock } from '../../lib/clock.ts'
 import type { HttpServerLimits } from '../http/incoming-request.ts'
 import type { Admission } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
-import type { Arrival, Edge } from './edge.ts'
-import { arrive } from './pipelining.ts'
+import type { Http1Edge, RequestMode } from './edge.ts'
+import { enqueueRequest } from './pipelining.ts'
 import { type Refusal, refusalOf, refuse, refuseSocket } from './refusal.ts'
 import { acceptUpgrade, mayUpgrade } from './upgrade.ts'
 
@@ -23,7 +23,7 @@ export type Http1 = {
 type Http1Options = { clock: Clock; limits: HttpServerLimits; admission: Admission }
 
 export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
-  const edge: Edge = {
+  const edge: Http1Edge = {
     clock,
     stalledReaderMs: limits.stalledReaderMs,
     maxPipelinedRequests: admission.limits.maxPipelinedRequests,
@@ -36,13 +36,13 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const refusal = refusalOf(request, limits)
     if (refusal) refuse(response, refusal)
-    else arrive({ request, response, arrival: plainRequest }, edge)
+    else enqueueRequest({ request, response, mode: plainRequest }, edge)
   }
 
   function onContinue(request: IncomingMessage, response: ServerResponse): void {
     const refusal = refusalOf(request, limits)
     if (refusal) refuse(response, refusal)
-    else arrive({ request, response, arrival: waitingRequest }, edge)
+    else enqueueRequest({ request, response, mode: waitingRequest }, edge)
   }
 
   const server = createServer(
@@ -74,10 +74,16 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
 
   return {
     accept(socket, connection) {
-      const queued = new Set<() => void>()
-      edge.connections.set(socket, { ...connection, underWay: 0, held: [], queued, last: undefined })
+      const awaitingTurn = new Set<() => void>()
+      edge.connections.set(socket, {
+        ...connection,
+        underWay: 0,
+        pipelined: [],
+        awaitingTurn,
+        last: undefined,
+      })
       socket.on('close', () => {
-        for (const end of queued) end()
+        for (const end of awaitingTurn) end()
       })
       server.emit('connection', socket)
     },
@@ -92,8 +98,8 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
   }
 }
 
-const plainRequest: Arrival = { awaitsContinue: false, upgrade: undefined, openTunnel: undefined }
-const waitingRequest: Arrival = { awaitsContinue: true, upgrade: undefined, openTunnel: undefined }
+const plainRequest: RequestMode = { awaitsContinue: false, upgrade: undefined, openTunnel: undefined }
+const waitingRequest: RequestMode = { awaitsContinue: true, upgrade: undefined, openTunnel: undefined }
 
 /** Nobody is lent a connection to wherever they like. */
 function refuseConnect(socket: Socket): void {
@@ -109,5 +115,5 @@ function refuseMalformed(error: { code?: string; rawPacket?: unknown }, socket: 
 const malformed: Refusal = { status: 400, message: 'malformed HTTP request' }
 const refusals: Record<string, Refusal> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'request headers are too large' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to arrive' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to enqueueRequest' },
 }

@@ -1,5 +1,5 @@
-import type { Edge, HeldRequest, Http1Connection } from './edge.ts'
-import { answer } from './exchange.ts'
+import type { Http1Connection, Http1Edge, PipelinedRequest } from './edge.ts'
+import { handleExchange } from './exchange.ts'
 
 /** Held requests of one connection. The parser takes apart all that has arrived, which may be thousands. */
 const maxHeldRequests = 112
@@ -7,9 +7,9 @@ const maxHeldRequests = 112
 /**
  * Answers a request, or holds it until fewer of its connection are under way. Clients may send requests without waiting for
  * answers (RFC 9112 section 9.3.2). The connection is read on, because nothing else reports that the client has left, and closed if too
- * many requests are held.
+ * many requests are pipelined.
  */
-export function arrive({ request, response, arrival }: HeldRequest, edge: Edge): void {
+export function enqueueRequest({ request, response, mode }: PipelinedRequest, edge: Http1Edge): void {
   const connection = edge.connections.get(request.socket)
   if (!connection) {
     response.destroy()
@@ -20,11 +20,11 @@ export function arrive({ request, response, arrival }: HeldRequest, edge: Edge):
     if (connection.last !== request) return
     response.shouldKeepAlive = false
   }
-  const { held } = connection
-  const running = connection.underWay - held.length
-  if (held.length >= maxHeldRequests) {
+  const { pipelined } = connection
+  const running = connection.underWay - pipelined.length
+  if (pipelined.length >= maxHeldRequests) {
     edge.requests.refused()
-    held.length = 0
+    pipelined.length = 0
     // The parser goes on with what has arrived.
     connection.last = request
     request.socket.destroy()
@@ -32,21 +32,21 @@ export function arrive({ request, response, arrival }: HeldRequest, edge: Edge):
   }
   connection.underWay += 1
   if (running < edge.maxPipelinedRequests) {
-    answer(request, response, edge, { connection, arrival, onOver: () => onOver(connection, edge) })
+    handleExchange(request, response, edge, { connection, mode, onOver: () => onOver(connection, edge) })
     return
   }
-  held.push({ request, response, arrival })
+  pipelined.push({ request, response, mode })
 }
 
 /** A request of the connection is over: the next one begins. */
-function onOver(connection: Http1Connection, edge: Edge): void {
+function onOver(connection: Http1Connection, edge: Http1Edge): void {
   connection.underWay -= 1
-  const next = connection.held.shift()
+  const next = connection.pipelined.shift()
   if (next === undefined) return
-  const { request, response, arrival } = next
+  const { request, response, mode } = next
   if (request.socket.destroyed) {
-    connection.held.length = 0
+    connection.pipelined.length = 0
     return
   }
-  answer(request, response, edge, { connection, arrival, onOver: () => onOver(connection, edge) })
+  handleExchange(request, response, edge, { connection, mode, onOver: () => onOver(connection, edge) })
 }

@@ -1,13 +1,13 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type HttpServerLimits, longTargetMessage } from '../http/incoming-request.ts'
+import { type HttpServerLimits, targetTooLongMessage } from '../http/incoming-request.ts'
 import { lingerMs } from './exchange.ts'
 
 /** What is wrong with a request before it is known what it asks for. */
 export type Refusal = { readonly status: number; readonly message: string }
 
 const otherVersion: Refusal = { status: 505, message: 'HTTP/1.0 and HTTP/1.1 are served here' }
-const longTarget: Refusal = { status: 414, message: longTargetMessage }
+const longTarget: Refusal = { status: 414, message: targetTooLongMessage }
 const codingInHttp10: Refusal = { status: 400, message: 'HTTP/1.0 has no transfer codings' }
 const otherCoding: Refusal = { status: 501, message: 'the only transfer coding that is read is chunked' }
 

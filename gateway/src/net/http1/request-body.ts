@@ -5,18 +5,18 @@ import { createBodyBudget } from '../http/body-budget.ts'
 import type { Headers } from '../http/headers.ts'
 import { allowedTrailers } from '../http/trailers.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
-import type { Arrival } from './edge.ts'
+import type { RequestMode } from './edge.ts'
 
 /** The body of an HTTP/1 request. A client that waits to be told to send it is told when somebody reads. */
 export function requestBody(
   request: IncomingMessage,
   response: ServerResponse,
-  { arrival, connection }: { arrival: Pick<Arrival, 'awaitsContinue'>; connection: HttpConnection },
+  { mode, connection }: { mode: Pick<RequestMode, 'awaitsContinue'>; connection: HttpConnection },
 ): BodySource {
-  const { awaitsContinue } = arrival
+  const { awaitsContinue } = mode
   let over = false
   return {
-    budget: createBodyBudget(connection.place, (end) => response.on('close', end)),
+    budget: createBodyBudget(connection.admitted, (end) => response.on('close', end)),
     start(sink) {
       if (awaitsContinue && !response.headersSent) response.writeContinue()
       request.on('data', (chunk: Buffer) => {

@@ -6,9 +6,9 @@ import type { Headers } from '../http/headers.ts'
 import type { Delivery } from '../http/incoming-request.ts'
 import type { Reply } from '../http-client/send.ts'
 import { splice } from '../tcp/splice.ts'
-import type { Arrival, Edge } from './edge.ts'
+import type { Http1Edge, RequestMode } from './edge.ts'
 import { hasBody, lingerMs } from './exchange.ts'
-import { arrive } from './pipelining.ts'
+import { enqueueRequest } from './pipelining.ts'
 
 export type UpgradeRequest = {
   readonly request: IncomingMessage
@@ -29,7 +29,7 @@ const protocolPattern = new RegExp(`^${tokenSource}(?:/${tokenSource})?$`)
  * between the request and the protocol; and those behind requests whose answers are still to come. Such a request is the
  * last of its connection, because the parser has lost what came with it.
  */
-export function mayUpgrade(request: IncomingMessage, { connections }: Edge): boolean {
+export function mayUpgrade(request: IncomingMessage, { connections }: Http1Edge): boolean {
   const connection = connections.get(request.socket)
   if (!connection) return false
   const may = request.httpVersion === '1.1' && connection.underWay === 0 && !hasBody(request)
@@ -48,7 +48,7 @@ function protocolOf({ headers }: IncomingMessage): string | undefined {
  * Answers a request that wants to change the protocol. The connection has left the HTTP parser, so whatever the answer
  * is, no request follows it.
  */
-export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: Edge): void {
+export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: Http1Edge): void {
   const protocol = protocolOf(request) ?? ''
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
@@ -64,7 +64,7 @@ export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: E
   }
   if (head.length > 0) socket.unshift(head)
   const stopWatching = watchLeaving(socket)
-  const arrival: Arrival = {
+  const mode: RequestMode = {
     awaitsContinue: false,
     upgrade: protocol,
     openTunnel(reply, delivery, ended) {
@@ -72,7 +72,7 @@ export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: E
       openTunnel({ response, socket, protocol }, reply, { delivery, ended })
     },
   }
-  arrive({ request, response, arrival }, edge)
+  enqueueRequest({ request, response, mode }, edge)
 }
 
 /** A client that closes while it waits for the answer is only noticed by reading, and nothing reads yet. */

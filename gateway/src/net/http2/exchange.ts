@@ -6,16 +6,16 @@ import { type BodySource, isSource } from '../http/body.ts'
 import { connectionFields } from '../http/connection-fields.ts'
 import type { Headers } from '../http/headers.ts'
 import type { Delivery, HttpServerLimits } from '../http/incoming-request.ts'
-import { hintLines, isHint } from '../http/informational.ts'
+import { informationalFields, isForwardedInformational } from '../http/informational.ts'
 import { acceptsTrailers, allowedTrailers } from '../http/trailers.ts'
 import { discard, type Reply } from '../http-client/send.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
-import { readStreamHead } from './request.ts'
-import { breakOff, type StreamBody, streamBody } from './request-body.ts'
+import { readRequestHead } from './request.ts'
+import { type RequestBody, requestBody, resetStream } from './request-body.ts'
 
 /** What the streams of one connection share. */
-export type StreamEdge = {
+export type Http2Edge = {
   readonly connection: HttpConnection
   readonly clock: Clock
   readonly limits: HttpServerLimits
@@ -29,12 +29,12 @@ const { NGHTTP2_NO_ERROR } = constants
 const maxHints = 16
 
 /** `lines` are the fields of the request as they came: names and values by turns. */
-export function answerStream(stream: ServerHttp2Stream, lines: readonly string[], edge: StreamEdge): void {
+export function handleExchange(stream: ServerHttp2Stream, lines: readonly string[], edge: Http2Edge): void {
   const { clock, limits, requests } = edge
-  const { connection, handle, place } = edge.connection
-  const head = readStreamHead(lines, limits)
+  const { connection, handle, admitted } = edge.connection
+  const head = readRequestHead(lines, limits)
   if (head.kind === 'refused') {
-    refuseStream(stream, head.status, head.message)
+    refuse(stream, head.status, head.message)
     return
   }
   const { headers, method, target } = head
@@ -42,7 +42,7 @@ export function answerStream(stream: ServerHttp2Stream, lines: readonly string[]
   const delivery: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
   const body = stream.endAfterHeaders
     ? undefined
-    : streamBody(stream, headers, { limitMs: limits.requestTimeoutMs, place })
+    : requestBody(stream, headers, { limitMs: limits.requestTimeoutMs, admitted })
   requests.changed(1)
   const exchange = handle({
     method,
@@ -87,7 +87,7 @@ export function answerStream(stream: ServerHttp2Stream, lines: readonly string[]
       if (closed) exchange.end(delivery)
       return
     }
-    if (isSource(reply.body)) abandon = writeSource(writing, reply, reply.body, edge)
+    if (isSource(reply.body)) abandon = writeStream(writing, reply, reply.body, edge)
     else writeWhole(writing, reply, reply.body, edge)
     if (body) endUnread(stream, body)
   }
@@ -98,7 +98,7 @@ export function answerStream(stream: ServerHttp2Stream, lines: readonly string[]
     delivery.complete = false
     if (closed && !replied) exchange.end(delivery)
     replied = true
-    if (!closed) breakOff(stream)
+    if (!closed) resetStream(stream)
   })
 }
 
@@ -113,7 +113,7 @@ function writeWhole(
   { stream, delivery, isHead }: Writing,
   reply: Reply,
   body: Uint8Array | undefined,
-  { clock, limits }: StreamEdge,
+  { clock, limits }: Http2Edge,
 ): void {
   const { status } = reply
   const head = outgoingHead(reply)
@@ -133,11 +133,11 @@ function writeWhole(
 }
 
 /** Returns the function that gives the source up when the client has gone. */
-function writeSource(
+function writeStream(
   { stream, delivery, isHead, acceptsTrailers }: Writing,
   reply: Reply,
   source: BodySource,
-  { clock, limits }: StreamEdge,
+  { clock, limits }: Http2Edge,
 ): () => void {
   let over = false
   let behind: Headers | undefined
@@ -172,7 +172,7 @@ function writeSource(
     fail() {
       if (over) return
       over = true
-      breakOff(stream)
+      resetStream(stream)
     },
   })
   return () => {
@@ -195,7 +195,7 @@ function sendTrailers(stream: ServerHttp2Stream, trailers: Headers | undefined):
     stream.sendTrailers(allowed)
   } catch {
     // Fields that HTTP cannot carry: the answer must not look complete without them.
-    breakOff(stream)
+    resetStream(stream)
   }
 }
 
@@ -223,11 +223,18 @@ function validateField(name: string, value: string | string[]): void {
 function hintsOf(stream: ServerHttp2Stream): (status: number, headers: Headers) => void {
   let sent = 0
   return (status, headers) => {
-    if (!isHint(status) || sent >= maxHints || stream.headersSent || stream.closed || stream.destroyed) return
+    if (
+      !isForwardedInformational(status) ||
+      sent >= maxHints ||
+      stream.headersSent ||
+      stream.closed ||
+      stream.destroyed
+    )
+      return
     sent += 1
     try {
       const head: OutgoingHttpHeaders = { ':status': status }
-      for (const [name, value] of hintLines(headers)) {
+      for (const [name, value] of informationalFields(headers)) {
         validateField(name, value)
         head[name] = value
       }
@@ -240,12 +247,12 @@ function hintsOf(stream: ServerHttp2Stream): (status: number, headers: Headers) 
 
 /** Bounds the wait for a client that has something to read and takes none of it. */
 function limitStall(stream: ServerHttp2Stream, limitMs: number): void {
-  if (stream.listenerCount('timeout') === 0) stream.on('timeout', () => breakOff(stream))
+  if (stream.listenerCount('timeout') === 0) stream.on('timeout', () => resetStream(stream))
   stream.setTimeout(limitMs)
 }
 
 /** RFC 9113 section 8.1: once the answer is complete, a client may be told to send no more of the body. */
-function endUnread(stream: ServerHttp2Stream, body: StreamBody): void {
+function endUnread(stream: ServerHttp2Stream, body: RequestBody): void {
   body.discardUnlessRead()
   stream.on('finish', () => {
     if (body.ended()) return
@@ -255,7 +262,7 @@ function endUnread(stream: ServerHttp2Stream, body: StreamBody): void {
 }
 
 /** Answers a request that reaches no route. */
-function refuseStream(stream: ServerHttp2Stream, status: number, message: string): void {
+function refuse(stream: ServerHttp2Stream, status: number, message: string): void {
   stream.respond({
     ':status': status,
     'content-type': 'text/plain; charset=utf-8',

@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { HttpServerLimits } from '../http/incoming-request.ts'
 import type { Admission } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
-import { answerStream } from './exchange.ts'
+import { handleExchange } from './exchange.ts'
 
 /** Speaks HTTP/2 on connections that others accept. */
 export type Http2 = {
@@ -61,7 +61,7 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
         // A stream that breaks also closes, which is where it is dealt with.
         stream.on('error', ignore)
         if (stream.destroyed || stream.closed) return
-        answerStream(stream, lines, { connection, clock, limits, requests: admission.requests })
+        handleExchange(stream, lines, { connection, clock, limits, requests: admission.requests })
       },
     )
     // A session that breaks closes its streams and itself.

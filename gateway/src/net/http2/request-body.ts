@@ -6,7 +6,7 @@ import type { Headers } from '../http/headers.ts'
 import { allowedTrailers } from '../http/trailers.ts'
 import type { AdmittedConnection } from '../listener/admission.ts'
 
-export type StreamBody = {
+export type RequestBody = {
   readonly source: BodySource
   /** Throws the body away where nobody has begun to read it. */
   discardUnlessRead(): void
@@ -17,17 +17,17 @@ export type StreamBody = {
 }
 
 /** The body of an HTTP/2 request, which must be complete within `limitMs`. */
-export function streamBody(
+export function requestBody(
   stream: ServerHttp2Stream,
   headers: Headers,
-  { limitMs, place }: { limitMs: number; place: AdmittedConnection },
-): StreamBody {
+  { limitMs, admitted }: { limitMs: number; admitted: AdmittedConnection },
+): RequestBody {
   let over = false
   let started = false
   let ended = false
   let abort = () => {}
   let trailers: Headers | undefined
-  const timer = setTimeout(() => breakOff(stream), limitMs)
+  const timer = setTimeout(() => resetStream(stream), limitMs)
   stream.on('trailers', (fields: IncomingHttpHeaders) => {
     trailers = allowedTrailers(fields as Headers)
   })
@@ -38,7 +38,7 @@ export function streamBody(
   stream.on('close', () => clearTimeout(timer))
 
   const source: BodySource = {
-    budget: createBodyBudget(place, (end) => stream.on('close', end)),
+    budget: createBodyBudget(admitted, (end) => stream.on('close', end)),
     start(sink) {
       started = true
       if (awaitsContinue(headers) && !stream.headersSent && !stream.closed)
@@ -83,6 +83,6 @@ function awaitsContinue({ expect }: Headers): boolean {
  * Resets a stream, so that what was sent of it does not look complete. `close` would not do: it ends the stream in order
  * before it resets it. The error becomes the code INTERNAL_ERROR.
  */
-export function breakOff(stream: ServerHttp2Stream): void {
+export function resetStream(stream: ServerHttp2Stream): void {
   stream.destroy(new Error('the stream was broken off'))
 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { defaultServerLimits } from '../http/incoming-request.ts'
-import { readStreamHead } from './request.ts'
+import { readRequestHead } from './request.ts'
 
 function read(fields: Record<string, string>, ...more: string[]) {
   const all = { ':method': 'GET', ':scheme': 'http', ':path': '/a', ':authority': 'h.test', ...fields }
-  return readStreamHead([...Object.entries(all).flat(), ...more], defaultServerLimits)
+  return readRequestHead([...Object.entries(all).flat(), ...more], defaultServerLimits)
 }
 
 describe('the head of an HTTP/2 request', () => {

@@ -1,10 +1,10 @@
 import { METHODS } from 'node:http'
 import { connectionFields } from '../http/connection-fields.ts'
 import type { Headers } from '../http/headers.ts'
-import { type HttpServerLimits, longTargetMessage } from '../http/incoming-request.ts'
+import { type HttpServerLimits, targetTooLongMessage } from '../http/incoming-request.ts'
 
 /** The head of an HTTP/2 request in the form HTTP/1 has. */
-export type StreamHead =
+export type RequestHead =
   | { readonly kind: 'head'; readonly method: string; readonly target: string; readonly headers: Headers }
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
 
@@ -20,7 +20,7 @@ const methods: ReadonlySet<string> = new Set(METHODS)
  * Reads the head of a stream from its field lines: names and values by turns, as they came. What would mean something
  * else once it is forwarded as HTTP/1, or that says where it goes in two ways, is refused.
  */
-export function readStreamHead(lines: readonly string[], limits: HttpServerLimits): StreamHead {
+export function readRequestHead(lines: readonly string[], limits: HttpServerLimits): RequestHead {
   const headers: Headers = {}
   let method = ''
   let target = ''
@@ -40,7 +40,7 @@ export function readStreamHead(lines: readonly string[], limits: HttpServerLimit
   if (size > limits.maxHeaderBytes) return refused(431, 'request headers are too large')
   if (method === 'CONNECT') return refused(405, 'CONNECT is not served')
   if (!methods.has(method)) return refused(400, 'unknown method')
-  if (target.length > limits.maxTargetBytes) return refused(414, longTargetMessage)
+  if (target.length > limits.maxTargetBytes) return refused(414, targetTooLongMessage)
   if (!targetPattern.test(target)) return refused(400, 'malformed request target')
 
   const host = hostOf(authority, headers['host'])
@@ -65,6 +65,6 @@ function hostOf(authority: string, host: string | string[] | undefined): string 
   return name === undefined || name === '' || /[@,\s]/.test(name) ? undefined : name
 }
 
-function refused(status: number, message: string): StreamHead {
+function refused(status: number, message: string): RequestHead {
   return { kind: 'refused', status, message }
 }

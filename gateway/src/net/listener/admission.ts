@@ -40,8 +40,8 @@ export type AdmittedConnection = {
   /** Returns the connection and the bytes that it still occupies. */
   release(): void
   /** Occupies memory for the body of a request; false if a bound is reached. */
-  takeBytes(count: number): boolean
-  returnBytes(count: number): void
+  acquireBytes(count: number): boolean
+  releaseBytes(count: number): void
 }
 
 type Client = { connections: number; bytes: number; readonly maxBytes: number }
@@ -71,7 +71,7 @@ export function createAdmission(
   let connections = 0
   let bytes = 0
 
-  function place(network: string, client: Client): AdmittedConnection {
+  function admitted(network: string, client: Client): AdmittedConnection {
     let own = 0
     let isOpen = true
 
@@ -91,13 +91,13 @@ export function createAdmission(
         all.changed(-1)
         if (client.connections === 0) clients.delete(network)
       },
-      takeBytes(count) {
+      acquireBytes(count) {
         const fits = bytes + count <= limits.maxBufferedBytes && client.bytes + count <= client.maxBytes
         if (!fits) buffered.refused()
         if (fits && isOpen) changeBytes(count)
         return fits && isOpen
       },
-      returnBytes(count) {
+      releaseBytes(count) {
         if (isOpen) changeBytes(-count)
       },
     }
@@ -121,7 +121,7 @@ export function createAdmission(
       client.connections += 1
       connections += 1
       all.changed(1)
-      return place(network, client)
+      return admitted(network, client)
     },
   }
 }

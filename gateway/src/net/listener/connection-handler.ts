@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { ExchangeHandler, IncomingRequest } from '../http/incoming-request.ts'
+import type { IncomingRequest, PendingExchange } from '../http/incoming-request.ts'
 import type { ServerTls } from '../tls/server-tls.ts'
 import type { AdmittedConnection } from './admission.ts'
 import type { Connection } from './connection.ts'
@@ -17,12 +17,12 @@ type Address = {
   readonly isProxy?: ((address: string) => boolean) | undefined
 }
 
-export type HttpServing = Address & {
+export type HttpHandler = Address & {
   readonly kind: 'http'
-  handle(request: IncomingRequest): ExchangeHandler
+  handle(request: IncomingRequest): PendingExchange
 }
 
-export type TcpServing = Address & {
+export type TcpHandler = Address & {
   readonly kind: 'tcp'
   /** Reads the server name of a TLS handshake that passes through before `connect` is called. */
   readonly readsServerName: boolean
@@ -31,11 +31,11 @@ export type TcpServing = Address & {
 }
 
 /** What an address serves. Asked for when a connection comes, so a reload may change it without reopening the port. */
-export type Serving = HttpServing | TcpServing
+export type ConnectionHandler = HttpHandler | TcpHandler
 
 /** A connection that speaks HTTP, once TLS is off it, and who answers its requests. */
 export type HttpConnection = {
-  readonly handle: HttpServing['handle']
+  readonly handle: HttpHandler['handle']
   readonly connection: Connection
-  readonly place: AdmittedConnection
+  readonly admitted: AdmittedConnection
 }

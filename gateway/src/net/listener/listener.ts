@@ -11,7 +11,7 @@ import { createTlsAcceptor, type Handshake, helloLimitMs, readHello } from '../t
 import { satisfies } from '../tls/server-tls.ts'
 import type { Admission, AdmittedConnection } from './admission.ts'
 import { type ConnectionTls, describeConnection, withoutTls } from './connection.ts'
-import type { HttpServing, Serving, TcpServing } from './connection-handler.ts'
+import type { ConnectionHandler, HttpHandler, TcpHandler } from './connection-handler.ts'
 
 export type ListenOptions = {
   host: string
@@ -20,7 +20,7 @@ export type ListenOptions = {
   limits: HttpServerLimits
   admission: Admission
   /** What the address serves now; undefined closes the connection. */
-  serve(): Serving | undefined
+  serve(): ConnectionHandler | undefined
 }
 
 export type ListeningServer = {
@@ -47,59 +47,59 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
   function onConnection(socket: Socket) {
     // A connection that breaks also closes, which is where it is dealt with.
     socket.on('error', ignore)
-    const serving = serve()
-    const place = serving && admit(socket, serving)
-    if (!serving || !place) {
+    const handler = serve()
+    const admitted = handler && admit(socket, handler)
+    if (!handler || !admitted) {
       socket.destroy()
       return
     }
     connections.add(socket)
     socket.on('close', () => {
       connections.delete(socket)
-      place.release()
+      admitted.release()
     })
-    if (serving.tls) acceptTls(socket, serving.tls, place)
-    else if (serving.kind === 'http') acceptPlain(socket, serving, place)
-    else acceptTcp(socket, serving)
+    if (handler.tls) acceptTls(socket, handler.tls, admitted)
+    else if (handler.kind === 'http') acceptPlain(socket, handler, admitted)
+    else acceptTcp(socket, handler)
   }
 
-  function admit(socket: Socket, { isProxy }: Serving) {
+  function admit(socket: Socket, { isProxy }: ConnectionHandler) {
     const address = plainAddress(socket.remoteAddress ?? '')
     return admission.connect(address, isProxy?.(address) === true)
   }
 
-  function acceptPlain(socket: Socket, serving: HttpServing, place: AdmittedConnection) {
+  function acceptPlain(socket: Socket, handler: HttpHandler, admitted: AdmittedConnection) {
     peek(socket, {
       limitMs: limits.headersTimeoutMs,
       silent,
       read: protocolOf,
       late: () => http1.refuseLate(socket),
       done(protocol) {
-        acceptHttp(protocol, socket, { serving, tls: withoutTls, place })
+        acceptHttp(protocol, socket, { handler, tls: withoutTls, admitted })
       },
     })
   }
 
   /** The handshake is complete. The configuration may have changed since it began, and then demands more of clients. */
-  function onSecured(socket: TLSSocket, { place, ...tls }: Handshake) {
+  function onSecured(socket: TLSSocket, { admitted, ...tls }: Handshake) {
     socket.on('error', ignore)
-    const serving = serve()
-    const present = serving?.tls?.identityFor(tls.serverName)
-    if (!serving || !present || !satisfies(tls.identity, present)) socket.destroy()
-    else if (serving.kind === 'tcp') connectTcp(socket, serving, tls)
-    else acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, { serving, tls, place })
+    const handler = serve()
+    const present = handler?.tls?.identityFor(tls.serverName)
+    if (!handler || !present || !satisfies(tls.identity, present)) socket.destroy()
+    else if (handler.kind === 'tcp') connectTcp(socket, handler, tls)
+    else acceptHttp(socket.alpnProtocol === 'h2' ? 'h2' : 'http/1', socket, { handler, tls, admitted })
   }
 
-  function acceptHttp(protocol: Protocol, socket: Socket, { serving, tls, place }: Accepted) {
-    const accepted = { handle: serving.handle, connection: describeConnection(socket, tls), place }
+  function acceptHttp(protocol: Protocol, socket: Socket, { handler, tls, admitted }: Accepted) {
+    const accepted = { handle: handler.handle, connection: describeConnection(socket, tls), admitted }
     if (protocol === 'h2') http2.accept(socket, accepted)
     else http1.accept(socket, accepted)
   }
 
-  function acceptTcp(socket: Socket, serving: TcpServing) {
+  function acceptTcp(socket: Socket, handler: TcpHandler) {
     unread.add(socket)
-    if (!serving.readsServerName) {
-      connectTcp(socket, serving, withoutTls)
+    if (!handler.readsServerName) {
+      connectTcp(socket, handler, withoutTls)
       return
     }
     peek(socket, {
@@ -109,7 +109,7 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
       late: () => socket.destroy(),
       done(hello) {
         if (hello.kind === 'hello')
-          connectTcp(socket, serving, { serverName: hello.serverName, identity: undefined })
+          connectTcp(socket, handler, { serverName: hello.serverName, identity: undefined })
         else socket.destroy()
       },
     })
@@ -157,9 +157,9 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
 type Protocol = 'http/1' | 'h2'
 
 type Accepted = {
-  readonly serving: HttpServing
+  readonly handler: HttpHandler
   readonly tls: ConnectionTls
-  readonly place: AdmittedConnection
+  readonly admitted: AdmittedConnection
 }
 
 /** RFC 9113 section 3.4: what a client sends first that knows the server speaks HTTP/2. */
@@ -173,7 +173,7 @@ function protocolOf(bytes: Buffer): Protocol | undefined {
   return length === preface.length ? 'h2' : undefined
 }
 
-function connectTcp(socket: Socket, { connect }: TcpServing, tls: ConnectionTls): void {
+function connectTcp(socket: Socket, { connect }: TcpHandler, tls: ConnectionTls): void {
   connect({ socket, connection: describeConnection(socket, tls) })
 }
 

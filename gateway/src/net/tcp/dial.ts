@@ -40,7 +40,7 @@ export function createDialTls({ ca, cert, key, ...checks }: UpstreamTls): DialTl
 const keepAliveDelayMs = 60_000
 
 /** What a connection that carries somebody else's protocol needs: no waiting for company, and an eye on silent peers. */
-export function tune(socket: Socket): void {
+export function configureSocket(socket: Socket): void {
   socket.setNoDelay(true)
   socket.setKeepAlive(true, keepAliveDelayMs)
 }
@@ -81,7 +81,7 @@ export function dial(target: DialTarget, done: (result: Socket | GatewayError) =
     if (result === socket) {
       socket.off('error', onError)
       socket.off('close', onClose)
-      tune(socket)
+      configureSocket(socket)
     } else socket.destroy()
     done(result)
   }

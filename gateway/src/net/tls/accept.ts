@@ -7,12 +7,15 @@ import { type ClientHello, maxClientHelloBytes, parseClientHello } from './clien
 import type { ServerTls, TlsIdentity } from './server-tls.ts'
 
 /** Takes TLS off connections. */
-export type TlsAcceptor = (socket: Socket, tls: ServerTls, place: AdmittedConnection) => void
+export type TlsAcceptor = (socket: Socket, tls: ServerTls, admitted: AdmittedConnection) => void
 
 /** Receives a connection whose handshake is complete, with the name and the identity that it was made with. */
 export type Secured = (socket: TLSSocket, handshake: Handshake) => void
 
-export type Handshake = ConnectionTls & { readonly identity: TlsIdentity; readonly place: AdmittedConnection }
+export type Handshake = ConnectionTls & {
+  readonly identity: TlsIdentity
+  readonly admitted: AdmittedConnection
+}
 
 /** Longest wait for a ClientHello, and then again for the rest of the handshake. */
 export const helloLimitMs = 5_000
@@ -81,7 +84,7 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
     return server
   }
 
-  return (socket, tls, place) =>
+  return (socket, tls, admitted) =>
     peek(socket, {
       limitMs: helloLimitMs,
       silent,
@@ -94,7 +97,7 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
           return
         }
         const identity = tls.identityFor(hello.serverName)
-        if (identity) begin(socket, { serverName: hello.serverName, identity, place }, tls.alpn)
+        if (identity) begin(socket, { serverName: hello.serverName, identity, admitted }, tls.alpn)
         else socket.end(unrecognizedName, () => socket.destroy())
       },
     })

@@ -1,4 +1,4 @@
-import { type BucketMap, bucketMap, changedMap, lookUp } from '../../lib/bucket-map.ts'
+import { type BucketMap, bucketMap, lookUp, withEntries } from '../../lib/bucket-map.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { type ApiKeyEntry, type ApiKeyRecord, apiKeyEntry, recordDigest } from './record.ts'
 
@@ -41,7 +41,7 @@ function reindexed(records: readonly ApiKeyRecord[], before: Indexed): Indexed {
     const entry = apiKeyEntry(record)
     changes.set(entry.digest, entry)
   }
-  return { records, entries: changedMap(before.entries, changes) }
+  return { records, entries: withEntries(before.entries, changes) }
 }
 
 function indexed(records: readonly ApiKeyRecord[]): Indexed {

@@ -3,9 +3,9 @@ import type { ConfigStatus } from '../../config/live/live.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { readJson } from '../../lib/json/read.ts'
-import { jsonInTurns } from '../../lib/json/write-incrementally.ts'
-import type { Turns } from '../../lib/scheduling/turns.ts'
-import type { Breathe } from '../../lib/scheduling/yielding.ts'
+import { writeJsonIncrementally } from '../../lib/json/write-incrementally.ts'
+import type { WorkQueue } from '../../lib/scheduling/work-queue.ts'
+import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 import { type Body, isSource, readAll } from '../../net/http/body.ts'
 import { firstHeader, type Headers } from '../../net/http/headers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
@@ -56,10 +56,10 @@ export type ApiOptions = {
   readonly log: Log
   /** Writes out the lines of the log so far: a change, or a read of secrets, is answered after its audit line. */
   readonly flushLog: () => Promise<void>
-  /** Large bodies are read in turns with traffic. */
-  readonly turns: Turns
+  /** Large bodies are read in slices. */
+  readonly workQueue: WorkQueue
   /** Between parts of long answers. */
-  readonly breathe: Breathe
+  readonly yieldPoint: YieldPoint
 }
 
 /** Largest request body, in bytes. */
@@ -169,17 +169,17 @@ async function answerKind(path: KindPath, request: ApiRequest, options: ApiOptio
 
 /** Stores the records of an export, all of them or none. */
 async function imported(query: ApiQuery, request: ApiRequest, options: ApiOptions): Promise<Reply> {
-  const { resources, breathe, flushLog } = options
+  const { resources, yieldPoint, flushLog } = options
   if (firstHeader(request.headers, 'if-match') !== undefined) {
     return refuse(refusal(400, 'if-match is for changes of a single record'), request)
   }
-  const body = await readBody(request, options.turns)
+  const body = await readBody(request, options.workQueue)
   if ('status' in body) return refuse(body, request)
   const items = exportedItems(body.value)
   if ('status' in items) return refuse(items, request)
   const records: ImportedRecord[] = []
   for (const item of items) {
-    const pause = breathe()
+    const pause = yieldPoint()
     if (pause) await pause
     const record = readImported(item)
     if ('status' in record) return refuse(record, request)
@@ -231,16 +231,16 @@ async function readChange(
   path: KindPath,
   kind: Kind,
   request: ApiRequest,
-  { allowances, expand, breathe, turns }: ApiOptions,
+  { allowances, expand, yieldPoint, workQueue }: ApiOptions,
 ): Promise<Change | Refusal> {
   if (path.kind === 'item' && request.method === 'DELETE') return { op: 'remove', kind, id: path.id }
-  const body = await readBody(request, turns)
+  const body = await readBody(request, workQueue)
   if ('status' in body) return body
   const values = path.kind === 'item' ? itemValue(body.value, kind) : collectionValues(body.value, kind)
   if ('status' in values) return values
   const address = path.kind === 'item' ? nameOfAddress(kind, path.id) : undefined
   for (const value of values) {
-    const pause = breathe()
+    const pause = yieldPoint()
     if (pause) await pause
     const draft = readDraft(kind, value, kind.placement.kind === 'policies' ? address : undefined)
     if ('status' in draft) {
@@ -262,7 +262,7 @@ function maskSent(place: string): string {
 
 async function readBody(
   { headers, body }: ApiRequest,
-  turns: Turns,
+  workQueue: WorkQueue,
 ): Promise<{ value: JsonObject } | Refusal> {
   const type = firstHeader(headers, 'content-type') ?? ''
   if (!/^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
@@ -274,7 +274,7 @@ async function readBody(
   }
   const bytes = await readAll(body, maxBodyBytes, 'request_too_large')
   if (!isUtf8(bytes)) return refusal(400, 'the body is not valid UTF-8')
-  const read = await readJson(bytes, turns)
+  const read = await readJson(bytes, workQueue)
   if (read.kind === 'invalid') return refusal(400, `the body is ${read.message}`)
   if (read.kind === 'duplicate')
     return refusal(400, `the body has the same key twice: ${read.path.slice(0, 200)}`)
@@ -370,12 +370,12 @@ async function listed(
 async function pageOf(
   all: Iterable<Envelope>,
   { page, filter, reveal }: ApiQuery,
-  { breathe }: ApiOptions,
+  { yieldPoint }: ApiOptions,
 ): Promise<{ resources: Envelope[]; nextCursor?: string }> {
   const { limit = Number.POSITIVE_INFINITY, after } = page
   const resources: Envelope[] = []
   for (const envelope of all) {
-    const pause = breathe()
+    const pause = yieldPoint()
     if (pause) await pause
     if (after !== undefined && !isBehind(envelope, after)) continue
     // A filter sees as much as the answer shows: a masked member cannot be guessed with it.
@@ -479,8 +479,8 @@ function json(status: number, value: unknown, headers: Headers = {}): Reply {
 }
 
 /** An answer that may have 100,000 records in it. */
-async function long(value: unknown, { breathe }: ApiOptions): Promise<Reply> {
-  return { status: 200, headers: { ...jsonHeaders }, body: await jsonInTurns(value, breathe) }
+async function long(value: unknown, { yieldPoint }: ApiOptions): Promise<Reply> {
+  return { status: 200, headers: { ...jsonHeaders }, body: await writeJsonIncrementally(value, yieldPoint) }
 }
 
 /** To be copied: policies of a gateway write into the headers of a reply. */

@@ -2,7 +2,7 @@ import { ConfigRejected, type PreparedConfig, reasonsOf } from '../../config/liv
 import { type ConfigTree, validationSteps } from '../../config/load/validate.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { createBreathe, runSteps } from '../../lib/scheduling/yielding.ts'
+import { createYieldPoint, runYielding } from '../../lib/scheduling/yielding.ts'
 import { asError } from '../../lib/thrown.ts'
 import type { Log } from '../../telemetry/log.ts'
 import {
@@ -78,19 +78,19 @@ export function createHybridResources(options: HybridOptions): Resources {
   let syncing: Promise<void> | undefined
   let isClosed = false
   const changes = new Set<Promise<ChangeOutcome>>()
-  const breathe = createBreathe(clock)
-  const inTurns = <T>(steps: Iterator<unknown, T>) => runSteps(steps, breathe)
+  const yieldPoint = createYieldPoint(clock)
+  const inTurns = <T>(steps: Iterator<unknown, T>) => runYielding(steps, yieldPoint)
 
   async function ready(next: Config, records: RecordIndex): Promise<Ready> {
     const overlaid = overlay(next, records, running?.config)
     if (overlaid.refusals.length > 0) throw new ConfigRejected(overlaid.refusals)
-    await breathe()
+    await yieldPoint()
     const isChecked =
       records.ordered.length === 0 || (validated?.file === next && validated.named === records.named)
     const issues = isChecked ? [] : await inTurns(validationSteps(overlaid.keyless, validatedObjects))
     if (issues.length > 0) throw new ConfigRejected(issues)
     for (const { item } of records.ordered) host.markApi(item)
-    await breathe()
+    await yieldPoint()
     const prepared = await host.prepare(checkedConfig(overlaid.config))
     return { overlaid, file: next, known: records, prepared }
   }

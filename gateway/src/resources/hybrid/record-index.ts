@@ -1,7 +1,7 @@
 import type { ConfigTree } from '../../config/load/validate.ts'
-import { type BucketMap, bucketMap, changedMap, lookUp } from '../../lib/bucket-map.ts'
+import { type BucketMap, bucketMap, lookUp, withEntries } from '../../lib/bucket-map.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
-import { runAtOnce } from '../../lib/scheduling/yielding.ts'
+import { runToCompletion } from '../../lib/scheduling/yielding.ts'
 import {
   type ApiKeyRecord,
   apiKeyRecordSchema,
@@ -113,7 +113,7 @@ export function updateIndex(
   expand: Expand,
   own: ReadonlySet<string> = noKeys,
 ): RecordIndex {
-  return runAtOnce(indexUpdateSteps(known, delta, expand, own))
+  return runToCompletion(indexUpdateSteps(known, delta, expand, own))
 }
 
 /** The steps of `learn`: one for each record, so that traffic does not wait for thousands. */
@@ -315,11 +315,11 @@ function withKeys(known: RecordIndex, all: readonly KeyChange[]): RecordIndex {
   return {
     ...known,
     ...(changes.length > maxPatchedKeys ? rebuildKeys(known, changes) : patchKeys(known, before, changes)),
-    keysById: changedMap(
+    keysById: withEntries(
       known.keysById,
       changes.map(({ id, record }) => [id, record]),
     ),
-    keysByDigest: changedMap(known.keysByDigest, digests),
+    keysByDigest: withEntries(known.keysByDigest, digests),
   }
 }
 

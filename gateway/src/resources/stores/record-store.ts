@@ -164,10 +164,10 @@ async function decodeDelta(
 ): Promise<StoreDelta> {
   const changed: StoredResource[] = []
   const unreadable: UnreadableResource[] = []
-  const breathe = createSlices(clock)
+  const yieldPoint = createSlices(clock)
   for await (const page of delta.pages) {
     for (const [kind, id, text, revision, createdAt, updatedAt] of page) {
-      const others = breathe()
+      const others = yieldPoint()
       if (others) await others
       const decoded = codec.decode(kind, id, text)
       if (decoded.kind === 'value') {
@@ -248,10 +248,10 @@ async function encodeChanges(
   const changes = lastOfEach(planned)
   if (changes.length === 0) return undefined
   const puts = changes.filter((change) => change.op === 'put')
-  const breathe = createSlices(clock)
+  const yieldPoint = createSlices(clock)
   const encoded: [kind: string, id: string, text: string][] = []
   for (const { kind, id, value } of puts) {
-    const others = breathe()
+    const others = yieldPoint()
     if (others) await others
     encoded.push([kind, id, codec.encode(kind, id, value)])
   }
@@ -267,10 +267,10 @@ async function rewrittenRows(
   { codec, clock }: Coding,
   records: readonly StoredResource[],
 ): Promise<RewrittenRow[]> {
-  const breathe = createSlices(clock)
+  const yieldPoint = createSlices(clock)
   const rows: RewrittenRow[] = []
   for (const { kind, id, value, revision } of records) {
-    const others = breathe()
+    const others = yieldPoint()
     if (others) await others
     rows.push([kind, id, codec.encode(kind, id, value), revision])
   }

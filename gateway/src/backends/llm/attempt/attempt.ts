@@ -22,7 +22,7 @@ export async function attempt(exchange: Exchange, call: Call, options: AttemptOp
   let refusal: Refusal | undefined
   let failure: GatewayError | undefined
   for (const [index, candidate] of call.candidates.entries()) {
-    const preparing = prepare(exchange, call, candidate, { timeLimits, turns: context.turns })
+    const preparing = prepare(exchange, call, candidate, { timeLimits, workQueue: context.workQueue })
     const prepared = preparing instanceof Promise ? await preparing : preparing
     if (prepared.kind === 'refused') {
       refusal ??= prepared.refusal

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 import { editBytes, editTopLevel, type JsonText, memberText, readJsonObject } from '../../../lib/json/text.ts'
 import { writeJsonSteps } from '../../../lib/json/write.ts'
-import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { createHeaderFilter, firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { OutgoingRequest } from '../../../net/http-client/send.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
@@ -21,7 +21,7 @@ export type Prepared =
   | { kind: 'request'; request: OutgoingRequest; translation: Translation | undefined }
   | { kind: 'refused'; refusal: Refusal }
 
-export type PrepareOptions = { timeLimits: TimeLimits; turns: Turns }
+export type PrepareOptions = { timeLimits: TimeLimits; workQueue: WorkQueue }
 
 export type TimeLimits = { firstByteTimeoutMs: number | undefined; idleTimeoutMs: number | undefined }
 
@@ -30,11 +30,11 @@ export function prepare(
   exchange: Exchange,
   call: Call,
   candidate: Candidate,
-  { timeLimits, turns }: PrepareOptions,
+  { timeLimits, workQueue }: PrepareOptions,
 ): Prepared | Promise<Prepared> {
   const route = routeTo(call, pathOf(exchange), candidate)
   if (route.kind === 'refused') return route
-  const body = bodyFor(call, candidate, route, turns)
+  const body = bodyFor(call, candidate, route, workQueue)
   const complete = (made: BodyFor) => completed(exchange, call, candidate, { made, route, timeLimits })
   return body instanceof Promise ? body.then(complete) : complete(body)
 }
@@ -120,12 +120,17 @@ const callNames: Record<Endpoint, string> = {
 
 type BodyFor = Uint8Array | string | undefined | { kind: 'refused'; refusal: Refusal }
 
-function bodyFor(call: Call, candidate: Candidate, route: RouteTo, turns: Turns): BodyFor | Promise<BodyFor> {
+function bodyFor(
+  call: Call,
+  candidate: Candidate,
+  route: RouteTo,
+  workQueue: WorkQueue,
+): BodyFor | Promise<BodyFor> {
   const { json, bytes } = call
   if (json === undefined) return bytes.length > 0 ? bytes : undefined
   // Read again, because the input of a tool call may hold numbers longer than `JSON.parse` keeps.
   if (route.translation) {
-    if (json.large) return translatedLarge(json, candidate, route.translation, turns)
+    if (json.large) return translatedLarge(json, candidate, route.translation, workQueue)
     const translated = translatedBody(parseExactObject(json.text) ?? json.value, candidate, route.translation)
     return isRefusal(translated) ? translated : JSON.stringify(translated)
   }
@@ -192,16 +197,16 @@ function isRefusal(body: JsonObject | Refused): body is Refused {
   return 'refusal' in body && body['kind'] === 'refused'
 }
 
-/** As `translatedBody`, in turns with traffic. */
+/** As `translatedBody`, in slices. */
 async function translatedLarge(
   json: JsonText,
   candidate: Candidate,
   translation: Translation,
-  turns: Turns,
+  workQueue: WorkQueue,
 ): Promise<BodyFor> {
-  const value = json.large && (await readExact(json.large.bytes, turns))
+  const value = json.large && (await readExact(json.large.bytes, workQueue))
   const translated = translatedBody(value ?? json.value, candidate, translation)
-  return isRefusal(translated) ? translated : turns.run(writeJsonSteps(translated))
+  return isRefusal(translated) ? translated : workQueue.run(writeJsonSteps(translated))
 }
 
 function translatedBody(

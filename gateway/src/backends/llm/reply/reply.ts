@@ -2,9 +2,9 @@ import { GatewayError } from '../../../lib/gateway-error.ts'
 import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
 import type { LargeJson } from '../../../lib/json/large.ts'
 import { answerLimits } from '../../../lib/json/limits.ts'
-import { isLarge, type ReadJson, readInTurns, readJson } from '../../../lib/json/read.ts'
+import { isLarge, type ReadJson, readJson, readJsonIncrementally } from '../../../lib/json/read.ts'
 import { writeJsonSteps } from '../../../lib/json/write.ts'
-import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { isSource, readAll } from '../../../net/http/body.ts'
 import { type DecodeErrors, decode, isPlain } from '../../../net/http/content-encoding.ts'
 import { createHeaderFilter, firstHeader } from '../../../net/http/headers.ts'
@@ -13,7 +13,7 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { errorBody, type Refusal, terminalEvent } from '../../../pipeline/errors.ts'
 import type { Exchange, Usage } from '../../../pipeline/exchange.ts'
-import { findDisguisedLlmName } from '../../../pipeline/llm-names.ts'
+import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Candidate } from '../models/models.ts'
 import type { Call } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
@@ -52,11 +52,15 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
 async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Reply): Promise<Reply> {
   const { call, translation, exchange } = answering
   const bytes = await readDecoded(answering, reply)
-  const { turns } = answering.context
+  const { workQueue } = answering.context
   const read =
-    translation === undefined && call.message?.readsAnswer ? await readForCheck(bytes, turns) : undefined
+    translation === undefined && call.message?.readsAnswer ? await readForCheck(bytes, workQueue) : undefined
   // A translated tool call has its input along: long numbers in it must survive.
-  const reading = read ? objectIn(read) : translation ? readExact(bytes, turns) : readAny(bytes, turns)
+  const reading = read
+    ? objectIn(read)
+    : translation
+      ? readExact(bytes, workQueue)
+      : readAny(bytes, workQueue)
   const message = reading instanceof Promise ? await reading : reading
   if (!message)
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
@@ -73,11 +77,11 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   headers['content-type'] = 'application/json'
   const translated = translation.reply(message, translationContext(answering))
   const body = isLarge(bytes)
-    ? await turns.run(writeJsonSteps(translated))
+    ? await workQueue.run(writeJsonSteps(translated))
     : Buffer.from(JSON.stringify(translated))
   if (call.message?.readsAnswer) {
     const json = isLarge(body)
-      ? await readJson(body, turns)
+      ? await readJson(body, workQueue)
       : ({ kind: 'object', text: body.toString(), value: translated } as const)
     if (json.kind !== 'object')
       throw new GatewayError('upstream_invalid', 'upstream answered too large an object')
@@ -166,10 +170,10 @@ function streamConversion(translation: Translation, context: TranslationContext)
 }
 
 /** An answer that is checked must not be readable in two ways. */
-async function readForCheck(bytes: Buffer, turns: Turns): Promise<ReadJson> {
-  const read = await readJson(bytes, turns)
+async function readForCheck(bytes: Buffer, workQueue: WorkQueue): Promise<ReadJson> {
+  const read = await readJson(bytes, workQueue)
   if (read.kind !== 'object') return read
-  return findDisguisedLlmName(read.value) === undefined
+  return findAmbiguousLlmName(read.value) === undefined
     ? read
     : { kind: 'invalid', message: 'of names that differ only in case' }
 }
@@ -241,10 +245,13 @@ function readDecoded({ maxReplyBytes }: Answering, { body, headers }: Reply): Pr
 }
 
 /** An answer that is forwarded unchecked: read for its usage. */
-function readAny(bytes: Buffer, turns: Turns): JsonObject | undefined | Promise<JsonObject | undefined> {
+function readAny(
+  bytes: Buffer,
+  workQueue: WorkQueue,
+): JsonObject | undefined | Promise<JsonObject | undefined> {
   if (!isLarge(bytes)) return parseJsonObject(bytes.toString())
   const options = { limits: answerLimits, unchecked: JSON.parse }
-  return readInTurns(bytes, turns, options).then(objectIn)
+  return readJsonIncrementally(bytes, workQueue, options).then(objectIn)
 }
 
 /** Frees the connection of an answer nobody reads. */

@@ -1,5 +1,5 @@
 import { readJson } from '../../../lib/json/read.ts'
-import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { LlmApi, LlmMessage } from '../../../pipeline/llm-message.ts'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoints.ts'
@@ -18,14 +18,14 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
 }
 
 /** A call as policies see it; undefined for one whose content is not text. */
-export function messageOf(call: Call, turns: Turns): LlmMessage | undefined {
+export function messageOf(call: Call, workQueue: WorkQueue): LlmMessage | undefined {
   const api = apiOf(call.endpoint)
   if (api === undefined) return undefined
   return {
     api,
     request: () => call.json,
     async replaceRequest(bytes) {
-      const json = await readJson(bytes, turns)
+      const json = await readJson(bytes, workQueue)
       if (json.kind !== 'object') throw new Error('a request was replaced by what is no JSON object')
       call.json = json
       call.bytes = bytes

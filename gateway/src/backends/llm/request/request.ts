@@ -1,14 +1,14 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { JsonLimits } from '../../../lib/json/limits.ts'
-import type { FindDisguised } from '../../../lib/json/names.ts'
+import type { FindAmbiguousName } from '../../../lib/json/names.ts'
 import { type ReadJson, readJson } from '../../../lib/json/read.ts'
 import { exactObject, type JsonText } from '../../../lib/json/text.ts'
-import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { findDisguisedLlmName, findDisguisedTopName } from '../../../pipeline/llm-names.ts'
+import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { type RequestBodyLimits, readRequestBody } from '../../../pipeline/request-body.ts'
 import { pathOf } from '../attempt/provider-request.ts'
 import type { Models } from '../models/models.ts'
@@ -20,7 +20,7 @@ export type RequestRules = RequestBodyLimits & {
   models: Pick<Models, 'resolve' | 'needsName'>
   endpoints: Pick<Endpoints, 'ask'>
   jsonLimits: JsonLimits
-  turns: Turns
+  workQueue: WorkQueue
 }
 
 /** Requests for lists of models have none that is read or forwarded. */
@@ -75,8 +75,8 @@ async function readCall(
   const body = await readRequestBody(exchange, rules)
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   facts.body = body.bytes
-  const reading = readJson(body.bytes, rules.turns, rules.jsonLimits)
-  const read = checked(reading instanceof Promise ? await reading : reading, findDisguisedLlmName)
+  const reading = readJson(body.bytes, rules.workQueue, rules.jsonLimits)
+  const read = checked(reading instanceof Promise ? await reading : reading, findAmbiguousLlmName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { json } = read
   const model = modelOf(json.value, rules)
@@ -108,7 +108,7 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
       rules,
     )
   }
-  const read = checked(await readJson(body.bytes, rules.turns, rules.jsonLimits), findDisguisedTopName)
+  const read = checked(await readJson(body.bytes, rules.workQueue, rules.jsonLimits), findAmbiguousTopName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { model } = read.json.value
   const name = typeof model === 'string' && model !== '' ? model : unnamedModel
@@ -120,7 +120,7 @@ type Taken = { endpoint: Endpoint | 'passthrough'; bytes: Buffer; json: JsonText
 function take(
   exchange: Exchange,
   { endpoint, bytes, json, model }: Taken,
-  { models, turns }: RequestRules,
+  { models, workQueue }: RequestRules,
 ): Reply | undefined {
   const { facts, mayUseModel } = exchange
   if (mayUseModel && !mayUseModel(model)) return refuse(exchange, modelNotAllowed)
@@ -146,7 +146,7 @@ function take(
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
   const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
   exchange.backendState = call
-  call.message = messageOf(call, turns)
+  call.message = messageOf(call, workQueue)
   exchange.llmMessage = call.message
   return undefined
 }
@@ -184,10 +184,10 @@ function methodNotAllowed(exchange: Exchange, allow: string): Reply {
   })
 }
 
-function checked(json: ReadJson, findDisguised: FindDisguised): Read {
+function checked(json: ReadJson, findAmbiguousName: FindAmbiguousName): Read {
   switch (json.kind) {
     case 'object': {
-      const problem = findDisguised(json.value)
+      const problem = findAmbiguousName(json.value)
       if (problem === undefined) return { kind: 'json', json }
       const { path } = problem
       if (problem.kind === 'too many') return invalidBody('request body has too many unknown keys', path)

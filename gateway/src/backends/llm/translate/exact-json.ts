@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { answerLimits } from '../../../lib/json/limits.ts'
-import { isLarge, readInTurns } from '../../../lib/json/read.ts'
+import { isLarge, readJsonIncrementally } from '../../../lib/json/read.ts'
 import { limitExceeded } from '../../../lib/json/text.ts'
-import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 
 declare global {
   // Both are part of ECMAScript 2026 and of every Node this runs on; the compiler's library does not list them yet.
@@ -48,14 +48,16 @@ export function parseNestedObject(text: string): JsonObject | undefined {
   return parseExactObject(text)
 }
 
-/** `parseExactObject` of bytes, a large object in turns with traffic. */
+/** `parseExactObject` of bytes, a large object in slices. */
 export function readExact(
   bytes: Buffer,
-  turns: Turns,
+  workQueue: WorkQueue,
 ): JsonObject | undefined | Promise<JsonObject | undefined> {
   if (!isLarge(bytes)) return parseExactObject(bytes.toString())
   const options = { limits: answerLimits, unchecked: parseExactJson }
-  return readInTurns(bytes, turns, options).then((json) => (json.kind === 'object' ? json.value : undefined))
+  return readJsonIncrementally(bytes, workQueue, options).then((json) =>
+    json.kind === 'object' ? json.value : undefined,
+  )
 }
 
 /** JSON text of a value that came from an upstream; undefined when it is nested too deep to be written. */

@@ -16,7 +16,7 @@ import { createCancellation } from '../../../lib/cancellation.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
-import { createTurns } from '../../../lib/scheduling/turns.ts'
+import { createWorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Backend } from '../../../pipeline/policy.ts'
 import { federate } from '../federation/federation.ts'
@@ -64,7 +64,7 @@ function fixture(options: Options = {}) {
       stateless,
       rules,
       maxBodyBytes,
-      turns: createTurns(systemClock),
+      workQueue: createWorkQueue(systemClock),
       version: '1',
     })
   const backend = create(sessions)
@@ -333,7 +333,7 @@ describe('an endpoint that takes over from another', () => {
       stateless: false,
       rules: undefined,
       maxBodyBytes: 10_000,
-      turns: createTurns(systemClock),
+      workQueue: createWorkQueue(systemClock),
       version: '1',
     })
     expect(old.sessions[0]?.closed).toBe(0)

@@ -33,7 +33,7 @@ const batchRevision = '2025-03-26'
 
 /** The HTTP side of MCP's streamable HTTP transport (revision 2025-11-25, "Transports"). */
 export function createEndpoint(options: EndpointOptions): Backend {
-  const { federation, sessions, stateless, rules, maxBodyBytes, jsonLimits, turns } = options
+  const { federation, sessions, stateless, rules, maxBodyBytes, jsonLimits, workQueue } = options
   const legacy = createLegacyEndpoint(options)
   const inSession = createSessionEndpoint(options)
   const withoutSession = createSessionlessEndpoint(options)
@@ -79,18 +79,18 @@ export function createEndpoint(options: EndpointOptions): Backend {
     if (stateless || sessionless) {
       return answerBody(
         exchange,
-        { maxBytes: maxBodyBytes, batches: false, jsonLimits, turns },
+        { maxBytes: maxBodyBytes, batches: false, jsonLimits, workQueue },
         answer(undefined),
       )
     }
     if (id === undefined) {
       const maxBytes = Math.min(maxBodyBytes, maxOpeningBytes)
-      return answerBody(exchange, { maxBytes, batches: false, jsonLimits, turns }, answer(undefined))
+      return answerBody(exchange, { maxBytes, batches: false, jsonLimits, workQueue }, answer(undefined))
     }
     const session = findSession(exchange, id)
     if (session === undefined) return refuseEnded(exchange, id, 'null')
     const batches = session.revision === batchRevision
-    return answerBody(exchange, { maxBytes: maxBodyBytes, batches, jsonLimits, turns }, answer(session))
+    return answerBody(exchange, { maxBytes: maxBodyBytes, batches, jsonLimits, workQueue }, answer(session))
   }
 
   function route(

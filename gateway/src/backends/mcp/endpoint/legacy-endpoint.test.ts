@@ -10,7 +10,7 @@ import {
 } from '../../../../test/fixtures/mcp.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { createTurns } from '../../../lib/scheduling/turns.ts'
+import { createWorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { isSource } from '../../../net/http/body.ts'
 import { federate } from '../federation/federation.ts'
 import { messageOf } from '../message/json-rpc.ts'
@@ -49,7 +49,7 @@ function fixture(
     stateless: false,
     rules: undefined,
     maxBodyBytes: 10_000,
-    turns: createTurns(systemClock),
+    workQueue: createWorkQueue(systemClock),
     version: '1',
   })
   const open = async (facts = {}) => {

@@ -29,7 +29,7 @@ const maxRequests = 1_024
  * answers come on that stream, and the session ends with it.
  */
 export function createLegacyEndpoint(options: EndpointOptions): Backend {
-  const { federation, sessions, clock, rules, maxBodyBytes, jsonLimits, turns } = options
+  const { federation, sessions, clock, rules, maxBodyBytes, jsonLimits, workQueue } = options
   return (exchange) => {
     const { method } = exchange.facts.request
     if (method === 'GET') return open(exchange)
@@ -112,10 +112,13 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     if (refusal !== undefined) return refusal
     const session = sessions.find(id, federation, clientOf(exchange))
     if (session?.legacy === undefined) return refuseEnded(exchange, id)
-    return answerBody(exchange, { maxBytes: maxBodyBytes, batches: false, jsonLimits, turns }, (content) =>
-      content.kind === 'batch' || session.ended || session.legacy === undefined
-        ? refuseEnded(exchange, id)
-        : take(exchange, { session, stream: session.legacy }, content),
+    return answerBody(
+      exchange,
+      { maxBytes: maxBodyBytes, batches: false, jsonLimits, workQueue },
+      (content) =>
+        content.kind === 'batch' || session.ended || session.legacy === undefined
+          ? refuseEnded(exchange, id)
+          : take(exchange, { session, stream: session.legacy }, content),
     )
   }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/clock.ts'
 import type { JsonLimits } from '../../../lib/json/limits.ts'
-import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { readAll } from '../../../net/http/body.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
@@ -21,7 +21,7 @@ export type EndpointOptions = {
   rules: McpRules | undefined
   maxBodyBytes: number
   jsonLimits?: JsonLimits | undefined
-  turns: Turns
+  workQueue: WorkQueue
   version: string
 }
 
@@ -33,7 +33,7 @@ export type BodyLimits = {
   /** Whether a JSON-RPC batch may come in place of a message. */
   batches: boolean
   jsonLimits: JsonLimits | undefined
-  turns: Turns
+  workQueue: WorkQueue
 }
 
 /** Refuses a POST by its head: only JSON without encoding is read. */
@@ -57,11 +57,11 @@ export function refuseContent(exchange: Exchange): Reply | undefined {
 /** Reads the message or batch that a POST carries and answers it, or refuses a malformed one. */
 export async function answerBody(
   exchange: Exchange,
-  { maxBytes, batches, jsonLimits: limits, turns }: BodyLimits,
+  { maxBytes, batches, jsonLimits: limits, workQueue }: BodyLimits,
   answer: (content: ClientMessage | ClientBatch) => Reply | Promise<Reply>,
 ): Promise<Reply> {
   const bytes = await readAll(exchange.body, maxBytes, 'request_too_large')
-  const reading = readClientContent(bytes, { batches, limits, turns })
+  const reading = readClientContent(bytes, { batches, limits, workQueue })
   const content = reading instanceof Promise ? await reading : reading
   if (content.kind !== 'malformed') return answer(content)
   const refusal = { status: 400, reason: 'malformed', message: content.message, code: content.code }

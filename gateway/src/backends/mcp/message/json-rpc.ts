@@ -3,10 +3,10 @@ import type { JsonLimits } from '../../../lib/json/limits.ts'
 import type { NameProblem } from '../../../lib/json/names.ts'
 import { isLarge, type ReadJson, readJson } from '../../../lib/json/read.ts'
 import { type JsonText, memberText, readJsonObject } from '../../../lib/json/text.ts'
-import type { Turns } from '../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import type { Message } from '../targets/target.ts'
 import { itemTexts } from './json-edit.ts'
-import { findDisguisedMcpName } from './member-names.ts'
+import { findAmbiguousMcpName } from './member-names.ts'
 
 /** A message of a client that may go on. `idText` is the id exactly as written, for answers the gateway gives itself. */
 export type ClientMessage =
@@ -35,19 +35,19 @@ export const unsupportedVersion = -32022
 /** Bound on the messages of a batch. */
 const maxBatch = 50
 
-export type ContentOptions = { batches: boolean; limits: JsonLimits | undefined; turns: Turns }
+export type ContentOptions = { batches: boolean; limits: JsonLimits | undefined; workQueue: WorkQueue }
 type Content = ClientMessage | ClientBatch | Malformed
 
 /**
  * Reads the body of a POST: one message, or an array of them where `batches` are accepted (MCP 2025-03-26 only). A large message
- * is read in turns with traffic; a batch is as small as what is read at once.
+ * is read in slices; a batch is as small as what is read at once.
  */
 export function readClientContent(bytes: Buffer, options: ContentOptions): Content | Promise<Content> {
-  const { batches, limits, turns } = options
+  const { batches, limits, workQueue } = options
   const isList = isListText(bytes.toString('latin1', 0, 1024))
   if (isLarge(bytes)) {
     if (batches && isList) return malformed(invalidRequest, 'the batch is too large: send single messages')
-    return Promise.resolve(readJson(bytes, turns, limits)).then((json) => clientMessageOf(json, isList))
+    return Promise.resolve(readJson(bytes, workQueue, limits)).then((json) => clientMessageOf(json, isList))
   }
   const text = bytes.toString()
   return batches && isList ? readBatch(text, limits) : readClientMessage(text, limits)
@@ -98,7 +98,7 @@ function clientMessageOf(json: ReadJson, isList: boolean): ClientMessage | Malfo
   const id = value['id']
   const validId = typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
   const idText = validId ? textOfId(id, json) : 'null'
-  const disguised = findDisguisedMcpName(value)
+  const disguised = findAmbiguousMcpName(value)
   if (disguised !== undefined) return malformed(invalidRequest, messageFor(disguised), idText)
   if (value['jsonrpc'] !== '2.0') return malformed(invalidRequest, 'jsonrpc must be "2.0"', idText)
   const { method, params } = value
@@ -119,7 +119,7 @@ function clientMessageOf(json: ReadJson, isList: boolean): ClientMessage | Malfo
 }
 
 function messageFor({ kind, path }: NameProblem): string {
-  return kind === 'disguised' ? `"${path}" is misspelt` : `too many unknown keys, the last of them "${path}"`
+  return kind === 'ambiguous' ? `"${path}" is misspelt` : `too many unknown keys, the last of them "${path}"`
 }
 
 /** The id as JSON. Only a number too long to be read exactly has to be looked for in the text. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
-import { compileJsonNames, type FindDisguised } from '../../../lib/json/names.ts'
+import { compileJsonNames, type FindAmbiguousName } from '../../../lib/json/names.ts'
 
 /** A form that a user has filled in (elicitation) has names of the form; content of a sampled message has the protocol's. */
 const isForm = ({ action }: JsonObject): boolean => typeof action === 'string'
@@ -35,7 +35,7 @@ const knownMethods =
   /^(?:initialize|ping|notifications\/(?:cancelled|initialized|message|progress)|(?:notifications\/)?(?:tools|prompts|resources|completion|tasks|logging|roots|sampling|elicitation|server|subscriptions)\/)/
 
 /** Finds names in a message of a client that lenient readers would take for others (MCP 2025-11-25, JSON-RPC 2.0). */
-export const findDisguisedMcpName: FindDisguised = (value) => {
+export const findAmbiguousMcpName: FindAmbiguousName = (value) => {
   const { method, params } = value
   if (typeof method !== 'string' || params === undefined || knownMethods.test(method))
     return findInMessage(value)

@@ -1,6 +1,6 @@
 import { asError } from '../../../lib/thrown.ts'
 import type { BodySource, BodyTransform } from '../../../net/http/body.ts'
-import { transformed } from '../../../net/http/body.ts'
+import { withTransform } from '../../../net/http/body.ts'
 import { createSseParser } from '../../../net/http/sse.ts'
 import type { Rejection } from '../guard.ts'
 import { collectTexts } from './collected-texts.ts'
@@ -77,5 +77,5 @@ export function passAndNote(stream: NotedStream): BodySource {
       fail: (error) => sink.fail(error),
     }
   }
-  return transformed(source, transform)
+  return withTransform(source, transform)
 }

@@ -2,7 +2,7 @@ import { type JsonPath, type JsonSplice, locateJson } from '../../../lib/json/sp
 import { readJsonObject } from '../../../lib/json/text.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
 import type { LlmApi } from '../../../pipeline/llm-message.ts'
-import { findDisguisedLlmName } from '../../../pipeline/llm-names.ts'
+import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { ContentReader, StreamPiece } from '../content/content-reader.ts'
 import type { Reading } from '../content/reading.ts'
 import { CheckFailure } from '../guard.ts'
@@ -44,7 +44,7 @@ export function createEventReader(reader: ContentReader, reading: Reading): Even
     if (data === '[DONE]' || data.trim() === '[DONE]') return
     const json = readJsonObject(data)
     if (json.kind !== 'object') throw new CheckFailure('an event that cannot be read')
-    if (findDisguisedLlmName(json.value) !== undefined) {
+    if (findAmbiguousLlmName(json.value) !== undefined) {
       throw new CheckFailure('an event whose names differ only in case')
     }
     hasUnknown = false

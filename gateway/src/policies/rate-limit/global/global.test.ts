@@ -34,7 +34,7 @@ function service(answers: Answers = () => ok) {
   }
   const context = {
     ...fixtureContext(),
-    grpc: { method, holdOpen() {}, drain: async () => {}, close() {} },
+    grpc: { method, trackPending() {}, drain: async () => {}, close() {} },
   }
   return { asked, methods, context }
 }

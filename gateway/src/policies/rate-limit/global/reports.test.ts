@@ -14,7 +14,7 @@ function queue(maxWaiting?: number) {
   const reports = createReportQueue({
     label: 'l',
     meter: metrics.globalLimit('l'),
-    client: { holdOpen: (work) => void held.push(work) },
+    client: { trackPending: (work) => void held.push(work) },
     log: { debug: silent, info: silent, error: silent, warn: (fields) => void warnings.push(fields) },
     maxWaiting,
   })

@@ -13,7 +13,7 @@ export type ReportQueue = {
 export type ReportQueueOptions = {
   label: string
   meter: GlobalLimitMeter
-  client: Pick<GrpcClient, 'holdOpen'>
+  client: Pick<GrpcClient, 'trackPending'>
   log: Log
   /** Most reports that are held. */
   maxWaiting?: number | undefined
@@ -95,7 +95,7 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
       waiting.push({ call, message })
       if (allSent === undefined) {
         allSent = Promise.withResolvers()
-        client.holdOpen(allSent.promise)
+        client.trackPending(allSent.promise)
       }
       start()
     },

@@ -1,6 +1,6 @@
 import { deserialize, serialize } from 'node:v8'
 import type { ThreadPool } from '../../../../lib/scheduling/thread-pool.ts'
-import type { Turns } from '../../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../../lib/scheduling/work-queue.ts'
 import { type ApiDocument, type Operation, type ReadDocument, readApiDocument } from './document.ts'
 
 /** Name of the task in the pool of threads. */
@@ -46,12 +46,12 @@ export function createDocumentTask(parseYaml: ParseYaml): (bytes: Uint8Array) =>
   }
 }
 
-export type DocumentContext = { parseYaml: ParseYaml; threads: ThreadPool; turns: Turns }
+export type DocumentContext = { parseYaml: ParseYaml; threads: ThreadPool; workQueue: WorkQueue }
 
-/** Reads a document that a server has sent: a large one on a thread, and its operations in turns with traffic. */
+/** Reads a document that a server has sent: a large one on a thread, and its operations in slices. */
 export async function readFetched(
   bytes: Buffer,
-  { parseYaml, threads, turns }: DocumentContext,
+  { parseYaml, threads, workQueue }: DocumentContext,
 ): Promise<ReadDocument> {
   if (bytes.byteLength <= maxInlineBytes) return parseDocument(bytes.toString(), parseYaml)
   let written: unknown
@@ -62,7 +62,7 @@ export async function readFetched(
   }
   if (!isWritten(written)) return mistake('cannot be read')
   if (written.kind === 'mistakes') return written
-  const operations = await turns.run(readOperations(written.operations))
+  const operations = await workQueue.run(readOperations(written.operations))
   return { kind: 'document', document: { ...written.document, operations } }
 }
 

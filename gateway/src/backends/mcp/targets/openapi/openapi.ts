@@ -84,7 +84,7 @@ export function checkOpenApi(config: OpenApiConfig, report: ReportIssue): void {
 
 export type OpenApiContext = Pick<
   CompileContext,
-  'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'turns'
+  'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'workQueue'
 > &
   Whereabouts & {
     /** The plain value of YAML text; throws an error that says what is wrong with it. */

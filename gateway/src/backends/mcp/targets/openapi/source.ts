@@ -10,7 +10,7 @@ export type Source = () => Promise<ApiDocument>
 
 export type SourceContext = Pick<
   CompileContext,
-  'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'turns'
+  'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'workQueue'
 > & {
   readonly parseYaml: (text: string) => unknown
 }

@@ -2,7 +2,7 @@ import { type CancellationSource, createCancellation } from '../../../../lib/can
 import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../../lib/json/json.ts'
 import { writeJsonSteps } from '../../../../lib/json/write.ts'
-import type { Turns } from '../../../../lib/scheduling/turns.ts'
+import type { WorkQueue } from '../../../../lib/scheduling/work-queue.ts'
 import { isSource, readAll } from '../../../../net/http/body.ts'
 import { firstHeader } from '../../../../net/http/headers.ts'
 import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/http-client/send.ts'
@@ -41,7 +41,7 @@ type Caller = {
   readonly phase: Phase
   readonly headOf: ReturnType<typeof compileHead>
   readonly readAnswer: AnswerReader
-  readonly turns: Turns
+  readonly workQueue: WorkQueue
 }
 
 export type WebhookOptions = WebhookPlace & { limits: WebhookLimits }
@@ -68,7 +68,7 @@ export function compileWebhook(
     phase,
     headOf: compileHead(config, phase),
     readAnswer: createAnswerReader(phase),
-    turns: context.turns,
+    workQueue: context.workQueue,
   }
   return {
     audit: config.action === 'audit',
@@ -140,7 +140,7 @@ async function call(caller: Caller, question: Question, cancellation: Cancellati
   const length = question.texts.reduce((sum, text) => sum + text.content.length, 0)
   const body =
     length > maxInlineLength
-      ? await caller.turns.run(writeJsonSteps(content))
+      ? await caller.workQueue.run(writeJsonSteps(content))
       : Buffer.from(JSON.stringify(content))
   try {
     const reply = await caller.send(requestTo(caller, question, { body, cancellation }))

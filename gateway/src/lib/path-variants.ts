@@ -1,22 +1,22 @@
 /**
- * Further readings of a path: the spellings that lenient servers derive from it. `unsafe` is the reason for a path with a
+ * Further variants of a path: the spellings that lenient servers derive from it. `unsafe` is the reason for a path with a
  * reading that has no safe spelling.
  */
-export type PathReadings =
+export type PathVariants =
   | { readonly kind: 'unsafe'; readonly reason: string }
   | { readonly kind: 'paths'; readonly paths: readonly string[] }
 
-/** Bound on the length of a path with further readings: each of them is matched against routes and rules. */
+/** Bound on the length of a path with further variants: each of them is matched against routes and rules. */
 const maxLength = 2048
 
 const nul = '\0'
 
 /**
- * Derives the further readings of a normalised path: escapes decoded once and twice, `\` as separator, path parameters
+ * Derives the further variants of a normalised path: escapes decoded once and twice, `\` as separator, path parameters
  * (`;x`, RFC 3986 section 3.3) removed, the rest behind an escaped `?` or `#` removed. Undefined for a path with no
- * reading besides itself. The readings are normalised as `parseRequestTarget` does it.
+ * reading besides itself. The variants are normalised as `parseRequestTarget` does it.
  */
-export function readPathFurther(path: string): PathReadings | undefined {
+export function findPathVariants(path: string): PathVariants | undefined {
   if (!path.includes('%') && !path.includes(';')) return undefined
   const once = decodeVisible(path)
   const twice = decodeVisible(once.replaceAll('%25', '%'))
@@ -37,7 +37,7 @@ export function readPathFurther(path: string): PathReadings | undefined {
     : { kind: 'paths', paths: [...found] }
 }
 
-function unsafe(reason: string): PathReadings {
+function unsafe(reason: string): PathVariants {
   return { kind: 'unsafe', reason }
 }
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readPathFurther } from './path-readings.ts'
+import { findPathVariants } from './path-variants.ts'
 import { parseRequestTarget } from './request-target.ts'
 
-const readingsOf = (target: string) => parseRequestTarget(target)?.readings
+const variantsOf = (target: string) => parseRequestTarget(target)?.variants
 
-describe('readPathFurther', () => {
+describe('findPathVariants', () => {
   it.each([
     ['/x/..%2fadmin', 'a dot segment'],
     ['/x/..%5Cadmin', 'a dot segment'],
@@ -24,7 +24,7 @@ describe('readPathFurther', () => {
     ['/admin%00', 'a NUL character'],
     ['/admin%2500.png', 'a NUL character'],
   ])('reports %s as unsafe: %s', (target, reason) => {
-    expect(readingsOf(target)).toEqual({ kind: 'unsafe', reason })
+    expect(variantsOf(target)).toEqual({ kind: 'unsafe', reason })
   })
 
   it.each([
@@ -39,18 +39,18 @@ describe('readPathFurther', () => {
     ['/wiki/%3F', ['/wiki']],
     ['/%40me', ['/@me']],
     ['/group%2Fproject/caf%c3%a9', ['/group/project/caf%C3%A9']],
-  ])('derives from %s the readings %j', (target, paths) => {
-    const readings = readingsOf(target)
-    expect(readings).toEqual({ kind: 'paths', paths: expect.arrayContaining(paths) })
+  ])('derives from %s the variants %j', (target, paths) => {
+    const variants = variantsOf(target)
+    expect(variants).toEqual({ kind: 'paths', paths: expect.arrayContaining(paths) })
   })
 
   it.each(['/a%20b', '/caf%C3%A9', '/100%25', '/a/b.c', '/a%7Fb'])('derives nothing from %s', (target) => {
-    expect(readingsOf(target)).toBeUndefined()
+    expect(variantsOf(target)).toBeUndefined()
   })
 
-  it('refuses a long path with readings and accepts a long path without', () => {
-    expect(readPathFurther(`/${'a'.repeat(3000)}%2Fb`)).toMatchObject({ kind: 'unsafe' })
-    expect(readPathFurther(`/${'a%20'.repeat(3000)}`)).toBeUndefined()
+  it('refuses a long path with variants and accepts a long path without', () => {
+    expect(findPathVariants(`/${'a'.repeat(3000)}%2Fb`)).toMatchObject({ kind: 'unsafe' })
+    expect(findPathVariants(`/${'a%20'.repeat(3000)}`)).toBeUndefined()
   })
 
   it('derives normalised paths only', () => {
@@ -71,9 +71,9 @@ describe('readPathFurther', () => {
     )
     fc.assert(
       fc.property(fc.array(parts, { maxLength: 10 }), (texts) => {
-        const readings = readingsOf(`/${texts.join('')}`)
-        if (readings?.kind !== 'paths') return
-        for (const path of readings.paths) {
+        const variants = variantsOf(`/${texts.join('')}`)
+        if (variants?.kind !== 'paths') return
+        for (const path of variants.paths) {
           expect(parseRequestTarget(path)).toMatchObject({ path, trailingSlash: false })
         }
       }),

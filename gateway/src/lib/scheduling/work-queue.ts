@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 
 /** Large work on the thread that serves traffic, in slices: all of it together has at most half of the time. */
-export type Turns = {
+export type WorkQueue = {
   /** Runs steps to their end; each step must be short. Rejects with the error of a step. */
   run<T>(steps: Iterator<unknown, T>): Promise<T>
 }
@@ -12,7 +12,7 @@ const sliceMs = 4
 type Job = { advance(deadline: number): 'done' | 'more' }
 
 /** One queue for all work: slices of many requests do not add up. Jobs take slices in turn, so that none waits for a larger one. */
-export function createTurns({ monotonic }: Pick<Clock, 'monotonic'>): Turns {
+export function createWorkQueue({ monotonic }: Pick<Clock, 'monotonic'>): WorkQueue {
   const jobs: Job[] = []
   let scheduled = false
   let restUntil = 0

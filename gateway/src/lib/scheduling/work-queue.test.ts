@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { createTurns } from './turns.ts'
+import { createWorkQueue } from './work-queue.ts'
 
 function fixture() {
   let now = 0
-  const turns = createTurns({ monotonic: () => now })
+  const workQueue = createWorkQueue({ monotonic: () => now })
   const seen: string[] = []
   function* work(name: string, stepMs: number, steps: number) {
     for (let step = 0; step < steps; step += 1) {
@@ -13,13 +13,13 @@ function fixture() {
     }
     return name
   }
-  return { turns, seen, work, pass: (ms: number) => (now += ms) }
+  return { workQueue, seen, work, pass: (ms: number) => (now += ms) }
 }
 
-describe('turns', () => {
+describe('workQueue', () => {
   it('run work in slices, with other work of the loop between them', async () => {
-    const { turns, seen, work, pass } = fixture()
-    const done = turns.run(work('a', 10, 3))
+    const { workQueue, seen, work, pass } = fixture()
+    const done = workQueue.run(work('a', 10, 3))
     const traffic = setInterval(() => {
       seen.push('traffic')
       pass(20)
@@ -31,11 +31,11 @@ describe('turns', () => {
   })
 
   it('are shared by all work: one slice at a time, in turn', async () => {
-    const { turns, seen, work, pass } = fixture()
+    const { workQueue, seen, work, pass } = fixture()
     const all = Promise.all([
-      turns.run(work('a', 5, 2)),
-      turns.run(work('b', 5, 2)),
-      turns.run(work('c', 1, 2)),
+      workQueue.run(work('a', 5, 2)),
+      workQueue.run(work('b', 5, 2)),
+      workQueue.run(work('c', 1, 2)),
     ])
     const traffic = setInterval(() => {
       seen.push('-')
@@ -48,12 +48,12 @@ describe('turns', () => {
   })
 
   it('pass on the error of a step', async () => {
-    const { turns, work } = fixture()
+    const { workQueue, work } = fixture()
     function* failing() {
       yield
       throw new Error('no')
     }
-    await expect(turns.run(failing())).rejects.toThrow('no')
-    expect(await turns.run(work('a', 1, 1))).toBe('a')
+    await expect(workQueue.run(failing())).rejects.toThrow('no')
+    expect(await workQueue.run(work('a', 1, 1))).toBe('a')
   })
 })
