@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest'
+import { describe } from '../../schema/shape.ts'
+import { configSchema } from '../schema.ts'
 import { unsupportedKeyMessage } from './known-keys.ts'
+
+const root = describe(configSchema)
 
 it.each([
   [['mcp'], "agentgateway's mcp is not supported yet in this version"],
@@ -19,8 +23,20 @@ it.each([
     ['llm', 'models', 3, 'params', 'hostOverride'],
     "agentgateway's hostOverride is not supported: use baseUrl",
   ],
-])('knows %j', (path, message) => {
-  expect(unsupportedKeyMessage(path)).toBe(message)
+])('reports %j as a key of agentgateway', (path, message) => {
+  expect(unsupportedKeyMessage(path, root)).toBe(message)
+})
+
+it.each([
+  [['llm', 'policies', 'retry'], 'retry is only valid on routes'],
+  [['gateways', 'shared', 'urlRewrite'], 'urlRewrite is only valid on routes'],
+  [['gateways', 'shared', 'listeners', 0, 'timeout'], 'timeout is only valid on routes'],
+  [['binds', 0, 'listeners', 0, 'policies', 'timeout'], 'timeout is only valid on routes'],
+  [['llm', 'policies', 'mcpAuthorization'], 'mcpAuthorization is only valid on routes and mcp'],
+  [['routes', 0, 'policies', 'health'], 'health is only valid on backends of routes and named backends'],
+  [['binds', 0, 'listeners', 0, 'routes', 0, 'policies', 'guardrails'], 'guardrails is only valid on llm'],
+])('reports the valid places of %j', (path: (string | number)[], message) => {
+  expect(unsupportedKeyMessage(path, root)).toBe(message)
 })
 
 it.each([
@@ -30,6 +46,6 @@ it.each([
   [['llm', 'toString']],
   [['toString', 'x']],
   [[]],
-])('has nothing to say of %j', (path: (string | number)[]) => {
-  expect(unsupportedKeyMessage(path)).toBeUndefined()
+])('returns undefined for %j', (path: (string | number)[]) => {
+  expect(unsupportedKeyMessage(path, root)).toBeUndefined()
 })

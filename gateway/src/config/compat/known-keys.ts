@@ -1,10 +1,11 @@
 import type { Path } from '../../schema/path.ts'
+import { openChoice, type Shape, shapesUnder } from '../../schema/shape.ts'
 
-/** A key of the reference product: `planned` ones come in a later version, the others are outside of what Tollgate does. */
-type Standing = 'planned' | 'unsupported'
+/** A key of agentgateway that this version does not support: planned for a later version, or out of scope. */
+type Support = 'planned' | 'unsupported'
 
-/** Policies that may stand at a gateway, a route, a backend, `llm`, `mcp` or `ui`. */
-const policies: Record<string, Standing> = {
+/** Policies of gateways, routes, backends, `llm`, `mcp` and `ui`. */
+const policies: Record<string, Support> = {
   a2a: 'unsupported',
   ai: 'planned',
   apiKey: 'planned',
@@ -44,7 +45,7 @@ const policies: Record<string, Standing> = {
 }
 
 /** `policies.ai`. */
-const aiPolicy: Record<string, Standing> = {
+const aiPolicy: Record<string, Support> = {
   postConversionTransformations: 'unsupported',
   promptCaching: 'unsupported',
   promptGuard: 'planned',
@@ -52,9 +53,9 @@ const aiPolicy: Record<string, Standing> = {
   transformations: 'unsupported',
 }
 
-/** Guards of requests and answers at `place`. */
-function guardsAt(place: string): Record<string, Record<string, Standing>> {
-  const guard: Record<string, Standing> = {
+/** Request and response guards at `place`. */
+function guardsAt(place: string): Record<string, Record<string, Support>> {
+  const guard: Record<string, Support> = {
     azureContentSafety: 'unsupported',
     bedrockGuardrails: 'unsupported',
     googleModelArmor: 'unsupported',
@@ -69,7 +70,7 @@ function guardsAt(place: string): Record<string, Record<string, Standing>> {
 }
 
 /** `provider` of an LLM backend. */
-const aiProviders: Record<string, Standing> = {
+const aiProviders: Record<string, Support> = {
   azure: 'planned',
   azureOpenAI: 'planned',
   bedrock: 'planned',
@@ -77,8 +78,8 @@ const aiProviders: Record<string, Standing> = {
   vertex: 'planned',
 }
 
-/** What an LLM backend at `place` has, alone or as one of a group. */
-function aiBackendAt(place: string): Record<string, Record<string, Standing>> {
+/** LLM backend at `place`, and the providers of its groups. */
+function aiBackendAt(place: string): Record<string, Record<string, Support>> {
   const entries = [place, `${place}.groups[].providers[]`].map((entry) => ({
     [entry]: { tokenize: 'unsupported' as const },
     [`${entry}.provider`]: aiProviders,
@@ -88,8 +89,8 @@ function aiBackendAt(place: string): Record<string, Record<string, Standing>> {
   return Object.assign({}, ...entries)
 }
 
-/** By the path of the object that holds them, with `[]` for any item and `*` for any key. */
-const knownKeys: Record<string, Record<string, Standing>> = {
+/** Keys by the path of their object; `[]` stands for any item and `*` for any key. */
+const knownKeys: Record<string, Record<string, Support>> = {
   '': {
     backends: 'planned',
     binds: 'planned',
@@ -153,6 +154,7 @@ const knownKeys: Record<string, Record<string, Standing>> = {
   'tcpRoutes[].policies': policies,
   'backends[]': { ai: 'planned', aws: 'unsupported', internal: 'unsupported', mcp: 'planned' },
   'backends[].policies': policies,
+  'binds[].listeners[].policies': policies,
   'backends[].policies.ai': aiPolicy,
   ...aiBackendAt('backends[].ai'),
   llm: {
@@ -231,31 +233,69 @@ const knownKeys: Record<string, Record<string, Standing>> = {
   ),
 }
 
-const insteadOf: Record<string, string> = {
+const replacements: Record<string, string> = {
   'llm.models[].params.hostOverride': 'use baseUrl',
   'llm.models[].params.pathOverride': 'use baseUrl',
   'llm.models[].params.pathPrefix': 'use baseUrl',
   'config.connectionMinTerminationDeadline': 'use connectionTerminationDeadline',
 }
 
-/** What to say of a key that this version does not take but the reference product does; undefined for any other key. */
-export function unsupportedKeyMessage(path: Path): string | undefined {
+/** Objects of the configuration that have policies, with their names in messages. */
+const policyPlaces: readonly (readonly [name: string, path: Path])[] = [
+  ['gateways', ['gateways', '*']],
+  ['routes', ['routes', 0, 'policies']],
+  ['backends of routes', ['routes', 0, 'backends', 0, 'policies']],
+  ['named backends', ['backends', 0, 'policies']],
+  ['TCP routes', ['tcpRoutes', 0, 'policies']],
+  ['llm', ['llm', 'policies']],
+  ['mcp', ['mcp', 'policies']],
+  ['MCP targets', ['mcp', 'targets', 0, 'policies']],
+  ['ui', ['ui', 'policies']],
+]
+
+/**
+ * Message for an unknown key at `path` that another place of the configuration (`root`) has, or that agentgateway has;
+ * undefined for any other key.
+ */
+export function unsupportedKeyMessage(path: Path, root: Shape): string | undefined {
   const key = String(path.at(-1))
   const place = placeOf(path.slice(0, -1))
   const keys = Object.hasOwn(knownKeys, place) ? knownKeys[place] : undefined
-  const standing = keys !== undefined && Object.hasOwn(keys, key) ? keys[key] : undefined
-  if (standing === undefined) return undefined
-  if (standing === 'planned') return `agentgateway's ${key} is not supported yet in this version`
-  const instead = insteadOf[`${place}.${key}`]
-  return `agentgateway's ${key} is not supported${instead === undefined ? '' : `: ${instead}`}`
+  const support = keys !== undefined && Object.hasOwn(keys, key) ? keys[key] : undefined
+  if (support === undefined) return undefined
+  const validPlaces = Object.hasOwn(policies, key) && hasPolicies(place) ? placesWith(key, root) : []
+  if (validPlaces.length > 0) return `${key} is only valid on ${enumerated(validPlaces)}`
+  if (support === 'planned') return `agentgateway's ${key} is not supported yet in this version`
+  const replacement = replacements[`${place}.${key}`]
+  return `agentgateway's ${key} is not supported${replacement === undefined ? '' : `: ${replacement}`}`
 }
 
-/** Only gateways are kept by names of the user's choice. */
+/** Whether the object at a place has policies, under `policies` or among its own keys. */
+function hasPolicies(place: string): boolean {
+  return place.endsWith('policies') || place.startsWith('gateways.*')
+}
+
+/** Names of the places whose policies include `key`. */
+function placesWith(key: string, root: Shape): string[] {
+  return policyPlaces.flatMap(([name, path]) => {
+    const shapes = path.reduce<readonly Shape[]>(shapesUnder, openChoice(root))
+    return shapes.some((shape) => shape.kind === 'object' && shape.fields.has(key)) ? [name] : []
+  })
+}
+
+function enumerated(names: readonly string[]): string {
+  const last = names.at(-1) ?? ''
+  return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`
+}
+
+/** Path of an object as in `knownKeys`. Only gateways have names that the user chooses. */
 function placeOf(path: Path): string {
   const [first, , ...rest] = path
   const generic = first === 'gateways' && path.length > 1 ? ['gateways.*', ...rest] : path
-  return generic.reduce<string>((place, step) => {
-    if (typeof step === 'number') return `${place}[]`
-    return place === '' ? step : `${place}.${step}`
+  const place = generic.reduce<string>((before, step) => {
+    if (typeof step === 'number') return `${before}[]`
+    return before === '' ? step : `${before}.${step}`
   }, '')
+  // Routes inside `binds` have the keys of `routes`.
+  return place.replace(/^binds\[\]\.listeners\[\]\.(?=routes\[\]|tcpRoutes\[\])/, '')
 }

@@ -10,7 +10,7 @@ import type { Environment } from './environment.ts'
 import { type PlainValue, toPlainValue } from './plain-value.ts'
 import { checkValidParts, wholeValue } from './valid-parts.ts'
 
-/** Something wrong in a configuration file: where, and what would be right. */
+/** A configuration error: its position, its path and the expected value. */
 export type ConfigIssue = {
   file: string
   line: number
@@ -22,23 +22,23 @@ export type ConfigIssue = {
   suggestion?: string
 }
 
-/** Reports a mistake at the value of a path; `at` names its key instead, or a number of characters into its text. */
+/** Reports a mistake at the value of a path, or at its key, or `at` characters into its text. */
 export type ReportConfigIssue = (path: Path, message: string, at?: 'key' | number) => void
 
-/** A rule about the whole configuration that a schema cannot say: unique names, references that lead somewhere. */
+/** A rule across the configuration, beyond the schema: unique names, resolvable references. */
 export type ConfigCheck<T> = (config: T, report: ReportConfigIssue) => void
 
-/** What is wrong with a text of some format, and after how many characters, where known. */
+/** The error in a text with a format, and its offset in characters, if known. */
 export type FormatCheck = (text: string, shape: Shape) => { message: string; at?: number } | undefined
 
 export type ConfigSource<T> = {
   text: string
-  /** The name of the file in issues. */
+  /** File name in issues. */
   file: string
   env: Environment
   schema: Schema<T>
   checks: readonly ConfigCheck<T>[]
-  /** Checks of every text with a format, which run even where the rest of the file has mistakes. */
+  /** Checks of texts with a format. They also run if the rest of the file has mistakes. */
   formats?: Partial<Record<Format, FormatCheck>>
 }
 
@@ -46,12 +46,12 @@ export type LoadResult<T> =
   | { kind: 'config'; config: T; positions: (path: Path, part?: 'key' | 'value') => Position }
   | { kind: 'issues'; issues: ConfigIssue[] }
 
-/** More issues than anybody reads; a bound for files that are not configuration at all. */
+/** Bound for files that are not configuration at all. */
 const maxIssues = 500
 
 /**
- * Reads a configuration file's text: YAML, then environment references, then the schema, then the checks. All issues are
- * reported in one run, in the order of the text. An empty text is an empty configuration.
+ * Loads the text of a configuration file: YAML, environment references, schema, checks. Reports all issues in one run, in the
+ * order of the text. An empty text is an empty configuration.
  */
 export function loadConfigText<T>(source: ConfigSource<T>): LoadResult<T> {
   const yaml = readYaml(withoutByteOrderMark(source.text))
@@ -75,7 +75,7 @@ export function formatIssue({ file, line, column, path, message }: ConfigIssue):
 
 type Found = { offset: number; path: Path; message: string; suggestion?: string }
 
-/** What the schema and the checks find, except at places that could not be read or expanded: one cause, one issue. */
+/** Mistakes that the schema and the checks report, except at values that were not read or expanded: one issue per cause. */
 function furtherMistakes<T>(
   source: ConfigSource<T>,
   yaml: YamlText,
@@ -88,23 +88,27 @@ function furtherMistakes<T>(
   for (const { path } of unread) if (path.length > 0) explained.add(locate(yaml.tree, path, 'value'))
   const mistakes = checked.kind === 'valid' ? [] : checked.mistakes
   const ofFormats = formatMistakes(source, yaml.tree, plain.value)
-  // A format knows the exact place, a check what may stand there: both find what does not compile at all.
+  // Both report a text that does not compile; the format check has the exact position.
   const formatted = new Set(ofFormats.map(({ path }) => formatPath(path)))
   const ofChecks = checkMistakes(source, yaml.tree, plain.value, checked)
   return [
-    ...mistakes.map((mistake) => toFound(mistake, yaml.tree, plain)),
+    ...mistakes.map((mistake) =>
+      withOffset(mistake, { tree: yaml.tree, plain, shape: describe(source.schema) }),
+    ),
     ...ofFormats,
     ...ofChecks.filter(({ path }) => !formatted.has(formatPath(path))),
   ].filter(({ offset }) => !explained.has(offset))
 }
 
-function toFound({ path, part, message, suggestion }: Mistake, tree: YamlTree, plain: PlainValue): Found {
+type Document = { tree: YamlTree; plain: PlainValue; shape: Shape }
+
+function withOffset({ path, part, message, suggestion }: Mistake, { tree, plain, shape }: Document): Found {
   const offset = locate(tree, path, part)
   if (part === 'key') {
-    const elsewhere = unsupportedKeyMessage(path)
-    return elsewhere === undefined
+    const unsupported = unsupportedKeyMessage(path, shape)
+    return unsupported === undefined
       ? { offset, path, message, ...optionally(suggestion) }
-      : { offset, path, message: elsewhere }
+      : { offset, path, message: unsupported }
   }
   const quoted = plain.fromEnvironment.has(formatPath(path)) ? quotedReferenceHint(tree, path) : ''
   return { offset, path, message: message + quoted, ...optionally(suggestion) }
@@ -119,7 +123,7 @@ function optionally(suggestion: string | undefined): { suggestion?: string } {
   return suggestion === undefined ? {} : { suggestion }
 }
 
-/** The mistakes of every text whose place in the schema has a format with a check. */
+/** Mistakes in texts whose field in the schema has a format with a check. */
 function formatMistakes<T>(source: ConfigSource<T>, tree: YamlTree, value: unknown): Found[] {
   const formats = source.formats
   if (formats === undefined) return []
@@ -132,7 +136,7 @@ function formatMistakes<T>(source: ConfigSource<T>, tree: YamlTree, value: unkno
   return found
 }
 
-/** A place inside a scalar, as far as its value is the same as its text in the file; else where the scalar starts. */
+/** An offset inside a scalar, if its value is identical to its text in the file; otherwise the start of the scalar. */
 function offsetInside(tree: YamlTree, path: Path, at: number | undefined): number {
   const start = locate(tree, path, 'value')
   const scalar = scalarAt(tree, path)
@@ -145,8 +149,8 @@ function offsetInside(tree: YamlTree, path: Path, at: number | undefined): numbe
 }
 
 /**
- * The checks rely on the schema, so they see the configuration without the parts that have mistakes: one misspelt key
- * must not hide what else they would find.
+ * Mistakes that the checks report. The checks rely on the schema, so they run on the configuration without its invalid parts:
+ * one misspelt key must not hide further mistakes.
  */
 function checkMistakes<T>(
   source: ConfigSource<T>,
