@@ -57,7 +57,7 @@ async function measure(): Promise<void> {
         ],
       },
       context,
-      { place: 'bench', hasTokens: false },
+      { scope: 'bench', hasTokens: false },
     )
     const check = async () => {
       const exchange = fixtureExchange({}, { apiKey: { id: 'someone' } })

@@ -45,7 +45,7 @@ function passes(policies: readonly Policy[], headers: () => Record<string, strin
 }
 
 function limitsOf(config: LocalRateLimitConfig, place: string): Policy[] {
-  const { beforeBody, afterBody } = compileLocalRateLimit(config, context, { place })
+  const { beforeBody, afterBody } = compileLocalRateLimit(config, context, { scope: place })
   return [beforeBody, afterBody].filter((policy) => policy !== undefined)
 }
 
@@ -108,8 +108,8 @@ const three = limitsOf(
   'three',
 )
 const { beforeBody } = compileAuthorization({ rules: ['request.path.startsWith("/v1/")'] }, context, {
-  roots: new Set(['request']),
-  place: 'llm',
+  variables: new Set(['request']),
+  scope: 'llm',
 })
 const rule = beforeBody === undefined ? [] : [beforeBody]
 let turn = 0

@@ -12,10 +12,10 @@ import type { Backend } from '../pipeline/policy.ts'
 import { compileListenerTable } from '../pipeline/routing/listener-table.ts'
 import type { MatchedRoute } from '../pipeline/routing/route-table.ts'
 import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapshot.ts'
-import { compileGuardrails, type GuardPlace } from '../policies/guardrails/guardrails.ts'
+import { compileGuardrails, type ScopedGuards } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import { compilePolicies, type Reach } from '../policies/registry/registry.ts'
-import type { PolicyLevel } from '../policies/registry/scope.ts'
+import type { PolicyScope } from '../policies/registry/scope.ts'
 import { compileNamedDestination, type UpstreamContext } from '../upstream/destination.ts'
 import { portsOf } from './ports.ts'
 import { mcpLimitsOf } from './process-limits.ts'
@@ -114,7 +114,7 @@ async function llmSection(
     compileLlm(config, context, limits),
     createYieldPoint(context.clock),
   )
-  const own = levelOf('llm', config.policies)
+  const own = scopeOf('llm', config.policies)
   const guardrails = compileGuardrails(
     {
       shared: [
@@ -124,7 +124,7 @@ async function llmSection(
       ofModels: config.models.flatMap(({ name, guardrails }) => guardsAt(`model ${name}`, guardrails)),
       backends: sections.backends,
       limits: webhooks,
-      maxHeldBytes: maxBufferSize,
+      maxBufferedBytes: maxBufferSize,
     },
     context,
   )
@@ -132,9 +132,9 @@ async function llmSection(
     references: config.gateways,
     // What is left for it: everything on a gateway that no route and no other section takes.
     paths: ['/'],
-    routeBehind: (levels) => ({
+    routeBehind: (scopes) => ({
       name: 'llm',
-      policies: compilePolicies([...levels, ...own], context, { kind: 'llm', llmRequest, guardrails, reach })
+      policies: compilePolicies([...scopes, ...own], context, { kind: 'llm', llmRequest, guardrails, reach })
         .policies,
       backend,
       meter: context.metrics.route('llm'),
@@ -148,7 +148,7 @@ function mcpSection(
   config: NonNullable<Config['mcp']>,
   { context, sections, maxBufferSize, jsonLimits, reach, mcp }: Surroundings,
 ): Section {
-  const own = levelOf('mcp', config.policies)
+  const own = scopeOf('mcp', config.policies)
   const compile = (rules: McpOptions['rules']) =>
     compileMcp(config, context, {
       ...mcp,
@@ -161,8 +161,8 @@ function mcpSection(
   return {
     references: config.gateways,
     paths: mcpPaths,
-    routeBehind(levels) {
-      const { policies, rules } = compilePolicies([...levels, ...own], context, { kind: 'mcp', reach })
+    routeBehind(scopes) {
+      const { policies, rules } = compilePolicies([...scopes, ...own], context, { kind: 'mcp', reach })
       const { backend } = compile(rules)
       return {
         name: 'mcp',
@@ -177,24 +177,24 @@ function mcpSection(
 }
 
 function uiSection(config: UiConfig, backend: Backend, { context, maxBufferSize }: Surroundings): Section {
-  const own = levelOf('ui', config.policies)
+  const own = scopeOf('ui', config.policies)
   return {
     references: config.gateways,
     paths: uiPaths,
-    routeBehind: (levels) => {
+    routeBehind: (scopes) => {
       const kind = { kind: 'http', maxBodyBytes: maxBufferSize } as const
-      const { policies } = compilePolicies([...levels, ...own], context, kind)
+      const { policies } = compilePolicies([...scopes, ...own], context, kind)
       return plainRoute('ui', policies, backend, context)
     },
   }
 }
 
-function guardsAt(place: string, config: GuardPlace['config'] | undefined): GuardPlace[] {
-  return config === undefined ? [] : [{ place, config }]
+function guardsAt(place: string, config: ScopedGuards['config'] | undefined): ScopedGuards[] {
+  return config === undefined ? [] : [{ scope: place, config }]
 }
 
-function levelOf(place: string, policies: PolicyLevel['policies'] | undefined): PolicyLevel[] {
-  return policies === undefined ? [] : [{ place, policies }]
+function scopeOf(place: string, policies: PolicyScope['policies'] | undefined): PolicyScope[] {
+  return policies === undefined ? [] : [{ name: place, policies }]
 }
 
 /** A section at a port of its own: every request of the address takes its route. */

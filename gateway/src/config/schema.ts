@@ -36,7 +36,7 @@ import type { ReportIssue } from '../schema/report.ts'
 import { findBackend } from '../upstream/config.ts'
 import { missingBackend } from '../upstream/destination.ts'
 import { bindsSchema } from './compat/binds.ts'
-import { policyLevels } from './policy-levels.ts'
+import { policyScopes } from './policy-scopes.ts'
 import { portsOf } from './ports.ts'
 import { processLimitsSchema } from './process-limits.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
@@ -251,7 +251,7 @@ export function checkConfig(config: Config, report: ReportIssue): void {
     const mistake = hostnameMistake(hostname)
     if (mistake !== undefined) report(['frontendPolicies', 'http', 'allowedHosts', index], mistake)
   })
-  for (const { policies, path } of policyLevels(config, sections)) {
+  for (const { policies, path } of policyScopes(config, sections)) {
     const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)
     checkPolicyBackends(policies, sections.backends, reportPolicy)
     // A catalog may come from the database, which is read later.

@@ -9,14 +9,17 @@ import {
 } from './authorization.ts'
 
 const context = fixtureContext()
-const roots = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'])
+const variables = new Set(['request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'])
 type Rules = AuthorizationConfig['rules']
 
 function decide(
   rules: Rules,
   facts: Partial<Facts> = {},
 ): { status: number; exchange: Exchange; body: string } {
-  const { beforeBody, afterBody } = compileAuthorization({ rules }, context, { roots, place: 'llm' })
+  const { beforeBody, afterBody } = compileAuthorization({ rules }, context, {
+    variables: variables,
+    scope: 'llm',
+  })
   const exchange = fixtureExchange({}, facts)
   const reply = throughPolicies([beforeBody, afterBody], exchange)
   return { status: reply.status, exchange, body: textOf(reply) }
@@ -104,7 +107,10 @@ describe('rules on the body', () => {
   const big = { llmRequest: { model: 'big' }, ...trial }
 
   function stepsOf(rules: Rules) {
-    const { beforeBody, afterBody } = compileAuthorization({ rules }, context, { roots, place: 'llm' })
+    const { beforeBody, afterBody } = compileAuthorization({ rules }, context, {
+      variables: variables,
+      scope: 'llm',
+    })
     return { before: beforeBody !== undefined, after: afterBody !== undefined }
   }
 
@@ -121,7 +127,7 @@ describe('rules on the body', () => {
     const { beforeBody } = compileAuthorization(
       { rules: [{ deny: 'apiKey.group == "trial"' }, 'llmRequest.model == "big"'] },
       context,
-      { roots, place: 'llm' },
+      { variables, scope: 'llm' },
     )
     expect(throughPolicies([beforeBody], fixtureExchange({}, trial)).status).toBe(403)
     expect(throughPolicies([beforeBody], fixtureExchange({}, admin)).status).toBe(200)
@@ -144,7 +150,7 @@ describe('rules on the body', () => {
 describe('checking', () => {
   function issues(rules: Rules): string[] {
     const found: string[] = []
-    checkAuthorization({ rules }, roots, (path, message) => found.push(`${path.join('.')}: ${message}`))
+    checkAuthorization({ rules }, variables, (path, message) => found.push(`${path.join('.')}: ${message}`))
     return found
   }
 
@@ -182,8 +188,8 @@ describe('rules over large bodies', () => {
     const rules = Array.from({ length: 12 }, () => ({ deny: rule }))
     const answerTo = async (last: Rules) => {
       const { afterBody } = compileAuthorization({ rules: [...rules, ...last] }, context, {
-        roots,
-        place: 'llm',
+        variables: variables,
+        scope: 'llm',
       })
       const exchange = fixtureExchange({}, large(3_000_000))
       const outcome = afterBody?.onRequest?.(exchange)

@@ -56,25 +56,25 @@ export type Authorization = {
 }
 
 /** Why a request is refused: a rule, or that no allow rule holds. */
-type Ground = { name: string; meter: RuleMeter }
-type Rule = Ground & { kind: RuleKind; program: CelProgram; needsBody: boolean }
+type DenialReason = { name: string; meter: RuleMeter }
+type Rule = DenialReason & { kind: RuleKind; program: CelProgram; needsBody: boolean }
 
 export type AuthorizationOptions = {
   /** Variables that rules may name. */
-  roots: ReadonlySet<string>
+  variables: ReadonlySet<string>
   /** Where the rules are configured: part of their names in metrics. */
-  place: string
+  scope: string
 }
 
-/** Reports rules that do not compile or that name variables other than `roots`. */
+/** Reports rules that do not compile or that name variables other than `variables`. */
 export function checkAuthorization(
   config: AuthorizationConfig,
-  roots: ReadonlySet<string>,
+  variables: ReadonlySet<string>,
   report: ReportIssue,
 ) {
   config.rules.forEach((rule, index) => {
     const { source, path } = ruleSource(rule)
-    checkCel(source, roots, (message) => report(['rules', index, ...path], message))
+    checkCel(source, variables, (message) => report(['rules', index, ...path], message))
   })
 }
 
@@ -85,15 +85,15 @@ export function checkAuthorization(
 export function compileAuthorization(
   config: AuthorizationConfig,
   context: CompileContext,
-  { roots, place }: AuthorizationOptions,
+  { variables, scope }: AuthorizationOptions,
 ): Authorization {
-  const ground = (name: string) => ({ name, meter: context.metrics.rule(`${place}: ${name}`) })
+  const reason = (name: string) => ({ name, meter: context.metrics.rule(`${scope}: ${name}`) })
   const rules = config.rules.map((rule, index): Rule => {
     const { kind, source } = ruleSource(rule)
-    const program = compileCheckedCel(source, roots)
-    return { ...ground(`${kind} rule ${index + 1}`), kind, program, needsBody: needsBody(program) }
+    const program = compileCheckedCel(source, variables)
+    return { ...reason(`${kind} rule ${index + 1}`), kind, program, needsBody: needsBody(program) }
   })
-  const noneAllows = ground('no allow rule holds')
+  const noneAllows = reason('no allow rule holds')
   const allowWaits = rules.some((rule) => rule.kind === 'allow' && rule.needsBody)
   const waits = (rule: Rule) => (rule.kind === 'allow' ? allowWaits : rule.needsBody)
   const early = rules.filter((rule) => !waits(rule))
@@ -103,7 +103,7 @@ export function compileAuthorization(
     afterBody:
       late.length === 0
         ? undefined
-        : latePolicy(decision(late, noneAllows, context.workQueue), roots.has('llmRequest')),
+        : latePolicy(decision(late, noneAllows, context.workQueue), variables.has('llmRequest')),
   }
 }
 
@@ -155,18 +155,20 @@ function factsWithBody({ facts, llmOperation }: Exchange): object {
 }
 
 /** The refusal, or undefined. */
-type Decision = (variables: object) => Denial<Ground> | undefined | Promise<Denial<Ground> | undefined>
+type Decision = (
+  variables: object,
+) => Denial<DenialReason> | undefined | Promise<Denial<DenialReason> | undefined>
 
-function decision(rules: readonly Rule[], noneAllows: Ground, workQueue: WorkQueue): Decision {
+function decision(rules: readonly Rule[], noneAllows: DenialReason, workQueue: WorkQueue): Decision {
   const holds = ({ program }: Rule, variables: object, otherwise: boolean) =>
     evaluateOrDefault(program, variables, otherwise)
   return compileYieldingDecision(rules, noneAllows, { evaluate: holds, workQueue })
 }
 
-function answer(exchange: Exchange, refusal: Denial<Ground> | undefined): Reply | undefined {
+function answer(exchange: Exchange, refusal: Denial<DenialReason> | undefined): Reply | undefined {
   if (refusal === undefined) return undefined
-  const { reason: ground } = refusal
-  ground.meter.refused()
-  exchange.refusedBy = `authorization: ${ground.name}${denialSuffix(refusal)}`
+  const { reason } = refusal
+  reason.meter.refused()
+  exchange.refusedBy = `authorization: ${reason.name}${denialSuffix(refusal)}`
   return refuse(exchange, { status: 403, code: 'authorization_failed', message: 'authorization failed' })
 }

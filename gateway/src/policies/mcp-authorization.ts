@@ -17,8 +17,8 @@ import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schem
 import type { ReportIssue } from '../schema/report.ts'
 import type { RuleMeter } from '../telemetry/metrics.ts'
 
-const ruleRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
-const roots: ReadonlySet<string> = new Set(ruleRoots)
+const variableNames = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
+const ruleVariables: ReadonlySet<string> = new Set(variableNames)
 
 /** `mcpAuthorization`: who may see and use which tool, prompt and resource, as CEL rules. */
 export const mcpAuthorizationSchema = object(
@@ -26,12 +26,15 @@ export const mcpAuthorizationSchema = object(
     rules: list(
       anyOfShapes(
         [
-          cel({ doc: 'Short for `allow`.', example: 'mcp.tool.name == "echo"' }, ruleRoots),
+          cel({ doc: 'Short for `allow`.', example: 'mcp.tool.name == "echo"' }, variableNames),
           exactlyOne(
             {
-              allow: cel({ doc: 'Where there are allow rules, one of them must be true.' }, ruleRoots),
-              deny: cel({ doc: 'Hides and refuses when true, and when it cannot be evaluated.' }, ruleRoots),
-              require: cel({ doc: 'Hides and refuses unless true.' }, ruleRoots),
+              allow: cel({ doc: 'Where there are allow rules, one of them must be true.' }, variableNames),
+              deny: cel(
+                { doc: 'Hides and refuses when true, and when it cannot be evaluated.' },
+                variableNames,
+              ),
+              require: cel({ doc: 'Hides and refuses unless true.' }, variableNames),
             },
             {},
             { doc: 'One rule.' },
@@ -73,13 +76,13 @@ export type McpAuthorization = {
 }
 
 /** Why something is refused: a rule, or that no allow rule holds. */
-type Ground = { name: string; meter: RuleMeter }
-type Rule = Ground & { kind: RuleKind; program: CelProgram; readsMethod: boolean }
+type DenialReason = { name: string; meter: RuleMeter }
+type Rule = DenialReason & { kind: RuleKind; program: CelProgram; readsMethod: boolean }
 /** Reports rules that do not compile or that name other variables. */
 export function checkMcpAuthorization(config: McpAuthorizationConfig, report: ReportIssue) {
   config.rules.forEach((rule, index) => {
     const { source, path } = ruleSource(rule)
-    checkCel(source, roots, (message) => report(['rules', index, ...path], message))
+    checkCel(source, ruleVariables, (message) => report(['rules', index, ...path], message))
   })
 }
 
@@ -89,7 +92,7 @@ export function compileMcpAuthorization(
   context: CompileContext,
   label = 'mcpAuthorization',
 ): McpAuthorization {
-  const ground = (name: string): Ground => ({
+  const reason = (name: string): DenialReason => ({
     name,
     meter: context.metrics.rule(`${label}: ${name}`),
   })
@@ -97,23 +100,23 @@ export function compileMcpAuthorization(
     const { kind, source } = ruleSource(rule)
     const readsMethod = readsField(source, 'mcp', 'method')
     return {
-      ...ground(`${kind} rule ${index + 1}`),
+      ...reason(`${kind} rule ${index + 1}`),
       kind,
-      program: compileCheckedCel(source, roots),
+      program: compileCheckedCel(source, ruleVariables),
       readsMethod,
     }
   })
   if (rules.length === 0) return { permits: () => true, permitsMethod: () => true }
-  const noneAllows = ground('no allow rule holds')
+  const noneAllows = reason('no allow rule holds')
   const decide = compileDecision(rules, noneAllows, holds)
   const ofMethods = methodDecision(rules, noneAllows)
 
   return {
     permits(exchange, item, at) {
       if (at === 'list') return decide(listedVariables(exchange.facts, item)) === undefined
-      return settle(exchange, decide(calledVariables(exchange.facts, item)))
+      return recordDenial(exchange, decide(calledVariables(exchange.facts, item)))
     },
-    permitsMethod: (exchange, method) => settle(exchange, ofMethods(exchange.facts, method)),
+    permitsMethod: (exchange, method) => recordDenial(exchange, ofMethods(exchange.facts, method)),
   }
 }
 
@@ -126,22 +129,22 @@ export function allOfMcpAuthorizations(all: readonly McpAuthorization[]): McpAut
   }
 }
 
-function settle(exchange: Exchange, refusal: Denial<Ground> | undefined): boolean {
+function recordDenial(exchange: Exchange, refusal: Denial<DenialReason> | undefined): boolean {
   if (refusal === undefined) return true
-  const { reason: ground } = refusal
-  ground.meter.refused()
-  exchange.refusedBy = `mcp-authorization: ${ground.name}${denialSuffix(refusal)}`
+  const { reason } = refusal
+  reason.meter.refused()
+  exchange.refusedBy = `mcp-authorization: ${reason.name}${denialSuffix(refusal)}`
   return false
 }
 
 /** What rules read. `probe` is there at list time, and tells whether a rule has asked for arguments. */
-type Scope = { variables: object; probe: Probe | undefined }
+type RuleInput = { variables: object; probe: Probe | undefined }
 type Probe = { touched: boolean }
 
 function calledVariables(
   facts: Facts,
   { method, kind, name, target, arguments: given = {} }: McpItem,
-): Scope {
+): RuleInput {
   const item = kind === 'tool' ? { name, target, arguments: given } : { name, target }
   return { variables: variablesOf(facts, { method, [kind]: item }), probe: undefined }
 }
@@ -149,7 +152,7 @@ function calledVariables(
 /** What may be listed is what may be used, so rules see the method that would use it. */
 const usedBy = { tool: 'tools/call', prompt: 'prompts/get', resource: 'resources/read' } as const
 
-function listedVariables(facts: Facts, { kind, name, target }: McpItem): Scope {
+function listedVariables(facts: Facts, { kind, name, target }: McpItem): RuleInput {
   const probe: Probe = { touched: false }
   const tool = {
     name,
@@ -167,7 +170,7 @@ function variablesOf({ clock, request, source, jwt, apiKey }: Facts, mcp: object
   return { clock, request, source, jwt, apiKey, mcp }
 }
 
-function holds({ kind, program }: Rule, { variables, probe }: Scope, otherwise: boolean): boolean {
+function holds({ kind, program }: Rule, { variables, probe }: RuleInput, otherwise: boolean): boolean {
   if (probe === undefined) return evaluateOrDefault(program, variables, otherwise)
   probe.touched = false
   const value = evaluateOrDefault(program, variables, otherwise)
@@ -201,7 +204,7 @@ const knownMethods: ReadonlySet<string> = new Set([
  * A known method is refused only by a deny rule that names `mcp.method` and is true. Of an unknown one nobody knows what
  * it touches: it takes an allow rule that names `mcp.method`, and every deny and require rule has its say.
  */
-function methodDecision(rules: readonly Rule[], noneAllows: Ground) {
+function methodDecision(rules: readonly Rule[], noneAllows: DenialReason) {
   const deniesOfMethods = rules.filter((rule) => rule.kind === 'deny' && rule.readsMethod)
   const decideUnknown = compileDecision(
     rules.filter((rule) => rule.kind !== 'allow' || rule.readsMethod),
@@ -209,13 +212,13 @@ function methodDecision(rules: readonly Rule[], noneAllows: Ground) {
     holds,
   )
   const mayBeAllowed = rules.some((rule) => rule.kind === 'allow' && rule.readsMethod)
-  return (facts: Facts, method: string): Denial<Ground> | undefined => {
+  return (facts: Facts, method: string): Denial<DenialReason> | undefined => {
     const variables = variablesOf(facts, { method })
     if (knownMethods.has(method)) {
-      const ground = shareWork(() =>
+      const reason = shareWork(() =>
         deniesOfMethods.find((rule) => evaluateOrDefault(rule.program, variables, false)),
       )
-      return ground && { reason: ground, exceedsWork: false }
+      return reason && { reason: reason, exceedsWork: false }
     }
     if (!mayBeAllowed) return { reason: noneAllows, exceedsWork: false }
     return decideUnknown({ variables, probe: undefined })

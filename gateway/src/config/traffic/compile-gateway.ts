@@ -15,7 +15,7 @@ import {
 } from '../../pipeline/routing/route-table.ts'
 import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
 import { compilePolicies } from '../../policies/registry/registry.ts'
-import type { PolicyLevel } from '../../policies/registry/scope.ts'
+import type { PolicyScope } from '../../policies/registry/scope.ts'
 import type { ListenerPlan } from './attachments.ts'
 import { compileServerTls, compileTlsIdentity } from './compile-tls.ts'
 
@@ -24,7 +24,7 @@ export type Attached = {
   hostnames: readonly string[]
   matches: readonly RouteMatch[]
   /** The route as it is behind the policies of a listener. */
-  routeBehind(levels: readonly PolicyLevel[]): Route
+  routeBehind(scopes: readonly PolicyScope[]): Route
 }
 
 export type HttpGateway = {
@@ -61,30 +61,30 @@ async function compileListener(
   attached: readonly Attached[],
   { context, yieldPoint, maxBodyBytes }: Compiling,
 ): Promise<FindRoute<Route>> {
-  const levels: PolicyLevel[] = [
-    { place: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname },
+  const scopes: PolicyScope[] = [
+    { name: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname },
   ]
   const table = createRouteTableBuilder<Route>()
   for (const { hostnames, matches, routeBehind } of attached) {
     const effective = attachedHostnames(plan.hostname, hostnames)
-    if (effective !== undefined) table.add({ hostnames: effective, matches, target: routeBehind(levels) })
+    if (effective !== undefined) table.add({ hostnames: effective, matches, target: routeBehind(scopes) })
     const pause = yieldPoint()
     if (pause) await pause
   }
   const find = table.build()
-  const missing = noRoute(levels, maxBodyBytes, context)
+  const missing = noRoute(scopes, maxBodyBytes, context)
   return (request) => find(request) ?? missing
 }
 
 /** Requests for no route pass the gateway's policies all the same: strangers are not told what there is. */
 function noRoute(
-  levels: readonly PolicyLevel[],
+  scopes: readonly PolicyScope[],
   maxBodyBytes: number,
   context: CompileContext,
 ): MatchedRoute<Route> {
   const backend: Backend = (exchange) =>
     refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this request' })
-  const { policies } = compilePolicies(levels, context, { kind: 'http', maxBodyBytes, isFallback: true })
+  const { policies } = compilePolicies(scopes, context, { kind: 'http', maxBodyBytes, isFallback: true })
   return { target: plainRoute('', policies, backend, context), prefix: '/' }
 }
 

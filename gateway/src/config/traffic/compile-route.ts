@@ -8,10 +8,10 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { withRequestTimeout } from '../../pipeline/request-timeout.ts'
 import type { Route } from '../../pipeline/snapshot.ts'
-import { compileGuardrails, type GuardPlace } from '../../policies/guardrails/guardrails.ts'
+import { compileGuardrails, type ScopedGuards } from '../../policies/guardrails/guardrails.ts'
 import type { WebhookLimits } from '../../policies/guardrails/kinds/webhook/limits.ts'
 import { compilePolicies, type Reach } from '../../policies/registry/registry.ts'
-import type { PolicyLevel } from '../../policies/registry/scope.ts'
+import type { PolicyScope } from '../../policies/registry/scope.ts'
 import { findBackend } from '../../upstream/config.ts'
 import { compileNamedDestination } from '../../upstream/destination.ts'
 import { plainRoute } from './compile-gateway.ts'
@@ -34,7 +34,7 @@ export type RouteSurroundings = {
 
 /** A route before it stands behind the policies of a listener. */
 export type CompiledRoute = {
-  behind(levels: readonly PolicyLevel[]): Route
+  behind(scopes: readonly PolicyScope[]): Route
   /** Ends what it holds beyond requests. */
   stop: (() => Promise<void>) | undefined
 }
@@ -50,15 +50,15 @@ export function compileRoute(
   if (allowsAmbiguousPaths !== true && allowClientHeaders === undefined) return { behind, stop }
   const allowedClientHeaders = allowClientHeaders?.map((name) => name.toLowerCase())
   return {
-    behind: (levels) => ({ ...behind(levels), allowsAmbiguousPaths, allowedClientHeaders }),
+    behind: (scopes) => ({ ...behind(scopes), allowsAmbiguousPaths, allowedClientHeaders }),
     stop,
   }
 }
 
 function compileByKind(route: RouteConfig, index: number, surroundings: RouteSurroundings): CompiledRoute {
   const name = nameOfRoute(route, index)
-  const own: PolicyLevel[] =
-    route.policies === undefined ? [] : [{ place: `route ${name}`, policies: route.policies }]
+  const own: PolicyScope[] =
+    route.policies === undefined ? [] : [{ name: `route ${name}`, policies: route.policies }]
   switch (kindOfRoute(route, surroundings.sections.backends)) {
     case 'llm':
       return compileLlmRoute(route, { name, own }, surroundings)
@@ -69,15 +69,15 @@ function compileByKind(route: RouteConfig, index: number, surroundings: RouteSur
       const kind = { kind: 'http', maxBodyBytes: maxBufferSize } as const
       const backend = httpBackend(route, surroundings)
       return {
-        behind: (levels) =>
-          plainRoute(name, compilePolicies([...levels, ...own], context, kind).policies, backend, context),
+        behind: (scopes) =>
+          plainRoute(name, compilePolicies([...scopes, ...own], context, kind).policies, backend, context),
         stop: undefined,
       }
     }
   }
 }
 
-type Own = { name: string; own: readonly PolicyLevel[] }
+type Own = { name: string; own: readonly PolicyScope[] }
 
 function httpBackend(route: RouteConfig, { sections, context }: RouteSurroundings): Backend {
   const { backends = [], policies = {} } = route
@@ -122,7 +122,7 @@ function compileLlmRoute(
       ofModels: [],
       backends: sections.backends,
       limits: webhooks,
-      maxHeldBytes: maxBufferSize,
+      maxBufferedBytes: maxBufferSize,
     },
     context,
   )
@@ -133,9 +133,9 @@ function compileLlmRoute(
     reach: { ...reach, hostnames: route.hostnames },
   } as const
   return {
-    behind: (levels) => ({
+    behind: (scopes) => ({
       name,
-      policies: compilePolicies([...levels, ...own], context, kind).policies,
+      policies: compilePolicies([...scopes, ...own], context, kind).policies,
       backend,
       meter: context.metrics.route(name),
       errorFormat: llm.errorFormat,
@@ -146,9 +146,9 @@ function compileLlmRoute(
 
 function guardsAt(
   place: string,
-  ai: { promptGuard?: GuardPlace['config'] | undefined } | undefined,
-): GuardPlace[] {
-  return ai?.promptGuard === undefined ? [] : [{ place, config: ai.promptGuard }]
+  ai: { promptGuard?: ScopedGuards['config'] | undefined } | undefined,
+): ScopedGuards[] {
+  return ai?.promptGuard === undefined ? [] : [{ scope: place, config: ai.promptGuard }]
 }
 
 function compileMcpRoute(
@@ -170,8 +170,8 @@ function compileMcpRoute(
       destination: (reference) => compileNamedDestination(reference, sections.backends, context),
     })
   return {
-    behind(levels) {
-      const { policies, rules } = compilePolicies([...levels, ...own], context, {
+    behind(scopes) {
+      const { policies, rules } = compilePolicies([...scopes, ...own], context, {
         kind: 'mcp',
         reach: { ...reach, hostnames: route.hostnames },
       })

@@ -2,7 +2,7 @@ import { documentPaths } from '../../backends/mcp/endpoint/paths.ts'
 import { createYieldPoint, type YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
 import type { Address, HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
-import type { PolicyLevel } from '../../policies/registry/scope.ts'
+import type { PolicyScope } from '../../policies/registry/scope.ts'
 import {
   carriesHttp,
   type ListenerPlan,
@@ -24,7 +24,7 @@ export type Section = {
   references: References
   /** Path prefixes it serves. */
   paths: readonly string[]
-  routeBehind(levels: readonly PolicyLevel[]): ReturnType<Attached['routeBehind']>
+  routeBehind(scopes: readonly PolicyScope[]): ReturnType<Attached['routeBehind']>
   stop?: Stop | undefined
 }
 

@@ -58,9 +58,9 @@ export function checkApiKey(config: ApiKeyConfig, report: ReportIssue) {
 export function compileApiKey(
   config: ApiKeyConfig,
   context: CompileContext,
-  place: string,
+  scope: string,
 ): AuthenticationCheck {
-  const index = createKeyIndex(config.keys, context, place)
+  const index = createKeyIndex(config.keys, context, scope)
   const locations = config.location === undefined ? defaultLocations : [compileLocation(config.location)]
   const mode = config.mode ?? 'strict'
 

@@ -18,9 +18,9 @@ type Indexed = { readonly records: readonly ApiKeyRecord[]; readonly entries: Bu
 export function createKeyIndex(
   records: readonly ApiKeyRecord[],
   context: CompileContext,
-  place: string,
+  scope: string,
 ): KeyIndex {
-  const latest = context.retained(`api key index of ${place}`, () => ({ indexed: indexed(records) }))
+  const latest = context.retained(`api key index of ${scope}`, () => ({ indexed: indexed(records) }))
   // Of a configuration that was given up it says what differs just as well.
   latest.indexed = reindexed(records, latest.indexed)
   const { entries } = latest.indexed

@@ -22,7 +22,7 @@ export type GuardSet = {
 
 export type GuardOptions = {
   /** Names the guards in metrics and logs that have no name of their own: `llm`, `model gpt-4o`, `route chat`. */
-  place: string
+  scope: string
   backends: readonly NamedBackend[]
   limits: WebhookLimits
 }
@@ -45,10 +45,10 @@ type GuardAt = { phase: Phase; index: number; allowsUnknown: boolean }
 
 function compileGuard(
   entry: GuardConfig,
-  { place, phase, index, allowsUnknown, backends, limits }: GuardOptions & GuardAt,
+  { scope, phase, index, allowsUnknown, backends, limits }: GuardOptions & GuardAt,
   context: CompileContext,
 ): Guard {
-  const name = entry.name ?? `${place} ${phase} ${nameOfKind(entry)} ${index + 1}`
+  const name = entry.name ?? `${scope} ${phase} ${nameOfKind(entry)} ${index + 1}`
   const kind = compileKind(entry, { phase, backends, limits, rejection: rejectionOf(entry) }, context)
   const edit = rejectionEdit(entry)
   return {

@@ -6,11 +6,11 @@ import type { GuardMeter } from '../../telemetry/metrics.ts'
 export type Phase = 'request' | 'response'
 
 /** One text as a guard sees it. */
-export type Shown = { readonly role: string; readonly content: string }
+export type GuardText = { readonly role: string; readonly content: string }
 
 /** What a guard is asked. */
-export type Question = {
-  readonly texts: readonly Shown[]
+export type CheckInput = {
+  readonly texts: readonly GuardText[]
   readonly exchange: Exchange
   /** Header fields of the model's answer, in the response phase. */
   readonly replyHeaders: Headers | undefined
@@ -27,7 +27,7 @@ export type Verdict =
   | { readonly kind: 'reject'; readonly rejection: Rejection; readonly reason?: string | undefined }
 
 /** Asks a guard. Whatever it throws counts as a check that failed. */
-export type Check = (question: Question) => Verdict | Promise<Verdict>
+export type Check = (question: CheckInput) => Verdict | Promise<Verdict>
 
 /** What a kind of guard compiles to. */
 export type CompiledKind = {

@@ -310,7 +310,7 @@ describe('guards', () => {
       request: [{ regex: { rules: [{ pattern: '<masked>' }], action: 'reject' } }],
     }
     const guards = fixtureGuards({ request: [{ regex: { rules: [{ pattern: 'mask' }] } }] }, acts({}), {
-      ofModels: [{ place: 'model m', config: ofModel }],
+      ofModels: [{ scope: 'model m', config: ofModel }],
     })
     expect((await pass(guards, { guardrailsOfModels: [ofModel] })).status).toBe(403)
     expect((await pass(guards, { guardrailsOfModels: [] })).asked).toContain('Say <masked>')
@@ -371,7 +371,7 @@ describe('guards', () => {
   it('take the strictest way with streams of several places', async () => {
     const ofModel: GuardrailsConfig = { streaming: 'disabled', response: [] }
     const guards = fixtureGuards({ response: [webhookGuard], streaming: 'windowed' }, masking, {
-      ofModels: [{ place: 'model m', config: ofModel }],
+      ofModels: [{ scope: 'model m', config: ofModel }],
     })
     await pass(guards, { answer: conversations.chat.stream(words), guardrailsOfModels: [ofModel] })
     expect(guards.calls).toHaveLength(1)
@@ -380,7 +380,7 @@ describe('guards', () => {
   it('check streamed answers of a place that does not say, whatever others say of theirs', async () => {
     const ofModel: GuardrailsConfig = { streaming: 'disabled', response: [webhookGuard] }
     const guards = fixtureGuards({ response: [webhookGuard] }, masking, {
-      ofModels: [{ place: 'model m', config: ofModel }],
+      ofModels: [{ scope: 'model m', config: ofModel }],
     })
     const call = { answer: conversations.chat.stream(words), guardrailsOfModels: [ofModel] }
     expect((await pass(guards, call)).text).not.toContain('mask')

@@ -9,27 +9,27 @@ import type { Policy } from '../../pipeline/policy.ts'
 import { compileGuards, type GuardOptions, type GuardSet } from './compile-guards.ts'
 import { type GuardrailsConfig, type StreamingMode, streamingModes } from './config.ts'
 import { contentReaders } from './content/content.ts'
-import { type GuardedText, shownText } from './content/content-reader.ts'
+import { type GuardedText, joinedText } from './content/content-reader.ts'
 import { createReading, type Reading } from './content/reading.ts'
 import type { Guard, Rejection } from './guard.ts'
-import { type Content, noteSkipped, type Outcome, runGuards } from './run.ts'
-import { passAndNote } from './stream/audit-only.ts'
-import { holdUntilChecked } from './stream/buffered.ts'
+import { type Content, type Outcome, recordSkipped, runGuards } from './run.ts'
+import { auditStream } from './stream/audit-only.ts'
+import { bufferStream } from './stream/buffered.ts'
 import { createDelivery } from './stream/delivery.ts'
 import type { GuardedStream } from './stream/guarded-stream.ts'
-import { checkInWindows } from './stream/windowed.ts'
+import { windowStream } from './stream/windowed.ts'
 import { writeBack } from './write-back.ts'
 
 /** `guardrails` of one place, and what it is called in metrics and logs. */
-export type GuardPlace = { place: string; config: GuardrailsConfig }
+export type ScopedGuards = { scope: string; config: GuardrailsConfig }
 
-export type GuardrailsOptions = Omit<GuardOptions, 'place'> & {
+export type GuardrailsOptions = Omit<GuardOptions, 'scope'> & {
   /** Guards of every request, in order. */
-  shared: readonly GuardPlace[]
+  shared: readonly ScopedGuards[]
   /** Guards of single models; they come after the shared ones. */
-  ofModels: readonly GuardPlace[]
+  ofModels: readonly ScopedGuards[]
   /** Most bytes that are held of a streamed answer. */
-  maxHeldBytes: number
+  maxBufferedBytes: number
 }
 
 /** What is asked for one request. */
@@ -44,8 +44,8 @@ type Guards = {
  * the model and answers on their way back, each guard seeing what the ones before it left.
  */
 export function compileGuardrails(options: GuardrailsOptions, context: CompileContext): Policy | undefined {
-  const { shared, ofModels, maxHeldBytes } = options
-  const compile = ({ place, config }: GuardPlace) => compileGuards(config, { ...options, place }, context)
+  const { shared, ofModels, maxBufferedBytes: maxHeldBytes } = options
+  const compile = ({ scope, config }: ScopedGuards) => compileGuards(config, { ...options, scope }, context)
   const sharedSets = shared.map(compile)
   const byModel = new Map<object, GuardSet>(ofModels.map((entry) => [entry.config, compile(entry)]))
   const all = [...sharedSets, ...byModel.values()]
@@ -100,7 +100,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       if (answer.kind === 'whole')
         return checkWhole(reply, exchange, { reading, check: checkAnswer, threads })
       if (streaming === 'disabled') {
-        noteSkipped(response, exchange, 'response')
+        recordSkipped(response, exchange, 'response')
         return reply
       }
       const stream: GuardedStream = {
@@ -109,10 +109,10 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
         source: sourceOf(reply.body),
         reading,
         check: checkAnswer,
-        maxHeldBytes,
+        maxBufferedBytes: maxHeldBytes,
       }
-      if (response.every(({ audit }) => audit)) return noteStream(reply, exchange, stream)
-      return holdStream(reply, exchange, { stream, streaming })
+      if (response.every(({ audit }) => audit)) return auditReply(reply, exchange, stream)
+      return delayReply(reply, exchange, { stream, streaming })
     },
   }
 }
@@ -179,7 +179,7 @@ async function checkWhole(
 }
 
 function contentOf(text: GuardedText): Content {
-  return { role: text.role, content: shownText(text), fixed: text.parts.length === 0 }
+  return { role: text.role, content: joinedText(text), fixed: text.parts.length === 0 }
 }
 
 /** Undefined for content that has no texts to show. */
@@ -191,16 +191,16 @@ function readTexts(read: () => GuardedText[]): GuardedText[] | undefined {
   }
 }
 
-function noteStream(reply: Reply, exchange: Exchange, stream: GuardedStream): Reply {
-  const body = passAndNote({
+function auditReply(reply: Reply, exchange: Exchange, stream: GuardedStream): Reply {
+  const body = auditStream({
     ...stream,
     refusalEvent: (rejection) => refusalEvent(exchange, rejection),
-    onRejected: (guard) => blame(exchange, guard),
+    onRejected: (guard) => recordGuard(exchange, guard),
   })
   return { ...reply, body }
 }
 
-function holdStream(
+function delayReply(
   reply: Reply,
   exchange: Exchange,
   { stream, streaming }: { stream: GuardedStream; streaming: StreamingMode },
@@ -220,20 +220,20 @@ function holdStream(
     delivery,
     onRejected(name: string) {
       guard = name
-      blame(exchange, name)
+      recordGuard(exchange, name)
     },
   }
-  if (streaming === 'windowed') checkInWindows(held)
-  else holdUntilChecked(held)
+  if (streaming === 'windowed') windowStream(held)
+  else bufferStream(held)
   return delivery.reply
 }
 
-function blame(exchange: Exchange, guard: string): void {
+function recordGuard(exchange: Exchange, guard: string): void {
   exchange.refusedBy ??= `guardrail: ${guard}`
 }
 
 function refusal(exchange: Exchange, { rejection, guard }: { rejection: Rejection; guard: string }): Reply {
-  blame(exchange, guard)
+  recordGuard(exchange, guard)
   const { status, headers, body } = rejection
   // These have no body (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5).
   const isBare = status === 204 || status === 205 || status === 304

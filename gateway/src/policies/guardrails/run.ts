@@ -4,13 +4,20 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { Exchange, GuardDecision } from '../../pipeline/exchange.ts'
 import type { GuardOutcome } from '../../telemetry/metrics.ts'
-import { CheckFailure, type Guard, type Phase, type Rejection, type Shown, type Verdict } from './guard.ts'
+import {
+  CheckFailure,
+  type Guard,
+  type GuardText,
+  type Phase,
+  type Rejection,
+  type Verdict,
+} from './guard.ts'
 
 /** What is shown to guards; a text that is nowhere written cannot be changed. */
-export type Content = Shown & { readonly fixed: boolean }
+export type Content = GuardText & { readonly fixed: boolean }
 
 /** What guards are held against. */
-export type Checked = {
+export type CheckedContent = {
   readonly phase: Phase
   /** Undefined where content cannot be shown: every check of it fails. */
   readonly texts: readonly Content[] | undefined
@@ -31,7 +38,7 @@ export type Outcome =
  * Asks the guards one after another, each about what the ones before it made of the content, until one rejects. A check
  * that fails rejects, unless its guard fails open: whatever goes wrong, content is not let through unchecked.
  */
-export async function runGuards(guards: readonly Guard[], checked: Checked): Promise<Outcome> {
+export async function runGuards(guards: readonly Guard[], checked: CheckedContent): Promise<Outcome> {
   const { exchange, phase, replyHeaders, clock, unknownType } = checked
   let texts = checked.texts
   let changed = false
@@ -45,7 +52,7 @@ export async function runGuards(guards: readonly Guard[], checked: Checked): Pro
     }
     const note = (outcome: GuardOutcome, reason: string | undefined) => {
       guard.meter.checked(phase, outcome, clock.monotonic() - startedAt)
-      if (outcome !== 'allow') noteDecision(exchange, { guard: guard.name, phase, outcome, reason })
+      if (outcome !== 'allow') recordDecision(exchange, { guard: guard.name, phase, outcome, reason })
     }
     let verdict: Verdict
     try {
@@ -59,11 +66,11 @@ export async function runGuards(guards: readonly Guard[], checked: Checked): Pro
         note('cancelled', undefined)
         throw new GatewayError('request_aborted', 'the client closed the connection', { cause: error })
       }
-      const reason = reasonOf(error)
+      const reason = failureReason(error)
       note(guard.failOpen ? 'fail_open' : 'fail_closed', reason)
       if (guard.failOpen) continue
       exchange.failure ??= error
-      return { kind: 'rejected', rejection: failed[phase], guard: guard.name }
+      return { kind: 'rejected', rejection: failureRejections[phase], guard: guard.name }
     }
     if (verdict.kind === 'allow') {
       note('allow', undefined)
@@ -87,10 +94,10 @@ export async function runGuards(guards: readonly Guard[], checked: Checked): Pro
 const maxTurnMs = 10
 
 /** Notes that content was not shown to guards at all. */
-export function noteSkipped(guards: readonly Guard[], exchange: Exchange, phase: Phase): void {
+export function recordSkipped(guards: readonly Guard[], exchange: Exchange, phase: Phase): void {
   for (const { meter, name } of guards) {
     meter.checked(phase, 'skipped', 0)
-    noteDecision(exchange, { guard: name, phase, outcome: 'skipped', reason: undefined })
+    recordDecision(exchange, { guard: name, phase, outcome: 'skipped', reason: undefined })
   }
 }
 
@@ -109,7 +116,7 @@ function unknownContent(type: string): CheckFailure {
   return new CheckFailure(`content of unknown type${name}`)
 }
 
-function reasonOf(error: unknown): string {
+function failureReason(error: unknown): string {
   if (error instanceof CheckFailure) return error.message
   return error instanceof GatewayError ? error.code : 'internal'
 }
@@ -117,7 +124,7 @@ function reasonOf(error: unknown): string {
 /** Windows of a stream come to the same again and again. */
 const maxDecisions = 16
 
-function noteDecision(exchange: Exchange, decision: GuardDecision): void {
+function recordDecision(exchange: Exchange, decision: GuardDecision): void {
   const decisions = exchange.guardDecisions ?? []
   exchange.guardDecisions = decisions
   if (decisions.length >= maxDecisions) return
@@ -129,7 +136,7 @@ function noteDecision(exchange: Exchange, decision: GuardDecision): void {
 }
 
 /** The words that users of such gateways know. */
-const failed: Readonly<Record<Phase, Rejection>> = {
+const failureRejections: Readonly<Record<Phase, Rejection>> = {
   request: failure('failed to process LLM request: prompt guard failed'),
   response: failure('failed to process LLM response: prompt guard failed'),
 }

@@ -174,7 +174,7 @@ describe('a request', () => {
   it('has each place decide for its own guards', async () => {
     const model = { request: [rejecting] }
     const guards = fixtureGuards({ ...both, unknownContent: 'allow' }, acts({}), {
-      ofModels: [{ place: 'model m', config: model }],
+      ofModels: [{ scope: 'model m', config: model }],
     })
     const request = said({ type: 'hologram', data: 'x' })
     expect((await pass(guards, { request, guardrailsOfModels: [model] })).status).toBe(503)

@@ -52,10 +52,10 @@ function spliced(
   contents: readonly string[],
 ): string {
   const reader = contentReaders[api]
-  const { noEcho } = reader
+  const { emptyLogprobs: noEcho } = reader
   // Providers refuse parts of a request without text; in an answer they may stay.
   const splices = splicesFor(texts, contents, {
-    noEcho,
+    emptyLogprobs: noEcho,
     dropsEmptied: phase === 'request' && reader.dropsEmptied,
   })
   return splices.length === 0 ? text : spliceJson(text, splices)

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  consume,
   createBucket,
-  giveBackTo,
   isFull,
   type Rate,
   refillBucket,
+  returnUnit,
   secondsToRefill,
-  takeFrom,
   usedAt,
 } from './bucket.ts'
 
@@ -22,7 +22,7 @@ describe('bucket', () => {
 
   it('refills by its base, once per interval since it began', () => {
     const bucket = createBucket(500)
-    takeFrom(bucket, perMinute, 15)
+    consume(bucket, perMinute, 15)
     refillBucket(bucket, perMinute, 60_499)
     expect(bucket.used).toBe(15)
     refillBucket(bucket, perMinute, 60_500)
@@ -46,21 +46,21 @@ describe('bucket', () => {
 
   it('adds up the intervals it was not looked at', () => {
     const bucket = createBucket(0)
-    takeFrom(bucket, { ...perMinute, capacity: 100 }, 100)
+    consume(bucket, { ...perMinute, capacity: 100 }, 100)
     refillBucket(bucket, { ...perMinute, capacity: 100 }, 3 * 60_000 + 1)
     expect(bucket).toMatchObject({ used: 70, refilledAt: 180_000 })
   })
 
   it('forgives what goes beyond its capacity', () => {
     const bucket = createBucket(0)
-    takeFrom(bucket, perMinute, 1_000_000)
+    consume(bucket, perMinute, 1_000_000)
     refillBucket(bucket, perMinute, 60_000)
     expect(perMinute.capacity - bucket.used).toBe(10)
   })
 
   it('keeps what was used when it becomes smaller or larger', () => {
     const bucket = createBucket(0)
-    takeFrom(bucket, perMinute, 8)
+    consume(bucket, perMinute, 8)
     refillBucket(bucket, { capacity: 5, refill: 5, intervalMs: 60_000 }, 1)
     expect(bucket.used).toBe(5)
     refillBucket(bucket, { capacity: 100, refill: 5, intervalMs: 60_000 }, 2)
@@ -69,18 +69,18 @@ describe('bucket', () => {
 
   it('gives a unit back, unless a refill has come in between', () => {
     const bucket = createBucket(0)
-    takeFrom(bucket, perMinute, 3)
-    giveBackTo(bucket, 10)
+    consume(bucket, perMinute, 3)
+    returnUnit(bucket, 10)
     expect(bucket.used).toBe(2)
-    takeFrom(bucket, perMinute, 10)
+    consume(bucket, perMinute, 10)
     refillBucket(bucket, perMinute, 60_000)
-    giveBackTo(bucket, 10)
+    returnUnit(bucket, 10)
     expect(bucket.used).toBe(2)
   })
 
   it('ignores a clock that goes back', () => {
     const bucket = createBucket(1_000)
-    takeFrom(bucket, perMinute, 3)
+    consume(bucket, perMinute, 3)
     refillBucket(bucket, perMinute, 0)
     expect(bucket).toMatchObject({ used: 3, refilledAt: 1_000 })
   })
@@ -99,7 +99,7 @@ describe('bucket', () => {
           const rate = { capacity: refill + burst, refill, intervalMs }
           const bucket = createBucket(began)
           refillBucket(bucket, rate, began + later)
-          takeFrom(bucket, rate, rate.capacity)
+          consume(bucket, rate, rate.capacity)
           const seconds = secondsToRefill(bucket, rate, began + later)
           expect(seconds).toBeGreaterThanOrEqual(1)
           refillBucket(bucket, rate, began + later + seconds * 1000)
@@ -114,7 +114,7 @@ describe('bucket', () => {
       fc.property(fc.nat(100), fc.nat(400_000), (used, later) => {
         const rate = { capacity: 100, refill: 10, intervalMs: 60_000 }
         const bucket = createBucket(0)
-        takeFrom(bucket, rate, used)
+        consume(bucket, rate, used)
         const full = isFull(bucket, rate, later)
         refillBucket(bucket, rate, later)
         expect(full).toBe(bucket.used === 0)

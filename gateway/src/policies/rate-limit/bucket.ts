@@ -17,12 +17,12 @@ export type Bucket = {
   /** The value it counts, among the buckets of a limit with a key. */
   readonly key: string
   /** No longer found by its key, because it was full: what is counted later belongs to its successor. */
-  forgotten: boolean
+  evicted: boolean
 }
 
 /** A full bucket. Its intervals count from here. Times are whole milliseconds of a clock that never goes back. */
 export function createBucket(nowMs: number, key: string = ''): Bucket {
-  return { used: 0, refilledAt: nowMs, key, forgotten: false }
+  return { used: 0, refilledAt: nowMs, key, evicted: false }
 }
 
 /** Brings the bucket up to date: one refill for every interval that has passed since the last one. */
@@ -44,12 +44,12 @@ export function usedAt(bucket: Bucket, rate: Rate, nowMs: number): number {
 }
 
 /** Counts `amount`. What goes beyond the capacity is forgiven: the next refill gives its full share. */
-export function takeFrom(bucket: Bucket, rate: Rate, amount: number) {
+export function consume(bucket: Bucket, rate: Rate, amount: number) {
   bucket.used = Math.min(rate.capacity, bucket.used + amount)
 }
 
 /** Gives one unit back that was taken at `takenAtMs`, unless a refill has come in between and may have covered it. */
-export function giveBackTo(bucket: Bucket, takenAtMs: number) {
+export function returnUnit(bucket: Bucket, takenAtMs: number) {
   if (bucket.refilledAt <= takenAtMs && bucket.used > 0) bucket.used -= 1
 }
 

@@ -15,13 +15,13 @@ export function rateLimitReply(refused: LimitStatus): Reply {
 }
 
 /** Sets `x-ratelimit-*` from the limit closest to refusing. An upstream's own are about another limit and give way. */
-export function setLimitHeaders(headers: Headers, tally: RequestLimits) {
-  const standing = tally.refused ?? closestOf(tally.requests, tally.tokens)
-  if (standing !== undefined && !saysOtherwise(tally)) writeStanding(headers, standing)
+export function setLimitHeaders(headers: Headers, limits: RequestLimits) {
+  const status = limits.refused ?? closestOf(limits.requests, limits.tokens)
+  if (status !== undefined && !hasServiceHeaders(limits)) writeLimitStatus(headers, status)
 }
 
 /** A service whose own headers cannot be compared with ours is taken at its word, unless it is ours that refuses. */
-function saysOtherwise({ headers, refused }: RequestLimits): boolean {
+function hasServiceHeaders({ headers, refused }: RequestLimits): boolean {
   if (headers === undefined || refused !== undefined) return false
   return Object.keys(headers).some(isLimitHeader)
 }
@@ -34,12 +34,12 @@ export function isLimitHeader(name: string): boolean {
   return name === 'ratelimit' || name.startsWith('ratelimit-') || name.startsWith('x-ratelimit-')
 }
 
-export function writeStanding(headers: Headers, standing: LimitStatus) {
-  const { limit, remaining, resetSeconds, headerValues: shownAs } = standing
-  headers['x-ratelimit-limit'] = shownAs?.[0] ?? String(limit)
-  headers['x-ratelimit-remaining'] = shownAs?.[1] ?? String(remaining)
-  headers['x-ratelimit-reset'] = shownAs?.[2] ?? String(resetSeconds)
-  if (standing.relatedHeaders !== undefined) Object.assign(headers, standing.relatedHeaders)
+export function writeLimitStatus(headers: Headers, status: LimitStatus) {
+  const { limit, remaining, resetSeconds, headerValues } = status
+  headers['x-ratelimit-limit'] = headerValues?.[0] ?? String(limit)
+  headers['x-ratelimit-remaining'] = headerValues?.[1] ?? String(remaining)
+  headers['x-ratelimit-reset'] = headerValues?.[2] ?? String(resetSeconds)
+  if (status.relatedHeaders !== undefined) Object.assign(headers, status.relatedHeaders)
 }
 
 /** Requests and tokens do not compare by number, so the smaller share that is left decides. */

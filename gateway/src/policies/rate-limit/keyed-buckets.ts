@@ -63,7 +63,7 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
       const bucket = walk()
       if (bucket === undefined) return
       if (!isFull(bucket, rate, nowMs)) continue
-      bucket.forgotten = true
+      bucket.evicted = true
       shardOf(shards, bucket.key).delete(bucket.key)
       size -= 1
     }
@@ -72,7 +72,7 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
   return {
     find,
     current(bucket, rate, nowMs) {
-      if (bucket.forgotten) return find(bucket.key, rate, nowMs)
+      if (bucket.evicted) return find(bucket.key, rate, nowMs)
       refillBucket(bucket, rate, nowMs)
       return bucket
     },

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
-import { readLimits } from './limit-snapshot.ts'
+import { takeLimitSnapshot } from './limit-snapshot.ts'
 import { compileLocalRateLimit } from './local.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'
 
 function limits(local: LocalRateLimitConfig) {
   const context = fixtureContext()
-  const { beforeBody } = compileLocalRateLimit(local, context, { place: 'llm' })
+  const { beforeBody } = compileLocalRateLimit(local, context, { scope: 'llm' })
   return {
     context,
     send: (id: string, headers: Record<string, string> = {}) =>
       throughPolicies([beforeBody], fixtureExchange({ headers }, { apiKey: { id } })),
-    read: () => readLimits([{ place: 'llm', local, global: undefined }], context),
+    read: () => takeLimitSnapshot([{ place: 'llm', local, global: undefined }], context),
   }
 }
 

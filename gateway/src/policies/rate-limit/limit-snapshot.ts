@@ -9,14 +9,14 @@ import { compileLimits, type Limit, wholeMs } from './limit.ts'
 import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
 
 /** Limits, and where they are configured. */
-export type PlacedLimits = {
+export type ScopedLimits = {
   place: string
   local: LocalRateLimitConfig
   global: GlobalRateLimitConfig | undefined
 }
 
 /** A limit of this process, as it is now. */
-export type LocalReading = {
+export type LocalLimitSnapshot = {
   place: string
   /** As in metrics and logs. */
   limit: string
@@ -26,12 +26,12 @@ export type LocalReading = {
   /** What comes back after each interval. */
   refill: number
   intervalSeconds: number
-  state: BucketReading | KeyedReading
+  state: BucketStatus | KeyedStatus
 }
 
-export type BucketReading = { remaining: number; resetSeconds: number }
+export type BucketStatus = { remaining: number; resetSeconds: number }
 
-export type KeyedReading = {
+export type KeyedStatus = {
   /** The expression whose values are counted apart. */
   key: string
   /** Values that have a count of their own now. */
@@ -39,11 +39,11 @@ export type KeyedReading = {
   /** Those that refuse now. */
   exhausted: number
   /** The values with the least left, the least first. */
-  fullest: ({ value: string } & BucketReading)[]
+  fullest: ({ value: string } & BucketStatus)[]
 }
 
 /** Limits at a service. What it counts is not known here. */
-export type GlobalReading = {
+export type GlobalLimitSnapshot = {
   place: string
   limit: string
   domain: string
@@ -56,26 +56,26 @@ export type GlobalReading = {
   lastFailure: GlobalLimitCounts['lastFailure']
 }
 
-export type LimitReadings = { local: LocalReading[]; global: GlobalReading[] }
+export type LimitSnapshot = { local: LocalLimitSnapshot[]; global: GlobalLimitSnapshot[] }
 
 const fullestShown = 10
 
 /** Reads limits as they are now, without changing what is counted. Traffic goes on in between. */
-export async function readLimits(
-  places: readonly PlacedLimits[],
+export async function takeLimitSnapshot(
+  places: readonly ScopedLimits[],
   context: CompileContext,
-): Promise<LimitReadings> {
-  const readings: LimitReadings = { local: [], global: [] }
+): Promise<LimitSnapshot> {
+  const readings: LimitSnapshot = { local: [], global: [] }
   for (const { place, local, global } of places) {
-    for (const limit of compileLimits(local.map(limitRule), context, { place })) {
-      readings.local.push(await readLimit(limit, place, context.clock))
+    for (const limit of compileLimits(local.map(limitRule), context, { scope: place })) {
+      readings.local.push(await localSnapshot(limit, place, context.clock))
     }
-    if (global) readings.global.push(readGlobal(global, place, context))
+    if (global) readings.global.push(globalSnapshot(global, place, context))
   }
   return readings
 }
 
-async function readLimit(limit: Limit, place: string, clock: Clock): Promise<LocalReading> {
+async function localSnapshot(limit: Limit, place: string, clock: Clock): Promise<LocalLimitSnapshot> {
   const { label, counts, rate, key } = limit
   return {
     place,
@@ -84,20 +84,20 @@ async function readLimit(limit: Limit, place: string, clock: Clock): Promise<Loc
     capacity: rate.capacity,
     refill: rate.refill,
     intervalSeconds: rate.intervalMs / 1000,
-    state: key === undefined ? readOnly(limit, clock) : await readKeyed(limit, key, clock),
+    state: key === undefined ? singleStatus(limit, clock) : await keyedStatus(limit, key, clock),
   }
 }
 
-function readOnly(limit: Limit, clock: Clock): BucketReading {
+function singleStatus(limit: Limit, clock: Clock): BucketStatus {
   const nowMs = wholeMs(clock)
-  for (const part of limit.parts()) for (const { bucket } of part) return readBucket(bucket, limit, nowMs)
+  for (const part of limit.parts()) for (const { bucket } of part) return bucketStatus(bucket, limit, nowMs)
   return { remaining: limit.rate.capacity, resetSeconds: 0 }
 }
 
 /** Buckets that are read before traffic may have its turn. */
-const readAtOnce = 5_000
+const bucketsPerTurn = 5_000
 
-async function readKeyed(limit: Limit, key: CelProgram, clock: Clock): Promise<KeyedReading> {
+async function keyedStatus(limit: Limit, key: CelProgram, clock: Clock): Promise<KeyedStatus> {
   const { rate } = limit
   const nowMs = wholeMs(clock)
   const fullest: { value: string | undefined; bucket: Bucket; remaining: number }[] = []
@@ -110,7 +110,7 @@ async function readKeyed(limit: Limit, key: CelProgram, clock: Clock): Promise<K
       if (value !== undefined) values += 1
       if (remaining === 0) exhausted += 1
       seen += 1
-      if (seen % readAtOnce === 0) await new Promise(setImmediate)
+      if (seen % bucketsPerTurn === 0) await new Promise(setImmediate)
       const least = fullest.length === fullestShown ? fullest.at(-1)?.remaining : rate.capacity
       if (least !== undefined && remaining >= least) continue
       fullest.push({ value, bucket, remaining })
@@ -118,34 +118,38 @@ async function readKeyed(limit: Limit, key: CelProgram, clock: Clock): Promise<K
       fullest.length = Math.min(fullest.length, fullestShown)
     }
   }
-  const shown = nameOf(key)
+  const shown = keyDisplay(key)
   return {
     key: key.source,
     values,
     exhausted,
     fullest: fullest.map(({ value, bucket }) => ({
       value: value === undefined ? '(shared)' : shown(value),
-      ...readBucket(bucket, limit, nowMs),
+      ...bucketStatus(bucket, limit, nowMs),
     })),
   }
 }
 
-function readBucket(bucket: Bucket, { rate }: Limit, nowMs: number): BucketReading {
+function bucketStatus(bucket: Bucket, { rate }: Limit, nowMs: number): BucketStatus {
   const copy = { ...bucket }
   refillBucket(copy, rate, nowMs)
   return { remaining: rate.capacity - copy.used, resetSeconds: secondsToRefill(copy, rate, nowMs) }
 }
 
 /** Variables whose contents clients send, credentials among them. */
-const sentByClients = ['request', 'llmRequest'] as const
+const clientVariables = ['request', 'llmRequest'] as const
 
 /** Values that may be secrets are told apart by their hash. */
-function nameOf({ roots }: CelProgram): (value: string) => string {
-  if (!sentByClients.some((root) => roots.has(root))) return (value) => value
+function keyDisplay({ roots }: CelProgram): (value: string) => string {
+  if (!clientVariables.some((root) => roots.has(root))) return (value) => value
   return (value) => `sha256:${createHash('sha256').update(value).digest('hex').slice(0, 16)}`
 }
 
-function readGlobal(config: GlobalRateLimitConfig, place: string, context: CompileContext): GlobalReading {
+function globalSnapshot(
+  config: GlobalRateLimitConfig,
+  place: string,
+  context: CompileContext,
+): GlobalLimitSnapshot {
   const { counts, reports } = globalLimitState(config, place, context)
   const failsOpen = config.failureMode === 'failOpen' || config.failureMode === 'FailOpen'
   return {

@@ -8,9 +8,9 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { needsBody } from '../../pipeline/rules.ts'
 import type { LimitMeter } from '../../telemetry/metrics.ts'
-import { type Bucket, createBucket, type Rate, refillBucket, takeFrom } from './bucket.ts'
+import { type Bucket, consume, createBucket, type Rate, refillBucket } from './bucket.ts'
 import { createKeyedBuckets, type KeyedBuckets } from './keyed-buckets.ts'
-import { describeRule, isAddressKey, keyRoots, type LimitRule } from './local-config.ts'
+import { describeRule, isAddressKey, keyVariables, type LimitRule } from './local-config.ts'
 
 /** One limit, with its count. */
 export type Limit = {
@@ -31,7 +31,7 @@ export type Limit = {
 
 export type LimitOptions = {
   /** Where the limits are configured: part of the identity of their counts, and of their names in metrics. */
-  place: string
+  scope: string
   /** Most values of one limit's key that are counted apart. */
   maxKeys?: number
 }
@@ -75,15 +75,15 @@ function identified(rules: readonly LimitRule[]): IdentifiedRule[] {
 }
 
 function compileLimit(rule: IdentifiedRule, context: CompileContext, options: LimitOptions): Limit {
-  const label = `${options.place}: ${rule.label}`
-  const stateName = `rate-limit/${options.place}/${rule.identity}`
-  const program = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyRoots)
+  const label = `${options.scope}: ${rule.label}`
+  const stateName = `rate-limit/${options.scope}/${rule.identity}`
+  const program = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyVariables)
   const byNetwork = rule.key !== undefined && isAddressKey(rule.key)
   const { counts, rate } = rule
   const meter = context.metrics.limit(label)
   // Held as it is kept, because it is forgotten once nobody holds it.
   if (program === undefined) {
-    const kept = keptBucket(stateName, rate, context)
+    const kept = retainedBucket(stateName, rate, context)
     return {
       label,
       counts,
@@ -97,7 +97,7 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
       },
       charge(_, amount, nowMs) {
         refillBucket(kept.bucket, kept.rate, nowMs)
-        takeFrom(kept.bucket, kept.rate, amount)
+        consume(kept.bucket, kept.rate, amount)
       },
       key: undefined,
       parts: () => [[{ value: undefined, bucket: kept.bucket }]],
@@ -119,7 +119,7 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
       return kept.buckets.find(byNetwork && key !== undefined ? clientNetwork(key) : key, rate, nowMs)
     },
     charge(bucket, amount, nowMs) {
-      takeFrom(kept.buckets.current(bucket, kept.rate, nowMs), kept.rate, amount)
+      consume(kept.buckets.current(bucket, kept.rate, nowMs), kept.rate, amount)
     },
     key: program,
     parts: () => kept.buckets.parts(),
@@ -130,10 +130,10 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
  * What a place has counted. `rate` is that of the last request that was admitted: a request that began before a reload is
  * charged by the numbers that hold now, or its old, smaller bucket would cut off what was used of the larger one.
  */
-type Kept = { readonly bucket: Bucket; rate: Rate }
+type RetainedBucket = { readonly bucket: Bucket; rate: Rate }
 
 /** Time that passed before the numbers changed counts by what they were. Compiling alone puts no numbers in force. */
-function keptBucket(stateName: string, rate: Rate, context: CompileContext): Kept {
+function retainedBucket(stateName: string, rate: Rate, context: CompileContext): RetainedBucket {
   const nowMs = wholeMs(context.clock)
   const kept = context.retained(stateName, () => ({ bucket: createBucket(nowMs), rate }))
   refillBucket(kept.bucket, kept.rate, nowMs)

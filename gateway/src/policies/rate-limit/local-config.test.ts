@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import {
   checkLocalRateLimit,
   describeRule,
-  keyRoots,
+  keyVariables,
   type LocalRateLimitConfig,
   limitRule,
   localRateLimitSchema,
@@ -10,7 +10,7 @@ import {
 
 function issues(config: LocalRateLimitConfig): string[] {
   const found: string[] = []
-  checkLocalRateLimit(config, keyRoots, (path, message) => found.push(`${path.join('.')}: ${message}`))
+  checkLocalRateLimit(config, keyVariables, (path, message) => found.push(`${path.join('.')}: ${message}`))
   return found
 }
 

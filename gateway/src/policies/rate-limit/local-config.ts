@@ -19,7 +19,7 @@ import type { Rate } from './bucket.ts'
 const unitMs = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const
 
 /** Variables a limit's key may name. Some exist once the body is read: `needsBody` of `pipeline/rules`. */
-export const keyRoots: ReadonlySet<string> = new Set([
+export const keyVariables: ReadonlySet<string> = new Set([
   'now',
   'request',
   'request.body',
@@ -45,7 +45,7 @@ const commonFields = {
         doc: 'Counts separately for every value of this expression. Requests for which it has no value share one count. `source.address` counts IPv6 clients by /64; `string(source.address)` counts single addresses.',
         example: 'apiKey.id',
       },
-      [...keyRoots],
+      [...keyVariables],
     ),
   ),
   name: optional(
@@ -139,17 +139,17 @@ function intervalWords(intervalMs: number): string {
   }
 }
 
-/** Reports what the schema cannot say: bucket sizes, equal names, keys that name variables other than `roots`. */
+/** Reports what the schema cannot say: bucket sizes, equal names, keys that name variables other than `variables`. */
 export function checkLocalRateLimit(
   config: LocalRateLimitConfig,
-  roots: ReadonlySet<string>,
+  variables: ReadonlySet<string>,
   report: ReportIssue,
 ) {
   const names = new Map<string, number>()
   config.forEach((entry, index) => {
     checkSize(entry, (field, message) => report([index, field], message))
     if (entry.key !== undefined) {
-      checkCel(entry.key, roots, (message) => report([index, 'key'], message))
+      checkCel(entry.key, variables, (message) => report([index, 'key'], message))
     }
     if (entry.name === undefined) return
     const first = names.get(entry.name)

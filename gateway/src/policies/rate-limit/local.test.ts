@@ -16,7 +16,7 @@ import { compileLocalRateLimit } from './local.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'
 
 function policiesOf(config: LocalRateLimitConfig, context: CompileContext, place = 'llm'): Policy[] {
-  const { beforeBody, afterBody } = compileLocalRateLimit(config, context, { place })
+  const { beforeBody, afterBody } = compileLocalRateLimit(config, context, { scope: place })
   return [beforeBody, afterBody].filter((policy) => policy !== undefined)
 }
 
@@ -28,7 +28,7 @@ function spend(policies: readonly Policy[], totalTokens: number): Reply {
   return call(policies, { usage: fixtureUsage(totalTokens) })
 }
 
-function standing(reply: Reply): string {
+function limitStatus(reply: Reply): string {
   const { headers } = reply
   const names = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after']
   return `${reply.status} ${names.map((name) => headers[name] ?? '-').join(' ')}`
@@ -38,13 +38,13 @@ describe('request limits', () => {
   it('allow base and burst, then answer 429 as plain text with the time to wait', () => {
     const context = fixtureContext()
     const policies = policiesOf([{ requests: 2, unit: 'Minutes', burst: 1 }], context)
-    expect(standing(call(policies))).toBe('200 3 2 60 -')
-    expect(standing(call(policies))).toBe('200 3 1 60 -')
+    expect(limitStatus(call(policies))).toBe('200 3 2 60 -')
+    expect(limitStatus(call(policies))).toBe('200 3 1 60 -')
     context.clock.advance(1)
-    expect(standing(call(policies))).toBe('200 3 0 60 -')
+    expect(limitStatus(call(policies))).toBe('200 3 0 60 -')
     context.clock.advance(30_000)
     const refused = call(policies)
-    expect(standing(refused)).toBe('429 3 0 30 30')
+    expect(limitStatus(refused)).toBe('429 3 0 30 30')
     expect(refused.headers['content-type']).toBe('text/plain')
     expect(textOf(refused)).toBe('rate limit exceeded')
   })
@@ -54,12 +54,12 @@ describe('request limits', () => {
     const policies = policiesOf([{ requests: 2, unit: 'Seconds', burst: 3 }], context)
     for (let count = 0; count < 5; count++) call(policies)
     context.clock.advance(1000)
-    expect(standing(call(policies))).toBe('200 5 1 1 -')
+    expect(limitStatus(call(policies))).toBe('200 5 1 1 -')
   })
 
   it('read the bucket form like the form per unit', () => {
     const policies = policiesOf([{ maxTokens: 7, tokensPerFill: 3, fillInterval: '90s' }], fixtureContext())
-    expect(standing(call(policies))).toBe('200 7 6 90 -')
+    expect(limitStatus(call(policies))).toBe('200 7 6 90 -')
   })
 
   it('pass exactly the limit of 500 requests that come at once', () => {
@@ -83,7 +83,7 @@ describe('request limits', () => {
     context.clock.advance(1000)
     call(policies)
     context.clock.advance(1000)
-    expect(standing(call(policies.slice(0, 1)))).toBe('200 1 0 1 -')
+    expect(limitStatus(call(policies.slice(0, 1)))).toBe('200 1 0 1 -')
     context.clock.advance(1000)
     const passed = Array.from({ length: 20 }, () => {
       context.clock.advance(1000)
@@ -101,7 +101,7 @@ describe('request limits', () => {
       ],
       fixtureContext(),
     )
-    expect(standing(call(policies))).toBe('200 4 3 60 -')
+    expect(limitStatus(call(policies))).toBe('200 4 3 60 -')
   })
 
   it('replace the upstream’s own figures', () => {
@@ -139,12 +139,12 @@ describe('token limits', () => {
   it('pass while anything is left, charge at the end, and refuse until the refill', () => {
     const context = fixtureContext()
     const policies = policiesOf([{ tokens: 100, unit: 'Minutes' }], context)
-    expect(standing(spend(policies, 99))).toBe('200 100 100 60 -')
-    expect(standing(spend(policies, 5_000))).toBe('200 100 1 60 -')
+    expect(limitStatus(spend(policies, 99))).toBe('200 100 100 60 -')
+    expect(limitStatus(spend(policies, 5_000))).toBe('200 100 1 60 -')
     context.clock.advance(20_000)
-    expect(standing(spend(policies, 1))).toBe('429 100 0 40 40')
+    expect(limitStatus(spend(policies, 1))).toBe('429 100 0 40 40')
     context.clock.advance(40_000)
-    expect(standing(spend(policies, 1))).toBe('200 100 100 60 -')
+    expect(limitStatus(spend(policies, 1))).toBe('200 100 100 60 -')
   })
 
   it('charge to the time of the end, not of the beginning', () => {
@@ -155,7 +155,7 @@ describe('token limits', () => {
     context.clock.advance(1500)
     exchange.facts.usage = fixtureUsage(4)
     policies[0]?.onEnd?.(exchange)
-    expect(standing(call(policies))).toBe('200 10 6 1 -')
+    expect(limitStatus(call(policies))).toBe('200 10 6 1 -')
   })
 
   it('charge a request once, and nothing without a usable count', () => {
@@ -165,7 +165,7 @@ describe('token limits', () => {
     policies[0]?.onEnd?.(exchange)
     for (const count of [Number.NaN, -50, 0]) spend(policies, count)
     call(policies)
-    expect(standing(call(policies))).toContain('200 100 90')
+    expect(limitStatus(call(policies))).toContain('200 100 90')
     spend(policies, Number.POSITIVE_INFINITY)
     expect(call(policies).status).toBe(429)
   })
@@ -182,14 +182,14 @@ describe('token limits', () => {
     spend(policies, 10)
     for (let count = 0; count < 10; count++) expect(call(policies).status).toBe(429)
     context.clock.advance(60_000)
-    expect(standing(call(policies))).toBe('200 3 1 3540 -')
+    expect(limitStatus(call(policies))).toBe('200 3 1 3540 -')
   })
 
   it('do not hold back reads, which cost no tokens', () => {
     const policies = policiesOf([{ tokens: 10, unit: 'Minutes' }], fixtureContext())
     spend(policies, 10)
     expect(call(policies, {}, 'POST').status).toBe(429)
-    expect(standing(call(policies, {}, 'GET'))).toBe('200 - - - -')
+    expect(limitStatus(call(policies, {}, 'GET'))).toBe('200 - - - -')
   })
 
   it('show whichever of requests and tokens has the smaller share left', () => {
@@ -200,8 +200,8 @@ describe('token limits', () => {
       ],
       fixtureContext(),
     )
-    expect(standing(spend(policies, 900))).toBe('200 10 9 60 -')
-    expect(standing(call(policies))).toBe('200 1000 100 3600 -')
+    expect(limitStatus(spend(policies, 900))).toBe('200 10 9 60 -')
+    expect(limitStatus(call(policies))).toBe('200 1000 100 3600 -')
   })
 })
 
@@ -226,7 +226,7 @@ describe('limits with a key', () => {
 
   it('wait for the body when the key names it', () => {
     const config: LocalRateLimitConfig = [{ requests: 1, unit: 'Minutes', key: 'llmRequest.model' }]
-    const { beforeBody, afterBody } = compileLocalRateLimit(config, fixtureContext(), { place: 'llm' })
+    const { beforeBody, afterBody } = compileLocalRateLimit(config, fixtureContext(), { scope: 'llm' })
     expect(beforeBody).toBeUndefined()
     const policies = [afterBody].filter((policy) => policy !== undefined)
     expect(call(policies, { llmRequest: { model: 'm' } }).status).toBe(200)
@@ -237,7 +237,7 @@ describe('limits with a key', () => {
   it('charge tokens to the value even after its full bucket was forgotten', () => {
     const context = fixtureContext()
     const config: LocalRateLimitConfig = [{ tokens: 10, unit: 'Minutes', key: 'apiKey.id' }]
-    const { afterBody } = compileLocalRateLimit(config, context, { place: 'llm', maxKeys: 1 })
+    const { afterBody } = compileLocalRateLimit(config, context, { scope: 'llm', maxKeys: 1 })
     const slow = fixtureExchange({}, { apiKey: { id: 'slow' } })
     afterBody?.onRequest?.(slow)
     const other = fixtureExchange({}, { apiKey: { id: 'other' } })
@@ -257,7 +257,7 @@ describe('a reload', () => {
   it('keeps what was used when the numbers change', () => {
     const context = fixtureContext()
     for (let count = 0; count < 4; count++) call(policiesOf([{ requests: 10, unit: 'Minutes' }], context))
-    expect(standing(call(policiesOf([{ requests: 7, unit: 'Minutes', burst: 1 }], context)))).toBe(
+    expect(limitStatus(call(policiesOf([{ requests: 7, unit: 'Minutes', burst: 1 }], context)))).toBe(
       '200 8 3 60 -',
     )
     expect(call(policiesOf([{ requests: 3, unit: 'Minutes' }], context)).status).toBe(429)
@@ -274,8 +274,8 @@ describe('a reload', () => {
     call(policiesOf(limits.slice(2, 3), context))
     call(policiesOf(limits.slice(2, 3), context))
     call(policiesOf(limits, context))
-    expect(standing(call(policiesOf(limits.toReversed(), context)))).toBe('200 5 1 1 -')
-    expect(standing(call(policiesOf(limits.slice(0, 1), context)))).toBe('200 10 7 1 -')
+    expect(limitStatus(call(policiesOf(limits.toReversed(), context)))).toBe('200 5 1 1 -')
+    expect(limitStatus(call(policiesOf(limits.slice(0, 1), context)))).toBe('200 10 7 1 -')
   })
 
   it('tells limits that differ only in their numbers apart by size, not by order', () => {
@@ -283,7 +283,7 @@ describe('a reload', () => {
     const small: LocalRateLimitConfig = [{ requests: 10, unit: 'Seconds' }]
     for (let count = 0; count < 3; count++) call(policiesOf(small, context))
     const large: LocalRateLimitConfig = [{ requests: 30, unit: 'Seconds' }]
-    expect(standing(call(policiesOf([...large, ...small], context)))).toBe('200 10 6 1 -')
+    expect(limitStatus(call(policiesOf([...large, ...small], context)))).toBe('200 10 6 1 -')
   })
 
   it('keeps places apart', () => {
@@ -317,7 +317,7 @@ describe('a reload', () => {
     const after = policiesOf(entry(1_000), context)
     call(after, { ...facts, usage: fixtureUsage(900) })
     for (const policy of before) policy.onEnd?.(slow)
-    expect(standing(call(after, facts))).toBe('200 1000 90 3600 -')
+    expect(limitStatus(call(after, facts))).toBe('200 1000 90 3600 -')
   })
 
   it('that makes a limit smaller forgives what goes beyond it with the next refill, seen or not', () => {
@@ -348,10 +348,10 @@ describe('several places', () => {
     const gateway = policiesOf([{ requests: 5, unit: 'Hours' }], context, 'gateway')
     const route = policiesOf([{ requests: 2, unit: 'Minutes' }], context, 'route')
     const both = [...gateway, ...route]
-    expect(standing(call(both))).toBe('200 2 1 60 -')
+    expect(limitStatus(call(both))).toBe('200 2 1 60 -')
     call(both)
-    expect(standing(call(both))).toBe('429 2 0 60 60')
-    expect(standing(call(gateway))).toBe('200 5 2 3600 -')
+    expect(limitStatus(call(both))).toBe('429 2 0 60 60')
+    expect(limitStatus(call(gateway))).toBe('200 5 2 3600 -')
   })
 })
 

@@ -3,11 +3,17 @@ import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, LimitReservation, LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
-import { type Bucket, giveBackTo, secondsToRefill, takeFrom } from './bucket.ts'
+import { type Bucket, consume, returnUnit, secondsToRefill } from './bucket.ts'
 import { rateLimitReply } from './headers.ts'
 import { compileLimits, type Limit, type LimitOptions, wholeMs } from './limit.ts'
 import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
-import { chargeTokens, giveBackClaims, showStanding, spendsTokens, tallyOf } from './request-limits.ts'
+import {
+  chargeTokens,
+  releaseReservations,
+  reportLimits,
+  requestLimitsOf,
+  spendsTokens,
+} from './request-limits.ts'
 
 /** The limits of one place as up to two steps of a route. */
 export type LocalRateLimit = {
@@ -37,7 +43,7 @@ function earlyPolicy(limits: readonly Limit[], late: readonly Limit[], clock: Cl
   return {
     name: 'request limits',
     onRequest: (exchange) => admit(exchange, { limits, foreseeable, clock }),
-    onReply: showStanding,
+    onReply: reportLimits,
   }
 }
 
@@ -48,7 +54,7 @@ function latePolicy(limits: readonly Limit[], clock: Clock): Policy {
   return {
     name: limitsOnReads.length === limits.length ? 'request limits after the body' : 'token limits',
     onRequest: (exchange) => admit(exchange, spendsTokens(exchange) ? step : stepForReads),
-    onReply: showStanding,
+    onReply: reportLimits,
     onEnd: chargeTokens,
   }
 }
@@ -71,25 +77,25 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
     buckets.push(bucket)
     if (isExhausted(limit, bucket)) exhausted = true
   }
-  const tally = tallyOf(exchange)
-  if (exhausted) return refuse(exchange, tally, { ...step, buckets, nowMs })
-  let requests = tally.requests
-  let tokens = tally.tokens
+  const requestLimits = requestLimitsOf(exchange)
+  if (exhausted) return refuse(exchange, requestLimits, { ...step, buckets, nowMs })
+  let requests = requestLimits.requests
+  let tokens = requestLimits.tokens
   for (let index = 0; index < limits.length; index++) {
     const limit = limits[index]
     const bucket = buckets[index]
     if (limit === undefined || bucket === undefined) continue
     limit.meter.allowed()
     if (limit.counts === 'requests') {
-      takeFrom(bucket, limit.rate, 1)
+      consume(bucket, limit.rate, 1)
       requests = closer(requests, limit, { bucket, nowMs })
     } else {
       tokens = closer(tokens, limit, { bucket, nowMs })
     }
   }
-  tally.requests = requests
-  tally.tokens = tokens
-  tally.reservations.push(claimOn(limits, buckets, { clock, takenAtMs: nowMs }))
+  requestLimits.requests = requests
+  requestLimits.tokens = tokens
+  requestLimits.reservations.push(reserve(limits, buckets, { clock, takenAtMs: nowMs }))
   return undefined
 }
 
@@ -100,16 +106,16 @@ function isExhausted({ rate }: Limit, bucket: Bucket): boolean {
 
 type Moment = { bucket: Bucket; nowMs: number }
 
-function closer(standing: LimitStatus | undefined, { rate }: Limit, { bucket, nowMs }: Moment): LimitStatus {
+function closer(status: LimitStatus | undefined, { rate }: Limit, { bucket, nowMs }: Moment): LimitStatus {
   const remaining = rate.capacity - bucket.used
-  if (standing !== undefined && standing.remaining <= remaining) return standing
+  if (status !== undefined && status.remaining <= remaining) return status
   return { limit: rate.capacity, remaining, resetSeconds: secondsToRefill(bucket, rate, nowMs) }
 }
 
 type Refused = Step & { buckets: readonly Bucket[]; nowMs: number }
 
 /** The headers name the limit that refuses longest: who waits for its reset is admitted by all. */
-function refuse(exchange: Exchange, tally: RequestLimits, step: Refused): Reply {
+function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Refused): Reply {
   const { limits, buckets, nowMs } = step
   let longest: LimitStatus = { limit: 0, remaining: 0, resetSeconds: 0 }
   let label = ''
@@ -117,35 +123,35 @@ function refuse(exchange: Exchange, tally: RequestLimits, step: Refused): Reply 
     const bucket = buckets[index]
     if (bucket === undefined || !isExhausted(limit, bucket)) return
     limit.meter.refused()
-    const standing = closer(undefined, limit, { bucket, nowMs })
-    if (standing.resetSeconds <= longest.resetSeconds) return
-    longest = standing
+    const status = closer(undefined, limit, { bucket, nowMs })
+    if (status.resetSeconds <= longest.resetSeconds) return
+    longest = status
     label = limit.label
   })
   for (const limit of spendsTokens(exchange) ? step.foreseeable : []) {
     const bucket = limit.bucketOf(exchange, nowMs)
     if (!isExhausted(limit, bucket)) continue
-    const standing = closer(undefined, limit, { bucket, nowMs })
-    if (standing.resetSeconds > longest.resetSeconds) longest = standing
+    const status = closer(undefined, limit, { bucket, nowMs })
+    if (status.resetSeconds > longest.resetSeconds) longest = status
   }
-  giveBackClaims(tally)
-  tally.refused = longest
+  releaseReservations(requestLimits)
+  requestLimits.refused = longest
   exchange.refusedBy = `rate-limit: ${label}`
   return rateLimitReply(longest)
 }
 
-type ClaimOptions = { clock: Clock; takenAtMs: number }
+type ReservationOptions = { clock: Clock; takenAtMs: number }
 
-function claimOn(
+function reserve(
   limits: readonly Limit[],
   buckets: readonly Bucket[],
-  { clock, takenAtMs }: ClaimOptions,
+  { clock, takenAtMs }: ReservationOptions,
 ): LimitReservation {
   return {
     release() {
       limits.forEach(({ counts }, index) => {
         const bucket = buckets[index]
-        if (bucket !== undefined && counts === 'requests') giveBackTo(bucket, takenAtMs)
+        if (bucket !== undefined && counts === 'requests') returnUnit(bucket, takenAtMs)
       })
     },
     charge(amount) {

@@ -4,27 +4,27 @@ import { setLimitHeaders } from './headers.ts'
 
 /** Specification, rate limit rule 4: usage is counted once the answer has ended, however it ended. */
 export function chargeTokens(exchange: Exchange) {
-  const { limits: tally, facts } = exchange
-  if (tally === undefined || facts.usage === undefined) return
+  const { limits, facts } = exchange
+  if (limits === undefined || facts.usage === undefined) return
   // Reported by an upstream, hence not trusted to be a count.
   const amount = Math.ceil(facts.usage.totalTokens)
   if (!(amount > 0)) return
-  for (const claim of tally.reservations) claim.charge(amount)
-  tally.reservations.length = 0
+  for (const reservation of limits.reservations) reservation.charge(amount)
+  limits.reservations.length = 0
 }
 
 /** Puts on the reply where the request stands, once, whichever policy of limits comes first. */
-export function showStanding(exchange: Exchange, reply: Reply): Reply {
-  const { limits: tally } = exchange
-  if (tally === undefined || tally.headersSent) return reply
-  tally.headersSent = true
-  if (tally.headers !== undefined) Object.assign(reply.headers, tally.headers)
-  setLimitHeaders(reply.headers, tally)
+export function reportLimits(exchange: Exchange, reply: Reply): Reply {
+  const { limits } = exchange
+  if (limits === undefined || limits.headersSent) return reply
+  limits.headersSent = true
+  if (limits.headers !== undefined) Object.assign(reply.headers, limits.headers)
+  setLimitHeaders(reply.headers, limits)
   return reply
 }
 
-/** The tally of a request, begun by the first limit that it meets. */
-export function tallyOf(exchange: Exchange): RequestLimits {
+/** The limits of a request, begun by the first limit that it meets. */
+export function requestLimitsOf(exchange: Exchange): RequestLimits {
   exchange.limits ??= {
     requests: undefined,
     tokens: undefined,
@@ -42,7 +42,7 @@ export function spendsTokens(exchange: Exchange): boolean {
 }
 
 /** Nothing stays counted of a request that another limit refuses. */
-export function giveBackClaims(tally: RequestLimits): void {
-  for (const claim of tally.reservations) claim.release()
-  tally.reservations.length = 0
+export function releaseReservations(limits: RequestLimits): void {
+  for (const reservation of limits.reservations) reservation.release()
+  limits.reservations.length = 0
 }

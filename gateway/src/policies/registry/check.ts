@@ -18,7 +18,7 @@ import {
 import { checkLocalRateLimit, countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
 import { checkRequestRedirect } from '../url/redirect.ts'
 import { checkUrlRewrite } from '../url/rewrite.ts'
-import { rootsOf, type TrafficKind } from './cel-variables.ts'
+import { celVariablesOf, type TrafficKind } from './cel-variables.ts'
 import type { PoliciesConfig } from './schema.ts'
 
 /** Reports what the schema cannot say about the policies of a gateway or listener, which hold for requests of every kind. */
@@ -32,13 +32,13 @@ export function checkRoutePolicies(config: PoliciesConfig, kind: TrafficKind, re
 }
 
 function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
-  const roots = rootsOf(kind)
+  const variables = celVariablesOf(kind)
   const under =
     (...prefix: string[]): ReportIssue =>
     (path, message) =>
       report([...prefix, ...path], message)
   const checkLimits = (limits: LocalRateLimitConfig, reportLimit: ReportIssue) => {
-    checkLocalRateLimit(limits, roots, reportLimit)
+    checkLocalRateLimit(limits, variables, reportLimit)
     checkCounted(limits.map(countsTokens), kind, reportLimit)
   }
 
@@ -46,7 +46,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   if (config.jwtAuth) checkJwtAuth(config.jwtAuth, under('jwtAuth'))
   if (config.mcpAuthentication) checkMcpAuthentication(config.mcpAuthentication, under('mcpAuthentication'))
   if (config.apiKey) checkApiKey(config.apiKey, under('apiKey'))
-  if (config.authorization) checkAuthorization(config.authorization, roots, under('authorization'))
+  if (config.authorization) checkAuthorization(config.authorization, variables, under('authorization'))
   if (config.mcpAuthorization) checkMcpAuthorization(config.mcpAuthorization, under('mcpAuthorization'))
   if (config.localRateLimit) checkLimits(config.localRateLimit, under('localRateLimit'))
   if (config.rateLimit?.local) checkLimits(config.rateLimit.local, under('rateLimit', 'local'))
@@ -54,7 +54,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
     report(['rateLimit', 'local'], 'is the same as localRateLimit: keep one of them')
   }
   const checkGlobal = (limits: GlobalRateLimitConfig, reportLimit: ReportIssue) => {
-    checkGlobalRateLimit(limits, roots, reportLimit)
+    checkGlobalRateLimit(limits, variables, reportLimit)
     const counted = limits.descriptors.map(countsTokensGlobally)
     checkCounted(counted, kind, (path, message) => reportLimit(['descriptors', ...path], message))
   }
@@ -64,7 +64,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
     report(['rateLimit', 'global'], 'is the same as remoteRateLimit: keep one of them')
   }
   checkTraffic(config, under)
-  checkPlace(config, kind, report)
+  checkKind(config, kind, report)
 }
 
 /** Reports references of policies to backends that are none, or lead to no host. */
@@ -133,7 +133,7 @@ function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway',
 
 const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
 
-function checkPlace(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
+function checkKind(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
   if (kind === 'mcp') {
     if (config.urlRewrite !== undefined)
       report(['urlRewrite'], 'the address of an MCP server is that of its target')

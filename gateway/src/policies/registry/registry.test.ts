@@ -6,7 +6,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { compilePolicies, order, type RouteKind } from './registry.ts'
 import type { PoliciesConfig } from './schema.ts'
-import type { PolicyLevel } from './scope.ts'
+import type { PolicyScope } from './scope.ts'
 
 const llmRequest = { name: 'llm request' }
 const reach = { isLoopback: false, isAllowedHost: () => false }
@@ -25,8 +25,8 @@ const everything: PoliciesConfig = {
 }
 
 function compile(route: RouteKind, ...policies: PoliciesConfig[]) {
-  const levels = policies.map((config, index): PolicyLevel => ({ place: `level ${index}`, policies: config }))
-  return compilePolicies(levels, fixtureContext(), route).policies
+  const scopes = policies.map((config, index): PolicyScope => ({ name: `scope ${index}`, policies: config }))
+  return compilePolicies(scopes, fixtureContext(), route).policies
 }
 
 function namesOf(route: RouteKind, ...policies: PoliciesConfig[]): string[] {
@@ -151,7 +151,7 @@ describe('the policies of an MCP route', () => {
     expect(headers['access-control-expose-headers']).toBe('mcp-session-id, www-authenticate')
   })
 
-  it('take the origins of the most specific level', () => {
+  it('take the origins of the most specific scope', () => {
     const origin = (host: string) => ({ cors: { allowOrigins: [`https://${host}`] } })
     const policies = compile(mcp, origin('a.test'), origin('b.test'))
     const from = (host: string) => fixtureExchange({ headers: { origin: `https://${host}` } })
@@ -159,12 +159,12 @@ describe('the policies of an MCP route', () => {
     expect(status(policies, from('a.test'))).toBe(403)
   })
 
-  it('hold rules on single items of every level', () => {
+  it('hold rules on single items of every scope', () => {
     const rule = (name: string): PoliciesConfig => ({
       mcpAuthorization: { rules: [{ deny: `mcp.tool.name == "${name}"` }] },
     })
-    const levels = [rule('a'), rule('b')].map((policies, index) => ({ place: `level ${index}`, policies }))
-    const { rules } = compilePolicies(levels, fixtureContext(), mcp)
+    const scopes = [rule('a'), rule('b')].map((policies, index) => ({ name: `scope ${index}`, policies }))
+    const { rules } = compilePolicies(scopes, fixtureContext(), mcp)
     const may = (name: string) =>
       rules?.permits(
         fixtureExchange(),
@@ -182,8 +182,8 @@ describe('the policies of a plain route', () => {
   })
 })
 
-describe('the policies of several levels', () => {
-  it('apply step by step, the most general level first', () => {
+describe('the policies of several scopes', () => {
+  it('apply step by step, the most general scope first', () => {
     const rules = (rule: string): PoliciesConfig => ({
       authorization: { rules: [{ require: rule }] },
       localRateLimit: [{ requests: 10, unit: 'Hours' }],
@@ -212,12 +212,12 @@ describe('the policies of several levels', () => {
   it('count a gateway together, whichever route a request takes', () => {
     const context = fixtureContext()
     const gateway = {
-      place: 'gateway default',
+      name: 'gateway default',
       policies: { localRateLimit: [{ requests: 2, unit: 'Hours' as const }] },
     }
     const routes = [http, llm, mcp].map(
       (kind, index) =>
-        compilePolicies([gateway, { place: `route ${index}`, policies: {} }], context, kind).policies,
+        compilePolicies([gateway, { name: `route ${index}`, policies: {} }], context, kind).policies,
     )
     expect(routes.map((policies) => status(policies, fixtureExchange()))).toEqual([200, 200, 429])
   })
@@ -230,7 +230,7 @@ describe('the policies of several levels', () => {
   })
 })
 
-describe('authentication on several levels', () => {
+describe('authentication on several scopes', () => {
   const keys = (...records: NonNullable<PoliciesConfig['apiKey']>['keys']): PoliciesConfig => ({
     apiKey: { keys: records },
   })
@@ -251,7 +251,7 @@ describe('authentication on several levels', () => {
     expect((await send(policies, {})).status).toBe(401)
   })
 
-  it('takes the facts of the most specific level, and the models that all of them allow', async () => {
+  it('takes the facts of the most specific scope, and the models that all of them allow', async () => {
     const outer = keys({ key: 'k', metadata: { group: 'outer' }, allowedModels: ['a', 'b'] })
     const inner = keys({ key: 'k', metadata: { group: 'inner' }, allowedModels: ['b', 'c'] })
     const { exchange } = await send(compile(llm, outer, inner), { 'x-api-key': 'k' })
@@ -270,14 +270,14 @@ describe('authentication on several levels', () => {
     const context = fixtureContext()
     context.clock.advance(1_700_000_000_000)
     const resourceMetadata = { resource: audience }
-    const levels: PolicyLevel[] = [
-      { place: 'gateway default', policies: { jwtAuth: { issuer, audiences: [audience], jwks } } },
+    const scopes: PolicyScope[] = [
+      { name: 'gateway default', policies: { jwtAuth: { issuer, audiences: [audience], jwks } } },
       {
-        place: 'route a',
+        name: 'route a',
         policies: { mcpAuthentication: { issuer, audiences: ['a'], jwks, resourceMetadata } },
       },
     ]
-    const { policies } = compilePolicies(levels, context, mcp)
+    const { policies } = compilePolicies(scopes, context, mcp)
     const withToken = async (aud: string | string[]) =>
       send(policies, { authorization: `Bearer ${await signToken(pair, context.clock.now(), { aud })}` })
     const { status, exchange, left } = await withToken([audience, 'a'])
@@ -290,8 +290,8 @@ describe('authentication on several levels', () => {
   })
 })
 
-describe('another level', () => {
-  const levels: readonly PoliciesConfig[] = [
+describe('another scope', () => {
+  const scopes: readonly PoliciesConfig[] = [
     {},
     { apiKey: { keys: [{ key: 'k' }] } },
     { apiKey: { keys: [{ key: 'k' }, { key: 'l' }], mode: 'optional' } },
@@ -302,7 +302,7 @@ describe('another level', () => {
     { localRateLimit: [{ requests: 2, unit: 'Hours' }] },
     { localRateLimit: [{ tokens: 1, unit: 'Hours' }] },
   ]
-  const anyLevel = fc.constantFrom(...levels)
+  const anyScope = fc.constantFrom(...scopes)
   const anyRequest = fc.record({
     method: fc.constantFrom('GET', 'PUT'),
     path: fc.constantFrom('/a', '/b'),
@@ -310,14 +310,14 @@ describe('another level', () => {
     model: fc.constantFrom('m', 'n'),
   })
 
-  it('never admits what a level alone refuses', async () => {
+  it('never admits what a scope alone refuses', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(anyLevel, { minLength: 1, maxLength: 3 }),
+        fc.array(anyScope, { minLength: 1, maxLength: 3 }),
         fc.array(anyRequest, { minLength: 1, maxLength: 4 }),
         async (configured, requests) => {
           const together = compile(llm, ...configured)
-          const alone = configured.map((level) => compile(llm, level))
+          const alone = configured.map((scope) => compile(llm, scope))
           for (const { method, path, key, model } of requests) {
             const send = (policies: readonly Policy[]) => {
               const headers: Record<string, string> = key === undefined ? {} : { 'x-api-key': key }
@@ -327,7 +327,7 @@ describe('another level', () => {
               )
             }
             const admitted = (await send(together)).status === 200
-            // A level that counts must count alone what it counted together.
+            // A scope that counts must count alone what it counted together.
             if (!admitted) continue
             for (const policies of alone) expect((await send(policies)).status).toBe(200)
           }
@@ -378,7 +378,7 @@ describe('what a route answers itself', () => {
 })
 
 describe('compiling 10,000 routes', () => {
-  it('compiles each level once, and again only where it has changed', () => {
+  it('compiles each scope once, and again only where it has changed', () => {
     const context = fixtureContext()
     let compiled = 0
     const counting = {
@@ -389,11 +389,11 @@ describe('compiling 10,000 routes', () => {
           return create()
         }),
     }
-    const gateway: PolicyLevel = { place: 'gateway default', policies: { cors: {} } }
+    const gateway: PolicyScope = { name: 'gateway default', policies: { cors: {} } }
     const routes = Array.from(
       { length: 10_000 },
-      (_, index): PolicyLevel => ({
-        place: `route ${index}`,
+      (_, index): PolicyScope => ({
+        name: `route ${index}`,
         policies: { authorization: { rules: ['request.path == "/"'] } },
       }),
     )
@@ -407,7 +407,7 @@ describe('compiling 10,000 routes', () => {
     expect(compiled).toBe(10_001)
     // Takes tens of milliseconds; the count above detects what is compiled again.
     expect(performance.now() - startedAt).toBeLessThan(10_000)
-    routes[7] = { place: 'route 7', policies: {} }
+    routes[7] = { name: 'route 7', policies: {} }
     reload()
     expect(compiled).toBe(10_002)
   })

@@ -7,7 +7,7 @@ import { compileOrigins } from '../cors.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileOrigin } from '../origin.ts'
 import { compileRequestBody } from '../request-body.ts'
-import { compileLevel, type LevelSteps, type PolicyLevel } from './scope.ts'
+import { compileScope, type PolicyScope, type ScopeSteps } from './scope.ts'
 import { warnAboutRules } from './warnings.ts'
 
 /** A step of a route, and why it is where it is. */
@@ -121,33 +121,33 @@ export type RoutePolicies = {
 }
 
 /**
- * The policies of a route, in order. `levels` are those the request comes through, the most general first: the
+ * The policies of a route, in order. `scopes` are those the request comes through, the most general first: the
  * authentication, rules and limits of all of them apply; of several `cors` the most specific one does.
  */
 export function compilePolicies(
-  levels: readonly PolicyLevel[],
+  scopes: readonly PolicyScope[],
   context: CompileContext,
   route: RouteKind,
 ): RoutePolicies {
-  if (route.kind !== 'http' || route.isFallback !== true) warnAboutRules(levels, context, route.kind)
-  const compiled = levels.map((level) => compileLevel(level, context, route.kind))
+  if (route.kind !== 'http' || route.isFallback !== true) warnAboutRules(scopes, context, route.kind)
+  const compiled = scopes.map((scope) => compileScope(scope, context, route.kind))
   const policies: Policy[] = []
-  for (const { step } of order) addStep(policies, step, { levels, compiled, route, context })
+  for (const { step } of order) addStep(policies, step, { scopes, compiled, route, context })
   return { policies, rules: allOfMcpAuthorizations(present(compiled, 'mcpAuthorization')) }
 }
 
 type Parts = {
-  levels: readonly PolicyLevel[]
-  compiled: readonly LevelSteps[]
+  scopes: readonly PolicyScope[]
+  compiled: readonly ScopeSteps[]
   route: RouteKind
   context: CompileContext
 }
 
-/** Adds what a step consists of, which for most is what each level has of it. */
-function addStep(policies: Policy[], step: StepName, { levels, compiled, route, context }: Parts) {
+/** Adds what a step consists of, which for most is what each scope has of it. */
+function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, context }: Parts) {
   switch (step) {
     case 'origin':
-      addOrigin(policies, levels, route)
+      addOrigin(policies, scopes, route)
       return
     case 'cors': {
       const mostSpecific = present(compiled, 'cors').at(-1)
@@ -172,12 +172,12 @@ function addStep(policies: Policy[], step: StepName, { levels, compiled, route, 
       if (route.kind === 'llm' && route.guardrails !== undefined) policies.push(route.guardrails)
       return
     default:
-      for (const level of compiled) if (level[step] !== undefined) policies.push(level[step])
+      for (const scope of compiled) if (scope[step] !== undefined) policies.push(scope[step])
   }
 }
 
-/** Whether a level has a step that follows the body of a plain HTTP request. */
-function readsBody({ bodyAuthorization, bodyLimits, globalBodyLimits }: LevelSteps): boolean {
+/** Whether a scope has a step that follows the body of a plain HTTP request. */
+function readsBody({ bodyAuthorization, bodyLimits, globalBodyLimits }: ScopeSteps): boolean {
   return (bodyAuthorization ?? bodyLimits ?? globalBodyLimits) !== undefined
 }
 
@@ -186,36 +186,36 @@ function addChecks(policies: Policy[], name: string, checks: readonly Authentica
   if (checks.length > 0) policies.push(compileAuthentication(name, checks))
 }
 
-/** What levels have under a name, those that have it. */
-function present<Name extends keyof LevelSteps>(
-  compiled: readonly LevelSteps[],
+/** What scopes have under a name, those that have it. */
+function present<Name extends keyof ScopeSteps>(
+  compiled: readonly ScopeSteps[],
   name: Name,
-): NonNullable<LevelSteps[Name]>[] {
-  const found: NonNullable<LevelSteps[Name]>[] = []
-  for (const level of compiled) {
-    const part = level[name]
+): NonNullable<ScopeSteps[Name]>[] {
+  const found: NonNullable<ScopeSteps[Name]>[] = []
+  for (const scope of compiled) {
+    const part = scope[name]
     if (part !== undefined && part !== null) found.push(part)
   }
   return found
 }
 
 /** MCP servers and models act for their clients. Requests of pages that bring no credential of a model's route come to nothing. */
-function addOrigin(policies: Policy[], levels: readonly PolicyLevel[], route: RouteKind): void {
+function addOrigin(policies: Policy[], scopes: readonly PolicyScope[], route: RouteKind): void {
   if (route.kind === 'http') return
-  const isOpen = !levels.some(isStrict)
-  if (route.kind === 'mcp' || isOpen) policies.push(originPolicy(levels, route.reach, isOpen))
+  const isOpen = !scopes.some(isStrict)
+  if (route.kind === 'mcp' || isOpen) policies.push(originPolicy(scopes, route.reach, isOpen))
 }
 
-/** Whether every request of a level needs a credential. */
-function isStrict({ policies: { jwtAuth, apiKey, mcpAuthentication } }: PolicyLevel): boolean {
+/** Whether every request of a scope needs a credential. */
+function isStrict({ policies: { jwtAuth, apiKey, mcpAuthentication } }: PolicyScope): boolean {
   return [jwtAuth, apiKey, mcpAuthentication].some(
     (check) => check !== undefined && (check.mode ?? 'strict') === 'strict',
   )
 }
 
-function originPolicy(levels: readonly PolicyLevel[], reach: Reach, isOpen: boolean): Policy {
-  const cors = levels.findLast(({ policies }) => policies.cors !== undefined)?.policies.cors
-  const hostnames = [...(reach.hostnames ?? []), ...levels.flatMap(({ hostname }) => hostname ?? [])]
+function originPolicy(scopes: readonly PolicyScope[], reach: Reach, isOpen: boolean): Policy {
+  const cors = scopes.findLast(({ policies }) => policies.cors !== undefined)?.policies.cors
+  const hostnames = [...(reach.hostnames ?? []), ...scopes.flatMap(({ hostname }) => hostname ?? [])]
   // Requests for other hosts do not reach the route.
   const isNamed = hostnames.some((hostname) => normaliseHostname(hostname) !== anyHost)
   return compileOrigin({
@@ -224,7 +224,7 @@ function originPolicy(levels: readonly PolicyLevel[], reach: Reach, isOpen: bool
     isLoopback: reach.isLoopback,
     isOpen,
     isConfiguredHost: isNamed ? undefined : reach.isAllowedHost,
-    hosts: levels.flatMap(({ policies }) => {
+    hosts: scopes.flatMap(({ policies }) => {
       const resource = policies.mcpAuthentication?.resourceMetadata?.resource
       return resource === undefined ? [] : [new URL(resource).host]
     }),

@@ -16,20 +16,20 @@ import { compileLocalRateLimit } from '../rate-limit/local.ts'
 import { countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
 import { compileRequestRedirect } from '../url/redirect.ts'
 import { compileUrlRewrite } from '../url/rewrite.ts'
-import { rootsOf, type TrafficKind } from './cel-variables.ts'
+import { celVariablesOf, type TrafficKind } from './cel-variables.ts'
 import type { PoliciesConfig } from './schema.ts'
 
 /** The policies of one place that a request comes through. */
-export type PolicyLevel = {
+export type PolicyScope = {
   /** Names what is counted there, across reloads and in metrics: `gateway default`, `route api`, `llm`, `mcp`. */
-  place: string
+  name: string
   policies: PoliciesConfig
   /** Of a listener: the host that all of its requests name. */
   hostname?: string | undefined
 }
 
-/** What one level adds to each step of a route. */
-export type LevelSteps = {
+/** What one scope adds to each step of a route. */
+export type ScopeSteps = {
   readonly documents: Policy | undefined
   readonly cors: Policy | undefined
   readonly mcpAuthentication: AuthenticationCheck | undefined
@@ -52,11 +52,11 @@ export type LevelSteps = {
   readonly mcpAuthorization: McpAuthorization | undefined
 }
 
-/** Compiles a level once, however many routes it is part of, and for as long as what it is made of stays the same. */
-export function compileLevel(level: PolicyLevel, context: CompileContext, kind: TrafficKind): LevelSteps {
-  const node = nodeOf(level.policies, context)
-  return context.cached(node, `policies of ${level.place} for ${kind}`, () =>
-    compileSteps(level, context, kind),
+/** Compiles a scope once, however many routes it is part of, and for as long as what it is made of stays the same. */
+export function compileScope(scope: PolicyScope, context: CompileContext, kind: TrafficKind): ScopeSteps {
+  const node = nodeOf(scope.policies, context)
+  return context.cached(node, `policies of ${scope.name} for ${kind}`, () =>
+    compileSteps(scope, context, kind),
   )
 }
 
@@ -70,7 +70,7 @@ function nodeOf(policies: PoliciesConfig, context: CompileContext): object {
   return joint
 }
 
-/** The backend that counts the limits of a level, where it is one that others may change. */
+/** The backend that counts the limits of a scope, where it is one that others may change. */
 function limiterBackend(
   { remoteRateLimit, rateLimit }: PoliciesConfig,
   { backends = [] }: UpstreamContext,
@@ -80,10 +80,10 @@ function limiterBackend(
 }
 
 function compileSteps(
-  { place, policies }: PolicyLevel,
+  { name: scope, policies }: PolicyScope,
   context: CompileContext,
   kind: TrafficKind,
-): LevelSteps {
+): ScopeSteps {
   const { cors, jwtAuth, mcpAuthentication, apiKey, mcpAuthorization } = policies
   const { responseHeaderModifier, requestRedirect, directResponse } = policies
   const { requestHeaderModifier, urlRewrite } = policies
@@ -91,10 +91,10 @@ function compileSteps(
   const ofMcp = mcpAuthentication && compileMcpAuthentication(mcpAuthentication, context)
   const authorization =
     policies.authorization &&
-    compileAuthorization(policies.authorization, context, { roots: rootsOf(kind), place })
-  const limits = compileLocalRateLimit(limitsOf(policies, kind), context, { place })
+    compileAuthorization(policies.authorization, context, { variables: celVariablesOf(kind), scope })
+  const limits = compileLocalRateLimit(limitsOf(policies, kind), context, { scope })
   const remote = policies.remoteRateLimit ?? policies.rateLimit?.global
-  const globalLimits = remote && compileGlobalRateLimit(remote, context, { place, hasTokens: isLlm })
+  const globalLimits = remote && compileGlobalRateLimit(remote, context, { scope, hasTokens: isLlm })
   const late = {
     authorization: authorization?.afterBody,
     limits: limits.afterBody,
@@ -105,7 +105,7 @@ function compileSteps(
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
     mcpAuthentication: ofMcp?.check,
     jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),
-    apiKey: apiKey && compileApiKey(apiKey, context, place),
+    apiKey: apiKey && compileApiKey(apiKey, context, scope),
     authorization: authorization?.beforeBody,
     requestLimits: limits.beforeBody,
     globalRequestLimits: globalLimits?.beforeBody,
@@ -121,13 +121,13 @@ function compileSteps(
     tokenLimits: isLlm ? late.limits : undefined,
     globalTokenLimits: isLlm ? late.globalLimits : undefined,
     mcpAuthorization:
-      mcpAuthorization && compileMcpAuthorization(mcpAuthorization, context, labelOfItemRules(place)),
+      mcpAuthorization && compileMcpAuthorization(mcpAuthorization, context, labelOfItemRules(scope)),
   }
 }
 
 /** The `mcp` section is the only place of rules about tools for most, and their names do not repeat it. */
-function labelOfItemRules(place: string): string {
-  return place === 'mcp' ? 'mcpAuthorization' : `${place} mcpAuthorization`
+function labelOfItemRules(scope: string): string {
+  return scope === 'mcp' ? 'mcpAuthorization' : `${scope} mcpAuthorization`
 }
 
 /** A gateway's limits on tokens hold for what has tokens: its LLM routes. */
@@ -137,18 +137,18 @@ function limitsOf({ localRateLimit, rateLimit }: PoliciesConfig, kind: TrafficKi
 }
 
 /** What clients in a browser must read to go on with a session and to find out how to authenticate. */
-const readByClients = ['mcp-session-id', 'www-authenticate']
+const mcpResponseHeaders = ['mcp-session-id', 'www-authenticate']
 /** What they must send to go on with a session, and with a stream that broke off. */
-const sentByClients = ['mcp-session-id', 'mcp-protocol-version', 'last-event-id']
+const mcpRequestHeaders = ['mcp-session-id', 'mcp-protocol-version', 'last-event-id']
 /** A page ends its session with DELETE, which browsers ask for first. */
-const methodsOfClients = ['GET', 'POST', 'DELETE']
+const mcpMethods = ['GET', 'POST', 'DELETE']
 
 function withMcpHeaders(cors: CorsConfig): CorsConfig {
   return {
     ...cors,
-    allowMethods: cors.allowMethods ?? methodsOfClients,
-    allowHeaders: withNames(cors.allowHeaders, sentByClients),
-    exposeHeaders: withNames(cors.exposeHeaders, readByClients),
+    allowMethods: cors.allowMethods ?? mcpMethods,
+    allowHeaders: withNames(cors.allowHeaders, mcpRequestHeaders),
+    exposeHeaders: withNames(cors.exposeHeaders, mcpResponseHeaders),
   }
 }
 

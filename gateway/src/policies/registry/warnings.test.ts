@@ -6,13 +6,13 @@ import { warnAboutRules } from './warnings.ts'
 
 type Warning = { fields: object; message: string }
 
-function warningsOf(levels: readonly PoliciesConfig[], kind: TrafficKind, times = 1): Warning[] {
+function warningsOf(scopes: readonly PoliciesConfig[], kind: TrafficKind, times = 1): Warning[] {
   const warnings: Warning[] = []
   const context = fixtureContext()
   context.log.warn = (fields, message) => {
     warnings.push({ fields, message })
   }
-  const placed = levels.map((policies, index) => ({ place: `level ${index}`, policies }))
+  const placed = scopes.map((policies, index) => ({ name: `scope ${index}`, policies }))
   for (let count = 0; count < times; count++) warnAboutRules(placed, context, kind)
   return warnings
 }
@@ -31,7 +31,7 @@ describe('warnings about rules', () => {
   ])('name %j in front of models', (rule) => {
     const [warning] = warningsOf([rules(rule)], 'llm')
     expect(warning?.message).toContain('request.path')
-    expect(warning?.fields).toMatchObject({ place: 'level 0', instead: 'llm.operation or llm.api' })
+    expect(warning?.fields).toMatchObject({ place: 'scope 0', instead: 'llm.operation or llm.api' })
     expect(warningsOf([rules(rule)], 'http')).toEqual([])
   })
 
@@ -54,10 +54,10 @@ describe('warnings about rules', () => {
         descriptors: [{ entries: [{ key: 'user', value: 'jwt.sub' }] }],
       },
     },
-  ])('name expressions over jwt where no level checks tokens: %j', (policies) => {
+  ])('name expressions over jwt where no scope checks tokens: %j', (policies) => {
     const [warning, ...more] = warningsOf([{}, policies], 'mcp')
     expect(warning).toMatchObject({
-      fields: { place: 'level 1' },
+      fields: { place: 'scope 1' },
       message: expect.stringContaining('without jwtAuth'),
     })
     expect(more).toEqual([])

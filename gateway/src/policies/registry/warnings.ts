@@ -4,46 +4,46 @@ import { ruleSource } from '../../pipeline/rules.ts'
 import { formatPath } from '../../schema/path.ts'
 import type { TrafficKind } from './cel-variables.ts'
 import { expressionsOf } from './expressions.ts'
-import type { PolicyLevel } from './scope.ts'
+import type { PolicyScope } from './scope.ts'
 
 /**
  * Logs rules that compile and yet do not do what their text suggests. Each set of policies is reported once, and again
  * after a change.
  */
 export function warnAboutRules(
-  levels: readonly PolicyLevel[],
+  scopes: readonly PolicyScope[],
   context: CompileContext,
   kind: TrafficKind,
 ): void {
-  const hasTokens = levels.some(({ policies }) => policies.jwtAuth ?? policies.mcpAuthentication)
-  for (const level of levels) {
+  const hasTokens = scopes.some(({ policies }) => policies.jwtAuth ?? policies.mcpAuthentication)
+  for (const scope of scopes) {
     if (kind === 'llm')
-      context.cached(level.policies, 'warnings of paths', () => warnAboutPaths(level, context))
+      context.cached(scope.policies, 'warnings of paths', () => warnAboutPaths(scope, context))
     if (!hasTokens)
-      context.cached(level.policies, 'warnings of tokens', () => warnAboutTokens(level, context))
+      context.cached(scope.policies, 'warnings of tokens', () => warnAboutTokens(scope, context))
   }
 }
 
 /** Paths of LLM operations have many spellings: `/x/v1/embeddings` is `/v1/embeddings`. */
-function warnAboutPaths({ place, policies }: PolicyLevel, { log }: CompileContext): boolean {
+function warnAboutPaths({ name: scope, policies }: PolicyScope, { log }: CompileContext): boolean {
   policies.authorization?.rules.forEach((rule, index) => {
     const { kind, source } = ruleSource(rule)
     // An allow rule that compares allows one spelling of several, which is no way in.
     if (kind === 'allow' && !source.includes('!=')) return
     if (!comparesField(source, 'request', 'path')) return
     log.warn(
-      { place, rule: `${kind} rule ${index + 1}`, instead: 'llm.operation or llm.api' },
+      { place: scope, rule: `${kind} rule ${index + 1}`, instead: 'llm.operation or llm.api' },
       'rule compares request.path: other paths lead to the same LLM operation',
     )
   })
   return true
 }
 
-function warnAboutTokens({ place, policies }: PolicyLevel, { log }: CompileContext): boolean {
+function warnAboutTokens({ name: scope, policies }: PolicyScope, { log }: CompileContext): boolean {
   for (const { source, path } of expressionsOf(policies)) {
     if (!readsRoot(source, 'jwt')) continue
     log.warn(
-      { place, path: formatPath(path) },
+      { place: scope, path: formatPath(path) },
       'expression reads jwt without jwtAuth or mcpAuthentication: it never has a value',
     )
   }

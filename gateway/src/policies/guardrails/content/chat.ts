@@ -2,8 +2,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json
 import type { JsonPath } from '../../../lib/json/splice.ts'
 import {
   type ContentReader,
-  echoAt,
   type GuardedText,
+  logprobsPath,
   numberOf,
   objectsIn,
   readableObjectsIn,
@@ -11,14 +11,14 @@ import {
   type TextPart,
 } from './content-reader.ts'
 import { textParts } from './parts.ts'
-import { ofUser, promptTexts } from './prompt.ts'
+import { promptTexts, userText } from './prompt.ts'
 import type { Reading } from './reading.ts'
 
 /** Chat completions. https://platform.openai.com/docs/api-reference/chat */
 export const chatContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
-  noEcho: 'null',
+  emptyLogprobs: 'null',
   // Some services take a `prompt` in place of messages.
   request: ({ messages, prompt, prediction }, reading) => [
     ...messageTexts(messages, reading),
@@ -33,7 +33,7 @@ export const chatContent: ContentReader = {
         role: stringOf(message['role']),
         separator: ' ',
         parts: parts.map((part, position) =>
-          position === 0 ? { ...part, echo: echoAt(choice, ['choices', index]) } : part,
+          position === 0 ? { ...part, logprobs: logprobsPath(choice, ['choices', index]) } : part,
         ),
       }
     }),
@@ -41,14 +41,14 @@ export const chatContent: ContentReader = {
     for (const [position, choice] of objectsIn(choices)) {
       const element = numberOf(choice['index'], position)
       const { delta, message } = choice
-      const echo = echoAt(choice, ['choices', position])
+      const echo = logprobsPath(choice, ['choices', position])
       const content = isJsonObject(delta) ? delta['content'] : undefined
       const refusal = isJsonObject(delta) ? delta['refusal'] : undefined
       const path = ['choices', position, 'delta', 'content']
       if (typeof content === 'string') {
-        found({ element, part: 0, text: content, path, repeats: false, echo })
+        found({ element, part: 0, text: content, path, repeats: false, logprobs: echo })
       } else if (typeof refusal !== 'string') {
-        found({ element, part: 0, text: '', path: [], repeats: false, echo })
+        found({ element, part: 0, text: '', path: [], repeats: false, logprobs: echo })
         for (const { text, path: at } of textParts(content, path, reading)) {
           found({ element, part: 0, text, path: at, repeats: false })
         }
@@ -56,7 +56,14 @@ export const chatContent: ContentReader = {
       if (typeof refusal === 'string') {
         const at = ['choices', position, 'delta', 'refusal']
         const isAlone = typeof content !== 'string'
-        found({ element, part: 1, text: refusal, path: at, repeats: false, echo: isAlone ? echo : undefined })
+        found({
+          element,
+          part: 1,
+          text: refusal,
+          path: at,
+          repeats: false,
+          logprobs: isAlone ? echo : undefined,
+        })
       }
       const transcript = isJsonObject(delta) ? objectOf(delta, 'audio')['transcript'] : undefined
       if (typeof transcript === 'string') {
@@ -113,7 +120,7 @@ function partsOf(message: JsonObject, path: JsonPath, reading: Reading): TextPar
 function predictedTexts(prediction: JsonValue | undefined, reading: Reading): GuardedText[] {
   if (!isJsonObject(prediction)) return []
   const parts = textParts(prediction['content'], ['prediction', 'content'], reading)
-  return parts.length === 0 ? [] : [{ ...ofUser('', []), separator: ' ', parts }]
+  return parts.length === 0 ? [] : [{ ...userText('', []), separator: ' ', parts }]
 }
 
 function objectOf(value: JsonObject, name: string): JsonObject {

@@ -1,17 +1,17 @@
 import { messageTexts } from './chat.ts'
-import { type ContentReader, echoAt, type GuardedText, numberOf, objectsIn } from './content-reader.ts'
+import { type ContentReader, type GuardedText, logprobsPath, numberOf, objectsIn } from './content-reader.ts'
 import { textParts } from './parts.ts'
-import { ofUser, promptTexts } from './prompt.ts'
+import { promptTexts, userText } from './prompt.ts'
 
 /** Legacy completions. https://platform.openai.com/docs/api-reference/completions */
 export const completionsContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
-  noEcho: 'null',
+  emptyLogprobs: 'null',
   // Some services take messages in place of a `prompt`.
   request: ({ prompt, suffix, messages }, reading) => [
     ...promptTexts(prompt),
-    ...(typeof suffix === 'string' ? [ofUser(suffix, ['suffix'])] : []),
+    ...(typeof suffix === 'string' ? [userText(suffix, ['suffix'])] : []),
     ...messageTexts(messages, reading),
   ],
   reply: ({ choices }, reading) =>
@@ -21,7 +21,7 @@ export const completionsContent: ContentReader = {
         separator: '',
         parts: textParts(choice['text'], ['choices', index, 'text'], reading).map((part) => ({
           ...part,
-          echo: echoAt(choice, ['choices', index]),
+          echo: logprobsPath(choice, ['choices', index]),
         })),
       }),
     ),
@@ -34,7 +34,7 @@ export const completionsContent: ContentReader = {
         text: typeof text === 'string' ? text : '',
         path: ['choices', position, 'text'],
         repeats: false,
-        echo: echoAt(choice, ['choices', position]),
+        logprobs: logprobsPath(choice, ['choices', position]),
       })
     }
   },

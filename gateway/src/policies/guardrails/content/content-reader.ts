@@ -16,7 +16,7 @@ export type TextPart = {
   readonly text: string
   readonly path: JsonPath
   /** Where the text is said once more token by token, which has to go when the text changes. */
-  readonly echo?: JsonPath | undefined
+  readonly logprobs?: JsonPath | undefined
   /** True if the object that has the text consists of nothing else to check. */
   readonly isWhole?: boolean
 }
@@ -32,7 +32,7 @@ export type StreamPiece = {
   /** The text of the part as a whole, said once more: no addition to it. */
   readonly repeats: boolean
   /** As of `TextPart`. */
-  readonly echo?: JsonPath | undefined
+  readonly logprobs?: JsonPath | undefined
 }
 
 /** What one client API has for texts: requests, answers and events of streams. Throws `CheckFailure` on what has none to show. */
@@ -44,20 +44,20 @@ export type ContentReader = {
   /** Between the parts of an element in a stream. */
   readonly separator: string
   /** JSON text that stands for no echo. */
-  readonly noEcho: string
+  readonly emptyLogprobs: string
   /** A part of a request without any text is refused by providers, so it is taken out. */
   readonly dropsEmptied: boolean
 }
 
 /** A text as guards see it. */
-export function shownText({ parts, separator }: GuardedText): string {
+export function joinedText({ parts, separator }: GuardedText): string {
   const [first, ...rest] = parts
   if (first === undefined) return ''
   return rest.length === 0 ? first.text : parts.map(({ text }) => text).join(separator)
 }
 
 /** The place of log probabilities, which name every token of a text, if there are some. */
-export function echoAt(value: JsonObject, path: JsonPath): JsonPath | undefined {
+export function logprobsPath(value: JsonObject, path: JsonPath): JsonPath | undefined {
   const { logprobs } = value
   const isThere = Array.isArray(logprobs) ? logprobs.length > 0 : isJsonObject(logprobs)
   return isThere ? [...path, 'logprobs'] : undefined
@@ -94,12 +94,12 @@ export function numberOf(value: JsonValue | undefined, position: number): number
 export function splicesFor(
   texts: readonly GuardedText[],
   contents: readonly string[],
-  { dropsEmptied, noEcho }: Pick<ContentReader, 'dropsEmptied' | 'noEcho'>,
+  { dropsEmptied, emptyLogprobs: noEcho }: Pick<ContentReader, 'dropsEmptied' | 'emptyLogprobs'>,
 ): JsonSplice[] {
   const splices: JsonSplice[] = []
   for (const [index, text] of texts.entries()) {
     const content = contents[index]
-    if (content === undefined || content === shownText(text)) continue
+    if (content === undefined || content === joinedText(text)) continue
     const { parts, separator } = text
     const written = writeBack(
       parts.map((part) => part.text),
@@ -109,7 +109,7 @@ export function splicesFor(
     if (written === undefined) throw new CheckFailure('text where there is none')
     const keepsSome = written.some((part) => part !== '')
     for (const [position, part] of parts.entries()) {
-      if (part.echo !== undefined) splices.push({ kind: 'set', path: part.echo, json: noEcho })
+      if (part.logprobs !== undefined) splices.push({ kind: 'set', path: part.logprobs, json: noEcho })
       const now = written[position] ?? ''
       if (now === part.text) continue
       const isDropped = now === '' && dropsEmptied && keepsSome && part.isWhole === true

@@ -6,7 +6,7 @@ import { spliceJson } from '../../../lib/json/splice.ts'
 import { readJsonObject } from '../../../lib/json/text.ts'
 import { CheckFailure } from '../guard.ts'
 import { contentReaders } from './content.ts'
-import { type ContentReader, type GuardedText, shownText, splicesFor } from './content-reader.ts'
+import { type ContentReader, type GuardedText, joinedText, splicesFor } from './content-reader.ts'
 import { createReading } from './reading.ts'
 
 const text = fc.oneof(
@@ -79,9 +79,9 @@ function masked(body: object, reader: ContentReader, phase: 'request' | 'reply')
   const texts = (value: JsonObject): GuardedText[] =>
     reader[phase](value, createReading(phase === 'request' ? 'request' : 'response'))
   const before = texts(objectOf(json))
-  const contents = before.map((shown) => shownText(shown).replaceAll('mask', '****'))
+  const contents = before.map((shown) => joinedText(shown).replaceAll('mask', '****'))
   const after = spliceJson(json, splicesFor(before, contents, reader))
-  return { contents, shown: texts(objectOf(after)).map(shownText), after }
+  return { contents, shown: texts(objectOf(after)).map(joinedText), after }
 }
 
 /** Undefined for what cannot be shown, whose check fails. */
@@ -151,7 +151,7 @@ describe('a part of a message that is masked away', () => {
 })
 
 describe('texts in unusual places', () => {
-  const shownOf = (texts: GuardedText[]) => texts.map(shownText)
+  const shownOf = (texts: GuardedText[]) => texts.map(joinedText)
 
   it('of chat are shown: refusals, a part without a list, a prompt', () => {
     const { request, reply } = contentReaders.chat

@@ -2,10 +2,10 @@ import { isJsonObject } from '../../../lib/json/json.ts'
 import {
   type ContentReader,
   type GuardedText,
+  joinedText,
   numberOf,
   objectsIn,
   readableObjectsIn,
-  shownText,
   stringOf,
 } from './content-reader.ts'
 import { textParts, textsOfPart } from './parts.ts'
@@ -14,7 +14,7 @@ import { textParts, textsOfPart } from './parts.ts'
 export const messagesContent: ContentReader = {
   separator: ' ',
   dropsEmptied: true,
-  noEcho: 'null',
+  emptyLogprobs: 'null',
   request({ system, messages }, reading) {
     const instructions: GuardedText = {
       role: 'system',
@@ -28,7 +28,7 @@ export const messagesContent: ContentReader = {
         parts: textParts(content, ['messages', index, 'content'], reading),
       }),
     )
-    return shownText(instructions) === '' ? texts : [instructions, ...texts]
+    return joinedText(instructions) === '' ? texts : [instructions, ...texts]
   },
   reply: ({ content }, reading) =>
     objectsIn(content).map(
@@ -57,7 +57,7 @@ export const messagesContent: ContentReader = {
     }
     if (!isJsonObject(delta) || event['type'] === 'message_delta') return
     const { type, text, content } = delta
-    if (typeof type === 'string' && !deltaTypes.has(type)) reading.unknown(type)
+    if (typeof type === 'string' && !deltaTypes.has(type)) reading.reportUnknown(type)
     if (typeof text === 'string') found({ ...at, text, path: ['delta', 'text'] })
     if (typeof content === 'string') found({ ...at, text: content, path: ['delta', 'content'] })
   },

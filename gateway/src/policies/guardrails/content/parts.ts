@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { JsonPath } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
-import { echoAt, type TextPart } from './content-reader.ts'
+import { logprobsPath, type TextPart } from './content-reader.ts'
 import { isReasoning, textMembersOf } from './part-types.ts'
 import type { Reading } from './reading.ts'
 
@@ -37,7 +37,7 @@ export function textsOfPart(part: JsonValue, path: JsonPath, reading: Reading): 
     if (!members?.includes(name)) found.push(...textsOfMember(part, name, { path, reading }))
   }
   if (type === 'document') found.push(...textsOfSource(part, path, reading))
-  if (found.length === 0 && members === undefined && typeof type !== 'string') reading.unknown('none')
+  if (found.length === 0 && members === undefined && typeof type !== 'string') reading.reportUnknown('none')
   const [only] = found
   return only !== undefined && found.length === 1
     ? [{ ...only, isWhole: only.path.at(-1) === 'text' }]
@@ -48,7 +48,7 @@ function membersOf(type: JsonValue | undefined, reading: Reading): readonly stri
   if (type === undefined || type === null) return undefined
   if (typeof type !== 'string') throw new CheckFailure('a type that is no text')
   const members = textMembersOf(type)
-  if (members === undefined) reading.unknown(type)
+  if (members === undefined) reading.reportUnknown(type)
   return members
 }
 
@@ -61,7 +61,7 @@ function textsOfMember(
   if (value === undefined || value === null) return []
   if (name !== 'text') return textParts(value, [...path, name], reading)
   if (typeof value !== 'string') throw new CheckFailure('a text that is none')
-  return [{ text: value, path: [...path, name], echo: echoAt(part, path) }]
+  return [{ text: value, path: [...path, name], logprobs: logprobsPath(part, path) }]
 }
 
 const opaqueSources: ReadonlySet<unknown> = new Set(['base64', 'url', 'file'])
@@ -73,7 +73,7 @@ function textsOfSource({ source }: JsonObject, path: JsonPath, reading: Reading)
   const { type, data, content, text } = source
   const isText = type === 'text'
   if (!isText && type !== 'content' && !opaqueSources.has(type)) {
-    reading.unknown(typeof type === 'string' ? type : 'none')
+    reading.reportUnknown(typeof type === 'string' ? type : 'none')
   }
   return [
     ...(isText ? textParts(data, [...at, 'data'], reading) : []),

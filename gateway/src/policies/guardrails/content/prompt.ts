@@ -5,15 +5,15 @@ import type { GuardedText } from './content-reader.ts'
 /** The texts of a `prompt`: one, or a list of them. Throws `CheckFailure` on one that is no text. */
 export function promptTexts(prompt: JsonValue | undefined): GuardedText[] {
   if (prompt === undefined || prompt === null) return []
-  if (typeof prompt === 'string') return [ofUser(prompt, ['prompt'])]
+  if (typeof prompt === 'string') return [userText(prompt, ['prompt'])]
   if (!Array.isArray(prompt)) throw new CheckFailure('a prompt that is no text')
   return prompt.map((item, index) => {
     // Numbers of tokens hold text that nobody here can read.
     if (typeof item !== 'string') throw new CheckFailure('a prompt of token numbers cannot be read')
-    return ofUser(item, ['prompt', index])
+    return userText(item, ['prompt', index])
   })
 }
 
-export function ofUser(text: string, path: (string | number)[]): GuardedText {
+export function userText(text: string, path: (string | number)[]): GuardedText {
   return { role: 'user', separator: '', parts: [{ text, path }] }
 }

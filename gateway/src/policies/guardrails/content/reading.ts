@@ -3,7 +3,7 @@ import type { Phase } from '../guard.ts'
 /** The reading of one body: its direction, and a note of content that is of no known type. */
 export type Reading = {
   readonly phase: Phase
-  unknown(type: string): void
+  reportUnknown(type: string): void
   /** The first type that was reported since the last call. */
   takeUnknown(): string | undefined
 }
@@ -12,7 +12,7 @@ export function createReading(phase: Phase): Reading {
   let first: string | undefined
   return {
     phase,
-    unknown(type) {
+    reportUnknown(type) {
       first ??= type
     },
     takeUnknown() {

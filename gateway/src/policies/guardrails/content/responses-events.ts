@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
-import { echoAt, numberOf, objectsIn, type StreamPiece, stringOf } from './content-reader.ts'
+import { logprobsPath, numberOf, objectsIn, type StreamPiece, stringOf } from './content-reader.ts'
 import { isReasoning } from './part-types.ts'
 import { textsOfPart } from './parts.ts'
 import type { Reading } from './reading.ts'
 
 /** Receiver of the texts of an event. */
-export type PieceSink = { found(piece: StreamPiece): void; reading: Reading }
+export type PieceSink = { onPiece(piece: StreamPiece): void; reading: Reading }
 
 /** Output of commands has numbers of its own among the parts of an element: two for each command. */
 const firstCommand = 2_000_000
@@ -24,13 +24,13 @@ const textEvents: ReadonlyMap<unknown, TextEvent> = new Map<unknown, TextEvent>(
 ])
 
 /** Reports the text that an event has itself. */
-export function reportText(event: JsonObject, element: number, { found, reading }: PieceSink): void {
+export function reportText(event: JsonObject, element: number, { onPiece: found, reading }: PieceSink): void {
   const { type, delta, output, content_index: index } = event
   const known = textEvents.get(type)
   if (known !== undefined) {
     const { member, repeats, part = numberOf(index, 0), hasEcho } = known
-    const echo = hasEcho ? echoAt(event, []) : undefined
-    found({ element, part, text: stringOf(event[member]), path: [member], repeats, echo })
+    const echo = hasEcho ? logprobsPath(event, []) : undefined
+    found({ element, part, text: stringOf(event[member]), path: [member], repeats, logprobs: echo })
   } else if (type === 'response.shell_call_output_content.delta') {
     reportOutput(delta, event, { path: ['delta'], repeats: false, found })
   } else if (type === 'response.shell_call_output_content.done') {
@@ -38,7 +38,7 @@ export function reportText(event: JsonObject, element: number, { found, reading 
       reportOutput(part, event, { path: ['output', position], repeats: true, found })
     }
   } else if (typeof type === 'string' && typeof delta === 'string' && !uncheckedDeltas.has(type)) {
-    reading.unknown(type)
+    reading.reportUnknown(type)
   }
 }
 
@@ -70,11 +70,15 @@ const uncheckedDeltas: ReadonlySet<string> = new Set([
 ])
 
 /** Reports the texts of a content part that an event opens or closes. */
-export function reportPart(part: JsonObject, event: JsonObject, { found, reading }: PieceSink): void {
+export function reportPart(
+  part: JsonObject,
+  event: JsonObject,
+  { onPiece: found, reading }: PieceSink,
+): void {
   const { type } = part
   if (typeof type === 'string' && isReasoning(type)) return
   const at = { element: numberOf(event['output_index'], 0), part: numberOf(event['content_index'], 0) }
-  for (const { text, path, echo } of textsOfPart(part, ['part'], reading)) {
-    found({ ...at, text, path, repeats: true, echo })
+  for (const { text, path, logprobs: echo } of textsOfPart(part, ['part'], reading)) {
+    found({ ...at, text, path, repeats: true, logprobs: echo })
   }
 }

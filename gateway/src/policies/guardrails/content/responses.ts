@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import type { JsonPath } from '../../../lib/json/splice.ts'
 import { CheckFailure } from '../guard.ts'
-import { type ContentReader, type GuardedText, numberOf, objectsIn, shownText } from './content-reader.ts'
+import { type ContentReader, type GuardedText, joinedText, numberOf, objectsIn } from './content-reader.ts'
 import { itemMembersOf } from './part-types.ts'
 import { textParts } from './parts.ts'
 import type { Reading } from './reading.ts'
@@ -11,7 +11,7 @@ import { type PieceSink, reportPart, reportText } from './responses-events.ts'
 export const responsesContent: ContentReader = {
   separator: '\n',
   dropsEmptied: false,
-  noEcho: '[]',
+  emptyLogprobs: '[]',
   request({ instructions, input, prompt }, reading) {
     const system: GuardedText = {
       role: 'system',
@@ -19,19 +19,19 @@ export const responsesContent: ContentReader = {
       parts: textParts(instructions, ['instructions'], reading),
     }
     const texts = [...inputTexts(input, reading), ...variableTexts(prompt, reading)]
-    return shownText(system) === '' ? texts : [system, ...texts]
+    return joinedText(system) === '' ? texts : [system, ...texts]
   },
   reply: ({ output }, reading) =>
     objectsIn(output).flatMap(([index, item]) => textsOfItem(item, ['output', index], reading)),
   event(event, found, reading) {
     const { output_index: index, item, response, part } = event
     const element = numberOf(index, 0)
-    reportText(event, element, { found, reading })
-    if (isJsonObject(part)) reportPart(part, event, { found, reading })
-    if (isJsonObject(item)) reportItem(item, element, { path: ['item'], found, reading })
+    reportText(event, element, { onPiece: found, reading })
+    if (isJsonObject(part)) reportPart(part, event, { onPiece: found, reading })
+    if (isJsonObject(item)) reportItem(item, element, { path: ['item'], onPiece: found, reading })
     if (!isJsonObject(response)) return
     for (const [position, output] of objectsIn(response['output'])) {
-      reportItem(output, position, { path: ['response', 'output', position], found, reading })
+      reportItem(output, position, { path: ['response', 'output', position], onPiece: found, reading })
     }
   },
 }
@@ -70,7 +70,7 @@ function membersOf(item: JsonObject, reading: Reading): readonly string[] {
     throw new CheckFailure('a type that is no text')
   }
   const known = itemMembersOf(type ?? typeOf(item))
-  if (known === undefined) reading.unknown(type ?? 'none')
+  if (known === undefined) reading.reportUnknown(type ?? 'none')
   const members = [...(known ?? []), 'output']
   // An update of the configuration has an object by this name.
   return typeof item['text'] === 'string' ? [...members, 'text'] : members
@@ -98,14 +98,14 @@ type ItemReport = PieceSink & { path: JsonPath }
 /** Tool results have numbers of their own: they come as wholes, never as additions to a part of a message. */
 const firstResult = 1_000_000
 
-function reportItem(item: JsonObject, element: number, { path, found, reading }: ItemReport): void {
+function reportItem(item: JsonObject, element: number, { path, onPiece: found, reading }: ItemReport): void {
   for (const { role, parts } of textsOfItem(item, path, reading)) {
     const isResult = role === 'tool' && item['type'] !== 'message'
     if (!isResult) found({ element, part: 0, text: '', path: [], repeats: false })
-    for (const [position, { text, path: at, echo }] of parts.entries()) {
+    for (const [position, { text, path: at, logprobs: echo }] of parts.entries()) {
       const place = at[path.length + 1]
       const part = isResult ? firstResult + position : typeof place === 'number' ? place : 0
-      found({ element, part, text, path: at, repeats: true, echo })
+      found({ element, part, text, path: at, repeats: true, logprobs: echo })
     }
   }
 }

@@ -10,7 +10,7 @@ import { isEnd } from './read-event.ts'
 /** An end that goes on for longer is none. */
 const maxEndingBytes = 1024 * 1024
 
-export type NotedStream = GuardedStream & {
+export type AuditedStream = GuardedStream & {
   refusalEvent(rejection: Rejection): string
   onRejected(guard: string): void
 }
@@ -19,8 +19,17 @@ export type NotedStream = GuardedStream & {
  * Lets a stream pass while its texts are collected, for guards that only note what they find. What makes it look complete
  * waits for their verdict, because a check that fails closed ends even such a stream in another way.
  */
-export function passAndNote(stream: NotedStream): BodySource {
-  const { api, reader, reading, source, check, maxHeldBytes, refusalEvent, onRejected } = stream
+export function auditStream(stream: AuditedStream): BodySource {
+  const {
+    api,
+    reader,
+    reading,
+    source,
+    check,
+    maxBufferedBytes: maxHeldBytes,
+    refusalEvent,
+    onRejected,
+  } = stream
   const transform: BodyTransform = (sink) => {
     const texts = collectTexts(reader, reading)
     const held: Uint8Array[] = []

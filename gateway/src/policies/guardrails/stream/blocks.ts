@@ -3,7 +3,7 @@ export type Blocks = {
   readonly size: number
   add(chunk: Uint8Array): void
   /** Gives all of them away, in order. */
-  take(): Buffer[]
+  drain(): Buffer[]
 }
 
 const blockBytes = 16 * 1024
@@ -37,7 +37,7 @@ export function createBlocks(): Blocks {
         from += fits
       }
     },
-    take() {
+    drain() {
       close()
       const taken = blocks
       blocks = []

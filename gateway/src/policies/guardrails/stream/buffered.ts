@@ -1,21 +1,21 @@
 import { createSseParser, formatSseEvent } from '../../../net/http/sse.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
 import { type CollectedTexts, collectTexts } from './collected-texts.ts'
-import type { HeldStream } from './guarded-stream.ts'
+import type { DeliveredStream } from './guarded-stream.ts'
 
 /**
  * Holds a stream until it is complete and checked, then sends it as it came or with what guards made of its texts. Of what
  * is held there is one copy; it is taken apart once more only if something in it changes.
  */
-export function holdUntilChecked({
+export function bufferStream({
   reader,
   reading,
   source,
   check,
-  maxHeldBytes,
+  maxBufferedBytes: maxHeldBytes,
   delivery,
   onRejected,
-}: HeldStream): void {
+}: DeliveredStream): void {
   const blocks = createBlocks()
   const texts = collectTexts(reader, reading)
   let isReadable = true
@@ -52,7 +52,7 @@ export function holdUntilChecked({
           sendAll(rewritten(blocks, texts.rewriteTo(outcome.contents), maxHeldBytes))
           break
         case 'pass':
-          sendAll(blocks.take())
+          sendAll(blocks.drain())
           break
       }
       if (isComplete) delivery.end()
@@ -109,7 +109,7 @@ function rewritten(
       text += formatSseEvent(rewrite(event))
     },
   })
-  for (const block of blocks.take()) {
+  for (const block of blocks.drain()) {
     text = ''
     parser.push(block)
     if (text !== '') pieces.push(Buffer.from(text))

@@ -82,8 +82,8 @@ export function collectTexts(reader: ContentReader, reading: Reading): Collected
       const readAgain = createEventReader(reader, createReading(reading.phase))
       return (event) => {
         const splices: JsonSplice[] = []
-        readAgain(event, ({ element, part: number, text, path, repeats, echo }) => {
-          if (echo !== undefined && changed.has(element)) splices.push(setJson(echo, reader.noEcho))
+        readAgain(event, ({ element, part: number, text, path, repeats, logprobs: echo }) => {
+          if (echo !== undefined && changed.has(element)) splices.push(setJson(echo, reader.emptyLogprobs))
           if (text === '') return
           const part = partOf(element, number)
           const after = repeats

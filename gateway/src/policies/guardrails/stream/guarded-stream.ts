@@ -14,11 +14,11 @@ export type GuardedStream = {
   /** Asks the guards; undefined for content that cannot be shown to them. */
   check(texts: readonly Content[] | undefined): Promise<Outcome>
   /** Most bytes of the stream that are held. */
-  readonly maxHeldBytes: number
+  readonly maxBufferedBytes: number
 }
 
 /** A stream that is held until it is checked. */
-export type HeldStream = GuardedStream & {
+export type DeliveredStream = GuardedStream & {
   readonly delivery: Delivery
   /** Told which guard ended it. */
   onRejected(guard: string): void

@@ -27,9 +27,9 @@ export function createEventReader(reader: ContentReader, reading: Reading): Even
   let hasUnknown = false
   const noting: Reading = {
     ...reading,
-    unknown(type) {
+    reportUnknown(type) {
       hasUnknown = true
-      reading.unknown(type)
+      reading.reportUnknown(type)
     },
   }
 
@@ -66,7 +66,7 @@ export function createEventReader(reader: ContentReader, reading: Reading): Even
 }
 
 function templateOf(data: string, piece: StreamPiece): Template | undefined {
-  if (piece.text === '' || piece.repeats || piece.echo !== undefined) return undefined
+  if (piece.text === '' || piece.repeats || piece.logprobs !== undefined) return undefined
   const place = locateJson(data, piece.path)
   if (place === undefined) return undefined
   return { before: data.slice(0, place.start + 1), behind: data.slice(place.end - 1), piece }

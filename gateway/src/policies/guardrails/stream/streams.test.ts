@@ -314,7 +314,7 @@ describe('a buffered stream', () => {
 
   it('fails its check when it is larger than what is held', async () => {
     const answer = conversations.chat.stream(Array.from({ length: 1000 }, () => 'x'.repeat(100)))
-    const options = { maxHeldBytes: 50_000 }
+    const options = { maxBufferedBytes: 50_000 }
     expect((await pass(fixtureGuards({ response }, acts({}), options), { answer })).status).toBe(503)
     const failOpen: GuardrailsConfig = {
       response: [{ webhook: { ...webhookGuard.webhook, failureMode: 'failOpen' } }],
@@ -492,7 +492,7 @@ describe('a windowed stream of large events', () => {
   })
 
   it('fails its check where they are more than is held', async () => {
-    const guards = fixtureGuards({ response, streaming: 'windowed' }, acts({}), { maxHeldBytes: 50_000 })
+    const guards = fixtureGuards({ response, streaming: 'windowed' }, acts({}), { maxBufferedBytes: 50_000 })
     const { text } = await pass(guards, { answer: [...'a few words of text'].map(large) })
     expect(text).toContain('prompt guard failed')
     expect(text).not.toContain('[DONE]')
@@ -501,7 +501,7 @@ describe('a windowed stream of large events', () => {
   it('comes whole where it may pass though it is more than is held', async () => {
     const failOpen = { webhook: { ...webhookGuard.webhook, failureMode: 'failOpen' } } as const
     const config: GuardrailsConfig = { response: [failOpen], streaming: 'windowed' }
-    const guards = fixtureGuards(config, acts({}), { maxHeldBytes: 3_000 })
+    const guards = fixtureGuards(config, acts({}), { maxBufferedBytes: 3_000 })
     const answer = [...['large', ' and ', 'larger'].map(large), done]
     expect((await pass(guards, { answer })).text).toBe(answer.join(''))
   })

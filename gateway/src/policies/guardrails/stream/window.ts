@@ -8,16 +8,16 @@ import { setJson, setText } from './read-event.ts'
 const overlapCharacters = 256
 
 /** An event that is held, and its texts. */
-export type HeldEvent = { readonly event: SseEvent; readonly pieces: HeldPiece[]; readonly bytes: number }
+export type WindowEvent = { readonly event: SseEvent; readonly pieces: EventPiece[]; readonly bytes: number }
 
 /** New text of a part, or the text that a part came to, said once more. */
-export type HeldPiece = Segment | Repeat
+export type EventPiece = Segment | Repeat
 
 type Segment = {
   readonly kind: 'text'
   readonly part: Part
   readonly path: StreamPiece['path']
-  readonly echo: StreamPiece['echo']
+  readonly echo: StreamPiece['logprobs']
   readonly original: string
   text: string
   /** Its part changes somewhere in the window. */
@@ -28,7 +28,7 @@ type Repeat = {
   readonly kind: 'repeat'
   readonly part: Part
   readonly path: StreamPiece['path']
-  readonly echo: StreamPiece['echo']
+  readonly echo: StreamPiece['logprobs']
   readonly text: string
 }
 
@@ -37,7 +37,7 @@ type Part = {
   readonly element: number
   readonly number: number
   /** All that came of it, and of that all that was released, as it came and as it was sent. */
-  said: string
+  received: string
   released: number
   /** Undefined as long as nothing of it has changed. */
   sent: string | undefined
@@ -45,15 +45,15 @@ type Part = {
 
 /** What is held of one choice, content block or output item. */
 export type WindowText = { readonly parts: readonly WindowPart[] }
-export type WindowPart = { readonly text: string; become(text: string): void }
+export type WindowPart = { readonly text: string; replaceWith(text: string): void }
 
 export type Window = {
-  readonly heldBytes: number
+  readonly bytes: number
   /** Whether text is held. */
   readonly hasText: boolean
   /** Notes text of an event that is on its way into the window. */
-  add(piece: StreamPiece): HeldPiece
-  hold(events: readonly HeldEvent[]): void
+  add(piece: StreamPiece): EventPiece
+  append(events: readonly WindowEvent[]): void
   texts(): WindowText[]
   /** Gives events away with what became of their texts: all, or those in front of the end that is checked once more. */
   release(which: 'all' | 'checked'): SseEvent[]
@@ -62,7 +62,7 @@ export type Window = {
 /** `noEcho` is JSON text that stands for no log probabilities. */
 export function createWindow(noEcho: string): Window {
   const known = new Map<string, Part>()
-  let events: HeldEvent[] = []
+  let events: WindowEvent[] = []
   let heldBytes = 0
   let others = 0
 
@@ -72,7 +72,7 @@ export function createWindow(noEcho: string): Window {
   function partOf(element: number, number: number): Part {
     if (latest?.element === element && latest.number === number) return latest
     const key = `${element} ${number}`
-    latest = known.get(key) ?? { element, number, said: '', released: 0, sent: undefined }
+    latest = known.get(key) ?? { element, number, received: '', released: 0, sent: undefined }
     known.set(key, latest)
     return latest
   }
@@ -119,31 +119,31 @@ export function createWindow(noEcho: string): Window {
   }
 
   return {
-    get heldBytes() {
+    get bytes() {
       return heldBytes
     },
     get hasText() {
       return events.some(({ pieces }) => pieces.length > 0)
     },
-    add({ element, part: number, text, path, echo, repeats }) {
+    add({ element, part: number, text, path, logprobs: echo, repeats }) {
       const part = partOf(element, number)
-      if (repeats && text === part.said) return { kind: 'repeat', part, path, echo, text }
+      if (repeats && text === part.received) return { kind: 'repeat', part, path, echo, text }
       if (repeats) {
         // No text that the stream said before: one of its own.
         others += 1
         const other: Part = {
           element: Number.MAX_SAFE_INTEGER,
           number: others,
-          said: text,
+          received: text,
           released: 0,
           sent: undefined,
         }
         return { kind: 'text', part: other, path, echo, original: text, text, isOfChanged: false }
       }
-      part.said += text
+      part.received += text
       return { kind: 'text', part, path, echo, original: text, text, isOfChanged: false }
     },
-    hold(added) {
+    append(added) {
       byPart = undefined
       for (const event of added) {
         events.push(event)
@@ -170,7 +170,7 @@ export function createWindow(noEcho: string): Window {
       const leaving = events.slice(0, count)
       events = events.slice(count)
       for (const { bytes } of leaving) heldBytes -= bytes
-      return leaving.map((event) => leave(event, noEcho))
+      return leaving.map((event) => formatEvent(event, noEcho))
     },
   }
 }
@@ -179,7 +179,7 @@ function windowPart(segments: readonly Segment[]): WindowPart {
   const pieces = segments.map(({ text }) => text)
   return {
     text: pieces.join(''),
-    become(text) {
+    replaceWith(text) {
       const written = writeBack(pieces, '', text) ?? pieces
       const changes = written.some((piece, index) => piece !== pieces[index])
       for (const [index, segment] of segments.entries()) {
@@ -191,7 +191,7 @@ function windowPart(segments: readonly Segment[]): WindowPart {
 }
 
 /** The event as it is sent, with what became of its texts. */
-function leave({ event, pieces }: HeldEvent, noEcho: string): SseEvent {
+function formatEvent({ event, pieces }: WindowEvent, noEcho: string): SseEvent {
   const splices: JsonSplice[] = []
   for (const piece of pieces) {
     const { part, path } = piece
@@ -203,7 +203,7 @@ function leave({ event, pieces }: HeldEvent, noEcho: string): SseEvent {
     }
     const { original, text } = piece
     if (part.sent !== undefined) part.sent += text
-    else if (text !== original) part.sent = part.said.slice(0, part.released) + text
+    else if (text !== original) part.sent = part.received.slice(0, part.released) + text
     part.released += original.length
     if (text !== original) splices.push(setText(path, text))
     if (piece.isOfChanged && piece.echo !== undefined) splices.push(setJson(piece.echo, noEcho))

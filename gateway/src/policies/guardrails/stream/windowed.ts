@@ -3,9 +3,9 @@ import type { StreamPiece } from '../content/content-reader.ts'
 import type { Reading } from '../content/reading.ts'
 import { writeBack } from '../content/text-change.ts'
 import type { Content } from '../run.ts'
-import type { HeldStream } from './guarded-stream.ts'
+import type { DeliveredStream } from './guarded-stream.ts'
 import { createEventReader } from './read-event.ts'
-import { createWindow, type HeldEvent, type HeldPiece, type WindowText } from './window.ts'
+import { createWindow, type EventPiece, type WindowEvent, type WindowText } from './window.ts'
 
 /** New text that is checked together. */
 const windowCharacters = 1024
@@ -24,27 +24,27 @@ const maxWaitingBytes = 64 * 1024
  * Checks a stream in windows and passes each on when it is checked. The end of a window is held and checked once more
  * together with the next one, so that what stands across their border is found before any of it was sent.
  */
-export function checkInWindows({
+export function windowStream({
   reader,
   reading,
   source,
   check,
-  maxHeldBytes,
+  maxBufferedBytes: maxHeldBytes,
   delivery,
   onRejected,
-}: HeldStream): void {
-  const window = createWindow(reader.noEcho)
+}: DeliveredStream): void {
+  const window = createWindow(reader.emptyLogprobs)
   /** Content of unknown type is checked at once, though no text may come with it. */
   let unknown: 'none' | 'waiting' | 'checked' = 'none'
   const noting: Reading = {
     ...reading,
-    unknown(type) {
+    reportUnknown(type) {
       if (unknown === 'none') unknown = 'waiting'
-      reading.unknown(type)
+      reading.reportUnknown(type)
     },
   }
   const read = createEventReader(reader, noting)
-  let waiting: HeldEvent[] = []
+  let waiting: WindowEvent[] = []
   let waitingBytes = 0
   let newCharacters = 0
   /** Of events that came into the window since the last check. The overlap does not count: its events may be large. */
@@ -62,10 +62,10 @@ export function checkInWindows({
   })
 
   /** Of the event that is being read. Made with its first piece: an array that grows has room for many, and most have one. */
-  let pieces: HeldPiece[] = []
+  let pieces: EventPiece[] = []
 
   function takePiece(piece: StreamPiece): void {
-    if (piece.text === '' && piece.echo === undefined) return
+    if (piece.text === '' && piece.logprobs === undefined) return
     const held = window.add(piece)
     if (held.kind === 'text') newCharacters += piece.text.length
     if (pieces.length === 0) pieces = [held]
@@ -88,11 +88,11 @@ export function checkInWindows({
 
   function proceed(): void {
     if (isOver || isChecking) return
-    window.hold(waiting)
+    window.append(waiting)
     newBytes += waitingBytes
     waiting = []
     waitingBytes = 0
-    if (window.heldBytes > maxHeldBytes) isReadable = false
+    if (window.bytes > maxHeldBytes) isReadable = false
     if (!isReadable || unknown === 'waiting') {
       void checkNow()
       return
@@ -102,7 +102,7 @@ export function checkInWindows({
       return
     }
     if (isComplete || newBytes > maxQuietBytes) release('all')
-    else if (!window.hasText && (delivery.isOpen || window.heldBytes > maxIdleBytes)) release('all')
+    else if (!window.hasText && (delivery.isOpen || window.bytes > maxIdleBytes)) release('all')
     if (isComplete) finish()
   }
 
@@ -151,7 +151,7 @@ export function checkInWindows({
       const before = parts.map(({ text }) => text)
       const after = contents[index] ?? before.join(reader.separator)
       const written = writeBack(before, reader.separator, after) ?? before
-      for (const [position, part] of parts.entries()) part.become(written[position] ?? '')
+      for (const [position, part] of parts.entries()) part.replaceWith(written[position] ?? '')
     }
   }
 

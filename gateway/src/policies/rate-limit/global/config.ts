@@ -15,26 +15,26 @@ import type { ReportIssue } from '../../../schema/report.ts'
 import { checkBackendHost } from '../../../upstream/check.ts'
 import { backendHostSchema, findBackend, type NamedBackend } from '../../../upstream/config.ts'
 import { missingBackend } from '../../../upstream/destination.ts'
-import { keyRoots } from '../local-config.ts'
+import { keyVariables } from '../local-config.ts'
 
-const roots = [...keyRoots]
+const variables = [...keyVariables]
 
 /** Members of `llm` that exist once an answer has ended, for the cost of tokens. */
-const answerMembers = [
+const responseMembers = [
   ...['configuredModel', 'provider', 'responseModel', 'cost', 'inputTokens', 'outputTokens', 'totalTokens'],
   ...['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
   ...['inputAudioTokens', 'outputAudioTokens'],
 ].map((name) => `llm.${name}`)
 
 /** Variables of the cost of tokens. */
-export const costRoots: ReadonlySet<string> = new Set([...roots, ...answerMembers])
+export const costVariables: ReadonlySet<string> = new Set([...variables, ...responseMembers])
 
 const entry = object(
   {
     key: name({ doc: 'Name that the service knows the value by.', example: 'team' }),
     value: cel(
       { doc: 'The value. A fixed text needs quotes of its own: `\'"gold"\'`.', example: 'apiKey.group' },
-      roots,
+      variables,
     ),
   },
   { doc: 'A key and its value.' },
@@ -63,7 +63,7 @@ const descriptor = object(
           example: 'llm.inputTokens + 4 * llm.outputTokens',
           advanced: true,
         },
-        [...costRoots],
+        [...costVariables],
       ),
     ),
     limitOverride: optional(
@@ -73,7 +73,7 @@ const descriptor = object(
           example: '{"unit": "minute", "requestsPerUnit": 10}',
           advanced: true,
         },
-        roots,
+        variables,
       ),
     ),
   },
@@ -152,7 +152,7 @@ export function checkGlobalRateLimit(
     item.entries.forEach((pair, at) => {
       check(pair.value, allowedRoots, ['entries', at, 'value'])
     })
-    check(item.cost, countsTokens(item) ? new Set([...allowedRoots, ...answerMembers]) : allowedRoots, [
+    check(item.cost, countsTokens(item) ? new Set([...allowedRoots, ...responseMembers]) : allowedRoots, [
       'cost',
     ])
     check(item.limitOverride, allowedRoots, ['limitOverride'])

@@ -5,8 +5,8 @@ import { CelEvaluationError } from '../../../cel/failure.ts'
 import { clientNetwork } from '../../../lib/address/client-network.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
 import { needsBody } from '../../../pipeline/rules.ts'
-import { isAddressKey, keyRoots } from '../local-config.ts'
-import { costRoots, countsTokens, type DescriptorConfig } from './config.ts'
+import { isAddressKey, keyVariables } from '../local-config.ts'
+import { costVariables, countsTokens, type DescriptorConfig } from './config.ts'
 import { type Descriptor, type LimitUnit, limitUnits, maxUint32 } from './wire.ts'
 
 /** One thing that is counted, compiled. */
@@ -24,11 +24,11 @@ export type CompiledDescriptor = {
 export function compileDescriptor(config: DescriptorConfig): CompiledDescriptor {
   const entries = config.entries.map(({ key, value }) => ({
     key,
-    value: compileCheckedCel(value, keyRoots),
+    value: compileCheckedCel(value, keyVariables),
     byNetwork: isAddressKey(value),
   }))
-  const override = config.limitOverride && compileCheckedCel(config.limitOverride, keyRoots)
-  const cost = config.cost === undefined ? undefined : compileCheckedCel(config.cost, costRoots)
+  const override = config.limitOverride && compileCheckedCel(config.limitOverride, keyVariables)
+  const cost = config.cost === undefined ? undefined : compileCheckedCel(config.cost, costVariables)
   const counts = countsTokens(config) ? 'tokens' : 'requests'
   const early = [...entries.map(({ value }) => value), override, counts === 'requests' ? cost : undefined]
   return {

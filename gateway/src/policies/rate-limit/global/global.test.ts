@@ -58,7 +58,7 @@ function policiesOf(
   global: GlobalRateLimitConfig,
   hasTokens = true,
 ): Policy[] {
-  const { beforeBody, afterBody } = compileGlobalRateLimit(global, context, { place: 'llm', hasTokens })
+  const { beforeBody, afterBody } = compileGlobalRateLimit(global, context, { scope: 'llm', hasTokens })
   return [beforeBody, afterBody].filter((policy) => policy !== undefined)
 }
 
@@ -145,7 +145,7 @@ describe('requests', () => {
   it('give back what local limits counted when the service refuses, or fails', async () => {
     let answers: Answers = () => over
     const { context } = service((message) => answers(message, 0))
-    const local = compileLocalRateLimit([{ requests: 1, unit: 'Hours' }], context, { place: 'llm' })
+    const local = compileLocalRateLimit([{ requests: 1, unit: 'Hours' }], context, { scope: 'llm' })
     const policies = [local.beforeBody, ...policiesOf(context, config([byUser]))].filter(
       (policy) => policy !== undefined,
     )
@@ -303,7 +303,7 @@ describe('headers', () => {
     [50, ['10', '9', '60']],
   ])('show the closest limit, wherever it is counted (%i left at the service)', async (left, expected) => {
     const { context } = service(() => status(left))
-    const local = compileLocalRateLimit([{ requests: 10, unit: 'Minutes' }], context, { place: 'llm' })
+    const local = compileLocalRateLimit([{ requests: 10, unit: 'Minutes' }], context, { scope: 'llm' })
     const policies = [local.beforeBody, ...policiesOf(context, config([byUser]))].filter(
       (policy) => policy !== undefined,
     )

@@ -7,7 +7,13 @@ import type { Exchange, LimitStatus, RequestLimits } from '../../../pipeline/exc
 import { forwardingOf } from '../../../pipeline/forwarding.ts'
 import type { Policy } from '../../../pipeline/policy.ts'
 import { isLimitHeader } from '../headers.ts'
-import { chargeTokens, giveBackClaims, showStanding, spendsTokens, tallyOf } from '../request-limits.ts'
+import {
+  chargeTokens,
+  releaseReservations,
+  reportLimits,
+  requestLimitsOf,
+  spendsTokens,
+} from '../request-limits.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { type GlobalRateLimitConfig, timeoutOf } from './config.ts'
 import { type CompiledDescriptor, compileDescriptor } from './descriptors.ts'
@@ -15,13 +21,13 @@ import { type GlobalLimitState, globalLimitState, labelOf } from './state.ts'
 import { limiterTarget } from './target.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 import {
-  type Answer,
   checkRateLimit,
   type Descriptor,
   type DescriptorStatus,
-  decodeAnswer,
+  decodeResponse,
   encodeRequest,
   type Hit,
+  type LimitResponse,
   reportUsage,
   shouldRateLimit,
 } from './wire.ts'
@@ -36,7 +42,7 @@ export type GlobalRateLimit = {
 
 export type GlobalRateLimitOptions = {
   /** Where the limits are configured. */
-  place: string
+  scope: string
   /** Whether what passes has tokens; limits on tokens mean nothing elsewhere. */
   hasTokens: boolean
 }
@@ -45,12 +51,12 @@ export type GlobalRateLimitOptions = {
 export function compileGlobalRateLimit(
   config: GlobalRateLimitConfig,
   context: CompileContext,
-  { place, hasTokens }: GlobalRateLimitOptions,
+  { scope, hasTokens }: GlobalRateLimitOptions,
 ): GlobalRateLimit {
   const target = limiterTarget(config, context)
   const own = config.protocol === 'kuadrant'
   const limiter: Limiter = {
-    label: labelOf(config, place),
+    label: labelOf(config, scope),
     domain: config.domain,
     countRequest: context.grpc.method(target, shouldRateLimit),
     checkTokens: context.grpc.method(target, own ? checkRateLimit : shouldRateLimit),
@@ -62,7 +68,7 @@ export function compileGlobalRateLimit(
       createBreaker(context.clock),
     ),
     failsOpen: config.failureMode === 'failOpen' || config.failureMode === 'FailOpen',
-    state: globalLimitState(config, place, context),
+    state: globalLimitState(config, scope, context),
   }
   const descriptors = config.descriptors.map(compileDescriptor)
   const ofRequests = descriptors.filter(({ counts }) => counts === 'requests')
@@ -96,8 +102,8 @@ type Limiter = {
 function requestPolicy(limiter: Limiter, descriptors: readonly CompiledDescriptor[]): Policy {
   return {
     name: 'global request limits',
-    onRequest: (exchange) => askForRequest(limiter, descriptors, exchange),
-    onReply: showStanding,
+    onRequest: (exchange) => checkRequests(limiter, descriptors, exchange),
+    onReply: reportLimits,
   }
 }
 
@@ -113,17 +119,17 @@ function latePolicy(
   return {
     name: 'global token limits',
     onRequest(exchange) {
-      const refused = askForTokens(limiter, tokens, exchange)
-      if (refused === undefined) return askForRequest(limiter, requests, exchange)
-      return refused.then((reply) => reply ?? askForRequest(limiter, requests, exchange))
+      const refused = checkTokens(limiter, tokens, exchange)
+      if (refused === undefined) return checkRequests(limiter, requests, exchange)
+      return refused.then((reply) => reply ?? checkRequests(limiter, requests, exchange))
     },
-    onReply: showStanding,
+    onReply: reportLimits,
     onEnd: chargeTokens,
   }
 }
 
 /** Counts the request where it counts for anything; a reply refuses it. */
-function askForRequest(
+function checkRequests(
   limiter: Limiter,
   descriptors: readonly CompiledDescriptor[],
   exchange: Exchange,
@@ -133,11 +139,11 @@ function askForRequest(
     const descriptor = describe(exchange.facts)
     if (descriptor !== undefined) hits.push({ descriptor, hits: costOfRequest(exchange.facts) })
   }
-  return hits.length === 0 ? undefined : ask(limiter, { hits, counts: 'requests' }, exchange)
+  return hits.length === 0 ? undefined : check(limiter, { hits, counts: 'requests' }, exchange)
 }
 
 /** Asks whether there are tokens left, and promises to tell how many were used. */
-function askForTokens(
+function checkTokens(
   limiter: Limiter,
   descriptors: readonly CompiledDescriptor[],
   exchange: Exchange,
@@ -156,7 +162,7 @@ function askForTokens(
     exchange,
   ).then((refusal) => {
     if (refusal === undefined) {
-      tallyOf(exchange).reservations.push({
+      requestLimitsOf(exchange).reservations.push({
         release() {},
         charge: (totalTokens) => report(limiter, described, exchange, totalTokens),
       })
@@ -170,9 +176,9 @@ async function checkBudgets(
   hits: readonly Hit[],
   exchange: Exchange,
 ): Promise<Reply | undefined> {
-  if (!limiter.checksByDescriptor) return ask(limiter, { hits, counts: 'tokens' }, exchange)
+  if (!limiter.checksByDescriptor) return check(limiter, { hits, counts: 'tokens' }, exchange)
   for (const hit of hits) {
-    const refusal = await ask(limiter, { hits: [hit], counts: 'tokens' }, exchange)
+    const refusal = await check(limiter, { hits: [hit], counts: 'tokens' }, exchange)
     if (refusal !== undefined) return refusal
   }
   return undefined
@@ -197,19 +203,23 @@ function mostOf(hits: readonly Hit[]): number {
   return hits.reduce((most, hit) => Math.max(most, hit.hits), 0)
 }
 
-type Question = { hits: readonly Hit[]; counts: 'requests' | 'tokens' }
+type ServiceCheck = { hits: readonly Hit[]; counts: 'requests' | 'tokens' }
 
-async function ask(limiter: Limiter, question: Question, exchange: Exchange): Promise<Reply | undefined> {
+async function check(
+  limiter: Limiter,
+  question: ServiceCheck,
+  exchange: Exchange,
+): Promise<Reply | undefined> {
   const { hits, counts } = question
   const { state } = limiter
-  const tally = tallyOf(exchange)
-  let answer: Answer
+  const limits = requestLimitsOf(exchange)
+  let answer: LimitResponse
   try {
-    answer = await answerTo(limiter, question, tally)
+    answer = await callService(limiter, question, limits)
     if (answer.code === 'ok' && counts === 'tokens' && answer.statuses.some(isUsedUp)) {
       const { statuses } = answer
       const confirming = hits.map((hit, index) => ({ ...hit, hits: isUsedUp(statuses[index]) ? 1 : 0 }))
-      answer = await answerTo(limiter, { counts, hits: confirming }, tally)
+      answer = await callService(limiter, { counts, hits: confirming }, limits)
     }
   } catch (error) {
     return failed(limiter, exchange, error)
@@ -217,15 +227,15 @@ async function ask(limiter: Limiter, question: Question, exchange: Exchange): Pr
   const verdict = verdictOf(answer)
   if (verdict.refusal !== undefined) {
     state.meter.checked('refused')
-    giveBackClaims(tally)
+    releaseReservations(limits)
     // The reply says where the service sees the request; the other limits did not refuse it.
-    tally.headersSent = true
+    limits.headersSent = true
     exchange.refusedBy = `rate-limit: ${limiter.label}`
     return verdict.refusal
   }
   state.meter.checked('allowed')
-  takeOver(verdict, exchange, tally)
-  if (verdict.standing !== undefined) tally[counts] = closer(tally[counts], verdict.standing)
+  applyHeaders(verdict, exchange, limits)
+  if (verdict.status !== undefined) limits[counts] = closer(limits[counts], verdict.status)
   return undefined
 }
 
@@ -238,9 +248,13 @@ function isUsedUp(status: DescriptorStatus | undefined): boolean {
 }
 
 /** The answer of the service. Throws without calling it while it is known not to answer, or once the request has waited enough. */
-async function answerTo(limiter: Limiter, { hits, counts }: Question, tally: RequestLimits): Promise<Answer> {
+async function callService(
+  limiter: Limiter,
+  { hits, counts }: ServiceCheck,
+  limits: RequestLimits,
+): Promise<LimitResponse> {
   const { breaker, clock, domain } = limiter
-  const deadlineMs = limiter.deadlineMs - (tally.waitedMs ?? 0)
+  const deadlineMs = limiter.deadlineMs - (limits.waitedMs ?? 0)
   if (deadlineMs <= 0) throw new Error('the timeout of this request was spent on earlier checks')
   if (!breaker.admits()) throw new Error('not called: the last calls had no answer')
   const call = counts === 'tokens' ? limiter.checkTokens : limiter.countRequest
@@ -248,23 +262,28 @@ async function answerTo(limiter: Limiter, { hits, counts }: Question, tally: Req
   try {
     const bytes = await call(encodeRequest(domain, hits, mostOf(hits)), { deadlineMs })
     breaker.succeeded()
-    return decodeAnswer(bytes)
+    return decodeResponse(bytes)
   } catch (error) {
-    if (isWithoutAnswer(error)) breaker.failed()
+    if (isUnanswered(error)) breaker.failed()
     else breaker.succeeded()
     throw error
   } finally {
-    tally.waitedMs = (tally.waitedMs ?? 0) + clock.monotonic() - startedAt
+    limits.waitedMs = (limits.waitedMs ?? 0) + clock.monotonic() - startedAt
   }
 }
 
 /** DEADLINE_EXCEEDED and UNAVAILABLE; every other status is an answer. */
-function isWithoutAnswer(error: unknown): boolean {
+function isUnanswered(error: unknown): boolean {
   return error instanceof GrpcError && (error.status === 4 || error.status === 14)
 }
 
-function takeOver({ replyHeaders, requestHeaders }: Verdict, exchange: Exchange, tally: RequestLimits): void {
-  if (hasAny(replyHeaders)) tally.headers = { ...withoutLimits(tally.headers, replyHeaders), ...replyHeaders }
+function applyHeaders(
+  { replyHeaders, requestHeaders }: Verdict,
+  exchange: Exchange,
+  limits: RequestLimits,
+): void {
+  if (hasAny(replyHeaders))
+    limits.headers = { ...withoutLimits(limits.headers, replyHeaders), ...replyHeaders }
   if (hasAny(requestHeaders)) {
     forwardingOf(exchange).headerEdits.push((headers) => {
       Object.assign(headers, requestHeaders)
@@ -291,11 +310,11 @@ const failureText = 'rate limit failed'
 
 function failed({ failsOpen, state, label }: Limiter, exchange: Exchange, error: unknown): Reply | undefined {
   state.meter.checked(failsOpen ? 'failed_open' : 'failed_closed')
-  state.failing(error)
+  state.recordFailure(error)
   if (failsOpen) return undefined
-  const tally = tallyOf(exchange)
-  giveBackClaims(tally)
-  tally.headersSent = true
+  const limits = requestLimitsOf(exchange)
+  releaseReservations(limits)
+  limits.headersSent = true
   exchange.failure ??= error
   exchange.refusedBy = `rate-limit: ${label} failed`
   return {

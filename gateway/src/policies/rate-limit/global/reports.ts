@@ -2,7 +2,7 @@ import { messageOf } from '../../../lib/thrown.ts'
 import { type GrpcCall, type GrpcClient, GrpcError } from '../../../net/grpc-client.ts'
 import type { Log } from '../../../telemetry/log.ts'
 import type { GlobalLimitMeter } from '../../../telemetry/metrics.ts'
-import { decodeAnswer } from './wire.ts'
+import { decodeResponse } from './wire.ts'
 
 /** Counts of tokens on their way to the service. Nobody waits for them. */
 export type ReportQueue = {
@@ -73,7 +73,7 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   async function deliver({ call, message }: UsageReport): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const { code } = decodeAnswer(await call(message, { deadlineMs: reportDeadlineMs }))
+        const { code } = decodeResponse(await call(message, { deadlineMs: reportDeadlineMs }))
         meter.reported(code === 'overLimit' ? 'over_limit' : 'sent')
         losing = false
         return

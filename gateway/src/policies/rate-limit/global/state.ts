@@ -10,7 +10,7 @@ export type GlobalLimitState = {
   readonly reports: ReportQueue
   readonly counts: GlobalLimitCounts
   /** Notes that the service did not answer. */
-  failing(error: unknown): void
+  recordFailure(error: unknown): void
 }
 
 /** Numbers since the start. */
@@ -21,8 +21,8 @@ export type GlobalLimitCounts = {
 }
 
 /** Names the limits of a place in metrics, logs and the admin API. */
-export function labelOf({ name, domain }: GlobalRateLimitConfig, place: string): string {
-  return `${place}: ${name ?? `global ${domain}`}`
+export function labelOf({ name, domain }: GlobalRateLimitConfig, scope: string): string {
+  return `${scope}: ${name ?? `global ${domain}`}`
 }
 
 /** Between two log lines about a service that does not answer. */
@@ -30,11 +30,11 @@ const quietMs = 10_000
 
 export function globalLimitState(
   config: GlobalRateLimitConfig,
-  place: string,
+  scope: string,
   context: CompileContext,
 ): GlobalLimitState {
   const { clock, log, grpc } = context
-  const label = labelOf(config, place)
+  const label = labelOf(config, scope)
   return context.retained(`rate-limit/global/${label}`, () => {
     const counts: GlobalLimitCounts = {
       checks: { allowed: 0, refused: 0, failed_open: 0, failed_closed: 0 },
@@ -47,7 +47,7 @@ export function globalLimitState(
       meter,
       counts,
       reports: createReportQueue({ label, meter, client: grpc, log }),
-      failing(error) {
+      recordFailure(error) {
         const reason = messageOf(error)
         counts.lastFailure = { at: new Date(clock.now()).toISOString(), reason }
         if (clock.monotonic() - toldAt < quietMs) return

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { textOf } from '../../../../test/fixtures/pipeline.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
-import type { Answer, DescriptorStatus, HeaderField } from './wire.ts'
+import type { DescriptorStatus, HeaderField, LimitResponse } from './wire.ts'
 
-function judge(answer: Partial<Answer>): Verdict {
+function judge(answer: Partial<LimitResponse>): Verdict {
   return verdictOf({
     code: 'ok',
     statuses: [],
@@ -25,13 +25,15 @@ function fields(headers: Record<string, string>): HeaderField[] {
 
 describe('a yes', () => {
   it('stands where its closest status stands', () => {
-    const { refusal, standing } = judge({ statuses: [status(7), status(3, { resetSeconds: 5 }), status(4)] })
+    const { refusal, status: limitStatus } = judge({
+      statuses: [status(7), status(3, { resetSeconds: 5 }), status(4)],
+    })
     expect(refusal).toBeUndefined()
-    expect(standing).toEqual({ limit: 10, remaining: 3, resetSeconds: 5 })
+    expect(limitStatus).toEqual({ limit: 10, remaining: 3, resetSeconds: 5 })
   })
 
   it('stands nowhere without limits', () => {
-    expect(judge({ statuses: [status(0, { limit: undefined })] }).standing).toBeUndefined()
+    expect(judge({ statuses: [status(0, { limit: undefined })] }).status).toBeUndefined()
   })
 
   it('shows headers of the service as they are, in any case, rather than what its statuses say', () => {
@@ -40,27 +42,36 @@ describe('a yes', () => {
       'X-RATELIMIT-REMAINING': '3',
       'x-ratelimit-reset': '9',
     }
-    const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(1)] })
-    expect(standing).toEqual({
+    const { status: limitStatus, replyHeaders } = judge({
+      responseHeaders: fields(sent),
+      statuses: [status(1)],
+    })
+    expect(limitStatus).toEqual({
       limit: 10,
       remaining: 3,
       resetSeconds: 9,
-      shownAs: ['10, 10;w=60', '3', '9'],
+      headerValues: ['10, 10;w=60', '3', '9'],
     })
     expect(replyHeaders).toEqual({})
   })
 
-  it('shows further headers about a limit only together with its standing', () => {
+  it('shows further headers about a limit only together with its limitStatus', () => {
     const sent = { ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10', 'x-quota': 'x' }
-    const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(3)] })
-    expect(standing?.relatedHeaders).toEqual({ ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10' })
+    const { status: limitStatus, replyHeaders } = judge({
+      responseHeaders: fields(sent),
+      statuses: [status(3)],
+    })
+    expect(limitStatus?.relatedHeaders).toEqual({ ratelimit: '"a";r=3', 'ratelimit-policy': '"a";q=10' })
     expect(replyHeaders).toEqual({ 'x-quota': 'x' })
   })
 
   it('passes headers on that cannot be compared', () => {
     const sent = { 'x-ratelimit-limit': 'many', 'x-ratelimit-remaining': 'some', 'x-ratelimit-reset': 'soon' }
-    const { standing, replyHeaders } = judge({ responseHeaders: fields(sent), statuses: [status(1)] })
-    expect(standing).toBeUndefined()
+    const { status: limitStatus, replyHeaders } = judge({
+      responseHeaders: fields(sent),
+      statuses: [status(1)],
+    })
+    expect(limitStatus).toBeUndefined()
     expect(replyHeaders).toEqual(sent)
   })
 

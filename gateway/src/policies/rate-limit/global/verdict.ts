@@ -2,55 +2,55 @@ import { isToken } from '../../../lib/http-token.ts'
 import { type Headers, isHopByHop } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { LimitStatus } from '../../../pipeline/exchange.ts'
-import { isLimitHeader, limitExceeded, limitHeaders, writeStanding } from '../headers.ts'
-import type { Answer, DescriptorStatus, HeaderField, LimitUnit } from './wire.ts'
+import { isLimitHeader, limitExceeded, limitHeaders, writeLimitStatus } from '../headers.ts'
+import type { DescriptorStatus, HeaderField, LimitResponse, LimitUnit } from './wire.ts'
 
 /** What an answer of the service means for a request. */
 export type Verdict = {
   /** The reply in place of the backend's; undefined where the request may go on. */
   readonly refusal: Reply | undefined
   /** Undefined where the service tells nothing that can be compared with other limits. */
-  readonly standing: LimitStatus | undefined
-  /** For the reply to a request that goes on, without what `standing` says. */
+  readonly status: LimitStatus | undefined
+  /** For the reply to a request that goes on, without what `limitStatus` says. */
   readonly replyHeaders: Headers
   /** For what is forwarded. */
   readonly requestHeaders: Headers
 }
 
 /** Anything but a clear yes is a no: a service that does not know must not let through. */
-export function verdictOf(answer: Answer): Verdict {
-  const sent = fieldsOf(answer.responseHeaders, ofMessages)
-  const chosen = hasLimitHeaders(sent) ? standingOfHeaders(sent) : standingOfStatuses(answer)
-  const standing = chosen && withRelated(chosen, sent)
+export function verdictOf(answer: LimitResponse): Verdict {
+  const sent = fieldsOf(answer.responseHeaders, framingFields)
+  const chosen = hasLimitHeaders(sent) ? statusFromHeaders(sent) : statusFromDescriptors(answer)
+  const limitStatus = chosen && withRelated(chosen, sent)
   if (answer.code !== 'ok') {
-    const refusal = refusalOf(answer, sent, standing)
-    return { refusal, standing, replyHeaders: {}, requestHeaders: {} }
+    const refusal = refusalOf(answer, sent, limitStatus)
+    return { refusal, status: limitStatus, replyHeaders: {}, requestHeaders: {} }
   }
-  const replyHeaders = fieldsOf(answer.responseHeaders, ofContents)
-  if (standing !== undefined) {
+  const replyHeaders = fieldsOf(answer.responseHeaders, contentFields)
+  if (limitStatus !== undefined) {
     for (const name of Object.keys(replyHeaders)) if (isLimitHeader(name)) delete replyHeaders[name]
   }
   return {
     refusal: undefined,
-    standing,
+    status: limitStatus,
     replyHeaders,
-    requestHeaders: fieldsOf(answer.requestHeaders, ofContents),
+    requestHeaders: fieldsOf(answer.requestHeaders, contentFields),
   }
 }
 
-function refusalOf(answer: Answer, sent: Headers, standing: LimitStatus | undefined): Reply {
+function refusalOf(answer: LimitResponse, sent: Headers, limitStatus: LimitStatus | undefined): Reply {
   const headers: Headers = { 'content-type': 'text/plain', ...sent }
-  if (standing !== undefined) writeStanding(headers, standing)
+  if (limitStatus !== undefined) writeLimitStatus(headers, limitStatus)
   // Headers of the service that name no time still come with statuses that may.
-  const { resetSeconds } = standing ?? standingOfStatuses(answer) ?? {}
+  const { resetSeconds } = limitStatus ?? statusFromDescriptors(answer) ?? {}
   if (resetSeconds !== undefined) headers['retry-after'] ??= String(Math.max(1, resetSeconds))
   return { status: 429, headers, body: Buffer.from(answer.body ?? Buffer.from(limitExceeded)) }
 }
 
 /** Headers about the same limit are shown with it or not at all: those of two limits contradict each other. */
-function withRelated(standing: LimitStatus, sent: Headers): LimitStatus {
+function withRelated(limitStatus: LimitStatus, sent: Headers): LimitStatus {
   const related = Object.entries(sent).filter(([name]) => isLimitHeader(name) && !ownLimitHeaders.has(name))
-  return related.length === 0 ? standing : { ...standing, relatedHeaders: Object.fromEntries(related) }
+  return related.length === 0 ? limitStatus : { ...limitStatus, relatedHeaders: Object.fromEntries(related) }
 }
 
 const ownLimitHeaders: ReadonlySet<string> = new Set(limitHeaders)
@@ -60,7 +60,7 @@ function hasLimitHeaders(headers: Headers): boolean {
 }
 
 /** `10, 10;w=60` begins with the limit that counts; the text is shown as it is. */
-function standingOfHeaders(headers: Headers): LimitStatus | undefined {
+function statusFromHeaders(headers: Headers): LimitStatus | undefined {
   const [limitText, remainingText, resetText] = limitHeaders.map((name) => headers[name])
   if (typeof limitText !== 'string' || typeof remainingText !== 'string' || typeof resetText !== 'string') {
     return undefined
@@ -85,22 +85,22 @@ const unitSeconds: Record<LimitUnit, number> = {
 }
 
 /** The status closest to refusing; of those that refuse, the one that does so longest. */
-function standingOfStatuses({ code, statuses }: Answer): LimitStatus | undefined {
+function statusFromDescriptors({ code, statuses }: LimitResponse): LimitStatus | undefined {
   let chosen: LimitStatus | undefined
   const refusing = code !== 'ok' && statuses.some((status) => status.code === 'overLimit' && status.limit)
   for (const status of statuses) {
     if (refusing && status.code !== 'overLimit') continue
-    const standing = standingOfStatus(status)
-    if (standing === undefined) continue
+    const limitStatus = statusFromDescriptor(status)
+    if (limitStatus === undefined) continue
     const closer =
       chosen === undefined ||
-      (refusing ? standing.resetSeconds > chosen.resetSeconds : standing.remaining < chosen.remaining)
-    if (closer) chosen = standing
+      (refusing ? limitStatus.resetSeconds > chosen.resetSeconds : limitStatus.remaining < chosen.remaining)
+    if (closer) chosen = limitStatus
   }
   return chosen
 }
 
-function standingOfStatus({ limit, remaining, resetSeconds }: DescriptorStatus): LimitStatus | undefined {
+function statusFromDescriptor({ limit, remaining, resetSeconds }: DescriptorStatus): LimitStatus | undefined {
   if (limit === undefined) return undefined
   return {
     limit: limit.requestsPerUnit,
@@ -110,7 +110,7 @@ function standingOfStatus({ limit, remaining, resetSeconds }: DescriptorStatus):
 }
 
 /** How a message is framed is not for the service to say. */
-const ofMessages: ReadonlySet<string> = new Set([
+const framingFields: ReadonlySet<string> = new Set([
   'content-length',
   'content-encoding',
   'host',
@@ -118,7 +118,7 @@ const ofMessages: ReadonlySet<string> = new Set([
   'trailer',
 ])
 /** Nor what the contents of another's message are. */
-const ofContents: ReadonlySet<string> = new Set([...ofMessages, 'content-type', 'content-range'])
+const contentFields: ReadonlySet<string> = new Set([...framingFields, 'content-type', 'content-range'])
 
 /** Most of names and values together, in characters: many clients and servers take 16 KiB with all that is theirs. */
 const longestFields = 8 * 1024

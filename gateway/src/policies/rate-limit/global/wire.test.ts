@@ -1,7 +1,7 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeAnswer, encodeRequest } from './wire.ts'
+import { decodeResponse, encodeRequest } from './wire.ts'
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 const descriptor = { entries: [['k', 'v']], limit: undefined } as const
@@ -41,7 +41,7 @@ describe('an answer', () => {
     writer.uint32(34).fork().uint32(10).string('x-b').uint32(26).bytes(Buffer.from('raw')).join()
     writer.uint32(42).bytes(Buffer.from('slow down'))
     writer.uint32(50).fork().uint32(8).int32(1).join()
-    const answer = decodeAnswer(writer.finish())
+    const answer = decodeResponse(writer.finish())
     expect(answer).toEqual({
       code: 'overLimit',
       statuses: [
@@ -59,25 +59,25 @@ describe('an answer', () => {
   })
 
   it('that is empty says nothing, which is no yes', () => {
-    expect(decodeAnswer(new Uint8Array()).code).toBe('unknown')
+    expect(decodeResponse(new Uint8Array()).code).toBe('unknown')
   })
 
   it('of a code nobody knows is no yes', () => {
-    expect(decodeAnswer(Uint8Array.of(8, 9)).code).toBe('unknown')
+    expect(decodeResponse(Uint8Array.of(8, 9)).code).toBe('unknown')
   })
 
   it.each([
     ['cut off', [0x12, 0x7f]],
     ['of another type than it should be', [0x0a, 0x01, 0x41]],
   ])('%s is refused', (_, bytes) => {
-    expect(() => decodeAnswer(Uint8Array.from(bytes))).toThrow()
+    expect(() => decodeResponse(Uint8Array.from(bytes))).toThrow()
   })
 
   it('of any bytes is read or refused', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         try {
-          const { code, statuses } = decodeAnswer(bytes)
+          const { code, statuses } = decodeResponse(bytes)
           expect(['unknown', 'ok', 'overLimit']).toContain(code)
           for (const { remaining } of statuses) expect(remaining).toBeGreaterThanOrEqual(0)
         } catch (error) {

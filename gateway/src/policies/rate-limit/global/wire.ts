@@ -33,7 +33,7 @@ export type Descriptor = {
 export type Hit = { readonly descriptor: Descriptor; readonly hits: number }
 
 /** An answer of the service. Header names and values are as they were sent. */
-export type Answer = {
+export type LimitResponse = {
   readonly code: 'unknown' | 'ok' | 'overLimit'
   readonly statuses: readonly DescriptorStatus[]
   readonly responseHeaders: readonly HeaderField[]
@@ -44,7 +44,7 @@ export type Answer = {
 export type HeaderField = { readonly name: string; readonly value: string }
 
 export type DescriptorStatus = {
-  readonly code: Answer['code']
+  readonly code: LimitResponse['code']
   /** Undefined where no limit is configured for the descriptor. */
   readonly limit: { readonly requestsPerUnit: number; readonly unit: LimitUnit } | undefined
   readonly remaining: number
@@ -86,9 +86,9 @@ function writeDescriptor(writer: BinaryWriter, { descriptor, hits }: Hit): void 
 }
 
 /** Decodes an answer. Throws where the bytes are none. */
-export function decodeAnswer(bytes: Uint8Array): Answer {
+export function decodeResponse(bytes: Uint8Array): LimitResponse {
   const reader = new BinaryReader(bytes)
-  let code: Answer['code'] = 'unknown'
+  let code: LimitResponse['code'] = 'unknown'
   let body: Uint8Array | undefined
   const statuses: DescriptorStatus[] = []
   const responseHeaders: HeaderField[] = []
@@ -106,7 +106,7 @@ export function decodeAnswer(bytes: Uint8Array): Answer {
 }
 
 function readStatus(reader: BinaryReader): DescriptorStatus {
-  let code: Answer['code'] = 'unknown'
+  let code: LimitResponse['code'] = 'unknown'
   let limit: DescriptorStatus['limit']
   let remaining = 0
   let resetSeconds: number | undefined
@@ -158,7 +158,7 @@ function readHeader(reader: BinaryReader): HeaderField {
   return { name, value }
 }
 
-function codeOf(number: number): Answer['code'] {
+function codeOf(number: number): LimitResponse['code'] {
   if (number === 1) return 'ok'
   return number === 2 ? 'overLimit' : 'unknown'
 }

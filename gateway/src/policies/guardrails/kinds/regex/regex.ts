@@ -4,7 +4,7 @@ import { enumeration, exactlyOne, type Infer, list, name, object, optional } fro
 import type { ReportIssue } from '../../../../schema/report.ts'
 import { CheckFailure, type CompiledKind, type Rejection, type Verdict } from '../../guard.ts'
 import { compileSearch } from './search.ts'
-import { type Found, searchIn, searchOnThread } from './task.ts'
+import { type SearchResult, searchIn, searchOnThread } from './task.ts'
 
 const rule = exactlyOne(
   {
@@ -64,7 +64,7 @@ export function compileRegex(
   const masks = action === 'mask'
   const reason = 'a pattern was found'
 
-  function verdictOf({ found, masked }: Found): Verdict {
+  function verdictOf({ found, masked }: SearchResult): Verdict {
     if (!found) return { kind: 'allow' }
     return masked === undefined
       ? { kind: 'reject', rejection, reason }

@@ -10,17 +10,17 @@ export const searchTask = 'regex guard'
 type Request = { rules: readonly RuleConfig[]; masks: boolean; texts: readonly string[] }
 
 /** What a search results in: nothing, something, or the texts without it. */
-export type Found = { found: boolean; masked: string[] | undefined }
+export type SearchResult = { found: boolean; masked: string[] | undefined }
 
 /** Search in this thread. */
-export function searchIn(search: Search, masks: boolean, texts: readonly string[]): Found {
+export function searchIn(search: Search, masks: boolean, texts: readonly string[]): SearchResult {
   if (!masks) return { found: search.finds(texts), masked: undefined }
   const masked = search.mask(texts)
   return { found: masked !== undefined, masked }
 }
 
 /** The thread's side; keeps what it compiled. */
-export function createSearchTask(): (request: Request) => Found {
+export function createSearchTask(): (request: Request) => SearchResult {
   const searches = createLru<string, Search>(64)
   return ({ rules, masks, texts }) => {
     const key = JSON.stringify(rules)
@@ -43,7 +43,7 @@ const maxBatchChars = 1024 * 1024
 const maxBatchTexts = 1_000
 
 /** Searches on a thread, many texts in batches. Throws `CheckFailure` where there is no result in time. */
-export async function searchOnThread(threads: ThreadPool, request: Request): Promise<Found> {
+export async function searchOnThread(threads: ThreadPool, request: Request): Promise<SearchResult> {
   const endsAt = performance.now() + deadlineMs
   const { rules, masks, texts } = request
   const masked: string[] = []
@@ -74,7 +74,7 @@ function* batchesOf(texts: readonly string[]): Generator<readonly string[]> {
   if (batch.length > 0) yield batch
 }
 
-async function searchBatch(threads: ThreadPool, request: Request, leftMs: number): Promise<Found> {
+async function searchBatch(threads: ThreadPool, request: Request, leftMs: number): Promise<SearchResult> {
   const bytes = request.texts.reduce((sum, { length }) => sum + 2 * length, 0)
   try {
     const answer = await threads.run(searchTask, request, { deadlineMs: Math.max(1, leftMs), bytes })
@@ -85,7 +85,7 @@ async function searchBatch(threads: ThreadPool, request: Request, leftMs: number
   throw new CheckFailure('a search failed')
 }
 
-function isFound(answer: unknown, { masks, texts }: Request): answer is Found {
+function isFound(answer: unknown, { masks, texts }: Request): answer is SearchResult {
   if (typeof answer !== 'object' || answer === null || !('found' in answer)) return false
   if (!('masked' in answer) || typeof answer.found !== 'boolean') return false
   if (!masks || !answer.found) return true

@@ -19,7 +19,7 @@ import { checkBackendHost } from '../../../../upstream/check.ts'
 import { findBackend, type NamedBackend } from '../../../../upstream/config.ts'
 import { missingBackend } from '../../../../upstream/destination.ts'
 import type { Phase } from '../../guard.ts'
-import { headerRoots, headerTarget, isDerived } from './headers.ts'
+import { headerTarget, headerVariables, isDerived } from './headers.ts'
 
 /** `webhook`: specification, "Guardrail webhook object". */
 export const webhookSchema = object(
@@ -51,7 +51,7 @@ export const webhookSchema = object(
       }),
     ),
     headers: optional(
-      map(cel({ doc: 'What is sent.' }, [...headerRoots]), {
+      map(cel({ doc: 'What is sent.' }, [...headerVariables]), {
         doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. One that cannot be evaluated is left out. In response guards `llmRequest` has no value, so a header that needs it is left out.',
         example: { ':path': '"/v1/check"', 'x-user': 'jwt.sub' },
       }),
@@ -105,7 +105,7 @@ export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, 
     if (names.has(meant)) report(at, `is the same as another one: ${meant}`)
     names.add(meant)
     if (!pseudoHeaders.includes(meant)) checkField(meant, (message) => report(at, message))
-    checkCel(source, headerRoots, (message) => report(at, message))
+    checkCel(source, headerVariables, (message) => report(at, message))
   }
   for (const [index, { name: field, value }] of forwardHeaderMatches.entries()) {
     const at = ['forwardHeaderMatches', index]

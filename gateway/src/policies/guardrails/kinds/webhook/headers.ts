@@ -4,7 +4,7 @@ import { CelEvaluationError } from '../../../../cel/failure.ts'
 import { compilePattern } from '../../../../lib/pattern.ts'
 import { type Headers, isHopByHop } from '../../../../net/http/headers.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
-import type { Phase, Question } from '../../guard.ts'
+import type { CheckInput, Phase } from '../../guard.ts'
 
 /** Head of a call to a webhook. */
 export type CallHead = { method: string; path: string; readonly headers: Headers }
@@ -23,7 +23,7 @@ type HeaderMatch = {
  * Variables of header expressions. `llmRequest` has a value in the request phase only, and the last members of `llm` in the
  * response phase only; a header whose expression cannot be evaluated is omitted (specification, "Guardrail webhook calls").
  */
-export const headerRoots: ReadonlySet<string> = new Set([
+export const headerVariables: ReadonlySet<string> = new Set([
   ...['now', 'request', 'source', 'jwt', 'apiKey', 'llm', 'llmRequest'],
   ...['llm.configuredModel', 'llm.provider', 'llm.responseModel'],
 ])
@@ -42,11 +42,11 @@ export function isDerived(name: string): boolean {
 type Expression = { target: string; program: CelProgram }
 
 /** Compiles what the head of a call consists of, besides the credential and changes of a named backend. */
-export function compileHead(config: HeadConfig, phase: Phase): (question: Question) => CallHead {
+export function compileHead(config: HeadConfig, phase: Phase): (question: CheckInput) => CallHead {
   const expressions = Object.entries(config.headers ?? {}).map(
     ([name, source]): Expression => ({
       target: headerTarget(name),
-      program: compileCheckedCel(source, headerRoots),
+      program: compileCheckedCel(source, headerVariables),
     }),
   )
   const namesBody = expressions.some(({ program }) => program.roots.has('llmRequest'))
@@ -63,7 +63,7 @@ export function compileHead(config: HeadConfig, phase: Phase): (question: Questi
 }
 
 /** In the request phase the client's headers are forwarded, in the response phase those of the model's answer. */
-function compileMatch({ name, value }: HeaderMatch): (question: Question, headers: Headers) => void {
+function compileMatch({ name, value }: HeaderMatch): (question: CheckInput, headers: Headers) => void {
   const field = name.toLowerCase()
   const matches = compileValue(value)
   return ({ exchange, replyHeaders }, headers) => {

@@ -5,8 +5,8 @@ export type Slots = {
   /** Changes how many there are; 0 for any number. */
   resize(max: number): void
   /** Waits for a slot. Whoever gives up waiting gets none: the promise stays open, as the caller has gone. */
-  take(cancellation: Cancellation): Promise<void> | undefined
-  give(): void
+  acquire(cancellation: Cancellation): Promise<void> | undefined
+  release(): void
 }
 
 type Waiting = { enter(): void; cancellation: Cancellation }
@@ -47,7 +47,7 @@ export function createSlots(): Slots {
       max = to
       admit()
     },
-    take(cancellation) {
+    acquire(cancellation) {
       if (next === queue.length && isFree()) {
         taken += 1
         return undefined
@@ -55,7 +55,7 @@ export function createSlots(): Slots {
       if (queue.length >= forgetAbove && queue.length % forgetAbove === 0) forgetGone()
       return new Promise((enter) => queue.push({ enter, cancellation }))
     },
-    give() {
+    release() {
       taken -= 1
       admit()
     },

@@ -263,12 +263,12 @@ describe('slots', () => {
     slots.resize(1)
     const gone = createCancellation()
     const entered: string[] = []
-    expect(slots.take(createCancellation())).toBeUndefined()
-    void slots.take(gone)?.then(() => entered.push('gone'))
-    void slots.take(createCancellation())?.then(() => entered.push('second'))
-    void slots.take(createCancellation())?.then(() => entered.push('third'))
+    expect(slots.acquire(createCancellation())).toBeUndefined()
+    void slots.acquire(gone)?.then(() => entered.push('gone'))
+    void slots.acquire(createCancellation())?.then(() => entered.push('second'))
+    void slots.acquire(createCancellation())?.then(() => entered.push('third'))
     gone.cancel()
-    slots.give()
+    slots.release()
     await Promise.resolve()
     expect(entered).toEqual(['second'])
     slots.resize(2)
@@ -279,12 +279,12 @@ describe('slots', () => {
   it('forget those who have gone while a server hangs', async () => {
     const slots = createSlots()
     slots.resize(1)
-    slots.take(createCancellation())
+    slots.acquire(createCancellation())
     await expectBelow(2_000, () =>
       cpuMsOf(() => {
         for (let index = 0; index < 50_000; index += 1) {
           const waiting = createCancellation()
-          slots.take(waiting)
+          slots.acquire(waiting)
           waiting.cancel()
         }
       }),

@@ -14,16 +14,16 @@ import {
 } from '../../../../upstream/destination.ts'
 import {
   CheckFailure,
+  type CheckInput,
   type CompiledKind,
+  type GuardText,
   type Phase,
-  type Question,
-  type Shown,
   type Verdict,
 } from '../../guard.ts'
-import { type AnswerReader, createAnswerReader } from './answer.ts'
 import type { WebhookConfig, WebhookPlace } from './config.ts'
 import { compileHead } from './headers.ts'
 import type { WebhookLimits } from './limits.ts'
+import { createResponseReader, type ResponseReader } from './response.ts'
 import { createSlots, type Slots } from './slots.ts'
 
 const defaultTimeoutMs = 10_000
@@ -40,7 +40,7 @@ type Caller = {
   readonly timeoutMs: number
   readonly phase: Phase
   readonly headOf: ReturnType<typeof compileHead>
-  readonly readAnswer: AnswerReader
+  readonly readAnswer: ResponseReader
   readonly workQueue: WorkQueue
 }
 
@@ -67,13 +67,13 @@ export function compileWebhook(
     timeoutMs: destination.requestTimeoutMs ?? defaultTimeoutMs,
     phase,
     headOf: compileHead(config, phase),
-    readAnswer: createAnswerReader(phase),
+    readAnswer: createResponseReader(phase),
     workQueue: context.workQueue,
   }
   return {
     audit: config.action === 'audit',
     failOpen: config.failureMode === 'failOpen' || config.failureMode === 'FailOpen',
-    check: (question) => ask(caller, question),
+    check: (question) => requestVerdict(caller, question),
   }
 }
 
@@ -89,7 +89,7 @@ function connectionOf({ connection }: Destination, limits: WebhookLimits): Upstr
  * One call, under one time limit for the wait for a connection, the connection, the head and the body of the answer. The
  * call itself has no limits of its own: it is cancelled.
  */
-function ask(caller: Caller, question: Question): Promise<Verdict> {
+function requestVerdict(caller: Caller, question: CheckInput): Promise<Verdict> {
   const { slots } = caller
   const cancellation = createCancellation()
   return new Promise((resolve, reject) => {
@@ -109,7 +109,7 @@ function ask(caller: Caller, question: Question): Promise<Verdict> {
       state = 'settled'
       if (before === 'settled') return false
       clearTimeout(timer)
-      if (before === 'calling') slots.give()
+      if (before === 'calling') slots.release()
       return true
     }
 
@@ -120,7 +120,7 @@ function ask(caller: Caller, question: Question): Promise<Verdict> {
     function enter(): void {
       // Who gave up while waiting needs no turn.
       if (state === 'settled') {
-        slots.give()
+        slots.release()
         return
       }
       state = 'calling'
@@ -129,13 +129,17 @@ function ask(caller: Caller, question: Question): Promise<Verdict> {
       }, refuse)
     }
 
-    const turn = slots.take(cancellation)
+    const turn = slots.acquire(cancellation)
     if (turn === undefined) enter()
     else void turn.then(enter)
   })
 }
 
-async function call(caller: Caller, question: Question, cancellation: CancellationSource): Promise<Verdict> {
+async function call(
+  caller: Caller,
+  question: CheckInput,
+  cancellation: CancellationSource,
+): Promise<Verdict> {
   const content = bodyOf(caller.phase, question.texts)
   const length = question.texts.reduce((sum, text) => sum + text.content.length, 0)
   const body =
@@ -154,7 +158,7 @@ async function call(caller: Caller, question: Question, cancellation: Cancellati
 
 function requestTo(
   { destination, connection, headOf }: Caller,
-  question: Question,
+  question: CheckInput,
   { body, cancellation }: { body: Buffer; cancellation: CancellationSource },
 ): OutgoingRequest {
   const { method, path, headers } = headOf(question)
@@ -175,7 +179,7 @@ function requestTo(
 }
 
 /** The exact body of the protocol: role and content, both texts, and nothing else. */
-function bodyOf(phase: Phase, texts: readonly Shown[]): JsonObject {
+function bodyOf(phase: Phase, texts: readonly GuardText[]): JsonObject {
   const messages = texts.map(({ role, content }) => ({ role, content }))
   const body = phase === 'request' ? { messages } : { choices: messages.map((message) => ({ message })) }
   return { body }

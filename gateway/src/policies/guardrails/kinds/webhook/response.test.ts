@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
 import { CheckFailure } from '../../guard.ts'
-import { createAnswerReader } from './answer.ts'
+import { createResponseReader } from './response.ts'
 
 const allow = Buffer.from('{"action":{"reason":"fine"}}')
 const reject = Buffer.from('{"action":{"body":"no","status_code":403}}')
 
 it('reads every answer anew that differs from the one before, were it by a byte', () => {
-  const read = createAnswerReader('request')
+  const read = createResponseReader('request')
   expect(read(allow)).toEqual({ kind: 'allow', reason: 'fine' })
   expect(read(allow)).toEqual({ kind: 'allow', reason: 'fine' })
   expect(read(reject)).toMatchObject({ kind: 'reject', rejection: { status: 403, body: 'no' } })
@@ -16,7 +16,7 @@ it('reads every answer anew that differs from the one before, were it by a byte'
 })
 
 it('does not change what it remembers with the buffer the bytes came in', () => {
-  const read = createAnswerReader('request')
+  const read = createResponseReader('request')
   const bytes = Buffer.from(allow)
   read(bytes)
   reject.copy(bytes, 0, 0, bytes.byteLength)
@@ -25,7 +25,7 @@ it('does not change what it remembers with the buffer the bytes came in', () => 
 })
 
 it('reads an answer that is larger than what is remembered each time', () => {
-  const read = createAnswerReader('response')
+  const read = createResponseReader('response')
   const large = (reason: string) => Buffer.from(JSON.stringify({ action: { reason: reason.repeat(2_000) } }))
   expect(read(large('a'))).toMatchObject({ kind: 'allow' })
   expect(read(large('b'))).toEqual({ kind: 'allow', reason: 'b'.repeat(2_000) })
@@ -36,7 +36,7 @@ it.each([
   { reason: 'ok', score: 0.1, model: 'classifier-2', latencyMs: 12, id: 'x' },
   { reason: '', trace: { spans: [1] }, labels: [] },
 ])('ignores members of an allow that decide nothing: %j', (action) => {
-  const read = createAnswerReader('request')
+  const read = createResponseReader('request')
   expect(read(Buffer.from(JSON.stringify({ action })))).toMatchObject({ kind: 'allow' })
 })
 
@@ -52,7 +52,7 @@ it.each([
   'messages',
   'flagged',
 ])('takes no allow with a member %s for one', (name) => {
-  const read = createAnswerReader('request')
+  const read = createResponseReader('request')
   expect(() => read(Buffer.from(JSON.stringify({ action: { reason: 'x', [name]: false } })))).toThrow(
     CheckFailure,
   )

@@ -1,12 +1,12 @@
 import type { TrafficKind } from '../policies/registry/cel-variables.ts'
-import type { PolicyLevel } from '../policies/registry/scope.ts'
+import type { PolicyScope } from '../policies/registry/scope.ts'
 import type { Path } from '../schema/path.ts'
 import { carriesHttp, listenersOf } from './traffic/attachments.ts'
 import { kindOfRoute, nameOfRoute } from './traffic/route-kind.ts'
 import type { TrafficSections } from './traffic/sections.ts'
 
 /** Policies, and where they are configured. */
-export type PlacedPolicies = PolicyLevel & {
+export type LocatedScope = PolicyScope & {
   /** Where they stand, as if `binds` were written in the newer form. */
   path: Path
   /** What passes there; a gateway is passed by requests of every kind. */
@@ -15,32 +15,31 @@ export type PlacedPolicies = PolicyLevel & {
 
 /** Sections that hold policies, as far as these are concerned. */
 type Sections = { readonly [section in 'llm' | 'mcp' | 'ui']?: Section | undefined }
-type Section = { readonly policies?: PolicyLevel['policies'] | undefined }
+type Section = { readonly policies?: PolicyScope['policies'] | undefined }
 
 /** The policies of all places that requests pass. */
-export function policyLevels({ llm, mcp, ui }: Sections, sections: TrafficSections): PlacedPolicies[] {
-  const levels: PlacedPolicies[] = []
+export function policyScopes({ llm, mcp, ui }: Sections, sections: TrafficSections): LocatedScope[] {
+  const scopes: LocatedScope[] = []
   for (const [name, gateway] of Object.entries(sections.gateways)) {
     for (const listener of listenersOf(name, gateway)) {
       if (!carriesHttp(listener)) continue
       const { place, path, config: policies } = listener
-      levels.push({ place: `gateway ${place}`, policies, path, kind: 'gateway' })
+      scopes.push({ name: `gateway ${place}`, policies, path, kind: 'gateway' })
     }
   }
   sections.routes.forEach((route, index) => {
     if (route.policies === undefined) return
-    levels.push({
-      place: `route ${nameOfRoute(route, index)}`,
+    scopes.push({
+      name: `route ${nameOfRoute(route, index)}`,
       policies: route.policies,
       path: ['routes', index, 'policies'],
       kind: kindOfRoute(route, sections.backends),
     })
   })
   if (llm?.policies)
-    levels.push({ place: 'llm', policies: llm.policies, path: ['llm', 'policies'], kind: 'llm' })
+    scopes.push({ name: 'llm', policies: llm.policies, path: ['llm', 'policies'], kind: 'llm' })
   if (mcp?.policies)
-    levels.push({ place: 'mcp', policies: mcp.policies, path: ['mcp', 'policies'], kind: 'mcp' })
-  if (ui?.policies)
-    levels.push({ place: 'ui', policies: ui.policies, path: ['ui', 'policies'], kind: 'http' })
-  return levels
+    scopes.push({ name: 'mcp', policies: mcp.policies, path: ['mcp', 'policies'], kind: 'mcp' })
+  if (ui?.policies) scopes.push({ name: 'ui', policies: ui.policies, path: ['ui', 'policies'], kind: 'http' })
+  return scopes
 }

@@ -4,17 +4,17 @@ import { foldName } from '../../../../lib/json/names.ts'
 import { readJsonObject } from '../../../../lib/json/text.ts'
 import { CheckFailure, type Phase, type Verdict } from '../../guard.ts'
 
-export type AnswerReader = (bytes: Buffer) => Verdict
+export type ResponseReader = (bytes: Buffer) => Verdict
 
 /** Larger answers have more to say than that something may pass. */
 const maxKnownBytes = 1024
 
 /** Reads answers of one phase as `readAnswer` does. Most say the same as the one before: that it may pass. */
-export function createAnswerReader(phase: Phase): AnswerReader {
+export function createResponseReader(phase: Phase): ResponseReader {
   let known: { readonly bytes: Buffer; readonly verdict: Verdict } | undefined
   return (bytes) => {
     if (known?.bytes.equals(bytes)) return known.verdict
-    const verdict = readAnswer(bytes, phase)
+    const verdict = readResponse(bytes, phase)
     // A copy, because the bytes keep alive the larger buffer that they were cut out of.
     if (verdict.kind === 'allow' && bytes.byteLength <= maxKnownBytes)
       known = { bytes: Buffer.from(bytes), verdict }
@@ -27,7 +27,7 @@ export function createAnswerReader(phase: Phase): AnswerReader {
  * well-formed allow, modify nor reject fails the check, because the webhook may have rejected the content in another
  * protocol. Unknown members beside a reason are ignored unless their name may be a decision. Throws `CheckFailure`.
  */
-function readAnswer(bytes: Buffer, phase: Phase): Verdict {
+function readResponse(bytes: Buffer, phase: Phase): Verdict {
   if (!isUtf8(bytes)) throw malformed('not UTF-8')
   const json = readJsonObject(bytes.toString())
   if (json.kind === 'invalid') throw malformed(json.message)
