@@ -1,5 +1,5 @@
 import { compilePrices, type Prices } from '../backends/llm/catalog/prices.ts'
-import { compileLlm } from '../backends/llm/llm.ts'
+import { compileLlmSection } from '../backends/llm/llm-section.ts'
 import { mcpPaths } from '../backends/mcp/endpoint/paths.ts'
 import { compileMcp, type McpOptions } from '../backends/mcp/mcp.ts'
 import { type Cidr, compileCidrs, parseCidr } from '../lib/address/cidr.ts'
@@ -111,7 +111,7 @@ async function llmSection(
 ): Promise<Section> {
   const limits = { maxBufferSize, jsonLimits, prices }
   const { llmRequest, backend, errorFormat } = await runYielding(
-    compileLlm(config, context, limits),
+    compileLlmSection(config, context, limits),
     createYieldPoint(context.clock),
   )
   const own = scopeOf('llm', config.policies)

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { chatToMessages } from '../../src/backends/llm/translate/chat-to-messages/chat-to-messages.ts'
 import { parseExactObject } from '../../src/backends/llm/translate/exact-json.ts'
 import { messagesToChat } from '../../src/backends/llm/translate/messages-to-chat/messages-to-chat.ts'
-import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translation.ts'
+import type { Translation, TranslationContext } from '../../src/backends/llm/translate/translate.ts'
 import type { JsonObject } from '../../src/lib/json/json.ts'
 import { createSseParser, formatSseEvent } from '../../src/net/http/sse.ts'
 

@@ -25,9 +25,9 @@ import { missingBackend } from '../../upstream/destination.ts'
 const reference = name({ doc: 'Name of an entry of `backends`, as `/<name>`.', example: '/inventory' })
 
 /** Schema of `routes[].backends`. What `mcp` and `ai` hold, and `policies.ai`, is the business of those backends. */
-export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema<A>; aiPolicy: Schema<P> }) {
+export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema<A>; llmPolicy: Schema<P> }) {
   const policies = object(
-    { ...backendPolicyFields, ai: optional(kinds.aiPolicy) },
+    { ...backendPolicyFields, ai: optional(kinds.llmPolicy) },
     { doc: 'How the backend is reached and asked.' },
   )
   return list(

@@ -1,5 +1,5 @@
 import { checkForwardingPolicies, checkRouteBackends } from '../../backends/http/config.ts'
-import { checkAi, checkAiPolicy } from '../../backends/llm/config/check-route.ts'
+import { checkLlmBackend, checkLlmPolicy } from '../../backends/llm/config/check-backend.ts'
 import { backendReferences, checkMcpBackend } from '../../backends/mcp/check-config.ts'
 import type { McpBackendConfig } from '../../backends/mcp/config.ts'
 import { checkTcpRoute } from '../../backends/tcp/config.ts'
@@ -34,7 +34,7 @@ export function checkTraffic(sections: TrafficSections, reportWritten: ReportIss
   checkNamedBackends(sections.backends, under('backends'))
   sections.backends.forEach(({ mcp, ai }, index) => {
     if (mcp !== undefined) checkMcp(mcp, sections, under('backends', index, 'mcp'))
-    if (ai !== undefined) checkAi(ai, under('backends', index, 'ai'))
+    if (ai !== undefined) checkLlmBackend(ai, under('backends', index, 'ai'))
   })
   checkNames(sections.routes.map(nameOfRoute), under('routes'))
   sections.routes.forEach((route, index) => {
@@ -109,7 +109,7 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
       reportPolicy(['ai', 'promptGuard', ...at], message),
     )
   }
-  if (policies.ai) checkAiPolicy(policies.ai, (at, message) => reportPolicy(['ai', ...at], message))
+  if (policies.ai) checkLlmPolicy(policies.ai, (at, message) => reportPolicy(['ai', ...at], message))
   if (policies.ai && kind !== 'llm')
     reportPolicy(['ai'], 'is for backends that are LLM providers, and this route has none')
   if (kind !== 'http') checkNoForwarding(policies, kind, reportPolicy)
@@ -152,15 +152,15 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
     if (entry.mcp !== undefined)
       checkMcp(entry.mcp, sections, (path, message) => report(['backends', index, 'mcp', ...path], message))
     if (entry.ai !== undefined)
-      checkAi(entry.ai, (path, message) => report(['backends', index, 'ai', ...path], message))
-    const aiPolicy = entry.policies?.ai
-    if (aiPolicy !== undefined) {
+      checkLlmBackend(entry.ai, (path, message) => report(['backends', index, 'ai', ...path], message))
+    const llmPolicy = entry.policies?.ai
+    if (llmPolicy !== undefined) {
       const reportPolicy: ReportIssue = (path, message) =>
         report(['backends', index, 'policies', 'ai', ...path], message)
       if (ai === undefined) reportPolicy([], 'is for backends that are LLM providers')
-      checkAiPolicy(aiPolicy, reportPolicy)
-      if (aiPolicy.promptGuard) {
-        checkGuardrails(aiPolicy.promptGuard, sections.backends, (path, message) =>
+      checkLlmPolicy(llmPolicy, reportPolicy)
+      if (llmPolicy.promptGuard) {
+        checkGuardrails(llmPolicy.promptGuard, sections.backends, (path, message) =>
           reportPolicy(['promptGuard', ...path], message),
         )
       }

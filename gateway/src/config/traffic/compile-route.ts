@@ -1,6 +1,6 @@
 import { compileHttpBackend } from '../../backends/http/http.ts'
 import type { Prices } from '../../backends/llm/catalog/prices.ts'
-import { compileAiBackend } from '../../backends/llm/route-backend.ts'
+import { compileLlmBackend } from '../../backends/llm/llm-backend.ts'
 import { compileMcp, type McpOptions } from '../../backends/mcp/mcp.ts'
 import { milliseconds } from '../../lib/duration.ts'
 import type { JsonLimits } from '../../lib/json/limits.ts'
@@ -106,13 +106,13 @@ function compileLlmRoute(
   const config = named?.ai ?? entry?.ai
   if (config === undefined) throw new Error(`route ${name} has no ai backend`)
   const { timeout, ai, backendTLS, backendAuth } = route.policies ?? {}
-  const llm = compileAiBackend(config, context, {
+  const llm = compileLlmBackend(config, context, {
     place: `route ${name}`,
     maxBufferSize,
     jsonLimits,
     prices,
-    ai: [entry?.policies?.ai, ai],
-    backend: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
+    policies: [entry?.policies?.ai, ai],
+    backendPolicies: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
     timeLimits: { firstByteTimeoutMs: milliseconds(timeout?.backendRequestTimeout) },
   })
   const backend = limited(llm.backend, timeout?.requestTimeout, context)

@@ -1,5 +1,5 @@
 import { forwardingPolicyFields, routeBackendsSchema } from '../../backends/http/config.ts'
-import { aiBackendSchema, aiPolicyFields, aiPolicyMeta } from '../../backends/llm/config/route-config.ts'
+import { llmBackendSchema, llmPolicyFields, llmPolicyMeta } from '../../backends/llm/config/backend-config.ts'
 import { mcpBackendSchema } from '../../backends/mcp/config.ts'
 import { guardrailsSchema } from '../../policies/guardrails/config.ts'
 import { routePolicyFields } from '../../policies/registry/schema.ts'
@@ -59,9 +59,9 @@ const match = object(
 )
 
 /** `policies.ai` of routes and backends. */
-const aiPolicy = object({ ...aiPolicyFields, promptGuard: optional(guardrailsSchema) }, aiPolicyMeta)
+const llmPolicy = object({ ...llmPolicyFields, promptGuard: optional(guardrailsSchema) }, llmPolicyMeta)
 
-const kindsOfBackends = { mcp: mcpBackendSchema, ai: aiBackendSchema, aiPolicy }
+const kindsOfBackends = { mcp: mcpBackendSchema, ai: llmBackendSchema, llmPolicy }
 
 /** The `backends` section. */
 export const backendsSchema = namedBackendsSchema(kindsOfBackends)
@@ -73,7 +73,7 @@ const policies = object(
     ...forwardingPolicyFields,
     backendTLS: backendPolicyFields.backendTLS,
     backendAuth: backendPolicyFields.backendAuth,
-    ai: optional(aiPolicy),
+    ai: optional(llmPolicy),
   },
   { doc: 'What holds for the requests of the route.' },
 )

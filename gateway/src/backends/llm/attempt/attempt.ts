@@ -74,7 +74,10 @@ function ask(exchange: Exchange, call: Call, candidate: Candidate, request: Outg
   return target.send(request)
 }
 
-function credentialFor(exchange: Exchange, { credential, passesCredential }: Target): string | undefined {
+function credentialFor(
+  exchange: Exchange,
+  { credential, forwardsCredential: passesCredential }: Target,
+): string | undefined {
   if (credential !== undefined) return credential
   const used = passesCredential ? exchange.credential : undefined
   return used ?? clientCredential(clientHeaders(exchange))
@@ -103,7 +106,7 @@ const maxUnhealthyMs = 300_000
 
 function noteStatus(target: Target, { status, headers }: Reply, context: CompileContext): void {
   if (!isFailure(status)) {
-    target.health.unhealthyUntil = 0
+    target.cooldown.until = 0
     return
   }
   target.meter.upstreamError(`status_${status}`)
@@ -111,8 +114,8 @@ function noteStatus(target: Target, { status, headers }: Reply, context: Compile
 }
 
 /** Failover asks it last for a while. */
-function markUnhealthy({ health }: Target, forMs: number, { clock }: CompileContext): void {
-  health.unhealthyUntil = clock.monotonic() + Math.min(forMs, maxUnhealthyMs)
+function markUnhealthy({ cooldown: health }: Target, forMs: number, { clock }: CompileContext): void {
+  health.until = clock.monotonic() + Math.min(forMs, maxUnhealthyMs)
 }
 
 /** RFC 9110 section 10.2.3: seconds or a date. */

@@ -10,11 +10,11 @@ import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Candidate } from '../models/models.ts'
 import type { Target } from '../models/target.ts'
 import type { Call } from '../request/call.ts'
-import { type Endpoint, versionedRest } from '../request/endpoints.ts'
+import { type Endpoint, pathAfterVersion } from '../request/endpoints.ts'
 import { chatToMessages } from '../translate/chat-to-messages/chat-to-messages.ts'
-import { parseExactObject, readExact } from '../translate/exact-json.ts'
+import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import { messagesToChat } from '../translate/messages-to-chat/messages-to-chat.ts'
-import type { Translation } from '../translate/translation.ts'
+import type { Translation } from '../translate/translate.ts'
 
 /** How one provider is asked for a call: the request, and the translation its answer needs, if any. */
 export type Prepared =
@@ -32,7 +32,7 @@ export function prepare(
   candidate: Candidate,
   { timeLimits, workQueue }: PrepareOptions,
 ): Prepared | Promise<Prepared> {
-  const route = routeTo(call, pathOf(exchange), candidate)
+  const route = routeTo(call, requestPath(exchange), candidate)
   if (route.kind === 'refused') return route
   const body = bodyFor(call, candidate, route, workQueue)
   const complete = (made: BodyFor) => completed(exchange, call, candidate, { made, route, timeLimits })
@@ -64,7 +64,7 @@ function completed(
 }
 
 /** The path that is asked for, as a policy may have rewritten it. */
-export function pathOf({ facts, forwarding }: Exchange): string {
+export function requestPath({ facts, forwarding }: Exchange): string {
   return forwarding?.path ?? facts.request.path
 }
 
@@ -105,11 +105,11 @@ function routeTo(
   if (endpoint === 'messages' && paths.chat !== undefined) {
     return { kind: 'route', path: to(paths.chat), endpoint: 'chat', translation: messagesToChat }
   }
-  const message = `provider ${name} of model "${target.configuredModel}" does not offer ${callNames[endpoint]}`
+  const message = `provider ${name} of model "${target.configuredModel}" does not offer ${endpointLabels[endpoint]}`
   return { kind: 'refused', refusal: { status: 400, code: 'unsupported_endpoint', message } }
 }
 
-const callNames: Record<Endpoint, string> = {
+const endpointLabels: Record<Endpoint, string> = {
   chat: 'chat completions',
   completions: 'completions',
   embeddings: 'embeddings',
@@ -156,13 +156,13 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   for (const [name, text] of target.defaults) {
     if (!Object.hasOwn(value, name) && !set.has(name)) set.set(name, text)
   }
-  askForUsage(json, call, set)
+  requestUsage(json, call, set)
   renameMaxTokens(json, call, { target, model }, { set, remove })
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
 }
 
 /** Streams of OpenAI's older APIs report usage only when asked; every stream is asked, because every stream is counted. */
-function askForUsage(json: JsonText, { endpoint }: Call, set: Map<string, string>): void {
+function requestUsage(json: JsonText, { endpoint }: Call, set: Map<string, string>): void {
   if (endpoint !== 'chat' && endpoint !== 'completions') return
   const streams = set.get('stream') ?? (json.value['stream'] === true ? 'true' : 'false')
   if (streams !== 'true') return
@@ -204,7 +204,7 @@ async function translatedLarge(
   translation: Translation,
   workQueue: WorkQueue,
 ): Promise<BodyFor> {
-  const value = json.large && (await readExact(json.large.bytes, workQueue))
+  const value = json.large && (await readExactObject(json.large.bytes, workQueue))
   const translated = translatedBody(value ?? json.value, candidate, translation)
   return isRefusal(translated) ? translated : workQueue.run(writeJsonSteps(translated))
 }
@@ -234,7 +234,7 @@ function translatedBody(
 }
 
 function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
-  const headers = towardsProvider(client)
+  const headers = filterHeaders(client)
   // Parameters of the client's type are not forwarded: servers that obey a charset would read another text.
   if (call.json !== undefined) headers['content-type'] = 'application/json'
   target.editHeaders?.(headers)
@@ -246,10 +246,10 @@ function headersFor(client: Headers, call: Call, { target }: Candidate): Headers
 }
 
 /** The path of a call nobody knows: the client's, or what is behind its version; the version itself where the provider's address lacks it. */
-function passthroughPath(path: string, { provider, basePath, keepsPath }: Target): string {
+function passthroughPath(path: string, { provider, basePath, preservesPath: keepsPath }: Target): string {
   if (keepsPath) return path
   const versioned = Object.values(provider.paths).every((known) => known?.startsWith('/v1/'))
-  const rest = versionedRest(path)
+  const rest = pathAfterVersion(path)
   return versioned ? `${basePath}/v1${rest}` : basePath + rest
 }
 
@@ -278,7 +278,7 @@ const withheldNames: ReadonlySet<string> = new Set([
   'expect',
 ])
 
-const towardsProvider = createHeaderFilter(
+const filterHeaders = createHeaderFilter(
   (name) =>
     withheldNames.has(name) ||
     isWithheldHeader(name) ||

@@ -27,11 +27,11 @@ export function costOf(usage: Usage, prices: ModelPrices): Picodollars | undefin
   const rates = ratesFor(usage.inputTokens, prices)
   const { input, output } = rates
   const rest = { input: usage.inputTokens, output: usage.outputTokens }
-  const cacheRead = take(rest, 'input', usage.cachedInputTokens)
-  const cacheWrite = take(rest, 'input', usage.cacheCreationInputTokens)
-  const inputAudio = take(rest, 'input', usage.inputAudioTokens)
-  const reasoning = take(rest, 'output', usage.reasoningTokens)
-  const outputAudio = take(rest, 'output', usage.outputAudioTokens)
+  const cacheRead = takeTokens(rest, 'input', usage.cachedInputTokens)
+  const cacheWrite = takeTokens(rest, 'input', usage.cacheCreationInputTokens)
+  const inputAudio = takeTokens(rest, 'input', usage.inputAudioTokens)
+  const reasoning = takeTokens(rest, 'output', usage.reasoningTokens)
+  const outputAudio = takeTokens(rest, 'output', usage.outputAudioTokens)
   return sum([
     priced(cacheRead, rates.cacheRead ?? input),
     priced(cacheWrite, rates.cacheWrite ?? input),
@@ -49,7 +49,7 @@ function ratesFor(contextTokens: number, { rates, tiers }: ModelPrices): Rates {
 }
 
 /** Providers may count a token as two kinds, cached and audio for example: it is paid for once. */
-function take(rest: Record<'input' | 'output', number>, of: 'input' | 'output', wanted = 0): number {
+function takeTokens(rest: Record<'input' | 'output', number>, of: 'input' | 'output', wanted = 0): number {
   const taken = Math.min(wanted, rest[of])
   rest[of] -= taken
   return taken

@@ -34,12 +34,12 @@ export function compilePrices(
   context: CompileContext,
 ): Prices | undefined {
   if (catalogs === undefined || catalogs.length === 0) return undefined
-  return context.cached(catalogs, 'prices', () => lookup(mergeCatalogs(catalogs, context)))
+  return context.cached(catalogs, 'prices', () => createPriceLookup(mergeCatalogs(catalogs, context)))
 }
 
 type Models = ReadonlyMap<string, ModelPrices>
 
-function lookup(providers: ReadonlyMap<string, Models>): Prices {
+function createPriceLookup(providers: ReadonlyMap<string, Models>): Prices {
   return (provider, names, usage) => {
     const models = providers.get(provider)
     if (models === undefined) return missing
@@ -64,7 +64,7 @@ function mergeCatalogs(
     for (const [provider, { models = {} }] of Object.entries(catalog.providers ?? {})) {
       const known = merged.get(provider) ?? new Map<string, CatalogModel>()
       merged.set(provider, known)
-      for (const [name, model] of Object.entries(models)) known.set(name, overlaid(known.get(name), model))
+      for (const [name, model] of Object.entries(models)) known.set(name, mergeModels(known.get(name), model))
     }
   }
   return new Map(
@@ -75,13 +75,13 @@ function mergeCatalogs(
   )
 }
 
-function overlaid(base: CatalogModel | undefined, model: CatalogModel): CatalogModel {
+function mergeModels(base: CatalogModel | undefined, model: CatalogModel): CatalogModel {
   if (base === undefined) return model
-  return { rates: { ...base.rates, ...definedOf(model.rates) }, tiers: model.tiers ?? base.tiers }
+  return { rates: { ...base.rates, ...definedRates(model.rates) }, tiers: model.tiers ?? base.tiers }
 }
 
 /** A price written as undefined must not hide an earlier one. */
-function definedOf(rates: CatalogModel['rates']): CatalogModel['rates'] {
+function definedRates(rates: CatalogModel['rates']): CatalogModel['rates'] {
   return Object.fromEntries(Object.entries(rates ?? {}).filter(([, price]) => price !== undefined))
 }
 
@@ -91,7 +91,7 @@ function pricesOf({ rates = {}, tiers = [] }: CatalogModel): ModelPrices {
     tiers: tiers
       .map((tier) => ({
         contextOver: tier.contextOver,
-        rates: ratesOf({ ...rates, ...definedOf(tier.rates) }),
+        rates: ratesOf({ ...rates, ...definedRates(tier.rates) }),
       }))
       .toSorted((one, other) => other.contextOver - one.contextOver),
   }
@@ -114,10 +114,10 @@ const maxReported = 5
 
 function readCatalog(file: string, { readFile, parseYaml }: CompileContext): Catalog {
   const place = `config.modelCatalog: ${file}`
-  const text = orExplain(place, 'cannot be read', () => readFile(file))
+  const text = withContext(place, 'cannot be read', () => readFile(file))
   const read = check(
     catalogSchema,
-    orExplain(place, 'is neither JSON nor YAML', () => parseDocument(text, parseYaml)),
+    withContext(place, 'is neither JSON nor YAML', () => parseDocument(text, parseYaml)),
   )
   if (read.kind === 'mistakes') throw invalid(place, read.mistakes)
   const found: { path: Path; message: string }[] = []
@@ -136,7 +136,7 @@ function parseDocument(text: string, parseYaml: CompileContext['parseYaml']): un
   }
 }
 
-function orExplain<T>(place: string, what: string, read: () => T): T {
+function withContext<T>(place: string, what: string, read: () => T): T {
   try {
     return read()
   } catch (cause) {

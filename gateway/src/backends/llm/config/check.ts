@@ -4,7 +4,7 @@ import { compilePattern } from '../../../lib/pattern.ts'
 import { nearest } from '../../../schema/nearest.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import { isCredential } from '../../../upstream/auth.ts'
-import { compileNamePattern, namePatternMistake } from '../models/name-pattern.ts'
+import { compileNamePattern, namePatternIssue } from '../models/name-pattern.ts'
 import { findProvider, providers } from '../providers/providers.ts'
 import {
   type LlmConfig,
@@ -32,7 +32,7 @@ export function checkLlm(config: LlmConfig, report: ReportIssue): void {
   checkIds(config.models, report)
   for (const [index, model] of config.models.entries()) {
     const path = ['models', index]
-    const mistake = namePatternMistake(model.name)
+    const mistake = namePatternIssue(model.name)
     if (mistake) report([...path, 'name'], mistake)
     if (typeof model.provider === 'string') checkKind(model.provider, model.params, path, report)
     else checkReference(model.provider.reference, model.params, sharedNames, path, report)

@@ -10,7 +10,7 @@ export type ModelList = {
 }
 
 /** Answers `/v1/models` and `/v1/models/{id}` with what the key may use, in the shape of the API the client speaks. */
-export function answerModels(
+export function modelListReply(
   exchange: Exchange,
   id: string | undefined,
   { models, started }: ModelList,

@@ -7,7 +7,7 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
 import { type LlmConfig, type ModelConfig, type RoutingConfig, routingRoots } from '../config/config.ts'
-import { healthyFirst, shuffledInside } from './failover.ts'
+import { availableFirst, shuffleWithinPriority } from './candidate-order.ts'
 import { compileNamePattern, type NamePattern } from './name-pattern.ts'
 import { compileTarget, type Target } from './target.ts'
 
@@ -145,7 +145,7 @@ const targetNotFound: Resolution = {
   },
 }
 
-function single(model: string, lookup: Lookup, facts: Facts): Resolution {
+function resolveOne(model: string, lookup: Lookup, facts: Facts): Resolution {
   const target = lookup(model, facts.request.headers, 'virtual')
   return target ? { kind: 'candidates', candidates: [candidate(target, model)] } : targetNotFound
 }
@@ -158,7 +158,7 @@ function compileWeighted(targets: Weighted, lookup: Lookup, { random }: CompileC
     let rest = random() * total
     for (const { model, weight } of targets) {
       rest -= weight ?? 1
-      if (rest < 0) return single(model, lookup, facts)
+      if (rest < 0) return resolveOne(model, lookup, facts)
     }
     return targetNotFound
   }
@@ -170,12 +170,12 @@ function compileFailover(targets: Prioritised, lookup: Lookup, { random, clock }
   const ordered = [...targets].sort((one, other) => one.priority - other.priority)
   return (facts) => {
     const candidates: Candidate[] = []
-    for (const { model } of shuffledInside(ordered, random)) {
+    for (const { model } of shuffleWithinPriority(ordered, random)) {
       const target = lookup(model, facts.request.headers, 'virtual')
       if (target) candidates.push(candidate(target, model))
     }
     return candidates.length > 0
-      ? { kind: 'candidates', candidates: healthyFirst(candidates, clock.monotonic()) }
+      ? { kind: 'candidates', candidates: availableFirst(candidates, clock.monotonic()) }
       : targetNotFound
   }
 }
@@ -188,8 +188,8 @@ function compileConditional(targets: Conditional, lookup: Lookup): Virtual {
     when: when === undefined ? undefined : compileWhen(when),
   }))
   return (facts) => {
-    const chosen = cases.find(({ when }) => when === undefined || holds(when, facts))
-    return chosen ? single(chosen.model, lookup, facts) : noMatchingTarget
+    const chosen = cases.find(({ when }) => when === undefined || evaluateCondition(when, facts))
+    return chosen ? resolveOne(chosen.model, lookup, facts) : noMatchingTarget
   }
 }
 
@@ -210,7 +210,7 @@ function compileWhen(when: string): CelProgram {
 }
 
 /** A condition that cannot be evaluated, for example for a claim that is missing, does not hold. */
-function holds(when: CelProgram, facts: Facts): boolean {
+function evaluateCondition(when: CelProgram, facts: Facts): boolean {
   try {
     return evaluateBoolean(when, facts)
   } catch (error) {

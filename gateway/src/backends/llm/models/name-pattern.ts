@@ -7,7 +7,7 @@ export type NamePattern = {
 }
 
 /** What is wrong with a name as a pattern, or undefined. */
-export function namePatternMistake(name: string): string | undefined {
+export function namePatternIssue(name: string): string | undefined {
   const star = name.indexOf('*')
   if (star === -1) return undefined
   if (name.indexOf('*', star + 1) !== -1) return `only one * is allowed in a model name, got "${name}"`

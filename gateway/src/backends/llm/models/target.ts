@@ -23,12 +23,12 @@ export type Target = {
   /** Path of every call, where it is none of the provider's own. */
   readonly fixedPath: string | undefined
   /** Whether paths that are passed through stay as they are. */
-  readonly keepsPath: boolean
+  readonly preservesPath: boolean
   readonly connection: UpstreamConnection
   /** Undefined: the client's own credential goes through. */
   readonly credential: string | undefined
   /** Whether what the client was authenticated with is passed on. */
-  readonly passesCredential: boolean
+  readonly forwardsCredential: boolean
   /** Puts a credential elsewhere than the provider usually has it. */
   readonly authorize: Authorize | undefined
   /** Changes of what the client's request had for header fields. */
@@ -38,13 +38,13 @@ export type Target = {
   readonly defaults: ReadonlyMap<string, string>
   readonly send: Send
   readonly meter: LlmMeter
-  readonly health: Health
+  readonly cooldown: Cooldown
   /** As configured: what policies know the model by. */
   readonly guardrails: object | undefined
 }
 
 /** What is remembered of a target's failures, across reloads. */
-export type Health = { unhealthyUntil: number }
+export type Cooldown = { until: number }
 
 /** Resolves provider, address and credential of a model; throws on what `checkLlm` reports, and on an unreadable file. */
 export function compileTarget(model: ModelConfig, config: LlmConfig, context: CompileContext): Target {
@@ -62,9 +62,9 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     origin,
     basePath,
     fixedPath: undefined,
-    keepsPath: false,
+    preservesPath: false,
     connection: connectionTo(params.baseUrl === model.params?.baseUrl ? model : (shared ?? model), context),
-    passesCredential: false,
+    forwardsCredential: false,
     authorize: undefined,
     editHeaders: undefined,
     credential: readSecret(params.apiKey, `llm.models "${model.name}": params.apiKey`, context),
@@ -73,10 +73,10 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     defaults,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),
-    health: context.retained(
-      `llm/health/${model.id ?? model.name}/${origin}${basePath}/${params.model ?? ''}`,
+    cooldown: context.retained(
+      `llm/cooldown/${model.id ?? model.name}/${origin}${basePath}/${params.model ?? ''}`,
       () => ({
-        unhealthyUntil: 0,
+        until: 0,
       }),
     ),
   }
@@ -133,13 +133,13 @@ export function readSecret(
 ): string | undefined {
   if (source === undefined || typeof source === 'string') return source
   const place = `${at}: ${source.file}`
-  const credential = readOrExplain(() => readFile(source.file), place).trim()
+  const credential = readCredentialFile(() => readFile(source.file), place).trim()
   if (!isCredential(credential))
     throw new Error(`${place} does not hold a credential: printable ASCII on one line`)
   return credential
 }
 
-function readOrExplain(read: () => string, place: string): string {
+function readCredentialFile(read: () => string, place: string): string {
   try {
     return read()
   } catch (cause) {

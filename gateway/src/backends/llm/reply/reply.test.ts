@@ -262,6 +262,17 @@ describe('a stream', () => {
     expect(exchange.facts.usage).toMatchObject({ totalTokens: 12, estimated: false })
   })
 
+  it.each([
+    ['openai', chunks, 12],
+    ['anthropic', messageEvents, 15],
+  ])('is recognised by a media type in other case from %s', async (provider, events, totalTokens) => {
+    const reply = { ...streamReply(events), headers: { 'content-type': 'Text/Event-Stream; Charset=UTF-8' } }
+    const { status, text, exchange } = await answered(provider, reply, streaming)
+    expect(status).toBe(200)
+    expect(text).toContain('data: [DONE]')
+    expect(exchange.facts.usage).toMatchObject({ totalTokens, estimated: false })
+  })
+
   it('lacks the usage chunk for a client that said so, and is counted all the same', async () => {
     const body = { ...streaming.body, stream_options: { include_usage: false } }
     const { text, exchange } = await answered('openai', streamReply(chunks), { body })

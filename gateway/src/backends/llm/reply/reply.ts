@@ -17,10 +17,10 @@ import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Candidate } from '../models/models.ts'
 import type { Call } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
-import { apiOf } from '../request/message.ts'
+import { apiOf } from '../request/llm-message.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
-import { readExact } from '../translate/exact-json.ts'
-import type { Translation, TranslationContext } from '../translate/translation.ts'
+import { readExactObject } from '../translate/exact-json.ts'
+import type { Translation, TranslationContext } from '../translate/translate.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch } from './stream-watch.ts'
 import { generatedTextBytes, mergeUsage, modelIn, usageIn } from './usage.ts'
@@ -44,7 +44,7 @@ export function answer(answering: Answering, reply: Reply): Reply | Promise<Repl
   const { call } = answering
   if (reply.status < 200 || reply.status > 299) return answerError(answering, reply)
   call.answered = true
-  if (call.endpoint === 'passthrough') return { ...reply, headers: withCoding(reply.headers) }
+  if (call.endpoint === 'passthrough') return { ...reply, headers: filterHeaders(reply.headers) }
   if (isEventStream(reply.headers)) return answerStream(answering, call.endpoint, reply)
   return answerWhole(answering, call.endpoint, reply)
 }
@@ -54,21 +54,23 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   const bytes = await readDecoded(answering, reply)
   const { workQueue } = answering.context
   const read =
-    translation === undefined && call.message?.readsAnswer ? await readForCheck(bytes, workQueue) : undefined
+    translation === undefined && call.message?.readsAnswer
+      ? await readUnambiguous(bytes, workQueue)
+      : undefined
   // A translated tool call has its input along: long numbers in it must survive.
   const reading = read
     ? objectIn(read)
     : translation
-      ? readExact(bytes, workQueue)
-      : readAny(bytes, workQueue)
+      ? readExactObject(bytes, workQueue)
+      : readForUsage(bytes, workQueue)
   const message = reading instanceof Promise ? await reading : reading
   if (!message)
     throw new GatewayError('upstream_invalid', 'upstream answered something that is not a JSON object')
-  const headers = withoutCoding(reply.headers)
+  const headers = filterDecodedHeaders(reply.headers)
   const upstreamEndpoint = translation ? translatedTo(endpoint) : endpoint
   const usage = usageIn(upstreamEndpoint, message)
-  if (usage) takeUsage(exchange, call, usage)
-  takeModel(exchange, modelIn(upstreamEndpoint, message))
+  if (usage) recordUsage(exchange, call, usage)
+  recordModel(exchange, modelIn(upstreamEndpoint, message))
   call.usageFinal = usage !== undefined && isFinalUsage(upstreamEndpoint, message)
   call.hasOutput = true
   call.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
@@ -105,8 +107,8 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
     endpoint: upstreamEndpoint,
     hideUsage: call.hideUsage,
     onUsage(usage, message) {
-      takeUsage(exchange, call, upstreamEndpoint === 'messages' ? mergeUsage(call.usage, usage) : usage)
-      takeModel(exchange, modelIn(upstreamEndpoint, message))
+      recordUsage(exchange, call, upstreamEndpoint === 'messages' ? mergeUsage(call.usage, usage) : usage)
+      recordModel(exchange, modelIn(upstreamEndpoint, message))
       // The opening report of a stream of messages counts the input only.
       const isWhole = upstreamEndpoint !== 'messages' || message['type'] === 'message_delta'
       call.usageFinal = isWhole && isFinalUsage(upstreamEndpoint, message)
@@ -118,7 +120,7 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
     },
   })
   call.hasOutput = true
-  const headers = withoutCoding(reply.headers)
+  const headers = filterDecodedHeaders(reply.headers)
   // Proxies between here and the client would otherwise hold events back.
   headers['x-accel-buffering'] ??= 'no'
   headers['cache-control'] ??= 'no-cache'
@@ -170,7 +172,7 @@ function streamConversion(translation: Translation, context: TranslationContext)
 }
 
 /** An answer that is checked must not be readable in two ways. */
-async function readForCheck(bytes: Buffer, workQueue: WorkQueue): Promise<ReadJson> {
+async function readUnambiguous(bytes: Buffer, workQueue: WorkQueue): Promise<ReadJson> {
   const read = await readJson(bytes, workQueue)
   if (read.kind !== 'object') return read
   return findAmbiguousLlmName(read.value) === undefined
@@ -182,13 +184,13 @@ function objectIn(read: ReadJson | LargeJson): JsonObject | undefined {
   return read.kind === 'object' ? read.value : undefined
 }
 
-function takeUsage(exchange: Exchange, call: Call, usage: Usage): void {
+function recordUsage(exchange: Exchange, call: Call, usage: Usage): void {
   call.usage = usage
   exchange.facts.usage = usage
 }
 
 /** The closing report of a stream of messages does not repeat the name. */
-function takeModel({ facts }: Exchange, model: string | undefined): void {
+function recordModel({ facts }: Exchange, model: string | undefined): void {
   if (facts.llm && model !== undefined) facts.llm.responseModel = model
 }
 
@@ -204,7 +206,7 @@ async function answerError(answering: Answering, reply: Reply): Promise<Reply> {
     )
   }
   const bytes = withoutCredential(await readDecoded(answering, reply), answering.candidate.target.credential)
-  const headers = withoutCoding(reply.headers)
+  const headers = filterDecodedHeaders(reply.headers)
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
   const isJson = !isLarge(bytes) && parseJsonObject(bytes.toString()) !== undefined
   if (isJson && !translation) return { status, headers, body: bytes }
@@ -245,7 +247,7 @@ function readDecoded({ maxReplyBytes }: Answering, { body, headers }: Reply): Pr
 }
 
 /** An answer that is forwarded unchecked: read for its usage. */
-function readAny(
+function readForUsage(
   bytes: Buffer,
   workQueue: WorkQueue,
 ): JsonObject | undefined | Promise<JsonObject | undefined> {
@@ -282,7 +284,7 @@ const withheld: ReadonlySet<string> = new Set([
 
 const isWithheld = (name: string) => withheld.has(name) || name.startsWith('access-control-')
 
-const withCoding = createHeaderFilter(isWithheld)
-const withoutCoding = createHeaderFilter(
+const filterHeaders = createHeaderFilter(isWithheld)
+const filterDecodedHeaders = createHeaderFilter(
   (name) => name === 'content-length' || name === 'content-encoding' || isWithheld(name),
 )

@@ -31,7 +31,7 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
       source.cancel()
     },
     start(sink) {
-      const held = createHeldLine()
+      const held = createLineBuffer()
       let started = false
       let last = ''
 
@@ -57,7 +57,7 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
       function finish(error: Error | undefined): void {
         if (over) return
         if (watch.state === 'open') {
-          breakOff(error ?? cutShort())
+          breakOff(error ?? truncatedStream())
           return
         }
         try {
@@ -82,7 +82,7 @@ export function relayStream(source: BodySource, options: RelayOptions): BodySour
       /** The upstream says something it should not: nothing more is wanted of it. */
       function reject(error: unknown): void {
         source.cancel()
-        breakOff(error instanceof GatewayError ? error : unreadable(error))
+        breakOff(error instanceof GatewayError ? error : invalidStream(error))
       }
 
       source.start({
@@ -140,7 +140,7 @@ function endsEvent(lines: string): boolean {
 }
 
 /** The beginning of a line whose end has not come. */
-type HeldLine = {
+type LineBuffer = {
   readonly size: number
   add(bytes: Buffer): void
   /** What was held, followed by `rest`; nothing is held any more. */
@@ -148,8 +148,8 @@ type HeldLine = {
 }
 
 /** Copies into a buffer that doubles, so that a line in tiny pieces costs no more than one in large ones. */
-function createHeldLine(): HeldLine {
-  let buffer = nothing
+function createLineBuffer(): LineBuffer {
+  let buffer = emptyBuffer
   let size = 0
   return {
     get size() {
@@ -168,7 +168,7 @@ function createHeldLine(): HeldLine {
     take(rest) {
       if (size === 0) return rest
       const taken = Buffer.concat([buffer.subarray(0, size), rest])
-      buffer = nothing
+      buffer = emptyBuffer
       size = 0
       return taken
     },
@@ -180,17 +180,17 @@ const lineTooLong = new GatewayError(
   `a line of the stream is larger than ${maxLineBytes} bytes`,
 )
 /** Not made beforehand: an error costs more than all else that the end of a stream does. */
-function cutShort(): GatewayError {
+function truncatedStream(): GatewayError {
   return new GatewayError('upstream_reset', 'upstream ended the stream before it was complete')
 }
 
 const upstreamReportedError = new GatewayError('upstream_invalid', 'upstream reported an error in its stream')
 
-function unreadable(cause: unknown): GatewayError {
+function invalidStream(cause: unknown): GatewayError {
   return new GatewayError('upstream_invalid', 'upstream stream cannot be read', { cause })
 }
 
-const nothing = Buffer.alloc(0)
+const emptyBuffer = Buffer.alloc(0)
 const lineFeed = Buffer.from('\n')
 
 function asBuffer(chunk: Uint8Array): Buffer {

@@ -55,12 +55,12 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
   }
 }
 
-const nothing = Buffer.alloc(0)
+const emptyBuffer = Buffer.alloc(0)
 
 /** Lets go of the request's bytes and text once nobody is left to be asked: answers may take minutes, and prompts are large. */
 export function releaseRequest(call: Call): void {
   call.json = undefined
-  call.bytes = nothing
+  call.bytes = emptyBuffer
 }
 
 /** The call of an exchange whose request has been read, else undefined. */

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  defaultEndpoints,
   endpointsBySuffix,
   errorFormatOf as formatOf,
   isDisguisedEndpoint,
   matchEndpoint,
   type RouteType,
   routeTypes,
-  usualEndpoints,
 } from './endpoints.ts'
 
 describe('matchEndpoint', () => {
@@ -83,10 +83,10 @@ it('takes the error shape from the API the path belongs to', () => {
 
 describe('usualEndpoints', () => {
   it('pass unknown paths through only where they may be, and never a known call in other letters', () => {
-    expect(usualEndpoints(false).ask('/v1/files')).toEqual({ kind: 'unknown' })
-    expect(usualEndpoints(true).ask('/v1/files')).toEqual({ kind: 'passthrough' })
-    expect(usualEndpoints(true).ask('/v1/chat%2Fcompletions')).toEqual({ kind: 'unknown' })
-    expect(usualEndpoints(true).ask('/v1/messages')).toMatchObject({ endpoint: 'messages' })
+    expect(defaultEndpoints(false).match('/v1/files')).toEqual({ kind: 'unknown' })
+    expect(defaultEndpoints(true).match('/v1/files')).toEqual({ kind: 'passthrough' })
+    expect(defaultEndpoints(true).match('/v1/chat%2Fcompletions')).toEqual({ kind: 'unknown' })
+    expect(defaultEndpoints(true).match('/v1/messages')).toMatchObject({ endpoint: 'messages' })
   })
 })
 
@@ -103,20 +103,20 @@ describe('endpointsBySuffix', () => {
         const fitting = Object.keys(routes).filter((suffix) => suffix !== '*' && asked.endsWith(suffix))
         const longest = fitting.toSorted((one, other) => other.length - one.length)[0] ?? '*'
         const expected = routeTypes[routes[longest] ?? 'completions']
-        expect(endpointsBySuffix(routes).ask(asked)).toEqual(expected)
+        expect(endpointsBySuffix(routes).match(asked)).toEqual(expected)
       }),
     )
   })
 
   it('knows the models behind the path of their list', () => {
-    const { ask } = endpointsBySuffix({ '/v1/models': 'models', '*': 'passthrough' })
-    expect(ask('/a/v1/models')).toEqual({ kind: 'models', id: undefined })
-    expect(ask('/a/v1/models/org%2Fname')).toEqual({ kind: 'models', id: 'org/name' })
-    expect(ask('/a/v1/other')).toEqual({ kind: 'passthrough' })
+    const { match } = endpointsBySuffix({ '/v1/models': 'models', '*': 'passthrough' })
+    expect(match('/a/v1/models')).toEqual({ kind: 'models', id: undefined })
+    expect(match('/a/v1/models/org%2Fname')).toEqual({ kind: 'models', id: 'org/name' })
+    expect(match('/a/v1/other')).toEqual({ kind: 'passthrough' })
   })
 
   it('may pass everything through', () => {
-    const { ask } = endpointsBySuffix({ '*': 'passthrough' })
-    expect(ask('/v1/chat/completions')).toEqual({ kind: 'passthrough' })
+    const { match } = endpointsBySuffix({ '*': 'passthrough' })
+    expect(match('/v1/chat/completions')).toEqual({ kind: 'passthrough' })
   })
 })

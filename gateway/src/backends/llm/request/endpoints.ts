@@ -4,7 +4,7 @@ import type { ErrorFormat, LlmOperation, RequestFacts } from '../../../pipeline/
 export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'
 
 /** What a path asks for. */
-export type Asked =
+export type EndpointMatch =
   | { readonly kind: 'endpoint'; readonly endpoint: Endpoint }
   /** `id` is undefined for the whole list. */
   | { readonly kind: 'models'; readonly id: string | undefined }
@@ -26,21 +26,21 @@ export const operations: Readonly<Record<Endpoint | 'models' | 'passthrough', Ll
 
 /** How requests are read: what their paths ask for, and the shape of what refuses them. Called once per request. */
 export type Endpoints = {
-  ask(path: string): Asked
+  match(path: string): EndpointMatch
   errorFormat(request: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat
 }
 
-const unknown: Asked = { kind: 'unknown' }
-const passthrough: Asked = { kind: 'passthrough' }
+const unknown: EndpointMatch = { kind: 'unknown' }
+const passthrough: EndpointMatch = { kind: 'passthrough' }
 
 /** The known calls at their usual paths; `passesUnknown`: paths that are no known call are forwarded. */
-export function usualEndpoints(passesUnknown: boolean): Endpoints {
-  if (!passesUnknown) return { ask: matchEndpoint, errorFormat: errorFormatOf }
+export function defaultEndpoints(passesUnknown: boolean): Endpoints {
+  if (!passesUnknown) return { match: matchEndpoint, errorFormat: errorFormatOf }
   return {
-    ask(path) {
-      const asked = matchEndpoint(path)
-      if (asked.kind !== 'unknown') return asked
-      return isDisguisedEndpoint(path) ? asked : passthrough
+    match(path) {
+      const match = matchEndpoint(path)
+      if (match.kind !== 'unknown') return match
+      return isDisguisedEndpoint(path) ? match : passthrough
     },
     errorFormat: errorFormatOf,
   }
@@ -55,7 +55,7 @@ export const routeTypes = {
   anthropicTokenCount: { kind: 'endpoint', endpoint: 'count_tokens' },
   models: { kind: 'models', id: undefined },
   passthrough,
-} satisfies Record<string, Asked>
+} satisfies Record<string, EndpointMatch>
 
 export type RouteType = keyof typeof routeTypes
 
@@ -63,37 +63,37 @@ export type RouteType = keyof typeof routeTypes
 export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): Endpoints {
   const { '*': rest = 'completions', ...named } = routes
   const suffixes = Object.entries(named)
-    .map(([suffix, type]) => ({ suffix, asked: routeTypes[type], inside: `${suffix}/` }))
+    .map(([suffix, type]) => ({ suffix, match: routeTypes[type], inside: `${suffix}/` }))
     .sort((one, other) => other.suffix.length - one.suffix.length)
-  const otherwise = routeTypes[rest]
-  const readAs = suffixes.flatMap(({ suffix, asked }) =>
-    asked.kind === 'passthrough' ? [] : suffix.toLowerCase(),
+  const fallback = routeTypes[rest]
+  const recognised = suffixes.flatMap(({ suffix, match }) =>
+    match.kind === 'passthrough' ? [] : suffix.toLowerCase(),
   )
 
-  function askedByName(path: string): Asked | undefined {
-    for (const { suffix, asked, inside } of suffixes) {
-      if (path.endsWith(suffix)) return asked
-      if (asked.kind !== 'models') continue
+  function matchSuffix(path: string): EndpointMatch | undefined {
+    for (const { suffix, match, inside } of suffixes) {
+      if (path.endsWith(suffix)) return match
+      if (match.kind !== 'models') continue
       const start = path.lastIndexOf(inside)
-      if (start !== -1) return { kind: 'models', id: decoded(path.slice(start + inside.length)) }
+      if (start !== -1) return { kind: 'models', id: decodePercent(path.slice(start + inside.length)) }
     }
     return undefined
   }
 
-  function ask(path: string): Asked {
-    const asked = askedByName(path)
-    if (asked) return asked
-    if (otherwise.kind !== 'passthrough' || readAs.length === 0) return otherwise
+  function match(path: string): EndpointMatch {
+    const found = matchSuffix(path)
+    if (found) return found
+    if (fallback.kind !== 'passthrough' || recognised.length === 0) return fallback
     // What is forwarded unread must not be a call that is read, in other letters.
-    const plain = plainSpelling(path)
-    return readAs.some((suffix) => plain.endsWith(suffix)) ? unknown : otherwise
+    const plain = canonicalPath(path)
+    return recognised.some((suffix) => plain.endsWith(suffix)) ? unknown : fallback
   }
 
   return {
-    ask,
+    match,
     errorFormat({ path, headers }) {
-      const asked = ask(path)
-      if (asked.kind === 'endpoint') return formatOf(asked.endpoint)
+      const found = match(path)
+      if (found.kind === 'endpoint') return formatOf(found.endpoint)
       return headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'
     },
   }
@@ -103,7 +103,7 @@ function formatOf(endpoint: Endpoint): ErrorFormat {
   return endpoint === 'messages' || endpoint === 'count_tokens' ? 'anthropic' : 'openai'
 }
 
-const paths: ReadonlyMap<string, Asked> = new Map([
+const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
   ['/chat/completions', { kind: 'endpoint', endpoint: 'chat' }],
   ['/completions', { kind: 'endpoint', endpoint: 'completions' }],
   ['/embeddings', { kind: 'endpoint', endpoint: 'embeddings' }],
@@ -111,7 +111,7 @@ const paths: ReadonlyMap<string, Asked> = new Map([
   ['/messages', { kind: 'endpoint', endpoint: 'messages' }],
   ['/messages/count_tokens', { kind: 'endpoint', endpoint: 'count_tokens' }],
   ['/models', { kind: 'models', id: undefined }],
-] satisfies [string, Asked][])
+] satisfies [string, EndpointMatch][])
 
 const modelPrefix = '/models/'
 
@@ -119,12 +119,12 @@ const modelPrefix = '/models/'
  * Matches the part of a normalised path from its last `/v1/` on, whatever stands before it. Without any `/v1/` the whole
  * path has to match, since clients differ in whether their base address includes the version.
  */
-export function matchEndpoint(path: string): Asked {
-  const rest = versionedRest(path)
-  const asked = paths.get(rest)
-  if (asked) return asked
+export function matchEndpoint(path: string): EndpointMatch {
+  const rest = pathAfterVersion(path)
+  const match = endpointPaths.get(rest)
+  if (match) return match
   return rest.startsWith(modelPrefix)
-    ? { kind: 'models', id: decoded(rest.slice(modelPrefix.length)) }
+    ? { kind: 'models', id: decodePercent(rest.slice(modelPrefix.length)) }
     : unknown
 }
 
@@ -133,13 +133,13 @@ export function matchEndpoint(path: string): Asked {
  * `/v1/chat/completions;x`. A provider might answer it all the same, without the checks and counts of that call.
  */
 export function isDisguisedEndpoint(path: string): boolean {
-  return matchEndpoint(plainSpelling(path)).kind !== 'unknown'
+  return matchEndpoint(canonicalPath(path)).kind !== 'unknown'
 }
 
 /** A path as a lenient server may read it. */
-function plainSpelling(path: string): string {
+function canonicalPath(path: string): string {
   // Some servers decode twice, and take what is behind an encoded mark or a NUL for no part of the path.
-  const [plainPath = ''] = decoded(decoded(path))
+  const [plainPath = ''] = decodePercent(decodePercent(path))
     .toLowerCase()
     .split(/[?#\0]/)
   const plain = plainPath.split(/[/\\]/).map((segment) => segment.replace(/;.*$/s, '').trim())
@@ -147,7 +147,7 @@ function plainSpelling(path: string): string {
 }
 
 /** The path behind its version segment: `/chat/completions` of `/team-a/v1/chat/completions`. */
-export function versionedRest(path: string): string {
+export function pathAfterVersion(path: string): string {
   const models = path.lastIndexOf('/v1/models/')
   const version = models === -1 ? path.lastIndexOf('/v1/') : models
   return version === -1 ? path : path.slice(version + 3)
@@ -160,7 +160,7 @@ export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'he
   return matchEndpoint(path).kind === 'endpoint' ? 'openai' : 'anthropic'
 }
 
-function decoded(segment: string): string {
+function decodePercent(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {

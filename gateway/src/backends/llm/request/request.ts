@@ -10,26 +10,26 @@ import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { type RequestBodyLimits, readRequestBody } from '../../../pipeline/request-body.ts'
-import { pathOf } from '../attempt/provider-request.ts'
+import { requestPath } from '../attempt/provider-request.ts'
 import type { Models } from '../models/models.ts'
 import { createCall } from './call.ts'
 import { type Endpoint, type Endpoints, operations } from './endpoints.ts'
-import { messageOf } from './message.ts'
+import { llmMessageOf } from './llm-message.ts'
 
 export type RequestRules = RequestBodyLimits & {
   models: Pick<Models, 'resolve' | 'needsName'>
-  endpoints: Pick<Endpoints, 'ask'>
+  endpoints: Pick<Endpoints, 'match'>
   jsonLimits: JsonLimits
   workQueue: WorkQueue
 }
 
 /** Requests for lists of models have none that is read or forwarded. */
-const noBody = new Uint8Array(0)
+const emptyBody = new Uint8Array(0)
 
 /** Stands for the model of a request that names none. */
 const unnamedModel = '*'
 
-type Read = { kind: 'json'; json: JsonText } | { kind: 'refused'; refusal: Refusal }
+type JsonBody = { kind: 'json'; json: JsonText } | { kind: 'refused'; refusal: Refusal }
 
 /**
  * Reads and checks what the client asks for, and leaves it in the facts and for the backend. Returns the refusal where
@@ -40,19 +40,20 @@ export function readRequest(
   rules: RequestRules,
 ): Promise<Reply | undefined> | Reply | undefined {
   const { method } = exchange.facts.request
-  const path = pathOf(exchange)
-  const asked = rules.endpoints.ask(path)
-  if (asked.kind !== 'unknown')
-    exchange.llmOperation = operations[asked.kind === 'endpoint' ? asked.endpoint : asked.kind]
-  switch (asked.kind) {
+  const path = requestPath(exchange)
+  const match = rules.endpoints.match(path)
+  if (match.kind !== 'unknown')
+    exchange.llmOperation = operations[match.kind === 'endpoint' ? match.endpoint : match.kind]
+  switch (match.kind) {
     case 'models':
-      exchange.facts.body = noBody
+      exchange.facts.body = emptyBody
       return method === 'GET' || method === 'HEAD' ? undefined : methodNotAllowed(exchange, 'GET, HEAD')
     case 'endpoint':
       if (method !== 'POST') return methodNotAllowed(exchange, 'POST')
-      return readCall(exchange, asked.endpoint, rules)
+      return readCall(exchange, match.endpoint, rules)
     case 'passthrough':
-      if (!passedMethods.has(method)) return methodNotAllowed(exchange, [...passedMethods].join(', '))
+      if (!passthroughMethods.has(method))
+        return methodNotAllowed(exchange, [...passthroughMethods].join(', '))
       return readPassthrough(exchange, rules)
     case 'unknown':
       return refuse(exchange, {
@@ -76,20 +77,20 @@ async function readCall(
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   facts.body = body.bytes
   const reading = readJson(body.bytes, rules.workQueue, rules.jsonLimits)
-  const read = checked(reading instanceof Promise ? await reading : reading, findAmbiguousLlmName)
+  const read = validateJson(reading instanceof Promise ? await reading : reading, findAmbiguousLlmName)
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { json } = read
-  const model = modelOf(json.value, rules)
+  const model = requestedModel(json.value, rules)
   if (model === undefined) return refuse(exchange, missingModel)
   const mistake =
-    streamMistake(endpoint, json.value) ??
-    (endpoint === 'responses' ? backgroundMistake(exchange, json.value, rules) : undefined)
+    streamIssue(endpoint, json.value) ??
+    (endpoint === 'responses' ? backgroundIssue(exchange, json.value, rules) : undefined)
   if (mistake) return refuse(exchange, mistake)
-  return take(exchange, { endpoint, bytes: body.bytes, json, model }, rules)
+  return acceptCall(exchange, { endpoint, bytes: body.bytes, json, model }, rules)
 }
 
 /** The model that is asked for; where every target has one of its own, it need not be said. */
-function modelOf({ model }: JsonObject, { models }: RequestRules): string | undefined {
+function requestedModel({ model }: JsonObject, { models }: RequestRules): string | undefined {
   if (typeof model === 'string' && model !== '') return model
   return model === undefined && !models.needsName ? unnamedModel : undefined
 }
@@ -102,30 +103,42 @@ async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise
   if (body.kind === 'refused') return refuse(exchange, body.refusal)
   exchange.facts.body = body.bytes
   if (body.bytes.length === 0 || mediaType === 'other') {
-    return take(
+    return acceptCall(
       exchange,
       { endpoint: 'passthrough', bytes: body.bytes, json: undefined, model: unnamedModel },
       rules,
     )
   }
-  const read = checked(await readJson(body.bytes, rules.workQueue, rules.jsonLimits), findAmbiguousTopName)
+  const read = validateJson(
+    await readJson(body.bytes, rules.workQueue, rules.jsonLimits),
+    findAmbiguousTopName,
+  )
   if (read.kind === 'refused') return refuse(exchange, read.refusal)
   const { model } = read.json.value
   const name = typeof model === 'string' && model !== '' ? model : unnamedModel
-  return take(exchange, { endpoint: 'passthrough', bytes: body.bytes, json: read.json, model: name }, rules)
+  return acceptCall(
+    exchange,
+    { endpoint: 'passthrough', bytes: body.bytes, json: read.json, model: name },
+    rules,
+  )
 }
 
-type Taken = { endpoint: Endpoint | 'passthrough'; bytes: Buffer; json: JsonText | undefined; model: string }
+type ParsedCall = {
+  endpoint: Endpoint | 'passthrough'
+  bytes: Buffer
+  json: JsonText | undefined
+  model: string
+}
 
-function take(
+function acceptCall(
   exchange: Exchange,
-  { endpoint, bytes, json, model }: Taken,
+  { endpoint, bytes, json, model }: ParsedCall,
   { models, workQueue }: RequestRules,
 ): Reply | undefined {
   const { facts, mayUseModel } = exchange
   if (mayUseModel && !mayUseModel(model)) return refuse(exchange, modelNotAllowed)
   for (const param of ['models', 'fallbacks']) {
-    if (mayUseModel && !mayFallBack(json?.value[param], mayUseModel))
+    if (mayUseModel && !mayUseFallbacks(json?.value[param], mayUseModel))
       return refuse(exchange, { ...modelNotAllowed, param })
   }
   facts.llmRequest = json && exactObject(json)
@@ -146,7 +159,7 @@ function take(
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
   const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
   exchange.backendState = call
-  call.message = messageOf(call, workQueue)
+  call.message = llmMessageOf(call, workQueue)
   exchange.llmMessage = call.message
   return undefined
 }
@@ -155,7 +168,7 @@ function take(
  * `models` (OpenRouter) and `fallbacks` (Anthropic) name further models to some services, which must not be a way around the key's.
  * The word `default` of `fallbacks` may be any model.
  */
-function mayFallBack(models: JsonValue | undefined, mayUseModel: (model: string) => boolean): boolean {
+function mayUseFallbacks(models: JsonValue | undefined, mayUseModel: (model: string) => boolean): boolean {
   if (models === undefined || models === null) return true
   if (!Array.isArray(models)) return false
   return models.every((item) => {
@@ -165,7 +178,7 @@ function mayFallBack(models: JsonValue | undefined, mayUseModel: (model: string)
 }
 
 /** Not those that ask for a tunnel or for the request back. */
-const passedMethods: ReadonlySet<string> = new Set([
+const passthroughMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
   'POST',
@@ -184,7 +197,7 @@ function methodNotAllowed(exchange: Exchange, allow: string): Reply {
   })
 }
 
-function checked(json: ReadJson, findAmbiguousName: FindAmbiguousName): Read {
+function validateJson(json: ReadJson, findAmbiguousName: FindAmbiguousName): JsonBody {
   switch (json.kind) {
     case 'object': {
       const problem = findAmbiguousName(json.value)
@@ -203,14 +216,14 @@ function checked(json: ReadJson, findAmbiguousName: FindAmbiguousName): Read {
   }
 }
 
-function invalidBody(message: string, param?: string): Read {
+function invalidBody(message: string, param?: string): JsonBody {
   const refusal: Refusal = { status: 400, code: 'invalid_request_body', message }
   if (param !== undefined) refusal.param = param
   return { kind: 'refused', refusal }
 }
 
 /** Whether an answer streams decides how it is counted, so nothing an upstream might read differently goes through. */
-function streamMistake(endpoint: Endpoint, body: JsonObject): Refusal | undefined {
+function streamIssue(endpoint: Endpoint, body: JsonObject): Refusal | undefined {
   const { stream, stream_options: options } = body
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
     return invalidField('stream', 'stream must be true or false')
@@ -228,7 +241,7 @@ function streamMistake(endpoint: Endpoint, body: JsonObject): Refusal | undefine
  * A response in the background outlives its answer, so its maximum is charged, which it has to state. Without a path to fetch
  * it from it would be paid for and lost.
  */
-function backgroundMistake(
+function backgroundIssue(
   exchange: Exchange,
   body: JsonObject,
   { endpoints }: RequestRules,
@@ -236,7 +249,7 @@ function backgroundMistake(
   const { background, max_output_tokens: limit } = body
   if (background === undefined || background === null || background === false) return undefined
   if (background !== true) return invalidField('background', 'background must be true or false')
-  if (endpoints.ask(`${pathOf(exchange)}/id`).kind !== 'passthrough') {
+  if (endpoints.match(`${requestPath(exchange)}/id`).kind !== 'passthrough') {
     return invalidField(
       'background',
       'background must be false: the path to fetch the response from is not forwarded',

@@ -27,7 +27,7 @@ export function parseExactJson(text: string): JsonValue | undefined {
   if (text.length > maxDepth && nestingDepth(text) > maxDepth) return undefined
   try {
     // The reviver costs several times the parsing, so it runs only where a long number can be.
-    return (longNumber.test(text) ? JSON.parse(text, keepLongNumbers) : JSON.parse(text)) as JsonValue
+    return (longNumber.test(text) ? JSON.parse(text, reviveLongNumbers) : JSON.parse(text)) as JsonValue
   } catch {
     return undefined
   }
@@ -48,8 +48,8 @@ export function parseNestedObject(text: string): JsonObject | undefined {
   return parseExactObject(text)
 }
 
-/** `parseExactObject` of bytes, a large object in slices. */
-export function readExact(
+/** `parseExactObject` of bytes, a large object in workQueue with traffic. */
+export function readExactObject(
   bytes: Buffer,
   workQueue: WorkQueue,
 ): JsonObject | undefined | Promise<JsonObject | undefined> {
@@ -71,7 +71,7 @@ export function writeJson(value: JsonValue): string | undefined {
 
 const longNumber = /[0-9.]{16}/
 
-function keepLongNumbers(_key: string, value: unknown, { source }: { source?: string }): unknown {
+function reviveLongNumbers(_key: string, value: unknown, { source }: { source?: string }): unknown {
   if (typeof value !== 'number' || source === undefined || source.length < 16) return value
   return String(value) === source ? value : JSON.rawJSON(source)
 }

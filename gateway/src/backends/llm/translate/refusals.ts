@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
-import type { TranslatedRequest } from './translation.ts'
+import type { TranslatedRequest } from './translate.ts'
 
 /** Collects why a request cannot be translated. The first reason is the answer; the mapping goes on with placeholders. */
 export type Refusals = {

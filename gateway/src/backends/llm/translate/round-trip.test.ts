@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../lib/json/json.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
 import { chatToMessages } from './chat-to-messages/chat-to-messages.ts'
 import { messagesToChat } from './messages-to-chat/messages-to-chat.ts'
-import type { StreamTranslator, TranslationContext } from './translation.ts'
+import type { StreamTranslator, TranslationContext } from './translate.ts'
 
 const context: TranslationContext = { requestModel: 'm', now: () => 1_700_000_000_000, includeUsage: true }
 

@@ -7,7 +7,7 @@ import { parseExactObject } from './exact-json.ts'
 export type UpstreamError = { status: number; message: string; code: string }
 
 /** A stream whose bytes are over before its end marker came. */
-export const cutOff: UpstreamError = {
+export const truncatedStream: UpstreamError = {
   status: 502,
   message: 'the upstream broke the stream off before its end',
   code: 'upstream_reset',
@@ -23,12 +23,12 @@ const maxMessageLength = 4000
 export function readUpstreamError(status: number, body: string): UpstreamError {
   const parsed = parseExactObject(body)
   const fallback = { status, message: `the upstream answered with status ${status}`, code: 'upstream_error' }
-  return parsed === undefined ? fallback : { ...fallback, ...described(parsed) }
+  return parsed === undefined ? fallback : { ...fallback, ...errorFields(parsed) }
 }
 
 /** Reads the event an upstream breaks its own stream off with. */
 export function readStreamError(event: JsonObject): UpstreamError {
-  const said = described(event)
+  const said = errorFields(event)
   const status = (said.code === undefined ? undefined : statusByType[said.code]) ?? 500
   return {
     status,
@@ -38,7 +38,7 @@ export function readStreamError(event: JsonObject): UpstreamError {
   }
 }
 
-function described(body: JsonObject): { message?: string; code?: string } {
+function errorFields(body: JsonObject): { message?: string; code?: string } {
   const error = body.error
   const source = isJsonObject(error) ? error : body
   const message = typeof error === 'string' ? error : firstString(source.message, source.detail)
@@ -71,6 +71,6 @@ export function toErrorBody(format: 'openai' | 'anthropic', error: UpstreamError
 }
 
 /** The failure of an upstream that answered something else than its API says. */
-export function invalidAnswer(what: string): GatewayError {
+export function invalidResponse(what: string): GatewayError {
   return new GatewayError('upstream_invalid', `the upstream's answer cannot be read: ${what}`)
 }

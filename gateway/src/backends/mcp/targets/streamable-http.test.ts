@@ -117,6 +117,18 @@ describe('a request to a server over HTTP', () => {
     expect(sink.ended).toBe(true)
   })
 
+  it('accepts an event stream whose media type is in other case', async () => {
+    const body = stream()
+    const { session } = await begun(events(body, { 'content-type': 'Text/Event-Stream; Charset=UTF-8' }))
+    const sink = collect()
+    session.request(request(1, 'tools/call'), fixtureContext(), sink)
+    await settle()
+    body.write(`data: ${JSON.stringify(result(1))}\n\n`)
+    body.end()
+    expect(sink.messages).toEqual([result(1)])
+    expect(sink.ended).toBe(true)
+  })
+
   it('stops the stream while the sink is full', async () => {
     const body = stream()
     const { session } = await begun(events(body))

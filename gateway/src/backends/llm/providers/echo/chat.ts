@@ -1,31 +1,31 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
-import type { EchoAnswer } from './answer.ts'
-import { type ToolCall, toolCallFor } from './tool-call.ts'
+import type { EchoReply } from './echo-reply.ts'
 import {
-  countsOf,
+  countTokens,
   created,
   dataEvent,
   doneEvent,
   idOf,
-  lastSaid,
-  limit,
+  includesUsage,
+  lastInputText,
   modelOf,
-  piecesOf,
   serviceTier,
+  splitText,
   systemFingerprint,
+  truncateText,
   usageOf,
-  wantsUsage,
-} from './words.ts'
+} from './text.ts'
+import { type ToolCall, toolCallFor } from './tool-call.ts'
 
 const maxChoices = 16
 /** Characters of all choices. */
 const maxText = 2 * 1024 * 1024
 
 /** https://platform.openai.com/docs/api-reference/chat, every field of the specification's LLM route present. */
-export function echoChat(request: JsonObject): EchoAnswer {
+export function echoChat(request: JsonObject): EchoReply {
   const { messages, max_tokens: older, max_completion_tokens: newer, stream, n } = request
   const call = toolCallFor(request, lastRole(messages) === 'tool')
-  const said = limit(lastSaid(messages), newer ?? older)
+  const said = truncateText(lastInputText(messages), newer ?? older)
   const choices = typeof n === 'number' && n >= 1 ? Math.min(Math.floor(n), maxChoices) : 1
   if (said.text.length * choices > maxText) {
     return { kind: 'tooLarge', message: `echo answers ${maxText} characters in several choices` }
@@ -35,7 +35,7 @@ export function echoChat(request: JsonObject): EchoAnswer {
     call,
     finish: call ? 'tool_calls' : said.cut ? 'length' : 'stop',
     choices,
-    usage: usageOf(countsOf(request, call ? call.args : said.text.repeat(choices))),
+    usage: usageOf(countTokens(request, call ? call.args : said.text.repeat(choices))),
   }
   if (stream === true) return { kind: 'stream', events: chunks(request, reply) }
   return { kind: 'whole', body: completion(request, reply) }
@@ -87,21 +87,23 @@ function chunks(request: JsonObject, { text, call, finish, choices, usage }: Rep
     system_fingerprint: systemFingerprint,
   }
   // Real servers say null in every chunk but the one that counts.
-  const tail: JsonObject = wantsUsage(request) ? { usage: null } : {}
+  const tail: JsonObject = includesUsage(request) ? { usage: null } : {}
   const chunk = (index: number, delta: JsonObject, reason: string | null) =>
     dataEvent({
       ...head,
       choices: [{ index, delta, logprobs: null, finish_reason: reason }],
       ...tail,
     })
-  const deltas = call ? callDeltas(request, call) : piecesOf(text).map((content): JsonObject => ({ content }))
+  const deltas = call
+    ? callDeltas(request, call)
+    : splitText(text).map((content): JsonObject => ({ content }))
   const events: string[] = []
   for (let index = 0; index < choices; index++) {
     events.push(chunk(index, { role: 'assistant', content: call ? null : '', refusal: null }, null))
     for (const delta of deltas) events.push(chunk(index, delta, null))
     events.push(chunk(index, {}, finish))
   }
-  if (wantsUsage(request)) events.push(dataEvent({ ...head, choices: [], usage }))
+  if (includesUsage(request)) events.push(dataEvent({ ...head, choices: [], usage }))
   events.push(doneEvent)
   return events
 }
@@ -113,6 +115,8 @@ function callDeltas(request: JsonObject, { name, args }: ToolCall): JsonObject[]
     type: 'function',
     function: { name, arguments: '' },
   }
-  const rest = piecesOf(args).map((piece) => ({ tool_calls: [{ index: 0, function: { arguments: piece } }] }))
+  const rest = splitText(args).map((piece) => ({
+    tool_calls: [{ index: 0, function: { arguments: piece } }],
+  }))
   return [{ tool_calls: [opening] }, ...rest]
 }

@@ -1,26 +1,26 @@
 import type { JsonObject } from '../../../../lib/json/json.ts'
-import type { EchoAnswer } from './answer.ts'
+import type { EchoReply } from './echo-reply.ts'
 import {
-  countsOf,
+  countTokens,
   created,
   dataEvent,
   doneEvent,
   idOf,
-  limit,
+  includesUsage,
   modelOf,
-  piecesOf,
+  splitText,
   systemFingerprint,
+  truncateText,
   usageOf,
-  wantsUsage,
-} from './words.ts'
+} from './text.ts'
 
 /** https://platform.openai.com/docs/api-reference/completions */
-export function echoCompletion(request: JsonObject): EchoAnswer {
+export function echoCompletion(request: JsonObject): EchoReply {
   const { prompt, max_tokens: maxTokens, stream } = request
   const first = Array.isArray(prompt) ? prompt[0] : prompt
-  const { text, cut } = limit(typeof first === 'string' ? first : '', maxTokens)
+  const { text, cut } = truncateText(typeof first === 'string' ? first : '', maxTokens)
   const finish = cut ? 'length' : 'stop'
-  const usage = usageOf(countsOf(request, text))
+  const usage = usageOf(countTokens(request, text))
   const head = {
     id: idOf('cmpl-', request),
     object: 'text_completion',
@@ -32,9 +32,9 @@ export function echoCompletion(request: JsonObject): EchoAnswer {
     choices: [{ text: piece, index: 0, logprobs: null, finish_reason: reason }],
   })
   if (stream !== true) return { kind: 'whole', body: { ...head, ...choice(text, finish), usage } }
-  const events = piecesOf(text).map((piece) => dataEvent({ ...head, ...choice(piece, null) }))
+  const events = splitText(text).map((piece) => dataEvent({ ...head, ...choice(piece, null) }))
   events.push(dataEvent({ ...head, ...choice('', finish) }))
-  if (wantsUsage(request)) events.push(dataEvent({ ...head, choices: [], usage }))
+  if (includesUsage(request)) events.push(dataEvent({ ...head, choices: [], usage }))
   events.push(doneEvent)
   return { kind: 'stream', events }
 }

@@ -2,13 +2,13 @@ import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
 import { isSource } from '../../../../net/http/body.ts'
 import type { OutgoingRequest, Reply } from '../../../../net/http-client/send.ts'
 import type { Provider } from '../provider.ts'
-import type { EchoAnswer } from './answer.ts'
 import { echoChat } from './chat.ts'
 import { echoCompletion } from './completion.ts'
+import type { EchoReply } from './echo-reply.ts'
 import { echoEmbeddings } from './embeddings.ts'
 import { eventSource } from './event-source.ts'
 import { echoResponse } from './response.ts'
-import { noteBytes } from './words.ts'
+import { recordRequestHash } from './text.ts'
 
 /**
  * Answers inside the gateway with the last thing the user said: the same request always gets the same answer, without
@@ -31,7 +31,7 @@ export const echo: Provider = {
 /** Echo parses and answers in one step: 2 MiB take up to 30 ms. */
 const maxBytes = 2 * 1024 * 1024
 
-const answers: ReadonlyMap<string, (body: JsonObject) => EchoAnswer> = new Map([
+const answers: ReadonlyMap<string, (body: JsonObject) => EchoReply> = new Map([
   ['/chat/completions', echoChat],
   ['/completions', echoCompletion],
   ['/embeddings', echoEmbeddings],
@@ -60,7 +60,7 @@ function parse(body: OutgoingRequest['body']): JsonObject | undefined {
   if (body === undefined || (typeof body === 'object' && isSource(body))) return undefined
   const value: unknown = JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString())
   if (!isJsonObject(value)) return undefined
-  noteBytes(value, body)
+  recordRequestHash(value, body)
   return value
 }
 

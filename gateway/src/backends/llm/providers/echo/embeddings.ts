@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
 import { estimateTokens } from '../../reply/usage.ts'
-import type { EchoAnswer } from './answer.ts'
-import { modelOf } from './words.ts'
+import type { EchoReply } from './echo-reply.ts'
+import { modelOf } from './text.ts'
 
 const defaultDimensions = 256
 const maxDimensions = 4096
@@ -11,7 +11,7 @@ const maxInputs = 2048
 const maxNumbers = 131_072
 
 /** https://platform.openai.com/docs/api-reference/embeddings: unit vectors that depend on the input alone. */
-export function echoEmbeddings(request: JsonObject): EchoAnswer {
+export function echoEmbeddings(request: JsonObject): EchoReply {
   const { input, dimensions, encoding_format: format } = request
   const size =
     typeof dimensions === 'number' && dimensions >= 1

@@ -1,12 +1,21 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
-import type { EchoAnswer } from './answer.ts'
+import type { EchoReply } from './echo-reply.ts'
+import {
+  countTokens,
+  created,
+  idOf,
+  lastInputText,
+  modelOf,
+  serviceTier,
+  splitText,
+  truncateText,
+} from './text.ts'
 import { type ToolCall, toolCallFor } from './tool-call.ts'
-import { countsOf, created, idOf, lastSaid, limit, modelOf, piecesOf, serviceTier } from './words.ts'
 
 const maxRepeated = 256 * 1024
 
 /** https://platform.openai.com/docs/api-reference/responses */
-export function echoResponse(request: JsonObject): EchoAnswer {
+export function echoResponse(request: JsonObject): EchoReply {
   const { input, max_output_tokens: maxTokens, stream } = request
   // The events of a stream repeat these three times.
   if (JSON.stringify([request['instructions'], request['metadata'], request['tools']]).length > maxRepeated) {
@@ -16,9 +25,9 @@ export function echoResponse(request: JsonObject): EchoAnswer {
     }
   }
   const call = toolCallFor(request, lastType(input) === 'function_call_output')
-  const said = limit(typeof input === 'string' ? input : lastSaid(input), maxTokens)
+  const said = truncateText(typeof input === 'string' ? input : lastInputText(input), maxTokens)
   const item = call ? callItem(request, call) : messageItem(request, said.text)
-  const { input: inputTokens, output: outputTokens } = countsOf(request, call ? call.args : said.text)
+  const { input: inputTokens, output: outputTokens } = countTokens(request, call ? call.args : said.text)
   const usage = {
     input_tokens: inputTokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
@@ -28,7 +37,7 @@ export function echoResponse(request: JsonObject): EchoAnswer {
   }
   const cut = said.cut && !call
   const response: JsonObject = {
-    ...frame(request),
+    ...responseHead(request),
     status: cut ? 'incomplete' : 'completed',
     incomplete_details: cut ? { reason: 'max_output_tokens' } : null,
     output: [item],
@@ -37,14 +46,14 @@ export function echoResponse(request: JsonObject): EchoAnswer {
   if (stream !== true) return { kind: 'whole', body: response }
   const steps = call ? callSteps(item, call.args) : messageSteps(item, said.text)
   const opening = {
-    ...frame(request),
+    ...responseHead(request),
     status: 'in_progress',
     incomplete_details: null,
     output: [],
   }
   return {
     kind: 'stream',
-    events: numbered([
+    events: toSequence([
       { type: 'response.created', response: opening },
       { type: 'response.in_progress', response: opening },
       ...steps,
@@ -58,7 +67,7 @@ function lastType(input: JsonValue | undefined): JsonValue | undefined {
   return isJsonObject(last) ? last['type'] : undefined
 }
 
-function frame(request: JsonObject): JsonObject {
+function responseHead(request: JsonObject): JsonObject {
   const { instructions, metadata, tools, tool_choice: toolChoice, temperature, top_p: topP } = request
   return {
     id: idOf('resp_', request),
@@ -111,7 +120,7 @@ function messageSteps(item: JsonObject, text: string): JsonObject[] {
       item: { ...item, status: 'in_progress', content: [] },
     },
     { type: 'response.content_part.added', ...at, part: textPart('') },
-    ...piecesOf(text).map((delta) => ({ type: 'response.output_text.delta', ...at, delta, logprobs: [] })),
+    ...splitText(text).map((delta) => ({ type: 'response.output_text.delta', ...at, delta, logprobs: [] })),
     { type: 'response.output_text.done', ...at, text, logprobs: [] },
     { type: 'response.content_part.done', ...at, part: textPart(text) },
     { type: 'response.output_item.done', output_index: 0, item },
@@ -126,13 +135,13 @@ function callSteps(item: JsonObject, args: string): JsonObject[] {
       output_index: 0,
       item: { ...item, status: 'in_progress', arguments: '' },
     },
-    ...piecesOf(args).map((delta) => ({ type: 'response.function_call_arguments.delta', ...at, delta })),
+    ...splitText(args).map((delta) => ({ type: 'response.function_call_arguments.delta', ...at, delta })),
     { type: 'response.function_call_arguments.done', ...at, arguments: args },
     { type: 'response.output_item.done', output_index: 0, item },
   ]
 }
 
-function numbered(events: readonly JsonObject[]): string[] {
+function toSequence(events: readonly JsonObject[]): string[] {
   return events.map((event, index) => {
     const data = JSON.stringify({ ...event, sequence_number: index })
     return `event: ${String(event['type'])}\ndata: ${data}\n\n`

@@ -2,13 +2,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { writeJson } from '../exact-json.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, toChatUsage } from '../token-counts.ts'
-import type { TranslationContext } from '../translation.ts'
-import { invalidAnswer } from '../upstream-error.ts'
+import type { TranslationContext } from '../translate.ts'
+import { invalidResponse } from '../upstream-error.ts'
 
 /** A message as a chat completion. Throws `upstream_invalid` when it is none. */
 export function messageToCompletion(message: JsonObject, context: TranslationContext): JsonObject {
   if (message.type !== 'message' || !Array.isArray(message.content))
-    throw invalidAnswer('it is not a message')
+    throw invalidResponse('it is not a message')
   const { text, reasoning, toolCalls } = readBlocks(message.content)
   const hasCalls = toolCalls.length > 0
   return {
@@ -61,7 +61,7 @@ type Blocks = { text: string; reasoning: string; toolCalls: JsonObject[] }
 function readBlocks(content: JsonValue[]): Blocks {
   const blocks: Blocks = { text: '', reasoning: '', toolCalls: [] }
   for (const block of content) {
-    if (!isJsonObject(block)) throw invalidAnswer('a content block is not an object')
+    if (!isJsonObject(block)) throw invalidResponse('a content block is not an object')
     if (block.type === 'text') blocks.text += textOf(block.text)
     else if (block.type === 'thinking') blocks.reasoning += textOf(block.thinking)
     else if (block.type === 'tool_use') blocks.toolCalls.push(toToolCall(block))
@@ -70,15 +70,15 @@ function readBlocks(content: JsonValue[]): Blocks {
 }
 
 function textOf(value: JsonValue | undefined): string {
-  if (typeof value !== 'string') throw invalidAnswer('a content block without text')
+  if (typeof value !== 'string') throw invalidResponse('a content block without text')
   return value
 }
 
 function toToolCall({ id, name, input }: JsonObject): JsonObject {
   if (typeof id !== 'string' || typeof name !== 'string' || !isJsonObject(input)) {
-    throw invalidAnswer('a tool call without id, name or input')
+    throw invalidResponse('a tool call without id, name or input')
   }
   const text = writeJson(input)
-  if (text === undefined) throw invalidAnswer('the input of a tool call is nested too deep')
+  if (text === undefined) throw invalidResponse('the input of a tool call is nested too deep')
   return { id, type: 'function', function: { name, arguments: text } }
 }

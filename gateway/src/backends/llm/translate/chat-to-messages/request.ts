@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { createRefusals, isAbsent, type Refusals } from '../refusals.ts'
-import type { TranslatedRequest } from '../translation.ts'
+import type { TranslatedRequest } from '../translate.ts'
 import { toMessages } from './messages.ts'
 import { toToolChoice, toTools } from './tools.ts'
 
@@ -14,7 +14,7 @@ const defaultMaxTokens = 8192
 export function chatToMessagesRequest(body: JsonObject): TranslatedRequest {
   const refusals = createRefusals('the messages API')
   refusals.addUnknown(body, translatedFields, '')
-  refuseWhatChangesTheAnswer(body, refusals)
+  refuseUntranslatable(body, refusals)
   const { system, messages } = toMessages(body.messages, refusals)
   const tools = toTools(body.tools, refusals)
   const translated: JsonObject = {
@@ -71,7 +71,7 @@ const translatedFields: ReadonlySet<string> = new Set([
 ])
 
 /** Fields without a counterpart pass only while they ask for what happens anyway. */
-function refuseWhatChangesTheAnswer(body: JsonObject, refusals: Refusals): void {
+function refuseUntranslatable(body: JsonObject, refusals: Refusals): void {
   const { n, temperature, logprobs, modalities, verbosity, logit_bias: logitBias } = body
   if (!isAbsent(n) && n !== 1) refusals.add('n', 'the messages API gives one answer per request')
   if (typeof temperature === 'number' && temperature > 1) {

@@ -3,8 +3,14 @@ import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { toFinishReason } from '../stop-reason.ts'
 import { countsFromMessages, noTokens, toChatUsage } from '../token-counts.ts'
-import type { StreamTranslator, TranslationContext } from '../translation.ts'
-import { cutOff, invalidAnswer, readStreamError, toErrorBody, type UpstreamError } from '../upstream-error.ts'
+import type { StreamTranslator, TranslationContext } from '../translate.ts'
+import {
+  invalidResponse,
+  readStreamError,
+  toErrorBody,
+  truncatedStream,
+  type UpstreamError,
+} from '../upstream-error.ts'
 import { completionHead, refusalOf } from './reply.ts'
 
 /** One tool call on its way. */
@@ -27,7 +33,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
     event({ data }) {
       if (state !== 'open') return []
       const event = parseExactObject(data)
-      if (event === undefined) throw invalidAnswer('an event of the stream is not a JSON object')
+      if (event === undefined) throw invalidResponse('an event of the stream is not a JSON object')
       switch (event.type) {
         case 'message_start':
           return start(event)
@@ -42,7 +48,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
           return []
         case 'message_stop':
           if (head === undefined || finish === undefined)
-            throw invalidAnswer('the stream ended before the message did')
+            throw invalidResponse('the stream ended before the message did')
           state = 'ended'
           return []
         case 'error':
@@ -56,7 +62,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
     end() {
       if (closed || state === 'failed') return []
       closed = true
-      if (state !== 'ended' || finish === undefined) return [failure(cutOff)]
+      if (state !== 'ended' || finish === undefined) return [failure(truncatedStream)]
       const events = [chunk({ choices: [finish] })]
       if (context.includeUsage) events.push(chunk({ choices: [], usage: toChatUsage(counts) }))
       events.push({ data: '[DONE]' })
@@ -66,7 +72,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
 
   function start(event: JsonObject): SseEvent[] {
     const { message } = event
-    if (head !== undefined || !isJsonObject(message)) throw invalidAnswer('a message_start out of place')
+    if (head !== undefined || !isJsonObject(message)) throw invalidResponse('a message_start out of place')
     head = completionHead(message, context)
     counts = countsFromMessages(message.usage)
     return [delta({ role: 'assistant', content: '', refusal: null })]
@@ -74,13 +80,13 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
 
   function startBlock(event: JsonObject): SseEvent[] {
     const block = event.content_block
-    if (!isJsonObject(block)) throw invalidAnswer('a content_block_start without a block')
+    if (!isJsonObject(block)) throw invalidResponse('a content_block_start without a block')
     if (block.type === 'text' && typeof block.text === 'string' && block.text !== '')
       return [delta({ content: block.text })]
     if (block.type !== 'tool_use') return []
     const { id, name, input } = block
     if (typeof id !== 'string' || typeof name !== 'string')
-      throw invalidAnswer('a tool call without id or name')
+      throw invalidResponse('a tool call without id or name')
     const call = { index: toolCalls.size, wrote: false, initialInput: isJsonObject(input) ? input : {} }
     toolCalls.set(event.index ?? 0, call)
     return [
@@ -90,7 +96,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
 
   function continueBlock(event: JsonObject): SseEvent[] {
     const change = event.delta
-    if (!isJsonObject(change)) throw invalidAnswer('a content_block_delta without a delta')
+    if (!isJsonObject(change)) throw invalidResponse('a content_block_delta without a delta')
     switch (change.type) {
       case 'text_delta':
         return [delta({ content: textOf(change.text) })]
@@ -137,7 +143,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
   }
 
   function chunk(content: JsonObject): SseEvent {
-    if (head === undefined) throw invalidAnswer('the stream does not begin with message_start')
+    if (head === undefined) throw invalidResponse('the stream does not begin with message_start')
     // OpenAI puts a null usage into all other chunks where usage was asked for.
     return {
       data: JSON.stringify({ ...head, ...(context.includeUsage ? { usage: null } : undefined), ...content }),
@@ -154,6 +160,6 @@ function choice(delta: JsonObject, finishReason: string | null): JsonObject {
 }
 
 function textOf(value: JsonValue | undefined): string {
-  if (typeof value !== 'string') throw invalidAnswer('a delta without text')
+  if (typeof value !== 'string') throw invalidResponse('a delta without text')
   return value
 }

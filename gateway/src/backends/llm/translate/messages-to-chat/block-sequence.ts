@@ -2,7 +2,7 @@ import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../../lib/json/json.ts'
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { createNestingScan, type NestingScan } from '../exact-json.ts'
-import { invalidAnswer } from '../upstream-error.ts'
+import { invalidResponse } from '../upstream-error.ts'
 
 /** What a content block begins with, and how its fragments are called. */
 export type BlockKind =
@@ -60,7 +60,7 @@ export function createBlockSequence(): BlockSequence {
       append(fragment) {
         if (entry.closed) {
           if (fragment.trim() === '') return []
-          throw invalidAnswer('a tool call goes on after its arguments were complete')
+          throw invalidResponse('a tool call goes on after its arguments were complete')
         }
         entry.scan?.push(fragment)
         if (index === current) return [deltaEvent(index, entry.content, fragment), ...advance(isFinished)]

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { JsonObject, JsonValue } from '../../../../lib/json/json.ts'
-import type { TranslationContext } from '../translation.ts'
+import type { TranslationContext } from '../translate.ts'
 import { messagesToChat } from './messages-to-chat.ts'
 
 const context: TranslationContext = { requestModel: 'gpt', now: () => 1_700_000_000_000, includeUsage: true }

@@ -1,4 +1,4 @@
-import type { Translation } from '../translation.ts'
+import type { Translation } from '../translate.ts'
 import { readUpstreamError, toErrorBody } from '../upstream-error.ts'
 import { completionToMessage } from './reply.ts'
 import { messagesToChatRequest } from './request.ts'

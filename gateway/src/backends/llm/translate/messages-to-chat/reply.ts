@@ -2,14 +2,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { parseExactObject } from '../exact-json.ts'
 import { type Outcome, toStopReason } from '../stop-reason.ts'
 import { countsFromChat, toMessagesUsage } from '../token-counts.ts'
-import type { TranslationContext } from '../translation.ts'
-import { invalidAnswer } from '../upstream-error.ts'
+import type { TranslationContext } from '../translate.ts'
+import { invalidResponse } from '../upstream-error.ts'
 
 /** A chat completion as a message. Throws `upstream_invalid` when it is none. */
 export function completionToMessage(completion: JsonObject, context: TranslationContext): JsonObject {
   const choice = Array.isArray(completion.choices) ? completion.choices[0] : undefined
   if (!isJsonObject(choice) || !isJsonObject(choice.message))
-    throw invalidAnswer('it is not a chat completion')
+    throw invalidResponse('it is not a chat completion')
   const head = messageHead(completion, context)
   const { content, calledTools, refusal } = readMessage(choice.message, choice.finish_reason, String(head.id))
   const outcome = { calledTools, refused: refusal !== '' }
@@ -92,14 +92,14 @@ function readMessage(
   const text = contentText(message.content) + refusal
   if (text !== '') content.push({ type: 'text', text })
   const calls = message.tool_calls ?? []
-  if (!Array.isArray(calls)) throw invalidAnswer('tool_calls is not a list')
+  if (!Array.isArray(calls)) throw invalidResponse('tool_calls is not a list')
   let calledTools = false
   for (const [index, call] of calls.entries()) {
     const block = toToolUse(call, index, messageId)
     if (block === undefined) {
       // The length limit cut the last call short: half of its arguments are of no use to anybody.
       if (finishReason === 'length' && index === calls.length - 1) break
-      throw invalidAnswer('the arguments of a tool call are not a JSON object')
+      throw invalidResponse('the arguments of a tool call are not a JSON object')
     }
     calledTools = true
     content.push(block)
@@ -109,7 +109,7 @@ function readMessage(
 
 function toToolUse(call: JsonValue, index: number, messageId: string): JsonObject | undefined {
   if (!isJsonObject(call) || !isJsonObject(call.function) || typeof call.function.name !== 'string') {
-    throw invalidAnswer('a tool call without a function')
+    throw invalidResponse('a tool call without a function')
   }
   const { name, arguments: text } = call.function
   const input = parseArguments(text)

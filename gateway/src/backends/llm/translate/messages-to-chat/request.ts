@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { createRefusals, isAbsent, type Refusals } from '../refusals.ts'
-import type { TranslatedRequest } from '../translation.ts'
+import type { TranslatedRequest } from '../translate.ts'
 import { toChatMessages } from './messages.ts'
 import { toChatToolChoice, toChatTools } from './tools.ts'
 
@@ -8,7 +8,7 @@ import { toChatToolChoice, toChatTools } from './tools.ts'
 export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
   const refusals = createRefusals('chat completions')
   refusals.addUnknown(body, translatedFields, '')
-  refuseWhatChangesTheAnswer(body, refusals)
+  refuseUntranslatable(body, refusals)
   const translated: JsonObject = {
     model: body.model ?? '',
     messages: toChatMessages(body, refusals),
@@ -40,7 +40,7 @@ const translatedFields: ReadonlySet<string> = new Set([
 ])
 
 /** Fields without a counterpart pass only while they ask for what happens anyway. */
-function refuseWhatChangesTheAnswer(body: JsonObject, refusals: Refusals): void {
+function refuseUntranslatable(body: JsonObject, refusals: Refusals): void {
   if (!isAbsent(body.speed) && body.speed !== 'standard') {
     refusals.add('speed', 'cannot be translated for chat completions')
   }

@@ -2,8 +2,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import type { SseEvent } from '../../../../net/http/sse.ts'
 import { parseExactObject } from '../exact-json.ts'
 import { countsFromChat, noTokens, toMessagesUsage } from '../token-counts.ts'
-import type { StreamTranslator, TranslationContext } from '../translation.ts'
-import { cutOff, invalidAnswer, readStreamError, toErrorBody, type UpstreamError } from '../upstream-error.ts'
+import type { StreamTranslator, TranslationContext } from '../translate.ts'
+import {
+  invalidResponse,
+  readStreamError,
+  toErrorBody,
+  truncatedStream,
+  type UpstreamError,
+} from '../upstream-error.ts'
 import { type Block, createBlockSequence, toEvent } from './block-sequence.ts'
 import {
   contentText,
@@ -39,12 +45,12 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     event({ event, data }) {
       if (state !== 'open') return []
       if (data === '[DONE]') {
-        if (finishReason === undefined) throw invalidAnswer('the stream ended before the answer did')
+        if (finishReason === undefined) throw invalidResponse('the stream ended before the answer did')
         state = 'ended'
         return []
       }
       const chunk = parseExactObject(data)
-      if (chunk === undefined) throw invalidAnswer('an event of the stream is not a JSON object')
+      if (chunk === undefined) throw invalidResponse('an event of the stream is not a JSON object')
       if (event === 'error' || (chunk.error !== undefined && chunk.error !== null)) {
         state = 'failed'
         return [failure(readStreamError(chunk))]
@@ -54,7 +60,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
       if (isJsonObject(chunk.usage)) counts = countsFromChat(chunk.usage)
       const choice = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined
       if (choice === undefined) return events
-      if (!isJsonObject(choice)) throw invalidAnswer('a choice is not an object')
+      if (!isJsonObject(choice)) throw invalidResponse('a choice is not an object')
       if (isJsonObject(choice.delta)) readDelta(choice.delta, events)
       if (typeof choice.finish_reason === 'string') finishReason = choice.finish_reason
       return events
@@ -62,7 +68,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     end() {
       if (closed || state === 'failed') return []
       closed = true
-      if (state !== 'ended') return [failure(cutOff)]
+      if (state !== 'ended') return [failure(truncatedStream)]
       const outcome = { calledTools: toolCalls.size > 0, refused: refusal !== '' }
       return [
         ...blocks.close(),
@@ -94,7 +100,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     refusal += refused
     appendText('text', refused, events)
     if (delta.tool_calls === undefined || delta.tool_calls === null) return
-    if (!Array.isArray(delta.tool_calls)) throw invalidAnswer('tool_calls is not a list')
+    if (!Array.isArray(delta.tool_calls)) throw invalidResponse('tool_calls is not a list')
     for (const call of delta.tool_calls) appendToolCall(call, events)
   }
 
@@ -105,7 +111,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
   }
 
   function appendToolCall(change: JsonValue, events: SseEvent[]): void {
-    if (!isJsonObject(change)) throw invalidAnswer('a tool call is not an object')
+    if (!isJsonObject(change)) throw invalidResponse('a tool call is not an object')
     const made = isJsonObject(change.function) ? change.function : {}
     const call = toolCallFor(change, stringOf(made.name))
     const fragment = stringOf(made.arguments)
@@ -115,7 +121,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
       events.push(...opened.events)
     }
     if (fragment === '') return
-    if (call.block === undefined) throw invalidAnswer('a tool call without a name')
+    if (call.block === undefined) throw invalidResponse('a tool call without a name')
     events.push(...call.block.append(fragment))
   }
 

@@ -4,19 +4,19 @@ import { fixtureContext, fixtureExchange } from '../../../test/fixtures/pipeline
 import type { OutgoingRequest, Reply } from '../../net/http-client/send.ts'
 import type { RequestFacts } from '../../pipeline/exchange.ts'
 import { check } from '../../schema/check.ts'
-import { type AiBackendConfig, aiBackendSchema } from './config/route-config.ts'
-import { type AiOptions, compileAiBackend } from './route-backend.ts'
+import { type LlmBackendConfig, llmBackendSchema } from './config/backend-config.ts'
+import { compileLlmBackend, type LlmBackendOptions } from './llm-backend.ts'
 
 const answer = (): Reply => jsonReply(completion('Hi'))
 
 function gatewayOf(
-  config: AiBackendConfig,
-  options: Partial<AiOptions> = {},
+  config: LlmBackendConfig,
+  options: Partial<LlmBackendOptions> = {},
   provider: (request: OutgoingRequest) => Reply = answer,
   random?: () => number,
 ) {
-  const all: AiOptions = { place: 'route api', maxBufferSize: 1024 * 1024, ...options }
-  return fixtureLlm((context) => compileAiBackend(config, context, all), provider, random)
+  const all: LlmBackendOptions = { place: 'route api', maxBufferSize: 1024 * 1024, ...options }
+  return fixtureLlm((context) => compileLlmBackend(config, context, all), provider, random)
 }
 
 function urlOf(request: OutgoingRequest | undefined): string {
@@ -27,7 +27,7 @@ function requestTo(path: string): RequestFacts {
   return fixtureExchange({ path }).facts.request
 }
 
-const openAi: AiBackendConfig = { provider: { openAI: {} } }
+const openAi: LlmBackendConfig = { provider: { openAI: {} } }
 
 describe('an ai backend', () => {
   it('asks the provider for a chat completion, whatever the path', async () => {
@@ -73,11 +73,11 @@ describe('an ai backend', () => {
 
   it('bears the credential of the backend, and that of the provider before it', async () => {
     const backend = [undefined, { backendAuth: { key: 'outer' } }]
-    const outer = gatewayOf(openAi, { backend })
+    const outer = gatewayOf(openAi, { backendPolicies: backend })
     await call(outer, { body: chatBody, headers: { authorization: 'Bearer client' } })
     expect(outer.sent[0]?.headers['authorization']).toBe('Bearer outer')
     const own = { ...openAi, policies: { backendAuth: { key: { file: '/secret' } } } }
-    const inner = gatewayOf(own, { backend })
+    const inner = gatewayOf(own, { backendPolicies: backend })
     await call(inner, { body: chatBody })
     expect(inner.sent[0]?.headers['authorization']).toBe('Bearer content-of-/secret')
   })
@@ -89,7 +89,7 @@ describe('an ai backend', () => {
     expect(plain.sent[0]?.headers['authorization']).toBe('Bearer client')
     const told = gatewayOf(
       { ...openAi, policies: { backendAuth: { passthrough: {} } } },
-      { backend: [{ backendAuth: { key: 'outer' } }] },
+      { backendPolicies: [{ backendAuth: { key: 'outer' } }] },
     )
     await call(told, { body: chatBody, headers })
     expect(told.sent[0]?.headers['authorization']).toBe('Bearer client')
@@ -98,7 +98,7 @@ describe('an ai backend', () => {
   it('passes on what the client was authenticated with only where it is told to', async () => {
     for (const passthrough of [undefined, {}]) {
       const backend = passthrough === undefined ? [] : [{ backendAuth: { passthrough } }]
-      const gateway = gatewayOf(openAi, { backend })
+      const gateway = gatewayOf(openAi, { backendPolicies: backend })
       await call(gateway, { body: chatBody, credential: 'token' })
       const expected = passthrough === undefined ? undefined : 'Bearer token'
       expect(gateway.sent[0]?.headers['authorization']).toBe(expected)
@@ -107,7 +107,7 @@ describe('an ai backend', () => {
 
   it('puts the credential where the configuration says', async () => {
     const backendAuth = { key: 'k', location: { header: { name: 'Api-Key' } } }
-    const gateway = gatewayOf(openAi, { backend: [{ backendAuth }] })
+    const gateway = gatewayOf(openAi, { backendPolicies: [{ backendAuth }] })
     await call(gateway, { body: chatBody, headers: { authorization: 'Bearer client' } })
     expect(gateway.sent[0]?.headers['api-key']).toBe('k')
     expect(gateway.sent[0]?.headers['authorization']).toBeUndefined()
@@ -120,7 +120,7 @@ describe('an ai backend', () => {
         responseHeaderModifier: { set: { 'x-by': 'gateway' } },
       },
     ]
-    const gateway = gatewayOf(openAi, { backend })
+    const gateway = gatewayOf(openAi, { backendPolicies: backend })
     const { headers } = await call(gateway, { body: chatBody, headers: { 'x-drop': '1' } })
     expect(gateway.sent[0]?.headers).toMatchObject({ 'x-org': 'o', 'accept-encoding': 'identity' })
     expect(gateway.sent[0]?.headers['x-drop']).toBeUndefined()
@@ -141,7 +141,7 @@ describe('an ai backend', () => {
 
   it('calls another host over TLS with the settings of the backend', async () => {
     const backend = [{ backendTLS: { root: '/ca.pem' }, http: { requestTimeout: '5s' } }]
-    const gateway = gatewayOf({ ...openAi, hostOverride: 'llm.test:8443' }, { backend })
+    const gateway = gatewayOf({ ...openAi, hostOverride: 'llm.test:8443' }, { backendPolicies: backend })
     await call(gateway, { body: chatBody })
     expect(gateway.sent[0]).toMatchObject({
       origin: 'https://llm.test:8443',
@@ -178,7 +178,7 @@ describe('routes of an ai backend', () => {
     '/batches': 'passthrough',
     '*': 'passthrough',
   } as const
-  const anthropic: AiBackendConfig = { provider: { anthropic: {} }, policies: { ai: { routes } } }
+  const anthropic: LlmBackendConfig = { provider: { anthropic: {} }, policies: { ai: { routes } } }
 
   it('say what paths ask for by their ends', async () => {
     const gateway = gatewayOf(anthropic)
@@ -196,7 +196,7 @@ describe('routes of an ai backend', () => {
   it('pass other paths through as they are, uncounted and with the credential', async () => {
     const gateway = gatewayOf(
       { ...anthropic, provider: { anthropic: { model: 'm' } } },
-      { backend: [{ backendAuth: { key: 'k' } }] },
+      { backendPolicies: [{ backendAuth: { key: 'k' } }] },
     )
     const { exchange } = await call(gateway, { method: 'GET', path: '/v1/files', query: '?limit=1' })
     expect(urlOf(gateway.sent[0])).toBe('https://api.anthropic.com/v1/files?limit=1')
@@ -223,7 +223,7 @@ describe('routes of an ai backend', () => {
 
   it('list the models that are configured, with their other names', async () => {
     const ai = { routes, modelAliases: { fast: 'gpt-4o-mini', 'old-*': 'gpt-4o' } }
-    const gateway = gatewayOf({ provider: { openAI: { model: 'gpt-4o' } } }, { ai: [ai] })
+    const gateway = gatewayOf({ provider: { openAI: { model: 'gpt-4o' } } }, { policies: [ai] })
     const { text } = await call(gateway, { method: 'GET', path: '/v1/models' })
     expect(JSON.parse(text).data.map(({ id }: { id: string }) => id)).toEqual(['fast', 'old-*', 'gpt-4o'])
     expect((await call(gateway, { method: 'GET', path: '/v1/models/gpt-4o' })).status).toBe(200)
@@ -242,10 +242,13 @@ describe('routes of an ai backend', () => {
       { routes: { '*': 'embeddings' } as const },
       { routes: { '*': 'responses' } as const },
     ]
-    const outer = gatewayOf(openAi, { ai })
+    const outer = gatewayOf(openAi, { policies: ai })
     await call(outer, { body: chatBody })
     expect(urlOf(outer.sent[0])).toContain('/embeddings')
-    const inner = gatewayOf({ ...openAi, policies: { ai: { routes: { '*': 'completions' } } } }, { ai })
+    const inner = gatewayOf(
+      { ...openAi, policies: { ai: { routes: { '*': 'completions' } } } },
+      { policies: ai },
+    )
     await call(inner, { body: chatBody })
     expect(urlOf(inner.sent[0])).toContain('/chat/completions')
   })
@@ -260,7 +263,7 @@ describe('routes of an ai backend', () => {
 describe('policies of an ai backend', () => {
   it('rename models, exact names before patterns', async () => {
     const ai = { modelAliases: { fast: 'gpt-4o-mini', 'fast*': 'gpt-4o', '*': 'gpt-5' } }
-    const gateway = gatewayOf(openAi, { ai: [ai] })
+    const gateway = gatewayOf(openAi, { policies: [ai] })
     for (const model of ['fast', 'faster', 'slow']) await call(gateway, { body: { ...chatBody, model } })
     expect(gateway.sent.map((request) => bodyOf(request))).toMatchObject([
       { model: 'gpt-4o-mini' },
@@ -272,7 +275,7 @@ describe('policies of an ai backend', () => {
   it('merge fields of the body, those of the provider before those of the route', async () => {
     const gateway = gatewayOf(
       { ...openAi, policies: { ai: { overrides: { seed: 1 } } } },
-      { ai: [{ overrides: { seed: 2, store: false }, defaults: { temperature: 0 } }] },
+      { policies: [{ overrides: { seed: 2, store: false }, defaults: { temperature: 0 } }] },
     )
     await call(gateway, { body: { ...chatBody, temperature: 1, seed: 3 } })
     expect(bodyOf(gateway.sent[0])).toEqual({ ...chatBody, temperature: 1, seed: 1, store: false })
@@ -295,7 +298,7 @@ describe('policies of an ai backend', () => {
 })
 
 describe('groups of an ai backend', () => {
-  const groups: AiBackendConfig = {
+  const groups: LlmBackendConfig = {
     groups: [
       {
         providers: [
@@ -349,7 +352,7 @@ describe('groups of an ai backend', () => {
   })
 })
 
-it('remembers health by the place of the backend', () => {
+it('keeps a cooldown per place of the backend', () => {
   const context = {
     ...fixtureContext(),
     metrics: {
@@ -363,9 +366,9 @@ it('remembers health by the place of the backend', () => {
     return context.retained(name, create)
   }
   for (const place of ['route a', 'route b']) {
-    compileAiBackend(openAi, { ...context, retained }, { place, maxBufferSize: 1 })
+    compileLlmBackend(openAi, { ...context, retained }, { place, maxBufferSize: 1 })
   }
-  expect(new Set(names.filter((name) => name.includes('health'))).size).toBe(2)
+  expect(new Set(names.filter((name) => name.includes('cooldown'))).size).toBe(2)
 })
 
 describe('the schema of an ai backend', () => {
@@ -379,7 +382,7 @@ describe('the schema of an ai backend', () => {
     },
     { groups: [{ providers: [{ provider: { groq: {} } }] }] },
   ])('takes %j', (config) => {
-    expect(check(aiBackendSchema, config).kind).toBe('valid')
+    expect(check(llmBackendSchema, config).kind).toBe('valid')
   })
 
   it.each([
@@ -392,6 +395,6 @@ describe('the schema of an ai backend', () => {
     { provider: { openAI: {} }, hostOverride: 'no-port' },
     { provider: { openAI: {} }, policies: { ai: { routes: { '/x': 'realtime' } } } },
   ])('refuses %j', (config) => {
-    expect(check(aiBackendSchema, config).kind).toBe('mistakes')
+    expect(check(llmBackendSchema, config).kind).toBe('mistakes')
   })
 })

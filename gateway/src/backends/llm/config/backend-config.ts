@@ -24,7 +24,7 @@ function isRouteType(text: string): text is RouteType {
   return text in routeTypes
 }
 
-export const aiPolicyFields = {
+export const llmPolicyFields = {
   routes: optional(
     map(enumeration([firstType, ...otherTypes], { doc: 'What such paths ask for.' }), {
       doc: 'What a path asks for, by the end of the path; the longest end wins and `*` is for all others. Without it every path is a chat completion.',
@@ -51,12 +51,12 @@ export const aiPolicyFields = {
   ),
 }
 
-export const aiPolicyMeta = { doc: 'How requests to LLM providers are read, and what is changed in them.' }
+export const llmPolicyMeta = { doc: 'How requests to LLM providers are read, and what is changed in them.' }
 
 /** `policies.ai`: how requests to LLM providers are read, and what is changed in them. */
-export const aiPolicySchema = object(aiPolicyFields, aiPolicyMeta)
+export const llmPolicySchema = object(llmPolicyFields, llmPolicyMeta)
 
-export type AiPolicyConfig = Infer<typeof aiPolicySchema>
+export type LlmPolicyConfig = Infer<typeof llmPolicySchema>
 
 const providerSettings = object(
   {
@@ -89,7 +89,7 @@ const entryFields = {
   ),
   policies: optional(
     object(
-      { ai: optional(aiPolicySchema), backendAuth, backendTLS, requestHeaderModifier },
+      { ai: optional(llmPolicySchema), backendAuth, backendTLS, requestHeaderModifier },
       { doc: 'What holds for this provider, before what holds for the backend or route.' },
     ),
   ),
@@ -103,7 +103,7 @@ const group = object(
 )
 
 /** `ai` of a backend: an LLM provider, or groups of them that stand in for each other. */
-export const aiBackendSchema = exactlyOne(
+export const llmBackendSchema = exactlyOne(
   {
     provider: providerChoice,
     groups: list(
@@ -116,5 +116,5 @@ export const aiBackendSchema = exactlyOne(
   { doc: 'Requests to LLM providers: credentials, translation between APIs, counts of tokens.' },
 )
 
-export type AiBackendConfig = Infer<typeof aiBackendSchema>
-export type AiEntryConfig = Infer<typeof entry>
+export type LlmBackendConfig = Infer<typeof llmBackendSchema>
+export type LlmProviderEntry = Infer<typeof entry>

@@ -18,7 +18,7 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
 }
 
 /** A call as policies see it; undefined for one whose content is not text. */
-export function messageOf(call: Call, workQueue: WorkQueue): LlmMessage | undefined {
+export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | undefined {
   const api = apiOf(call.endpoint)
   if (api === undefined) return undefined
   return {

@@ -11,7 +11,7 @@ export const systemFingerprint = 'fp_echo'
 const hashes = new WeakMap<JsonObject, string>()
 
 /** Notes the bytes that a request was read from: its ids are made of them. */
-export function noteBytes(request: JsonObject, bytes: string | Uint8Array): void {
+export function recordRequestHash(request: JsonObject, bytes: string | Uint8Array): void {
   hashes.set(request, hash('sha256', bytes, 'hex').slice(0, 24))
 }
 
@@ -34,7 +34,7 @@ function textOf(content: JsonValue | undefined): string {
 }
 
 /** What the last of these messages that is the user's, or a tool's answer, says. */
-export function lastSaid(messages: JsonValue | undefined): string {
+export function lastInputText(messages: JsonValue | undefined): string {
   if (!Array.isArray(messages)) return ''
   for (const message of messages.toReversed()) {
     if (!isJsonObject(message)) continue
@@ -45,10 +45,10 @@ export function lastSaid(messages: JsonValue | undefined): string {
 }
 
 /** A text cut short, and whether it was. */
-export type Limited = { text: string; cut: boolean }
+export type TruncatedText = { text: string; cut: boolean }
 
 /** At most `maxTokens` tokens of four characters each. */
-export function limit(text: string, maxTokens: JsonValue | undefined): Limited {
+export function truncateText(text: string, maxTokens: JsonValue | undefined): TruncatedText {
   if (typeof maxTokens !== 'number' || !(maxTokens >= 1) || text.length <= maxTokens * 4)
     return { text, cut: false }
   return { text: text.slice(0, characterEnd(text, Math.floor(maxTokens) * 4)), cut: true }
@@ -57,7 +57,7 @@ export function limit(text: string, maxTokens: JsonValue | undefined): Limited {
 const maxPieces = 256
 
 /** The text in pieces for a stream, of four characters each or, for a long text, as many as keep their number bounded. */
-export function piecesOf(text: string): string[] {
+export function splitText(text: string): string[] {
   const size = Math.max(4, Math.ceil(text.length / maxPieces))
   const pieces: string[] = []
   for (let start = 0; start < text.length; ) {
@@ -74,14 +74,14 @@ function characterEnd(text: string, index: number): number {
   return code >= 0xdc00 && code <= 0xdfff ? index + 1 : index
 }
 
-export type Counts = { input: number; output: number }
+export type EchoTokens = { input: number; output: number }
 
-export function countsOf(request: JsonObject, answered: string): Counts {
+export function countTokens(request: JsonObject, answered: string): EchoTokens {
   return { input: estimateTokens(request), output: Math.max(1, Math.ceil(Buffer.byteLength(answered) / 4)) }
 }
 
 /** Usage as OpenAI's chat completions and completions report it, all fields present. */
-export function usageOf({ input, output }: Counts): JsonObject {
+export function usageOf({ input, output }: EchoTokens): JsonObject {
   return {
     prompt_tokens: input,
     completion_tokens: output,
@@ -103,6 +103,6 @@ export function dataEvent(value: JsonObject): string {
 export const doneEvent = 'data: [DONE]\n\n'
 
 /** Whether a chat stream's client is told the usage. */
-export function wantsUsage({ stream_options: options }: JsonObject): boolean {
+export function includesUsage({ stream_options: options }: JsonObject): boolean {
   return isJsonObject(options) && options['include_usage'] === true
 }

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { checkAi, checkAiPolicy } from './check-route.ts'
-import type { AiBackendConfig, AiPolicyConfig } from './route-config.ts'
+import type { LlmBackendConfig, LlmPolicyConfig } from './backend-config.ts'
+import { checkLlmBackend, checkLlmPolicy } from './check-backend.ts'
 
-function mistakesOf(config: AiBackendConfig): string[] {
+function mistakesOf(config: LlmBackendConfig): string[] {
   const found: string[] = []
-  checkAi(config, (path, message) => found.push(`${path.join('.')}: ${message}`))
+  checkLlmBackend(config, (path, message) => found.push(`${path.join('.')}: ${message}`))
   return found
 }
 
-function policyMistakesOf(policy: AiPolicyConfig): string[] {
+function policyMistakesOf(policy: LlmPolicyConfig): string[] {
   const found: string[] = []
-  checkAiPolicy(policy, (path) => found.push(path.join(' ')))
+  checkLlmPolicy(policy, (path) => found.push(path.join(' ')))
   return found
 }
 

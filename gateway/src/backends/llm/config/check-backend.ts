@@ -1,14 +1,14 @@
 import { parseHostPort } from '../../../lib/address/host-port.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import { checkBackendPolicies } from '../../../upstream/check.ts'
-import { namePatternMistake } from '../models/name-pattern.ts'
-import { entriesOf, providerOf } from '../route-backend.ts'
-import type { AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './route-config.ts'
+import { entriesOf, providerOf } from '../llm-backend.ts'
+import { namePatternIssue } from '../models/name-pattern.ts'
+import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './backend-config.ts'
 
 /** Reports what a schema cannot see in an `ai` backend. */
-export function checkAi(config: AiBackendConfig, report: ReportIssue): void {
+export function checkLlmBackend(config: LlmBackendConfig, report: ReportIssue): void {
   if (config.groups !== undefined) {
-    for (const key of besideGroups) {
+    for (const key of singleProviderKeys) {
       if (config[key] !== undefined) report([key], 'belongs to a provider of groups[].providers')
     }
   }
@@ -27,10 +27,13 @@ export function checkAi(config: AiBackendConfig, report: ReportIssue): void {
   }
 }
 
-const besideGroups = ['name', 'hostOverride', 'pathOverride', 'pathPrefix', 'policies'] as const
+const singleProviderKeys = ['name', 'hostOverride', 'pathOverride', 'pathPrefix', 'policies'] as const
 
 /** Reports what a schema cannot see in `policies.ai`. */
-export function checkAiPolicy({ routes = {}, modelAliases = {} }: AiPolicyConfig, report: ReportIssue): void {
+export function checkLlmPolicy(
+  { routes = {}, modelAliases = {} }: LlmPolicyConfig,
+  report: ReportIssue,
+): void {
   for (const suffix of Object.keys(routes)) {
     if (suffix === '*') continue
     if (!suffix.startsWith('/') || suffix.endsWith('/') || suffix.includes('*')) {
@@ -38,12 +41,12 @@ export function checkAiPolicy({ routes = {}, modelAliases = {} }: AiPolicyConfig
     }
   }
   for (const alias of Object.keys(modelAliases)) {
-    const mistake = alias === '' ? 'the name of a model must not be empty' : namePatternMistake(alias)
+    const mistake = alias === '' ? 'the name of a model must not be empty' : namePatternIssue(alias)
     if (mistake !== undefined) report(['modelAliases', alias], mistake)
   }
 }
 
-function checkEntry(entry: AiEntryConfig, report: ReportIssue): void {
+function checkEntry(entry: LlmProviderEntry, report: ReportIssue): void {
   const { kind, provider } = providerOf(entry)
   const { hostOverride, policies } = entry
   if (provider && provider.address === undefined && !provider.local && hostOverride === undefined) {
@@ -67,7 +70,8 @@ function checkEntry(entry: AiEntryConfig, report: ReportIssue): void {
   }
   if (policies === undefined) return
   checkBackendPolicies(policies, (path, message) => report(['policies', ...path], message))
-  if (policies.ai) checkAiPolicy(policies.ai, (path, message) => report(['policies', 'ai', ...path], message))
+  if (policies.ai)
+    checkLlmPolicy(policies.ai, (path, message) => report(['policies', 'ai', ...path], message))
 }
 
 const overrideKeys = ['hostOverride', 'pathOverride', 'pathPrefix'] as const

@@ -8,49 +8,53 @@ import { compileConnection } from '../../upstream/connection.ts'
 import { mergePolicies } from '../../upstream/destination.ts'
 import { compileHeaderModifier } from '../../upstream/header-modifier.ts'
 import type { TimeLimits } from './attempt/provider-request.ts'
-import type { AiBackendConfig, AiEntryConfig, AiPolicyConfig } from './config/route-config.ts'
-import { healthyFirst, shuffledInside } from './models/failover.ts'
+import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './config/backend-config.ts'
+import { createLlm, type Llm, type LlmLimits } from './llm.ts'
+import { availableFirst, shuffleWithinPriority } from './models/candidate-order.ts'
 import type { Candidate, Models } from './models/models.ts'
 import { compileNamePattern } from './models/name-pattern.ts'
 import { addressOf, jsonTexts, readSecret, type Target } from './models/target.ts'
 import type { Provider } from './providers/provider.ts'
 import { findProvider } from './providers/providers.ts'
 import { endpointsBySuffix } from './request/endpoints.ts'
-import { createLlm, type Llm, type LlmLimits } from './route.ts'
 
 /** What holds for an `ai` backend where it is used. */
-export type AiOptions = LlmLimits & {
+export type LlmBackendOptions = LlmLimits & {
   /** Names where the backend is configured; what is remembered of its providers' health belongs to it. */
   place: string
   /** `policies.ai` of the backend and of the route, the most specific first. */
-  ai?: readonly (AiPolicyConfig | undefined)[]
+  policies?: readonly (LlmPolicyConfig | undefined)[]
   /** Other policies of the backend and the route that say how it is asked, the most specific first. */
-  backend?: readonly (BackendPolicies | undefined)[]
+  backendPolicies?: readonly (BackendPolicies | undefined)[]
   timeLimits?: Partial<TimeLimits> | undefined
 }
 
 /** A provider of the backend, and its rank: lower ones come first. */
-type Ranked = { readonly priority: number; readonly target: Target; rename(model: string): string }
+type RankedTarget = { readonly priority: number; readonly target: Target; rename(model: string): string }
 
 /**
- * Compiles an `ai` backend, which serves whatever model is asked for. Throws on what `checkAi` reports, and on a credential
+ * Compiles an `ai` backend, which serves whatever model is asked for. Throws on what `checkLlmBackend` reports, and on a credential
  * file that cannot be read.
  */
-export function compileAiBackend(config: AiBackendConfig, context: CompileContext, options: AiOptions): Llm {
-  const { http, responseHeaderModifier } = mergePolicies(options.backend ?? [])
-  const ranked = entriesOf(config).map(({ entry, priority }): Ranked => {
-    const policies = levelsOf([entry.policies?.ai, ...(options.ai ?? [])])
+export function compileLlmBackend(
+  config: LlmBackendConfig,
+  context: CompileContext,
+  options: LlmBackendOptions,
+): Llm {
+  const { http, responseHeaderModifier } = mergePolicies(options.backendPolicies ?? [])
+  const ranked = entriesOf(config).map(({ entry, priority }): RankedTarget => {
+    const policies = definedPolicies([entry.policies?.ai, ...(options.policies ?? [])])
     return {
       priority,
       target: compileEntry(entry, policies, context, options),
-      rename: compileAliases(mergedOf(policies, ({ modelAliases }) => modelAliases)),
+      rename: compileAliases(mergeFields(policies, ({ modelAliases }) => modelAliases)),
     }
   })
   const timeout = milliseconds(http?.requestTimeout)
   const { firstByteTimeoutMs = timeout, idleTimeoutMs } = options.timeLimits ?? {}
   const llm = createLlm(
     {
-      models: compileChoice(ranked, aliasNames(config, options), context),
+      models: compileRankedModels(ranked, aliasNames(config, options), context),
       endpoints: endpointsBySuffix(routesOf(config, options) ?? {}),
       timeLimits: { firstByteTimeoutMs, idleTimeoutMs },
     },
@@ -71,14 +75,14 @@ function withReplyHeaders(llm: Llm, edit: (headers: Headers) => void): Llm {
   }
 }
 
-function levelsOf(policies: readonly (AiPolicyConfig | undefined)[]): readonly AiPolicyConfig[] {
+function definedPolicies(policies: readonly (LlmPolicyConfig | undefined)[]): readonly LlmPolicyConfig[] {
   return policies.filter((policy) => policy !== undefined)
 }
 
 /** Every provider with the rank of its group, best first. */
 export function entriesOf(
-  config: AiBackendConfig,
-): { entry: AiEntryConfig; priority: number; path: (string | number)[] }[] {
+  config: LlmBackendConfig,
+): { entry: LlmProviderEntry; priority: number; path: (string | number)[] }[] {
   if (config.groups === undefined) return [{ entry: config, priority: 0, path: [] }]
   return config.groups.flatMap(({ providers }, priority) =>
     providers.map((entry, index) => ({ entry, priority, path: ['groups', priority, 'providers', index] })),
@@ -86,7 +90,7 @@ export function entriesOf(
 }
 
 /** The kind that an entry names, and its model. */
-export function providerOf({ provider }: Pick<AiEntryConfig, 'provider'>): {
+export function providerOf({ provider }: Pick<LlmProviderEntry, 'provider'>): {
   kind: string
   provider: Provider | undefined
   model: string | undefined
@@ -97,29 +101,32 @@ export function providerOf({ provider }: Pick<AiEntryConfig, 'provider'>): {
 }
 
 /** What a path asks for is decided before a provider is chosen, so only the only provider has a say. */
-function routesOf(config: AiBackendConfig, { ai = [] }: AiOptions): AiPolicyConfig['routes'] {
+function routesOf(
+  config: LlmBackendConfig,
+  { policies: ai = [] }: LlmBackendOptions,
+): LlmPolicyConfig['routes'] {
   const own = config.groups === undefined ? config.policies?.ai : undefined
-  return levelsOf([own, ...ai]).find(({ routes }) => routes !== undefined)?.routes
+  return definedPolicies([own, ...ai]).find(({ routes }) => routes !== undefined)?.routes
 }
 
-function aliasNames(config: AiBackendConfig, { ai = [] }: AiOptions): string[] {
+function aliasNames(config: LlmBackendConfig, { policies: ai = [] }: LlmBackendOptions): string[] {
   const own = entriesOf(config).map(({ entry }) => entry.policies?.ai)
-  return levelsOf([...own, ...ai]).flatMap(({ modelAliases = {} }) => Object.keys(modelAliases))
+  return definedPolicies([...own, ...ai]).flatMap(({ modelAliases = {} }) => Object.keys(modelAliases))
 }
 
 /** Of fields that several places set, the most specific place's. */
-function mergedOf<T>(
-  policies: readonly AiPolicyConfig[],
-  read: (policy: AiPolicyConfig) => Readonly<Record<string, T>> | undefined,
+function mergeFields<T>(
+  policies: readonly LlmPolicyConfig[],
+  read: (policy: LlmPolicyConfig) => Readonly<Record<string, T>> | undefined,
 ): Record<string, T> {
   return Object.fromEntries(policies.toReversed().flatMap((policy) => Object.entries(read(policy) ?? {})))
 }
 
 function compileEntry(
-  entry: AiEntryConfig,
-  policies: readonly AiPolicyConfig[],
+  entry: LlmProviderEntry,
+  policies: readonly LlmPolicyConfig[],
   context: CompileContext,
-  { place, backend = [] }: AiOptions,
+  { place, backendPolicies: backend = [] }: LlmBackendOptions,
 ): Target {
   const { kind, provider, model } = providerOf(entry)
   if (!provider) throw new Error(`${place}: ai: unknown provider "${kind}"`)
@@ -136,27 +143,27 @@ function compileEntry(
     origin,
     basePath,
     fixedPath: entry.pathOverride,
-    keepsPath: true,
+    preservesPath: true,
     connection: compileConnection(asked, context.egress.of(entry), context),
     credential: isPlain ? readSecret(auth.key, `${place}: backendAuth.key`, context) : undefined,
-    passesCredential: isPlain && auth.passthrough !== undefined,
+    forwardsCredential: isPlain && auth.passthrough !== undefined,
     authorize: isPlain ? undefined : compileAuthorize(auth, context),
     editHeaders: requestHeaderModifier && compileHeaderModifier(requestHeaderModifier),
-    overrides: jsonTexts(mergedOf(policies, ({ overrides }) => overrides)),
-    defaults: jsonTexts(mergedOf(policies, ({ defaults }) => defaults)),
+    overrides: jsonTexts(mergeFields(policies, ({ overrides }) => overrides)),
+    defaults: jsonTexts(mergeFields(policies, ({ defaults }) => defaults)),
     guardrails: undefined,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(configuredModel, provider.name),
-    health: context.retained(
-      `${place}/llm/health/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
-      () => ({ unhealthyUntil: 0 }),
+    cooldown: context.retained(
+      `${place}/llm/cooldown/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
+      () => ({ until: 0 }),
     ),
   }
 }
 
 /** Undefined where everything is the provider's own. */
 function baseUrlOf(
-  { hostOverride, pathPrefix = '' }: AiEntryConfig,
+  { hostOverride, pathPrefix = '' }: LlmProviderEntry,
   { address }: Provider,
   overTls: boolean,
 ): string | undefined {
@@ -178,8 +185,8 @@ function compileAliases(aliases: Readonly<Record<string, string>>): (model: stri
 }
 
 /** Providers in the order of their rank, at random inside one; those that failed a moment ago come last. */
-function compileChoice(
-  ranked: readonly Ranked[],
+function compileRankedModels(
+  ranked: readonly RankedTarget[],
   aliases: readonly string[],
   { random, clock }: CompileContext,
 ): Models {
@@ -191,10 +198,10 @@ function compileChoice(
     isPublic: (name) => takesAny || names.has(name),
     needsName: takesAny,
     resolve(requested) {
-      const candidates = shuffledInside(ranked, random).map(
+      const candidates = shuffleWithinPriority(ranked, random).map(
         ({ target, rename }): Candidate => ({ target, model: target.upstreamModel ?? rename(requested) }),
       )
-      return { kind: 'candidates', candidates: healthyFirst(candidates, clock.monotonic()) }
+      return { kind: 'candidates', candidates: availableFirst(candidates, clock.monotonic()) }
     },
   }
 }

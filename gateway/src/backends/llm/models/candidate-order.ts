@@ -1,7 +1,7 @@
-import type { Health } from './target.ts'
+import type { Cooldown } from './target.ts'
 
 /** Each run of equal priorities in random order; `ordered` is by priority already. */
-export function shuffledInside<T extends { priority: number }>(
+export function shuffleWithinPriority<T extends { priority: number }>(
   ordered: readonly T[],
   random: () => number,
 ): readonly T[] {
@@ -13,11 +13,11 @@ export function shuffledInside<T extends { priority: number }>(
 }
 
 /** Those that failed a moment ago come last; else the order stays. `now` is monotonic. */
-export function healthyFirst<T extends { target: { health: Health } }>(
+export function availableFirst<T extends { target: { cooldown: Cooldown } }>(
   candidates: readonly T[],
   now: number,
 ): readonly T[] {
-  const isHealthy = ({ target }: T) => target.health.unhealthyUntil <= now
+  const isHealthy = ({ target }: T) => target.cooldown.until <= now
   if (candidates.every(isHealthy)) return candidates
   return [...candidates.filter(isHealthy), ...candidates.filter((each) => !isHealthy(each))]
 }
