@@ -1,8 +1,8 @@
 import { bench, do_not_optimize, run, summary } from 'mitata'
-import { compileCel } from '../src/cel/compile.ts'
+import { parseCel } from '../src/cel/ast.ts'
+import { compileCel } from '../src/cel/cel.ts'
 import { compileWithLibrary } from '../src/cel/library.ts'
-import { parseCel } from '../src/cel/tree.ts'
-import { shareWork } from '../src/cel/work.ts'
+import { withSharedWorkBudget } from '../src/cel/work-budget.ts'
 
 // Typical rules, evaluated by the closures and by the library that stands behind them.
 
@@ -39,11 +39,11 @@ for (const rule of rules) {
   if (program.engine !== 'closures') throw new Error(`rule is left to the library: ${rule}`)
   const library = compileWithLibrary(parsed.library, program.roots, {
     left: Number.POSITIVE_INFINITY,
-    libraryRound: 0,
+    libraryStepWork: 0,
   })
   summary(() => {
     bench(`closures  ${rule}`, () => do_not_optimize(program.evaluate(variables)))
-    bench(`library   ${rule}`, () => do_not_optimize(shareWork(() => library(variables))))
+    bench(`library   ${rule}`, () => do_not_optimize(withSharedWorkBudget(() => library(variables))))
   })
 }
 

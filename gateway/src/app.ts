@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { type AnswerApi, createAdmin, createUi } from './admin/admin.ts'
+import { type ApiHandler, createAdmin, createUi } from './admin/admin.ts'
 import { withLimits } from './admin/limits.ts'
 import { createReadiness, createStats } from './admin/probes.ts'
 import { createDocumentTask, documentTask } from './backends/mcp/targets/openapi/document-task.ts'
@@ -177,7 +177,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     terminateGraceMs: childTerminateGraceMs,
   })
   /** Asked only once everything below is there. */
-  const api: AnswerApi = withLimits(
+  const api: ApiHandler = withLimits(
     async () => (running.config ? readLimitsOf(running.config, context) : { local: [], global: [] }),
     (request) => configApi(request),
   )

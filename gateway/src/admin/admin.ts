@@ -5,12 +5,12 @@ import type { Backend } from '../pipeline/policy.ts'
 import type { ApiRequest } from '../resources/api/api.ts'
 
 /** Answers a request for the admin API; whoever asks it has made sure that the client may. */
-export type AnswerApi = (request: ApiRequest) => Promise<Reply>
+export type ApiHandler = (request: ApiRequest) => Promise<Reply>
 
 export type AdminOptions = {
   /** The port the admin address listens on, for checking `Host`. */
   port(): number
-  api: AnswerApi
+  api: ApiHandler
 }
 
 /**
@@ -24,13 +24,13 @@ export function createAdmin({
   return (request) => {
     const { method, target, headers, body, connection } = request
     return (
-      refuseForeign(request, port()) ?? api({ method, target, headers, body, address: connection.address })
+      refuseCrossSite(request, port()) ?? api({ method, target, headers, body, address: connection.address })
     )
   }
 }
 
 /** The same on gateways, behind the policies of `ui`, which know who asks. */
-export function createUi(api: AnswerApi): Backend {
+export function createUi(api: ApiHandler): Backend {
   return ({ facts: { request, source, jwt, apiKey }, body }) => {
     const { method, path, query, headers } = request
     const subject = jwt?.['sub'] ?? apiKey?.['name'] ?? apiKey?.['id']
@@ -39,7 +39,7 @@ export function createUi(api: AnswerApi): Backend {
   }
 }
 
-function refuseForeign(request: IncomingRequest, port: number): Reply | undefined {
+function refuseCrossSite(request: IncomingRequest, port: number): Reply | undefined {
   const host = firstHeader(request.headers, 'host') ?? ''
   if (!isLoopbackHost(host, port)) {
     return json(403, `Host must be a loopback name or address with port ${port}`)

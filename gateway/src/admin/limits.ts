@@ -1,12 +1,12 @@
 import { isSource } from '../net/http/body.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { LimitSnapshot } from '../policies/rate-limit/limit-snapshot.ts'
-import type { AnswerApi } from './admin.ts'
+import type { ApiHandler } from './admin.ts'
 
 const path = '/api/limits'
 
 /** Answers `/api/limits`, which tells why a 429 came, and leaves all else to `next`. */
-export function withLimits(read: () => Promise<LimitSnapshot>, next: AnswerApi): AnswerApi {
+export function withLimits(read: () => Promise<LimitSnapshot>, next: ApiHandler): ApiHandler {
   return async (request) => {
     const { method, target, body } = request
     if (target !== path && !target.startsWith(`${path}?`)) return next(request)

@@ -1,4 +1,4 @@
-import { type CelProgram, compileCel } from './compile.ts'
+import { type CelProgram, compileCel } from './cel.ts'
 
 /** Reports what is wrong with an expression of the configuration, with the position inside it. */
 export function checkCel(source: string, roots: ReadonlySet<string>, report: (message: string) => void) {

@@ -15,8 +15,8 @@ import {
   type IncrementalTestSuite,
 } from '@bufbuild/cel-spec/testdata/tests.js'
 import { describe, expect, it } from 'vitest'
+import { compileCel } from './cel.ts'
 import { hasProperties } from './closures/values.ts'
-import { compileCel } from './compile.ts'
 
 type Test = IncrementalTest['original']
 type Outcome = { kind: 'value'; value: unknown } | { kind: 'error' }

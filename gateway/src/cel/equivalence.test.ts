@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parseCel } from './ast.ts'
+import { compileCel } from './cel.ts'
 import { hasProperties } from './closures/values.ts'
-import { compileCel } from './compile.ts'
 import { compileWithLibrary } from './library.ts'
-import { parseCel } from './tree.ts'
 
 // The closures must answer what the library answers, errors included, for every expression they cover.
 
@@ -299,7 +299,7 @@ function compareEngines(
   expect(compiled.program.engine).toBe('closures')
   const library = compileWithLibrary(parsed.library, roots, {
     left: Number.POSITIVE_INFINITY,
-    libraryRound: 0,
+    libraryStepWork: 0,
   })
   const expected = outcomeOf(() => library(given))
   expect(outcomeOf(() => compiled.program.evaluate(given))).toEqual(expected)

@@ -22,7 +22,7 @@ export class CelEvaluationError extends Error {
 }
 
 /** Thrown when a variable holds a value that only the library knows (bytes, a date). */
-export class OutsideClosures extends Error {
+export class UnsupportedByClosures extends Error {
   constructor() {
     super('value needs the library')
     this.name = 'OutsideClosures'

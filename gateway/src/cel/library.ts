@@ -19,15 +19,15 @@ import {
 } from '@bufbuild/cel'
 import { strings } from '@bufbuild/cel/ext'
 import { createPatternCache, type Pattern } from '../lib/pattern.ts'
-import { addressFunctions } from './closures/addresses.ts'
+import type { LibraryTree } from './ast.ts'
 import { parseDouble, parseInt64 } from './closures/arithmetic.ts'
-import type { Budget } from './closures/macros.ts'
-import { sharedMethods } from './closures/methods.ts'
-import type { TextMethod } from './closures/text.ts'
+import { ipFunctions } from './closures/ip-functions.ts'
+import type { StepBudget } from './closures/macros.ts'
+import { sharedMethods } from './closures/shared-methods.ts'
+import type { StringMethod } from './closures/string-methods.ts'
 import { codePoints, hasProperties, intOf, maxInt, minInt, type Variables } from './closures/values.ts'
 import { CelEvaluationError, Failure } from './failure.ts'
-import type { LibraryTree } from './tree.ts'
-import { spend } from './work.ts'
+import { spendWork } from './work-budget.ts'
 
 /** A function or method expressions may call. */
 export type FunctionForm = { readonly name: string; readonly isMethod: boolean; readonly arity: number }
@@ -48,7 +48,7 @@ export function libraryFunctions(): FunctionForm[] {
 export function compileWithLibrary(
   tree: LibraryTree,
   roots: ReadonlySet<string>,
-  budget: Budget,
+  budget: StepBudget,
 ): (variables: Variables) => unknown {
   const run = plan(createEnvironment(), tree)
   return (variables) => {
@@ -74,7 +74,7 @@ function createEnvironment() {
 function withWork({ test, testCost }: Pattern) {
   return {
     test(text: string) {
-      spend(text.length * testCost)
+      spendWork(text.length * testCost)
       return test(text)
     },
   }
@@ -83,7 +83,7 @@ function withWork({ test, testCost }: Pattern) {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function textOf(bytes: Uint8Array): string {
-  spend(bytes.byteLength * costOfText)
+  spendWork(bytes.byteLength * costOfText)
   return utf8.decode(bytes)
 }
 
@@ -113,7 +113,7 @@ function corrections() {
     // The library takes whatever JavaScript's own conversions take: empty text, blanks, hexadecimal digits.
     celFunc('int', [STRING], INT, (text) => BigInt(required(parseInt64(text)))),
     celFunc('double', [STRING], DOUBLE, (text) => required(parseDouble(text))),
-    ...[...addressFunctions].map(([name, apply]) =>
+    ...[...ipFunctions].map(([name, apply]) =>
       celFunc(name, [STRING], DYN, (text) => resultOf(name, apply(text))),
     ),
     // The reference product's `contains` takes lists and maps as well.
@@ -130,7 +130,7 @@ function corrections() {
   ]
 }
 
-function libraryMethod({ name, target, args, apply }: TextMethod) {
+function libraryMethod({ name, target, args, apply }: StringMethod) {
   const { DYN, INT, STRING } = CelScalar
   const on = target === 'list' ? listType(DYN) : STRING
   const types = args.map((type) => (type === 'int' ? INT : STRING))
@@ -173,11 +173,11 @@ function dateOfSeconds(seconds: bigint): Date {
 const costOfText = 20
 
 /** A variable's value for the library. Maps and lists convert their members only when the expression asks for them. */
-function toInput(value: unknown, budget: Budget): CelInput {
+function toInput(value: unknown, budget: StepBudget): CelInput {
   switch (typeof value) {
     case 'string':
       // The library's own functions do not count their work; most take a few passes.
-      spend(value.length * costOfText)
+      spendWork(value.length * costOfText)
       return value
     case 'boolean':
       return value
@@ -193,17 +193,17 @@ function toInput(value: unknown, budget: Budget): CelInput {
   }
 }
 
-function objectInput(value: object, budget: Budget): CelInput {
+function objectInput(value: object, budget: StepBudget): CelInput {
   if (value instanceof Date) return timestampOf(value)
   if (Array.isArray(value)) return lazyList(value, budget)
   return lazyMap(value, budget)
 }
 
-function lazyList(items: readonly unknown[], budget: Budget): CelInput {
+function lazyList(items: readonly unknown[], budget: StepBudget): CelInput {
   const enter = () => {
     budget.left -= 1
     if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
-    spend(budget.libraryRound)
+    spendWork(budget.libraryStepWork)
   }
   function* values() {
     for (const item of items) {
@@ -222,11 +222,11 @@ function lazyList(items: readonly unknown[], budget: Budget): CelInput {
 }
 
 /** Through a list of one, because only the library turns an input into its value. */
-function toValue(item: unknown, budget: Budget): CelValue | undefined {
+function toValue(item: unknown, budget: StepBudget): CelValue | undefined {
   return celList([toInput(item, budget)]).get(0)
 }
 
-function lazyMap(object: object, budget: Budget): CelInput {
+function lazyMap(object: object, budget: StepBudget): CelInput {
   const entries: Variables = hasProperties(object) ? object : {}
   const has = (key: unknown) =>
     typeof key === 'string' && Object.hasOwn(entries, key) && entries[key] !== undefined

@@ -1,4 +1,4 @@
-import { nearestName } from './nearest-name.ts'
+import { nearest } from '../lib/nearest.ts'
 
 /** Members of a variable: `leaf` has none of its own, `any` has those of the data. */
 export type Members = 'leaf' | 'any' | { readonly [name: string]: Members }
@@ -6,7 +6,7 @@ export type Members = 'leaf' | 'any' | { readonly [name: string]: Members }
 const item = { name: 'leaf', target: 'leaf' } as const
 
 /** Variables whose members are fixed. Others, such as `jwt`, have the members of their data. */
-const fixed: { readonly [root: string]: Members } = {
+const fixedMembers: { readonly [root: string]: Members } = {
   request: {
     method: 'leaf',
     scheme: 'leaf',
@@ -25,20 +25,20 @@ const fixed: { readonly [root: string]: Members } = {
 }
 
 /** Members that exist in some places only, and the reason for their absence elsewhere. */
-const elsewhere: ReadonlyMap<string, string> = new Map([
+const unavailableMembers: ReadonlyMap<string, string> = new Map([
   [
     'request.body',
     'it exists in authorization and rate limits of HTTP and LLM routes; arguments of MCP tools are mcp.tool.arguments in mcpAuthorization',
   ],
   ['request.endTime', 'rules run before the answer'],
-  ...['configuredModel', 'provider', 'responseModel', 'cost', 'costStatus'].map(afterAnswer),
-  ...['inputTokens', 'outputTokens', 'totalTokens', 'cachedInputTokens'].map(afterAnswer),
+  ...['configuredModel', 'provider', 'responseModel', 'cost', 'costStatus'].map(afterResponse),
+  ...['inputTokens', 'outputTokens', 'totalTokens', 'cachedInputTokens'].map(afterResponse),
   ...['cacheCreationInputTokens', 'reasoningTokens', 'inputAudioTokens', 'outputAudioTokens'].map(
-    afterAnswer,
+    afterResponse,
   ),
 ])
 
-function afterAnswer(name: string): [string, string] {
+function afterResponse(name: string): [string, string] {
   return [`llm.${name}`, 'it exists after the answer only']
 }
 
@@ -60,7 +60,7 @@ const synonyms: ReadonlyMap<string, string> = new Map([
  * member that exists in this place beside the usual ones.
  */
 export function membersOf(root: string, known: ReadonlySet<string>): Members {
-  const usual = Object.hasOwn(fixed, root) ? fixed[root] : undefined
+  const usual = Object.hasOwn(fixedMembers, root) ? fixedMembers[root] : undefined
   if (usual === undefined || typeof usual === 'string') return usual ?? 'any'
   const added = [...known].flatMap((name): [string, Members][] =>
     name.startsWith(`${root}.`) ? [[name.slice(root.length + 1), 'leaf']] : [],
@@ -80,10 +80,11 @@ export function memberOf(members: Members, path: string, name: string): FoundMem
 }
 
 function hintFor(members: object, path: string, name: string): string {
-  const reason = elsewhere.get(`${path}.${name}`)
+  const reason = unavailableMembers.get(`${path}.${name}`)
   if (reason !== undefined) return reason
   const names = Object.keys(members)
-  const nearest = nearestName(name, names)
-  const meant = synonyms.get(`${path}.${name}`) ?? (nearest === undefined ? undefined : `${path}.${nearest}`)
+  const nearestName = nearest(name, names)
+  const meant =
+    synonyms.get(`${path}.${name}`) ?? (nearestName === undefined ? undefined : `${path}.${nearestName}`)
   return meant === undefined ? `${path} has ${names.join(', ')}` : `did you mean "${meant}"?`
 }

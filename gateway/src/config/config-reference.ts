@@ -1,5 +1,5 @@
 import type { Schema } from '../schema/dsl.ts'
-import { describe, type Field, type Shape } from '../schema/shape.ts'
+import { type Field, type Shape, shapeOf } from '../schema/shape.ts'
 
 type ObjectShape = Shape & { kind: 'object' }
 /** An object of the configuration and the path it has in the file. */
@@ -12,7 +12,7 @@ type Section = { path: string; shape: ObjectShape; choiceOf: number }
 // biome-ignore-start lint/suspicious/noTemplateCurlyInString: references to the environment as users write them
 export function renderConfigReference(schema: Schema): string {
   const places: Places = new Map()
-  const sections = sectionsOf(describe(schema), { path: '', choiceOf: 1 }, places)
+  const sections = sectionsOf(shapeOf(schema), { path: '', choiceOf: 1 }, places)
   return `${[
     '# Configuration reference',
     '<!-- Generated from the schema by `npm run docs`. -->',

@@ -1,3 +1,4 @@
+import { nearest } from '../lib/nearest.ts'
 import {
   boolean,
   enumeration,
@@ -9,7 +10,6 @@ import {
   optional,
   secret,
 } from '../schema/dsl.ts'
-import { nearest } from '../schema/nearest.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
 /** `config.storage`: where changes through the config resource API go, and what they may bring in. */

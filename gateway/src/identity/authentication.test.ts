@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import { type AuthenticationCheck, compileAuthentication } from './authentication.ts'
-import { compileLocation, type Location } from './credential-location.ts'
+import { type CredentialLocation, compileLocation } from './credential-location.ts'
 
-const place = (name: string): Location => compileLocation({ header: { name } })
+const place = (name: string): CredentialLocation => compileLocation({ header: { name } })
 
 /** Accepts what is in a header, refuses without it. */
 function wants(name: string, { late }: { late?: boolean } = {}): AuthenticationCheck {

@@ -1,5 +1,5 @@
+import type { CelProgram } from '../cel/cel.ts'
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
-import type { CelProgram } from '../cel/compile.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
 import { isToken } from '../lib/http-token.ts'
 import { firstHeader, type Headers } from '../net/http/headers.ts'
@@ -44,7 +44,7 @@ export const locationSchema = exactlyOne(
 export type LocationConfig = Infer<typeof locationSchema>
 
 /** One place where a credential may be. */
-export type Location = {
+export type CredentialLocation = {
   /** The credential, or undefined when there is none. */
   read(facts: Facts): string | undefined
   /** Takes `credential`, and whatever else is in its place, off the request. */
@@ -52,12 +52,15 @@ export type Location = {
 }
 
 /** Where RFC 6750 section 2.1 puts a token. */
-export const bearerLocation: Location = headerLocation('authorization', 'Bearer ')
+export const bearerLocation: CredentialLocation = headerLocation('authorization', 'Bearer ')
 
 /** Both usual places of a key: OpenAI clients send `authorization: Bearer`, Anthropic ones also `x-api-key`. */
-export const defaultLocations: readonly Location[] = [bearerLocation, headerLocation('x-api-key', '')]
+export const defaultLocations: readonly CredentialLocation[] = [
+  bearerLocation,
+  headerLocation('x-api-key', ''),
+]
 
-export function compileLocation(config: LocationConfig): Location {
+export function compileLocation(config: LocationConfig): CredentialLocation {
   if (config.header !== undefined)
     return headerLocation(config.header.name.toLowerCase(), config.header.prefix ?? '')
   if (config.queryParameter !== undefined) return queryLocation(config.queryParameter.name)
@@ -77,7 +80,7 @@ export function checkLocation(config: LocationConfig, report: ReportIssue) {
   checkCel(config.expression, locationRoots, (message) => report(['expression'], message))
 }
 
-function headerLocation(header: string, prefix: string): Location {
+function headerLocation(header: string, prefix: string): CredentialLocation {
   const lowerPrefix = prefix.toLowerCase()
   return {
     read({ request }) {
@@ -102,19 +105,19 @@ function headerLocation(header: string, prefix: string): Location {
   }
 }
 
-function queryLocation(parameter: string): Location {
+function queryLocation(parameter: string): CredentialLocation {
   return {
     read({ request }) {
       const found = queryParts(request.query).find((part) => decoded(part.name) === parameter)
       return found && nonEmpty(decoded(found.value))
     },
     remove(facts) {
-      keepQueryParts(facts, (part) => decoded(part.name) !== parameter)
+      filterQuery(facts, (part) => decoded(part.name) !== parameter)
     },
   }
 }
 
-function cookieLocation(cookie: string): Location {
+function cookieLocation(cookie: string): CredentialLocation {
   return {
     read({ request }) {
       const pairs = cookiePairs(firstHeader(request.headers, 'cookie'))
@@ -134,11 +137,11 @@ function cookieLocation(cookie: string): Location {
   }
 }
 
-function expressionLocation(source: string): Location {
+function expressionLocation(source: string): CredentialLocation {
   const program = compileCheckedCel(source, locationRoots)
   return {
     read(facts) {
-      const value = evaluated(program, facts)
+      const value = evaluateOrUndefined(program, facts)
       return typeof value === 'string' ? nonEmpty(value) : undefined
     },
     // Where an expression found it is unknown, so everything that holds it goes.
@@ -149,13 +152,13 @@ function expressionLocation(source: string): Location {
         const values = typeof value === 'string' ? [value] : (value ?? [])
         if (values.some((text) => text.includes(credential))) delete headers[header]
       }
-      keepQueryParts(facts, (part) => !decoded(part.value).includes(credential))
+      filterQuery(facts, (part) => !decoded(part.value).includes(credential))
     },
   }
 }
 
 /** An expression that fails found no credential. */
-function evaluated(program: CelProgram, facts: Facts): unknown {
+function evaluateOrUndefined(program: CelProgram, facts: Facts): unknown {
   try {
     return program.evaluate(facts)
   } catch (error) {
@@ -178,7 +181,7 @@ function queryParts(query: string): QueryPart[] {
     })
 }
 
-function keepQueryParts(facts: Facts, keeps: (part: QueryPart) => boolean) {
+function filterQuery(facts: Facts, keeps: (part: QueryPart) => boolean) {
   const parts = queryParts(facts.request.query)
   const kept = parts.filter(keeps)
   if (kept.length === parts.length) return

@@ -1,6 +1,6 @@
-import { type CelProgram, evaluateBoolean } from '../cel/compile.ts'
+import { type CelProgram, evaluateBoolean } from '../cel/cel.ts'
 import { CelEvaluationError } from '../cel/failure.ts'
-import { isBeyondWork, shareWork, workDone } from '../cel/work.ts'
+import { isWorkBudgetExceeded, withSharedWorkBudget, workSpent } from '../cel/work-budget.ts'
 import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 
 export type RuleKind = 'allow' | 'deny' | 'require'
@@ -45,13 +45,13 @@ export function compileDecision<Reason, Rule extends Reason & { kind: RuleKind }
   const ordered = sortRules(rules)
   const last = defaultReason(rules, noAllowRule)
   return (scope) =>
-    shareWork(() => {
+    withSharedWorkBudget(() => {
       for (const rule of ordered) {
         const verdict = applyRule(rule, scope, evaluate)
         if (verdict === 'permit') return undefined
-        if (verdict === 'refuse') return { reason: rule, exceedsWork: isBeyondWork() }
+        if (verdict === 'refuse') return { reason: rule, exceedsWork: isWorkBudgetExceeded() }
       }
-      return last && { reason: last, exceedsWork: isBeyondWork() }
+      return last && { reason: last, exceedsWork: isWorkBudgetExceeded() }
     })
 }
 
@@ -71,9 +71,9 @@ export function compileYieldingDecision<Reason, Rule extends Reason & { kind: Ru
     let exceedsWork = exceededBefore
     for (const rule of ordered.slice(start)) {
       const verdict = applyRule(rule, scope, evaluate)
-      exceedsWork ||= isBeyondWork()
+      exceedsWork ||= isWorkBudgetExceeded()
       if (verdict === 'permit') return undefined
-      if (verdict === 'refuse') return { reason: rule, exceedsWork: isBeyondWork() }
+      if (verdict === 'refuse') return { reason: rule, exceedsWork: isWorkBudgetExceeded() }
       yield
     }
     return last && { reason: last, exceedsWork }
@@ -85,10 +85,10 @@ export function compileYieldingDecision<Reason, Rule extends Reason & { kind: Ru
     for (const [index, rule] of ordered.entries()) {
       if (work > maxInlineWork) return workQueue.run(decideFrom(index, scope, exceedsWork))
       const verdict = applyRule(rule, scope, evaluate)
-      exceedsWork ||= isBeyondWork()
+      exceedsWork ||= isWorkBudgetExceeded()
       if (verdict === 'permit') return undefined
-      if (verdict === 'refuse') return { reason: rule, exceedsWork: isBeyondWork() }
-      work += workDone()
+      if (verdict === 'refuse') return { reason: rule, exceedsWork: isWorkBudgetExceeded() }
+      work += workSpent()
     }
     return last && { reason: last, exceedsWork: exceedsWork }
   }

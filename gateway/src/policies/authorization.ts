@@ -1,5 +1,5 @@
+import type { CelProgram } from '../cel/cel.ts'
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
-import type { CelProgram } from '../cel/compile.ts'
 import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'

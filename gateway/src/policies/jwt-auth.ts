@@ -5,9 +5,14 @@ import {
   compileLocation,
   locationSchema,
 } from '../identity/credential-location.ts'
-import { issuerVerifier, type TokenVerifier } from '../identity/jwt/token.ts'
 import { compileTokenCheck } from '../identity/jwt/token-check.ts'
-import { checkKeys, compileVerifier, keysSchema, validationOptionsSchema } from '../identity/jwt/verifier.ts'
+import { type TokenVerifier, verifierByIssuer } from '../identity/jwt/token-verifier.ts'
+import {
+  checkJwks,
+  compileVerifier,
+  jwksSchema,
+  validationOptionsSchema,
+} from '../identity/jwt/verifier-config.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { refuse } from '../pipeline/errors.ts'
@@ -30,7 +35,7 @@ const issuerFields = {
     },
     { min: 1 },
   ),
-  jwks: keysSchema(),
+  jwks: jwksSchema(),
   jwtValidationOptions: optional(validationOptionsSchema),
 }
 
@@ -78,7 +83,7 @@ export function checkJwtAuth(config: JwtAuthConfig, report: ReportIssue) {
   const seen = new Set<string>()
   issuersOf(config).forEach(({ issuer, audiences, jwks }, index) => {
     const path = 'providers' in config ? ['providers', index] : []
-    checkKeys(jwks, (under, message) => report([...path, 'jwks', ...under], message))
+    checkJwks(jwks, (under, message) => report([...path, 'jwks', ...under], message))
     if (audiences.length > 1 && audiences.includes(anyAudience)) {
       report([...path, 'audiences'], '"*" accepts every audience: keep it alone, or list the audiences')
     }
@@ -121,7 +126,7 @@ function verifierOf(config: JwtAuthConfig, context: CompileContext): TokenVerifi
   })
   const [first] = verifiers
   if (first !== undefined && verifiers.length === 1) return first.verifier
-  return issuerVerifier(new Map(verifiers.map(({ issuer, verifier }) => [issuer, verifier])))
+  return verifierByIssuer(new Map(verifiers.map(({ issuer, verifier }) => [issuer, verifier])))
 }
 
 /** Clients are told that a token is not good, and not why (RFC 6750 section 3.1). */

@@ -1,7 +1,7 @@
+import type { CelProgram } from '../cel/cel.ts'
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
-import type { CelProgram } from '../cel/compile.ts'
-import { readsField } from '../cel/reads.ts'
-import { shareWork } from '../cel/work.ts'
+import { referencesField } from '../cel/references.ts'
+import { withSharedWorkBudget } from '../cel/work-budget.ts'
 import type { ExactJsonObject } from '../lib/json/json.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
@@ -98,7 +98,7 @@ export function compileMcpAuthorization(
   })
   const rules = config.rules.map((rule, index): Rule => {
     const { kind, source } = ruleSource(rule)
-    const readsMethod = readsField(source, 'mcp', 'method')
+    const readsMethod = referencesField(source, 'mcp', 'method')
     return {
       ...reason(`${kind} rule ${index + 1}`),
       kind,
@@ -215,7 +215,7 @@ function methodDecision(rules: readonly Rule[], noneAllows: DenialReason) {
   return (facts: Facts, method: string): Denial<DenialReason> | undefined => {
     const variables = variablesOf(facts, { method })
     if (knownMethods.has(method)) {
-      const reason = shareWork(() =>
+      const reason = withSharedWorkBudget(() =>
         deniesOfMethods.find((rule) => evaluateOrDefault(rule.program, variables, false)),
       )
       return reason && { reason: reason, exceedsWork: false }

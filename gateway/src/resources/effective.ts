@@ -1,6 +1,6 @@
 import type { ConfigTree } from '../config/load/validate.ts'
 import { configSchema } from '../config/schema.ts'
-import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
+import { alternativesOf, childShapes, type Shape, shapeOf } from '../schema/shape.ts'
 import { isTree } from './hybrid/overlay.ts'
 import type { Resources } from './resources.ts'
 import { isFlagValue, mask, maskText } from './secrets/secret-text.ts'
@@ -15,7 +15,7 @@ export type Source = { readonly path: string; readonly source: 'file' | 'databas
 export function effectiveConfig(resources: Resources): { config: unknown; sources: Iterable<Source> } {
   const { config, file } = resources.effective()
   return {
-    config: masked(config, openChoice(describe(configSchema)), { name: '', isInList: false }),
+    config: masked(config, alternativesOf(shapeOf(configSchema)), { name: '', isInList: false }),
     sources: sourcesOf(config, file),
   }
 }
@@ -37,14 +37,14 @@ function masked(value: unknown, shapes: readonly Shape[], { name, isInList }: Pl
     const items = lazily(list, (item, index) =>
       typeof item === 'string' && isFlagValue(list, index)
         ? mask
-        : masked(item, shapesUnder(shapes, 0), { name, isInList: true }),
+        : masked(item, childShapes(shapes, 0), { name, isInList: true }),
     )
     return isInList ? [...items] : items
   }
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]) => [
       key,
-      masked(entry, shapesUnder(shapes, key), { name: key, isInList }),
+      masked(entry, childShapes(shapes, key), { name: key, isInList }),
     ]),
   )
 }

@@ -1,6 +1,6 @@
 import { catalogSchema } from '../backends/llm/catalog/config.ts'
 import { configSchema } from '../config/schema.ts'
-import { describe, openChoice, type Shape, shapesUnder } from '../schema/shape.ts'
+import { alternativesOf, childShapes, type Shape, shapeOf } from '../schema/shape.ts'
 
 /** Where records of a kind stand in the configuration, and what identifies them there. */
 export type Placement =
@@ -154,7 +154,7 @@ export function shapesOf({ placement }: Kind, name: string | undefined): readonl
     case 'settings':
       return shapesAt(placement.path)
     case 'catalog':
-      return openChoice(describe(catalogSchema))
+      return alternativesOf(shapeOf(catalogSchema))
   }
 }
 
@@ -167,7 +167,7 @@ export function policyFields({ placement }: Kind): readonly string[] {
 }
 
 function shapesAt(path: readonly (string | number)[]): readonly Shape[] {
-  let shapes = openChoice(describe(configSchema))
-  for (const step of path) shapes = shapesUnder(shapes, step)
+  let shapes = alternativesOf(shapeOf(configSchema))
+  for (const step of path) shapes = childShapes(shapes, step)
   return shapes
 }

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
+import { nearest } from '../lib/nearest.ts'
 import { presentKeys, type Schema } from './dsl.ts'
-import { nearest } from './nearest.ts'
 import { type Path, valueAt } from './path.ts'
-import { describe, openChoice, type Shape, shapesUnder } from './shape.ts'
+import { alternativesOf, childShapes, type Shape, shapeOf } from './shape.ts'
 import { describeValue, expectedFormat, expectedShape } from './wording.ts'
 
 /** Something in a value that its schema does not allow, in the words of the person who wrote the value. */
@@ -18,20 +18,20 @@ export type Mistake = {
 export type Checked<T> = { kind: 'valid'; value: T } | { kind: 'mistakes'; mistakes: Mistake[] }
 
 /** Whether a message may show the value at this path. Fields marked secret are never shown, whatever this says. */
-export type MayShow = (path: Path) => boolean
+export type IsShowable = (path: Path) => boolean
 
 /** Checks a value against a schema and finds every mistake in one run, in the order of the schema. */
-export function check<T>(schema: Schema<T>, value: unknown, mayShow: MayShow = () => true): Checked<T> {
+export function check<T>(schema: Schema<T>, value: unknown, mayShow: IsShowable = () => true): Checked<T> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return { kind: 'valid', value: parsed.data }
-  const subject = { root: describe(schema), value, mayShow }
+  const subject = { root: shapeOf(schema), value, mayShow }
   const issues = parsed.error.issues.flatMap((issue) => flattenIssue(issue, []))
   const mistakes = issues.flatMap((issue) => mistakesOf(issue, subject))
   const found = [...mistakes, ...choiceMistakes(issues, subject)]
-  return { kind: 'mistakes', mistakes: found.map((mistake) => withFamiliarWords(mistake, subject.root)) }
+  return { kind: 'mistakes', mistakes: found.map((mistake) => withMismatchText(mistake, subject.root)) }
 }
 
-type Subject = { root: Shape; value: unknown; mayShow: MayShow }
+type Subject = { root: Shape; value: unknown; mayShow: IsShowable }
 /** A schema library issue whose path starts at the root, and whose unions are resolved. */
 type Issue = { path: Path; detail: z.core.$ZodIssue; expected: readonly Shape[] | undefined }
 
@@ -67,11 +67,11 @@ function mistakesOf({ path, detail }: Issue, subject: Subject): Mistake[] {
   // The only rule of objects is `exactlyOne`, which speaks for itself in `choiceMistakes`.
   if (detail.code === 'custom' && typeof value === 'object') return []
   if (value === undefined) return [missing(path, shapes)]
-  return [{ path, part: 'value', ...wrongValue(detail, shapes, value, maySee(subject, path, shapes)) }]
+  return [{ path, part: 'value', ...wrongValue(detail, shapes, value, isShowable(subject, path, shapes)) }]
 }
 
 /** What programs look for in messages about a kind of record comes first; see `FieldMeta.mismatch`. */
-function withFamiliarWords(mistake: Mistake, root: Shape): Mistake {
+function withMismatchText(mistake: Mistake, root: Shape): Mistake {
   for (let length = mistake.path.length; length > 0; length--) {
     const shapes = shapesAt(root, mistake.path.slice(0, length))
     const words = shapes.find((shape) => shape.meta.mismatch !== undefined)?.meta.mismatch
@@ -186,7 +186,7 @@ function foundWords(found: readonly string[]): string {
 }
 
 /** Only scalars at places for scalars are shown: text where an object belongs may be the secret that belongs inside it. */
-function maySee({ root, mayShow }: Subject, path: Path, shapes: readonly Shape[]): boolean {
+function isShowable({ root, mayShow }: Subject, path: Path, shapes: readonly Shape[]): boolean {
   if (!mayShow(path) || shapes.length === 0) return false
   if (
     path.some((_, index) =>
@@ -201,8 +201,8 @@ function maySee({ root, mayShow }: Subject, path: Path, shapes: readonly Shape[]
 }
 
 function shapesAt(root: Shape, path: Path): Shape[] {
-  let shapes = openChoice(root)
-  for (const step of path) shapes = shapesUnder(shapes, step)
+  let shapes = alternativesOf(root)
+  for (const step of path) shapes = childShapes(shapes, step)
   return shapes
 }
 

@@ -42,7 +42,7 @@ export function jsonSchemaOf(schema: Schema, { title }: { title: string }): obje
     target: 'draft-07',
     io: 'input',
     reused: 'ref',
-    override: ({ jsonSchema }) => dress(jsonSchema),
+    override: ({ jsonSchema }) => toStandardKeywords(jsonSchema),
   })
   return { ...withNamedDefinitions(json), title }
 }
@@ -125,7 +125,7 @@ const keyword = new Set([
 ])
 
 /** Turns the metadata that the library copied as it is into words of JSON Schema. In place, as the library wants it. */
-function dress(json: JsonSchema): void {
+function toStandardKeywords(json: JsonSchema): void {
   const { doc, example, secret, advanced, format, roots, min, max, exactlyOne } = json
   for (const key of ownKeys) delete json[key]
   if (typeof doc === 'string' && doc !== '') json.description = doc
@@ -139,7 +139,7 @@ function dress(json: JsonSchema): void {
   if (isProse(json.default, json.type)) delete json.default
   if (Array.isArray(roots)) json['x-roots'] = roots
   if (Array.isArray(exactlyOne)) json.oneOf = exactlyOne.map((key) => ({ required: [String(key)] }))
-  bound(json, min, max)
+  setBounds(json, min, max)
   allowReference(json)
 }
 
@@ -153,7 +153,7 @@ function isFormat(format: unknown): format is Format {
 }
 
 /** The library writes its own bounds of safe integers and finite numbers, which say nothing to a person. */
-function bound(json: JsonSchema, min: unknown, max: unknown): void {
+function setBounds(json: JsonSchema, min: unknown, max: unknown): void {
   if (json.type !== 'number' && json.type !== 'integer') return
   delete json.minimum
   delete json.maximum

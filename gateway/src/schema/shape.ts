@@ -21,28 +21,28 @@ export type ShapeMeta = FieldMeta & { min?: number; max?: number; roots?: readon
 const described = new WeakMap<Schema, Shape>()
 
 /** The shape of a schema; the same object for the same schema. */
-export function describe(schema: Schema): Shape {
+export function shapeOf(schema: Schema): Shape {
   const known = described.get(schema)
   if (known !== undefined) return known
-  const shape = describeAnew(schema)
+  const shape = deriveShape(schema)
   described.set(schema, shape)
   return shape
 }
 
 /** The shapes a value may have one step further in, choices opened. Empty where nothing may be there. */
-export function shapesUnder(shapes: readonly Shape[], step: string | number): Shape[] {
-  return shapes.flatMap((shape) => openChoice(under(shape, step)))
+export function childShapes(shapes: readonly Shape[], step: string | number): Shape[] {
+  return shapes.flatMap((shape) => alternativesOf(childShape(shape, step)))
 }
 
 /** The shape with the alternatives of a choice, and of choices in it, beside each other. */
-export function openChoice(shape: Shape | undefined): Shape[] {
+export function alternativesOf(shape: Shape | undefined): Shape[] {
   if (shape === undefined) return []
   if (shape.kind !== 'choice') return [shape]
   const secret = shape.meta.secret === true
-  return shape.shapes.flatMap(openChoice).map((option) => (secret ? asSecret(option) : option))
+  return shape.shapes.flatMap(alternativesOf).map((option) => (secret ? asSecret(option) : option))
 }
 
-function under(shape: Shape, step: string | number): Shape | undefined {
+function childShape(shape: Shape, step: string | number): Shape | undefined {
   switch (shape.kind) {
     case 'object':
       return shape.fields.get(String(step))?.shape
@@ -61,7 +61,7 @@ function asSecret(shape: Shape): Shape {
   return { ...shape, meta: { ...shape.meta, secret: true } }
 }
 
-function describeAnew(schema: Schema): Shape {
+function deriveShape(schema: Schema): Shape {
   const meta = metaOf(schema)
   const def = definitionOf(schema)
   switch (def.type) {
@@ -74,15 +74,15 @@ function describeAnew(schema: Schema): Shape {
     case 'enum':
       return { kind: 'enumeration', values: Object.values(def.entries).map(String), meta }
     case 'array':
-      return { kind: 'list', item: describe(asSchema(def.element)), meta }
+      return { kind: 'list', item: shapeOf(asSchema(def.element)), meta }
     case 'record':
-      return { kind: 'map', value: describe(asSchema(def.valueType)), meta }
+      return { kind: 'map', value: shapeOf(asSchema(def.valueType)), meta }
     case 'union':
-      return { kind: 'choice', shapes: def.options.map((option) => describe(asSchema(option))), meta }
+      return { kind: 'choice', shapes: def.options.map((option) => shapeOf(asSchema(option))), meta }
     case 'object':
       return { kind: 'object', fields: fieldsOf(def.shape), exactlyOne: meta.exactlyOne ?? [], meta }
     case 'optional':
-      return describe(asSchema(def.innerType))
+      return shapeOf(asSchema(def.innerType))
     default:
       return { kind: 'any', meta }
   }
@@ -92,7 +92,7 @@ function fieldsOf(shape: Readonly<Record<string, z.core.$ZodType>>): Map<string,
   return new Map(
     Object.entries(shape).map(([key, schema]) => [
       key,
-      { shape: describe(asSchema(schema)), required: definitionOf(asSchema(schema)).type !== 'optional' },
+      { shape: shapeOf(asSchema(schema)), required: definitionOf(asSchema(schema)).type !== 'optional' },
     ]),
   )
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { scan, type Token } from '../../../scripts/language/scan.ts'
 import { configSchema } from '../../src/config/schema.ts'
-import { describe as describeSchema, type Shape } from '../../src/schema/shape.ts'
+import { shapeOf as describeSchema, type Shape } from '../../src/schema/shape.ts'
 
 // Every key of the configuration has an effect: its name occurs as a property read in the source. Names are
 // compared, not types, so a key that shares its name with another property needs its own test of behaviour.

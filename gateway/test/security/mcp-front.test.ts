@@ -9,7 +9,7 @@ import { initializeMessage, post } from '../support/mcp-raw.ts'
 import { member } from '../support/mock-server.ts'
 
 // Attacks on the endpoints of `authorizationServers: front`, over sockets. The cases of each check are unit
-// tests in `policies/mcp-authentication/front/attacks.test.ts`.
+// tests in `policies/mcp-authentication/authorization-server/attacks.test.ts`.
 
 const redirectUri = 'http://127.0.0.1:9/callback'
 const sessionKey = '55'.repeat(32)

@@ -1,11 +1,11 @@
 import { Failure } from '../failure.ts'
-import { spend } from '../work.ts'
+import { spendWork } from '../work-budget.ts'
 import { doubleOf, doubleValue, intOf, isInt, maxInt, minInt, noOverload } from './values.ts'
 
 /** `+` of ints, doubles, strings and lists. */
 export function add(left: unknown, right: unknown): unknown {
   if (typeof left === 'string' && typeof right === 'string') {
-    spend((left.length + right.length) / 2)
+    spendWork((left.length + right.length) / 2)
     return left + right
   }
   if (isInt(left) && isInt(right)) {
@@ -13,7 +13,7 @@ export function add(left: unknown, right: unknown): unknown {
     return isExact(left, right, sum) ? sum : checkedInt(BigInt(left) + BigInt(right))
   }
   if (Array.isArray(left) && Array.isArray(right)) {
-    spend((left.length + right.length) * 20)
+    spendWork((left.length + right.length) * 20)
     return [...left, ...right]
   }
   return onDoubles('+', left, right)
@@ -69,7 +69,7 @@ export function toInt(value: unknown): unknown {
 export function toDouble(value: unknown): unknown {
   if (isInt(value)) return doubleOf(Number(value))
   if (typeof value === 'string') {
-    spend(value.length * 20)
+    spendWork(value.length * 20)
     const parsed = parseDouble(value)
     return parsed === undefined ? new Failure('double() of a string that is no number') : doubleOf(parsed)
   }

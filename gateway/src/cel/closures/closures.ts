@@ -1,9 +1,9 @@
 import type { createPatternCache } from '../../lib/pattern.ts'
+import { countNodes, type Node } from '../ast.ts'
 import { Failure } from '../failure.ts'
-import { countNodes, type Node } from '../tree.ts'
-import { type Budget, compileLoop, type Local } from './macros.ts'
-import { sharedMethods } from './methods.ts'
-import { compileBinary, compileConditional, compileTextTest, compileUnary } from './operators.ts'
+import { compileLoop, type Local, type StepBudget } from './macros.ts'
+import { compileBinary, compileConditional, compileStringTest, compileUnary } from './operators.ts'
+import { sharedMethods } from './shared-methods.ts'
 import { type Evaluate, hasKey, isMap, load, mapKey, property, typeName } from './values.ts'
 
 /** What the closures of one expression share. */
@@ -12,7 +12,7 @@ export type Scope = {
   readonly roots: ReadonlySet<string>
   /** Where the variables of surrounding macros live, innermost last. */
   readonly locals: readonly Local[]
-  readonly budget: Budget
+  readonly budget: StepBudget
   readonly patterns: ReturnType<typeof createPatternCache>
 }
 
@@ -156,7 +156,7 @@ function compileMacro(node: Extract<Node, { kind: 'macro' }>, scope: Scope): Eva
 export type CallNode = Extract<Node, { kind: 'call' }>
 
 function compileCall(node: CallNode, scope: Scope): Evaluate | undefined {
-  if (isFallback(node)) return compileFallback(node, scope)
+  if (isDefaultCall(node)) return compileFallback(node, scope)
   const textMethod = compileTextMethod(node, scope)
   if (textMethod !== undefined) return textMethod
   const operands = node.target === undefined ? node.args : [node.target, ...node.args]
@@ -167,14 +167,14 @@ function compileCall(node: CallNode, scope: Scope): Evaluate | undefined {
   if (c !== undefined) return node.name === '_?_:_' ? compileConditional(a, b, c) : undefined
   const right = operands[1]
   const context = { ...scope, constant: right?.kind === 'constant' ? right.value : undefined }
-  return isMethod ? compileTextTest(node.name, [a, b], context) : compileBinary(node.name, [a, b], context)
+  return isMethod ? compileStringTest(node.name, [a, b], context) : compileBinary(node.name, [a, b], context)
 }
 
 /**
  * Whether this is `default(a, b)`, the first that does not fail, or `coalesce(a, b, …)`, the first that neither fails nor
  * is null. Both come from the reference product; the library cannot have them, since its functions never see a failure.
  */
-export function isFallback(node: Node): boolean {
+export function isDefaultCall(node: Node): boolean {
   return (
     node.kind === 'call' && node.target === undefined && (node.name === 'default' || node.name === 'coalesce')
   )

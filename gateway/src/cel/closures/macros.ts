@@ -1,16 +1,16 @@
+import type { Macro } from '../ast.ts'
 import { CelEvaluationError, Failure } from '../failure.ts'
-import type { Macro } from '../tree.ts'
-import { spend } from '../work.ts'
+import { spendWork } from '../work-budget.ts'
 import { type Evaluate, isMap, load, mapKeys, noOverload, type Variables } from './values.ts'
 
 /** Where the variable of a macro lives while its loop runs. Evaluation is synchronous, so one per expression is enough. */
 export type Local = { readonly name: string; value: unknown }
 
 /** Loop rounds an evaluation may still take: lists come from clients, and nested loops multiply. */
-export type Budget = {
+export type StepBudget = {
   left: number
   /** Work of a round where the library evaluates. */
-  readonly libraryRound: number
+  readonly libraryStepWork: number
 }
 
 type Loop = {
@@ -18,7 +18,7 @@ type Loop = {
   readonly test: Evaluate | undefined
   readonly step: Evaluate | undefined
   readonly local: Local
-  readonly budget: Budget
+  readonly budget: StepBudget
   /** Work of a round. */
   readonly cost: number
 }
@@ -30,7 +30,7 @@ export function compileLoop(macro: Macro, loop: Loop): Evaluate {
   const enter = (item: unknown) => {
     budget.left -= 1
     if (budget.left < 0) throw new CelEvaluationError('expression takes too many steps')
-    spend(cost)
+    spendWork(cost)
     local.value = load(item)
   }
   return (variables) => {

@@ -1,7 +1,6 @@
 import { compilePattern, type createPatternCache } from '../../lib/pattern.ts'
 import { Failure } from '../failure.ts'
-import { spend } from '../work.ts'
-import { addressFunctions } from './addresses.ts'
+import { spendWork } from '../work-budget.ts'
 import {
   add,
   divide,
@@ -14,7 +13,8 @@ import {
   toInt,
   toText,
 } from './arithmetic.ts'
-import type { Budget } from './macros.ts'
+import { ipFunctions } from './ip-functions.ts'
+import type { StepBudget } from './macros.ts'
 import {
   compare,
   type Evaluate,
@@ -48,7 +48,7 @@ const unary: ReadonlyMap<string, (value: unknown) => unknown> = new Map([
   ['string', toText],
   ['bool', toBool],
   ['dyn', (value) => value],
-  ...addressFunctions,
+  ...ipFunctions,
 ])
 
 /** Compiles `condition ? a : b`. */
@@ -64,7 +64,7 @@ export function compileConditional(condition: Evaluate, whenTrue: Evaluate, when
 type BinaryContext = {
   /** The right operand where it is a constant, else undefined. */
   readonly constant: unknown
-  readonly budget: Budget
+  readonly budget: StepBudget
   readonly patterns: ReturnType<typeof createPatternCache>
 }
 
@@ -164,11 +164,11 @@ const arithmetic: ReadonlyMap<string, (left: unknown, right: unknown) => unknown
   ['_%_', remainder],
 ])
 
-function compileIn(item: Evaluate, container: Evaluate, budget: Budget): Evaluate {
+function compileIn(item: Evaluate, container: Evaluate, budget: StepBudget): Evaluate {
   return (variables) => isIn(item(variables), container(variables), budget)
 }
 
-function isIn(value: unknown, searched: unknown, budget: Budget): unknown {
+function isIn(value: unknown, searched: unknown, budget: StepBudget): unknown {
   if (value instanceof Failure) return value
   if (Array.isArray(searched)) {
     budget.left -= searched.length >> 4
@@ -180,14 +180,14 @@ function isIn(value: unknown, searched: unknown, budget: Budget): unknown {
 }
 
 function listHas(list: readonly unknown[], value: unknown): boolean {
-  spend(list.length * (typeof value === 'string' ? 10 + value.length / 4 : 50))
+  spendWork(list.length * (typeof value === 'string' ? 10 + value.length / 4 : 50))
   if (typeof value === 'string') return list.includes(value)
   for (const item of list) if (equals(load(item), value)) return true
   return false
 }
 
 /** Compiles `contains`, `startsWith`, `endsWith` or `matches`; undefined for another name. */
-export function compileTextTest(
+export function compileStringTest(
   name: string,
   [text, part]: [Evaluate, Evaluate],
   context: BinaryContext,
@@ -201,7 +201,7 @@ export function compileTextTest(
     const searched = part(variables)
     if (typeof subject !== 'string' || typeof searched !== 'string')
       return noOverload(name, subject, searched)
-    spend(searched.length / 4)
+    spendWork(searched.length / 4)
     return test(subject, searched)
   }
 }
@@ -218,7 +218,7 @@ function compileContains(target: Evaluate, part: Evaluate, { budget, constant }:
     if (typeof value !== 'string') return noOverload('contains', searched, value)
     // A text of the configuration is not made to be slow to find.
     const costOfPart = constant === undefined ? value.length / 3 : 0
-    spend(searched.length * (costOfContains + costOfPart))
+    spendWork(searched.length * (costOfContains + costOfPart))
     return searched.includes(value)
   }
 }
@@ -237,7 +237,7 @@ function compileMatches(text: Evaluate, part: Evaluate, { constant, patterns }: 
     return (variables) => {
       const subject = text(variables)
       if (typeof subject !== 'string') return noOverload('matches', subject, constant)
-      spend(subject.length * pattern.testCost)
+      spendWork(subject.length * pattern.testCost)
       return pattern.test(subject)
     }
   }
@@ -246,10 +246,10 @@ function compileMatches(text: Evaluate, part: Evaluate, { constant, patterns }: 
     const source = part(variables)
     if (typeof subject !== 'string' || typeof source !== 'string')
       return noOverload('matches', subject, source)
-    spend(source.length * costOfPatternText)
+    spendWork(source.length * costOfPatternText)
     const found = patterns(source)
     if (found === undefined) return new Failure('invalid regular expression')
-    spend(subject.length * found.testCost)
+    spendWork(subject.length * found.testCost)
     return found.test(subject)
   }
 }

@@ -1,5 +1,5 @@
-import { Failure, OutsideClosures } from '../failure.ts'
-import { spend } from '../work.ts'
+import { Failure, UnsupportedByClosures } from '../failure.ts'
+import { spendWork } from '../work-budget.ts'
 
 /*
  * Values inside compiled closures:
@@ -54,7 +54,7 @@ function loadLargeNumber(value: number): unknown {
 }
 
 function loadObject(value: object): unknown {
-  if (value instanceof Date || ArrayBuffer.isView(value)) throw new OutsideClosures()
+  if (value instanceof Date || ArrayBuffer.isView(value)) throw new UnsupportedByClosures()
   return value
 }
 
@@ -104,7 +104,7 @@ export function element(target: unknown, key: unknown): unknown {
   if (target instanceof Failure) return target
   if (key instanceof Failure) return new Failure(key.message)
   if (typeof key === 'string') {
-    if (key.length > longText) spend(key.length * 2)
+    if (key.length > longText) spendWork(key.length * 2)
     return property(target, key, new Failure(`no such key: ${key}`))
   }
   if (Array.isArray(target)) return listElement(target, key)
@@ -142,14 +142,14 @@ export function mapKeys(map: object): unknown[] {
   if (map instanceof Map) return [...map.keys()]
   if (!hasProperties(map)) return []
   const keys = Object.keys(map)
-  spend(keys.length * 50)
+  spendWork(keys.length * 50)
   return keys.filter((key) => map[key] !== undefined)
 }
 
 export function hasKey(map: object, key: unknown): boolean {
   const found = mapKey(key)
   if (found === undefined) return false
-  if (typeof found === 'string' && found.length > longText) spend(found.length * 2)
+  if (typeof found === 'string' && found.length > longText) spendWork(found.length * 2)
   if (map instanceof Map) return map.has(found)
   return (
     typeof found === 'string' && hasProperties(map) && Object.hasOwn(map, found) && map[found] !== undefined
@@ -163,7 +163,7 @@ const longText = 64
 export function equals(left: unknown, right: unknown): boolean {
   if (typeof left === 'string' && typeof right === 'string') {
     if (left.length !== right.length) return false
-    if (left.length > longText) spend(left.length / 4)
+    if (left.length > longText) spendWork(left.length / 4)
     return left === right
   }
   if (left === right) return true
@@ -181,13 +181,13 @@ function isNumeric(value: unknown): value is number | bigint {
 
 function equalLists(left: readonly unknown[], right: readonly unknown[]): boolean {
   if (left.length !== right.length) return false
-  spend(left.length * 50)
+  spendWork(left.length * 50)
   return left.every((item, index) => equals(load(item), load(right[index])))
 }
 
 function equalMaps(left: object, right: object): boolean {
   const keys = mapKeys(left)
-  spend(keys.length * 300)
+  spendWork(keys.length * 300)
   if (keys.length !== mapKeys(right).length) return false
   return keys.every((key) => hasKey(right, key) && equals(element(left, key), element(right, key)))
 }
@@ -196,7 +196,7 @@ function equalMaps(left: object, right: object): boolean {
 export function compare(left: unknown, right: unknown): number | undefined {
   if (typeof left === 'string') {
     if (typeof right !== 'string') return undefined
-    spend(Math.min(left.length, right.length) / 2)
+    spendWork(Math.min(left.length, right.length) / 2)
     return order(left, right)
   }
   if (typeof left === 'boolean') {
@@ -224,7 +224,7 @@ export function sizeOf(value: unknown): unknown {
 
 /** Code points of a text. */
 export function codePoints(text: string): number {
-  spend(text.length * 6)
+  spendWork(text.length * 6)
   let count = text.length
   for (let index = 1; index < text.length; index += 1) {
     if (isLowSurrogate(text.charCodeAt(index)) && isHighSurrogate(text.charCodeAt(index - 1))) count -= 1

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { describe } from '../../schema/shape.ts'
+import { shapeOf } from '../../schema/shape.ts'
 import { configSchema } from '../schema.ts'
 import { unsupportedKeyMessage } from './known-keys.ts'
 
-const root = describe(configSchema)
+const root = shapeOf(configSchema)
 
 it.each([
   [['mcp'], "agentgateway's mcp is not supported yet in this version"],

@@ -1,5 +1,5 @@
 import type { Path } from '../../schema/path.ts'
-import { openChoice, type Shape, shapesUnder } from '../../schema/shape.ts'
+import { alternativesOf, childShapes, type Shape } from '../../schema/shape.ts'
 
 /** A key of agentgateway that this version does not support: planned for a later version, or out of scope. */
 type Support = 'planned' | 'unsupported'
@@ -278,7 +278,7 @@ function hasPolicies(place: string): boolean {
 /** Names of the places whose policies include `key`. */
 function placesWith(key: string, root: Shape): string[] {
   return policyPlaces.flatMap(([name, path]) => {
-    const shapes = path.reduce<readonly Shape[]>(shapesUnder, openChoice(root))
+    const shapes = path.reduce<readonly Shape[]>(childShapes, alternativesOf(root))
     return shapes.some((shape) => shape.kind === 'object' && shape.fields.has(key)) ? [name] : []
   })
 }

@@ -1,4 +1,4 @@
-import { compileCel } from '../../cel/compile.ts'
+import { compileCel } from '../../cel/cel.ts'
 import type { Format } from '../../schema/dsl.ts'
 import type { FormatCheck } from './load.ts'
 

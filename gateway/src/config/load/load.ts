@@ -1,9 +1,9 @@
 import { type Checked, check, type Mistake } from '../../schema/check.ts'
 import type { Format, Schema } from '../../schema/dsl.ts'
-import { eachText } from '../../schema/each-text.ts'
 import { formatPath, type Path } from '../../schema/path.ts'
 import { printable } from '../../schema/printable.ts'
-import { describe, type Shape } from '../../schema/shape.ts'
+import { type Shape, shapeOf } from '../../schema/shape.ts'
+import { visitStrings } from '../../schema/visit-strings.ts'
 import { unsupportedKeyMessage } from '../compat/known-keys.ts'
 import { locate, type Position, readYaml, scalarAt, type YamlText, type YamlTree } from '../yaml/yaml.ts'
 import type { Environment } from './environment.ts'
@@ -55,7 +55,7 @@ const maxIssues = 500
  */
 export function loadConfigText<T>(source: ConfigSource<T>): LoadResult<T> {
   const yaml = readYaml(withoutByteOrderMark(source.text))
-  const plain = toPlainValue(yaml.tree, describe(source.schema), source.env)
+  const plain = toPlainValue(yaml.tree, shapeOf(source.schema), source.env)
   const checked = check(source.schema, plain.value, (path) => !plain.fromEnvironment.has(formatPath(path)))
   const unread: Found[] = [...yaml.mistakes.map((mistake) => ({ ...mistake, path: [] })), ...plain.mistakes]
   const found = [...unread, ...furtherMistakes(source, yaml, plain, checked, unread)]
@@ -93,7 +93,7 @@ function furtherMistakes<T>(
   const ofChecks = checkMistakes(source, yaml.tree, plain.value, checked)
   return [
     ...mistakes.map((mistake) =>
-      withOffset(mistake, { tree: yaml.tree, plain, shape: describe(source.schema) }),
+      withOffset(mistake, { tree: yaml.tree, plain, shape: shapeOf(source.schema) }),
     ),
     ...ofFormats,
     ...ofChecks.filter(({ path }) => !formatted.has(formatPath(path))),
@@ -128,7 +128,7 @@ function formatMistakes<T>(source: ConfigSource<T>, tree: YamlTree, value: unkno
   const formats = source.formats
   if (formats === undefined) return []
   const found: Found[] = []
-  eachText(source.schema, value, (text, shapes, path) => {
+  visitStrings(source.schema, value, (text, shapes, path) => {
     const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
     const wrong = formatted?.meta.format && formats[formatted.meta.format]?.(text, formatted)
     if (wrong) found.push({ offset: offsetInside(tree, path, wrong.at), path, message: wrong.message })

@@ -3,8 +3,8 @@ import { parseKeySet } from '../../identity/jwt/key-set.ts'
 import { messageOf } from '../../lib/thrown.ts'
 import { certificateProblem, createTlsIdentity, privateKeyProblem } from '../../net/tls/server-tls.ts'
 import type { FileContent } from '../../schema/dsl.ts'
-import { eachText } from '../../schema/each-text.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { visitStrings } from '../../schema/visit-strings.ts'
 import { isCredential } from '../../upstream/auth.ts'
 import { type Config, configSchema } from '../schema.ts'
 import { listenersOf } from '../traffic/attachments.ts'
@@ -16,7 +16,7 @@ import { maxFileBytes, readProblem } from './config-file.ts'
  * name. Compiling reads the same files again and has the last word: a file may change in between.
  */
 export function checkNamedFiles(config: Config, report: ReportIssue): void {
-  eachText(configSchema, config, (text, shapes, path) => {
+  visitStrings(configSchema, config, (text, shapes, path) => {
     const meta = shapes.find(({ meta }) => meta.format === 'file')?.meta
     const problem = meta && problemOf(text, meta.holds)
     if (problem !== undefined) report(path, problem)

@@ -1,6 +1,6 @@
 import type { Path } from '../../schema/path.ts'
 import { formatPath } from '../../schema/path.ts'
-import { openChoice, type Shape, shapesUnder } from '../../schema/shape.ts'
+import { alternativesOf, childShapes, type Shape } from '../../schema/shape.ts'
 import type { TextMistake, YamlEntry, YamlTree } from '../yaml/yaml.ts'
 import { type Environment, expandReferences } from './environment.ts'
 
@@ -28,7 +28,7 @@ export function toPlainValue(tree: YamlTree, shape: Shape, environment: Environm
     aliasCost: 0,
     inAlias: 0,
   }
-  const value = build(tree, openChoice(shape), building)
+  const value = build(tree, alternativesOf(shape), building)
   return { value: value ?? {}, mistakes: building.mistakes, fromEnvironment: building.fromEnvironment }
 }
 
@@ -65,7 +65,7 @@ function buildMap(
   const object: Record<string, unknown> = {}
   for (const [key, { value }] of entries) {
     const plain = buildUnder(key, value, shapes, building)
-    if (plain === null && !takesNull(shapesUnder(shapes, key))) continue
+    if (plain === null && !takesNull(childShapes(shapes, key))) continue
     object[key] = plain
   }
   return object
@@ -78,7 +78,7 @@ function buildUnder(
   building: Building,
 ): unknown {
   building.path.push(step)
-  const value = build(tree, shapesUnder(shapes, step), building)
+  const value = build(tree, childShapes(shapes, step), building)
   building.path.pop()
   return value
 }

@@ -2,7 +2,7 @@ import { runToCompletion } from '../../lib/scheduling/yielding.ts'
 import { check, type Mistake } from '../../schema/check.ts'
 import { formatPath, type Path } from '../../schema/path.ts'
 import { printable } from '../../schema/printable.ts'
-import { describe, openChoice, type Shape, shapesUnder } from '../../schema/shape.ts'
+import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/shape.ts'
 import { type Config, checkConfig, configSchema } from '../schema.ts'
 import { formatChecks } from './formats.ts'
 
@@ -86,11 +86,11 @@ function formatMistakes(tree: ConfigTree, sound: WeakSet<object>): { path: Path;
     const before = found.length
     for (const [key, entry] of Object.entries(here)) {
       const step = Array.isArray(here) ? Number(key) : key
-      visit(entry, shapesUnder(shapes, step), [...path, step])
+      visit(entry, childShapes(shapes, step), [...path, step])
     }
     if (typeof path.at(-1) === 'number' && found.length === before) sound.add(here)
   }
-  visit(tree, openChoice(describe(configSchema)), [])
+  visit(tree, alternativesOf(shapeOf(configSchema)), [])
   return found
 }
 

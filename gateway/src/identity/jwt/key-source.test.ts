@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { keySetOf, signingPair, upstreamContext } from '../../../test/fixtures/jwt.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { KeySet } from './key-set.ts'
-import { fetchedKeys, fixedAddress } from './key-source.ts'
+import { createRemoteKeySource, fixedJwksUri } from './key-source.ts'
 
 const url = 'https://id.example.com/keys?x=1'
 const first = signingPair('first')
@@ -14,7 +14,7 @@ function setUp(text: string | undefined = keySetOf(first), headers: Record<strin
   if (text !== '') upstream.answers.set(url, { text, headers })
   return {
     clock: context.clock,
-    source: fetchedKeys(fixedAddress(url), context),
+    source: createRemoteKeySource(fixedJwksUri(url), context),
     serve: (next: string, status = 200) => upstream.answers.set(url, { text: next, headers, status }),
     fail: () => upstream.answers.delete(url),
     hang: () => upstream.answers.set(url, () => new Promise<Reply>(() => {})),
@@ -36,31 +36,31 @@ describe('keys at an address', () => {
   it('are fetched once, by whoever needs them first', async () => {
     const { source, fetches } = setUp()
     expect(fetches()).toBe(0)
-    const all = await Promise.all([source.keys(), source.keys(), source.renewed('first')])
+    const all = await Promise.all([source.current(), source.current(), source.refetch('first')])
     expect(all.every((keys) => has(keys, 'first'))).toBe(true)
-    expect(source.keys()).toBe(all[0])
+    expect(source.current()).toBe(all[0])
     expect(fetches()).toBe(1)
   })
 
   it('are refreshed in the background when they are due, after 15 minutes', async () => {
     const { clock, source, serve, fetches } = setUp()
-    const keys = await source.keys()
+    const keys = await source.current()
     clock.advance(15 * minuteMs - 1)
-    expect(source.keys()).toBe(keys)
+    expect(source.current()).toBe(keys)
     expect(fetches()).toBe(1)
     serve(keySetOf(second))
     clock.advance(1)
-    expect(source.keys()).toBe(keys)
-    await vi.waitFor(() => expect(has(syncKeys(source.keys()), 'second')).toBe(true))
+    expect(source.current()).toBe(keys)
+    await vi.waitFor(() => expect(has(syncKeys(source.current()), 'second')).toBe(true))
     expect(fetches()).toBe(2)
   })
 
   it('are waited for when nobody asked for long', async () => {
     const { clock, source, serve } = setUp()
-    await source.keys()
+    await source.current()
     serve(keySetOf(second))
     clock.advance(20 * minuteMs)
-    expect(has(await source.keys(), 'second')).toBe(true)
+    expect(has(await source.current(), 'second')).toBe(true)
   })
 
   it.each([
@@ -72,41 +72,41 @@ describe('keys at an address', () => {
     [{ expires: '0' }, minuteMs],
   ])('are due when the answer says so, within limits: %j', async (headers, dueMs) => {
     const { clock, source, fetches } = setUp(undefined, headers)
-    await source.keys()
+    await source.current()
     clock.advance(dueMs - 1)
-    await source.keys()
+    await source.current()
     expect(fetches()).toBe(1)
     clock.advance(1)
-    await source.keys()
+    await source.current()
     expect(fetches()).toBe(2)
   })
 
   it('stay the same object while the document stays the same', async () => {
     const { clock, source } = setUp()
-    const keys = await source.keys()
+    const keys = await source.current()
     clock.advance(30 * minuteMs)
-    expect(await source.keys()).toBe(keys)
+    expect(await source.current()).toBe(keys)
   })
 })
 
 describe('a provider that fails', () => {
   it('at the start leaves no keys, and is asked less and less often until it is there', async () => {
     const { clock, source, serve, fetches } = setUp('')
-    expect(await source.keys()).toBeUndefined()
-    expect(source.keys()).toBeUndefined()
+    expect(await source.current()).toBeUndefined()
+    expect(source.current()).toBeUndefined()
     expect(fetches()).toBe(1)
     for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 15_000, 15_000]) {
       const before = fetches()
       clock.advance(pauseMs - 1)
-      expect(await source.keys()).toBeUndefined()
+      expect(await source.current()).toBeUndefined()
       expect(fetches()).toBe(before)
       clock.advance(1)
-      expect(await source.keys()).toBeUndefined()
+      expect(await source.current()).toBeUndefined()
       expect(fetches()).toBe(before + 1)
     }
     serve(keySetOf(first))
     clock.advance(15_000)
-    expect(has(await source.keys(), 'first')).toBe(true)
+    expect(has(await source.current(), 'first')).toBe(true)
   })
 
   it.each([
@@ -116,71 +116,71 @@ describe('a provider that fails', () => {
     ['far too much', `{"keys":[],"x":"${'x'.repeat(300_000)}"}`, 200],
   ])('with %s leaves the last keys in use', async (_, text, status) => {
     const { clock, source, serve, fetches } = setUp()
-    await source.keys()
+    await source.current()
     serve(text, status)
     clock.advance(60 * minuteMs)
-    expect(has(await source.keys(), 'first')).toBe(true)
+    expect(has(await source.current(), 'first')).toBe(true)
     expect(fetches()).toBe(2)
-    expect(has(syncKeys(source.keys()), 'first')).toBe(true)
+    expect(has(syncKeys(source.current()), 'first')).toBe(true)
     clock.advance(60 * minuteMs)
-    expect(has(syncKeys(source.keys()), 'first')).toBe(true)
+    expect(has(syncKeys(source.current()), 'first')).toBe(true)
     serve(keySetOf(second))
     await vi.waitFor(() => {
       clock.advance(15_000)
-      expect(has(syncKeys(source.keys()), 'second')).toBe(true)
+      expect(has(syncKeys(source.current()), 'second')).toBe(true)
     })
   })
 
   it('by hanging holds requests up once, for ten seconds', async () => {
     vi.useFakeTimers()
     const { clock, source, hang } = setUp()
-    await source.keys()
+    await source.current()
     hang()
     clock.advance(60 * minuteMs)
-    const waiting = source.keys()
+    const waiting = source.current()
     expect(waiting).toBeInstanceOf(Promise)
     await vi.advanceTimersByTimeAsync(10_000)
     expect(has(await waiting, 'first')).toBe(true)
     clock.advance(60 * minuteMs)
-    expect(has(syncKeys(source.keys()), 'first')).toBe(true)
+    expect(has(syncKeys(source.current()), 'first')).toBe(true)
   })
 })
 
 describe('an unknown key', () => {
   it('is looked for once in 30 s', async () => {
     const { clock, source, serve, fetches } = setUp()
-    await source.keys()
+    await source.current()
     serve(keySetOf(first, second))
-    expect(has(await source.renewed('second'), 'second')).toBe(true)
-    await source.renewed('third')
+    expect(has(await source.refetch('second'), 'second')).toBe(true)
+    await source.refetch('third')
     clock.advance(29_999)
-    await source.renewed('third')
+    await source.refetch('third')
     expect(fetches()).toBe(3)
     clock.advance(1)
-    await source.renewed('third')
+    await source.refetch('third')
     expect(fetches()).toBe(4)
   })
 
   it('does not delay a rotation if the same forged ids come again and again', async () => {
     const { source, serve, fetches } = setUp()
-    await source.keys()
-    for (let round = 0; round < 1_000; round += 1) await source.renewed(`forged ${round % 4}`)
+    await source.current()
+    for (let round = 0; round < 1_000; round += 1) await source.refetch(`forged ${round % 4}`)
     expect(fetches()).toBe(1 + 4)
     serve(keySetOf(second))
-    expect(has(await source.renewed('second'), 'second')).toBe(true)
+    expect(has(await source.refetch('second'), 'second')).toBe(true)
   })
 
   it('delays a rotation by 10 s at most, and causes 6 fetches a minute, if every forged id is another one', async () => {
     const { clock, source, serve, fetches } = setUp(undefined, { 'cache-control': 'max-age=86400' })
-    await source.keys()
+    await source.current()
     for (let second = 0; second < 600; second += 1) {
       clock.advance(1_000)
-      for (let index = 0; index < 5; index += 1) await source.renewed(`forged ${second} ${index}`)
+      for (let index = 0; index < 5; index += 1) await source.refetch(`forged ${second} ${index}`)
     }
     expect(fetches()).toBeLessThanOrEqual(1 + 5 + 60)
     serve(keySetOf(second))
     clock.advance(10_000)
-    expect(has(await source.renewed('second'), 'second')).toBe(true)
+    expect(has(await source.refetch('second'), 'second')).toBe(true)
   })
 
   it('is found at once after a rotation, whatever few forged ids came before, within the limit of fetches', async () => {
@@ -191,39 +191,39 @@ describe('an unknown key', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { clock, source, serve, fetches } = setUp(undefined, { 'cache-control': 'max-age=86400' })
-        await source.keys()
+        await source.current()
         for (const { forged, pauseMs } of steps) {
           clock.advance(pauseMs)
-          await source.renewed(`forged ${forged}`)
+          await source.refetch(`forged ${forged}`)
         }
         const elapsedMs = steps.reduce((sum, { pauseMs }) => sum + pauseMs, 0)
         expect(fetches()).toBeLessThanOrEqual(1 + 4 * (1 + Math.floor(elapsedMs / 30_000)))
         serve(keySetOf(second))
-        expect(has(await source.renewed('second'), 'second')).toBe(true)
+        expect(has(await source.refetch('second'), 'second')).toBe(true)
       }),
     )
   })
 
   it('is looked for again after a fetch that failed', async () => {
     const { clock, source, serve, fail } = setUp()
-    await source.keys()
+    await source.current()
     fail()
-    await source.renewed('second')
+    await source.refetch('second')
     serve(keySetOf(second))
     clock.advance(1_000)
-    expect(has(await source.renewed('second'), 'second')).toBe(true)
+    expect(has(await source.refetch('second'), 'second')).toBe(true)
   })
 
   it('does not make it ask a provider that fails more often', async () => {
     const { clock, source, fail, fetches } = setUp()
-    await source.keys()
+    await source.current()
     fail()
-    await source.renewed('second')
+    await source.refetch('second')
     clock.advance(30_000)
-    await source.renewed('second')
+    await source.refetch('second')
     expect(fetches()).toBe(3)
     clock.advance(1_999)
-    expect(has(await source.renewed('second'), 'first')).toBe(true)
+    expect(has(await source.refetch('second'), 'first')).toBe(true)
     expect(fetches()).toBe(3)
   })
 })
@@ -234,15 +234,15 @@ describe('an address that is located first', () => {
     upstream.answers.set(url, { text: keySetOf(first) })
     upstream.answers.set(`${url}&moved`, { text: keySetOf(second) })
     let locate = async () => url
-    const source = fetchedKeys({ name: 'keys', locate: () => locate() }, context)
-    expect(has(await source.keys(), 'first')).toBe(true)
+    const source = createRemoteKeySource({ name: 'keys', resolve: () => locate() }, context)
+    expect(has(await source.current(), 'first')).toBe(true)
     locate = () => Promise.reject(new Error('lost'))
     context.clock.advance(60 * minuteMs)
-    expect(has(await source.keys(), 'first')).toBe(true)
+    expect(has(await source.current(), 'first')).toBe(true)
     locate = async () => `${url}&moved`
     context.clock.advance(1_000)
-    void source.keys()
-    await vi.waitFor(() => expect(has(syncKeys(source.keys()), 'second')).toBe(true))
+    void source.current()
+    await vi.waitFor(() => expect(has(syncKeys(source.current()), 'second')).toBe(true))
   })
 })
 

@@ -1,13 +1,13 @@
 import type { Reply } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { AuthenticationCheck, CheckOutcome } from '../authentication.ts'
-import type { Location } from '../credential-location.ts'
-import type { TokenVerifier, Verdict } from './token.ts'
+import type { AuthenticationCheck, AuthenticationOutcome } from '../authentication.ts'
+import type { CredentialLocation } from '../credential-location.ts'
+import type { TokenVerifier, Verdict } from './token-verifier.ts'
 
 export type TokenCheckOptions = {
   /** Who passes: `strict` only valid tokens, `optional` also requests without a token, `permissive` everyone. */
   mode: 'strict' | 'optional' | 'permissive'
-  location: Location
+  location: CredentialLocation
   verifier: TokenVerifier
   /** The reply where a token is refused for `reason`, or missing. The reason is for the log. */
   unauthorized(exchange: Exchange, reason: string | undefined): Reply
@@ -23,7 +23,7 @@ export function compileTokenCheck(options: TokenCheckOptions): AuthenticationChe
   const { mode, location, verifier, unauthorized, unavailable } = options
   const locations = [location]
 
-  function settle(exchange: Exchange, credential: string, verdict: Verdict): CheckOutcome {
+  function settle(exchange: Exchange, credential: string, verdict: Verdict): AuthenticationOutcome {
     if (verdict.kind === 'valid') {
       exchange.facts.jwt ??= verdict.claims
       return { kind: 'accepted', credential, locations }

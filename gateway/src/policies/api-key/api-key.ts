@@ -1,4 +1,4 @@
-import type { AuthenticationCheck, CheckOutcome } from '../../identity/authentication.ts'
+import type { AuthenticationCheck, AuthenticationOutcome } from '../../identity/authentication.ts'
 import {
   checkLocation,
   compileLocation,
@@ -95,7 +95,7 @@ function admit(exchange: Exchange, { facts, mayUseModel, allowedModels, group }:
 /** RFC 9110 section 15.5.2: a 401 names a way to authenticate. */
 const challenge = { 'www-authenticate': 'Bearer' }
 
-function unauthorized(exchange: Exchange, reason: string): CheckOutcome {
+function unauthorized(exchange: Exchange, reason: string): AuthenticationOutcome {
   exchange.refusedBy = `api-key: ${reason}`
   const reply = refuse(exchange, {
     status: 401,

@@ -1,9 +1,9 @@
 import { checkLocation } from '../../identity/credential-location.ts'
-import { checkKeys } from '../../identity/jwt/verifier.ts'
+import { checkJwks } from '../../identity/jwt/verifier-config.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import { checkAuthorizationServer } from './authorization-server/config.ts'
 import type { McpAuthenticationConfig } from './config.ts'
-import { checkFront } from './front/front-config.ts'
-import { isRedirectUriPattern } from './redirect-uris.ts'
+import { isRedirectUriPattern } from './redirect-uri-patterns.ts'
 
 /** RFC 6749 section 3.3; a scope stands in a quoted string of `www-authenticate`. */
 const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -11,7 +11,7 @@ const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 /** Reports what the schema of `mcpAuthentication` cannot say. */
 export function checkMcpAuthentication(config: McpAuthenticationConfig, report: ReportIssue) {
   const { jwks, clientId, clientSecret, allowedRedirectUris, resourceMetadata = {}, provider } = config
-  if (jwks !== undefined) checkKeys(jwks, (path, message) => report(['jwks', ...path], message))
+  if (jwks !== undefined) checkJwks(jwks, (path, message) => report(['jwks', ...path], message))
   if (/[?#]/.test(config.issuer))
     report(['issuer'], 'an issuer has neither query nor fragment (RFC 8414 section 2)')
   resourceMetadata.scopesSupported?.forEach((scope, index) => {
@@ -37,7 +37,7 @@ export function checkMcpAuthentication(config: McpAuthenticationConfig, report: 
   }
   if (isFront) {
     const { front, audiences } = config
-    checkFront({ front, clientId, audiences, resource: resourceMetadata.resource }, report)
+    checkAuthorizationServer({ front, clientId, audiences, resource: resourceMetadata.resource }, report)
   } else if (config.front !== undefined) {
     report(['front'], 'is used only with authorizationServers front')
   }

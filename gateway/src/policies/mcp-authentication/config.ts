@@ -1,5 +1,5 @@
 import { locationSchema } from '../../identity/credential-location.ts'
-import { keysSchema, validationOptionsSchema } from '../../identity/jwt/verifier.ts'
+import { jwksSchema, validationOptionsSchema } from '../../identity/jwt/verifier-config.ts'
 import {
   boolean,
   enumeration,
@@ -13,7 +13,7 @@ import {
   secretSource,
   url,
 } from '../../schema/dsl.ts'
-import { frontSchema } from './front/front-config.ts'
+import { authorizationServerSchema } from './authorization-server/config.ts'
 
 function provider(doc: string) {
   return object({}, { doc })
@@ -97,14 +97,14 @@ export const mcpAuthenticationSchema = object(
       }),
     ),
     resourceMetadata: optional(resourceMetadata),
-    jwks: optional(keysSchema({ default: 'derived from issuer and provider' })),
+    jwks: optional(jwksSchema({ default: 'derived from issuer and provider' })),
     authorizationServers: optional(
       enumeration(['gateway', 'provider', 'front'], {
         doc: 'Where clients find the authorization server: `gateway` describes the provider under the address of the gateway, `provider` names the issuer itself, `front` makes the gateway an authorization server of its own that signs in at the provider.',
         default: 'gateway where provider is set, except keycloak; else provider',
       }),
     ),
-    front: optional(frontSchema),
+    front: optional(authorizationServerSchema),
     authorizationLocation: optional(locationSchema),
     jwtValidationOptions: optional(validationOptionsSchema),
     trustForwardedHeaders: optional(

@@ -1,28 +1,31 @@
 import type { AuthenticationCheck } from '../../identity/authentication.ts'
 import { bearerLocation, compileLocation } from '../../identity/credential-location.ts'
-import { fixedAddress } from '../../identity/jwt/key-source.ts'
-import type { TokenVerifier } from '../../identity/jwt/token.ts'
-import { compileVerifier } from '../../identity/jwt/verifier.ts'
+import { fixedJwksUri } from '../../identity/jwt/key-source.ts'
+import type { TokenVerifier } from '../../identity/jwt/token-verifier.ts'
+import { compileVerifier } from '../../identity/jwt/verifier-config.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { sendUnder } from '../../upstream/egress.ts'
-import { createAddresses, ownIssuer } from './addresses.ts'
-import { compileAuthenticate } from './authenticate.ts'
+import { compileAccessTokenCheck } from './access-token-check.ts'
+import {
+  type AuthorizationServer,
+  compileAuthorizationServer,
+} from './authorization-server/authorization-server.ts'
 import type { McpAuthenticationConfig } from './config.ts'
-import { discoveredKeys } from './discovered-keys.ts'
-import { compileDocuments } from './documents.ts'
-import { compileFront, type Front } from './front/front.ts'
+import { discoveredJwksUri } from './discovered-jwks-uri.ts'
+import { compileRegistration } from './discovery/client-registration.ts'
+import { compileDiscovery } from './discovery/discovery.ts'
+import { createGatewayUrls, gatewayIssuer } from './discovery/gateway-urls.ts'
+import { createProviderProxy } from './discovery/provider-proxy.ts'
+import { compileResourceMetadata } from './discovery/resource-metadata.ts'
+import { createServerMetadata, type ServerMetadata } from './discovery/server-metadata.ts'
 import type { Provider } from './providers/provider.ts'
 import { providerOf } from './providers/providers.ts'
-import { compileRegistration } from './registration.ts'
-import { createRelay } from './relay.ts'
-import { compileResourceMetadata } from './resource-metadata.ts'
-import { fetchedServerMetadata, type ServerMetadata } from './server-metadata.ts'
 
 /** The two parts of an MCP route that authenticate. */
 export type McpAuthentication = {
   /** Answers discovery and registration. Comes first of all: these are for everyone, from every origin. */
-  documents: Policy
+  discovery: Policy
   /** Checks the token of everything else. Writes `facts.jwt`. */
   check: AuthenticationCheck
 }
@@ -39,20 +42,20 @@ export function compileMcpAuthentication(
   const context: CompileContext = { ...given, send: sendUnder(egress, given.send) }
   const { issuer, audiences, clientId, resourceMetadata = {} } = config
   const provider = providerOf(config.provider)
-  const addresses = createAddresses(resourceMetadata.resource, config.trustForwardedHeaders === true)
-  const serverMetadata = keptServerMetadata(provider, issuer, egress.key, context)
+  const urls = createGatewayUrls(resourceMetadata.resource, config.trustForwardedHeaders === true)
+  const serverMetadata = sharedServerMetadata(provider, issuer, egress.key, context)
   const authorizationServers = config.authorizationServers ?? defaultAuthorizationServers(config, provider)
   const ofProvider = compileProviderVerifier(config, { provider, serverMetadata }, given)
   const front =
     authorizationServers === 'front'
-      ? compileFrontOf(config, { provider, serverMetadata, verifier: ofProvider }, given)
+      ? compileGatewayAuthorizationServer(config, { provider, serverMetadata, verifier: ofProvider }, given)
       : undefined
   return {
-    documents: compileDocuments({
-      addresses,
+    discovery: compileDiscovery({
+      urls,
       resourceMetadata: compileResourceMetadata({
         config: resourceMetadata,
-        addresses,
+        urls,
         issuer: authorizationServers === 'provider' ? issuer : undefined,
       }),
       serverMetadata,
@@ -63,51 +66,51 @@ export function compileMcpAuthentication(
         registrationUrl: provider.registrationUrl(issuer),
         send: context.send,
       }),
-      relay: provider.refusesResourceParameter
-        ? createRelay({
+      proxy: provider.refusesResourceParameter
+        ? createProviderProxy({
             serverMetadata,
             client: confidentialClient(config, context),
-            // Its addresses are those of the provider's metadata.
+            // Its urls are those of the provider's metadata.
             send: sendUnder(given.egress.document, given.send),
           })
         : undefined,
-      front,
+      authorizationServer: front,
     }),
-    check: compileAuthenticate({
+    check: compileAccessTokenCheck({
       mode: config.mode ?? 'strict',
       location:
         config.authorizationLocation === undefined
           ? bearerLocation
           : compileLocation(config.authorizationLocation),
       verifier: front?.verifier ?? ofProvider,
-      addresses,
+      urls,
       scopes: resourceMetadata.scopesSupported ?? [],
     }),
   }
 }
 
-type OfProvider = { provider: Provider; serverMetadata: ServerMetadata }
+type ProviderParts = { provider: Provider; serverMetadata: ServerMetadata }
 
 /** The verifier of the provider's own tokens. */
 function compileProviderVerifier(
   config: McpAuthenticationConfig,
-  { provider, serverMetadata }: OfProvider,
+  { provider, serverMetadata }: ProviderParts,
   context: CompileContext,
 ): TokenVerifier {
   const { issuer, audiences, jwks, jwtValidationOptions } = config
   const keysUrl = provider.keysUrl(issuer)
   const address =
     config.provider === undefined
-      ? discoveredKeys({ issuer, serverMetadata, fallbackUrl: keysUrl, log: context.log })
-      : fixedAddress(keysUrl)
+      ? discoveredJwksUri({ issuer, serverMetadata, fallbackUrl: keysUrl, log: context.log })
+      : fixedJwksUri(keysUrl)
   return compileVerifier({ issuer, audiences, jwks, jwtValidationOptions, node: config }, context, address)
 }
 
-function compileFrontOf(
+function compileGatewayAuthorizationServer(
   config: McpAuthenticationConfig,
-  { provider, serverMetadata, verifier }: OfProvider & { verifier: TokenVerifier },
+  { provider, serverMetadata, verifier }: ProviderParts & { verifier: TokenVerifier },
   context: CompileContext,
-): Front {
+): AuthorizationServer {
   const {
     issuer,
     audiences,
@@ -117,9 +120,9 @@ function compileFrontOf(
   } = config
   if (clientId === undefined || resource === undefined)
     throw new Error('authorizationServers front needs clientId and resourceMetadata.resource')
-  return compileFront(
+  return compileAuthorizationServer(
     {
-      issuer: ownIssuer(resource),
+      issuer: gatewayIssuer(resource),
       resource,
       audiences,
       config: config.front ?? {},
@@ -132,7 +135,7 @@ function compileFrontOf(
         adjust: (found) => provider.adjustMetadata?.(found, audiences) ?? found,
         client: { id: clientId, secret: clientSecret && secretOf(clientSecret, context) },
         resource: provider.refusesResourceParameter ? undefined : resource,
-        // Its addresses are those of the provider's metadata.
+        // Its urls are those of the provider's metadata.
         send: sendUnder(context.egress.document, context.send),
         log: context.log,
       },
@@ -149,7 +152,7 @@ function defaultAuthorizationServers(
   return config.provider === undefined || alwaysSendsIssuer === true ? 'provider' : 'gateway'
 }
 
-function keptServerMetadata(
+function sharedServerMetadata(
   provider: Provider,
   issuer: string,
   egressKey: string,
@@ -157,7 +160,7 @@ function keptServerMetadata(
 ): ServerMetadata {
   const urls = provider.metadataUrls(issuer)
   return context.retained(`mcp authentication metadata: ${[...urls, egressKey].join(' ')}`, () =>
-    fetchedServerMetadata(urls, context),
+    createServerMetadata(urls, context),
   )
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { CelProgram } from '../../cel/compile.ts'
+import type { CelProgram } from '../../cel/cel.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { type Bucket, refillBucket, secondsToRefill, usedAt } from './bucket.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
+import type { CelProgram } from '../../cel/cel.ts'
 import { compileCheckedCel } from '../../cel/checked.ts'
-import type { CelProgram } from '../../cel/compile.ts'
 import { CelEvaluationError } from '../../cel/failure.ts'
 import { clientNetwork } from '../../lib/address/client-network.ts'
 import type { Clock } from '../../lib/clock.ts'

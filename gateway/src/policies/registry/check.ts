@@ -1,4 +1,4 @@
-import { readsField } from '../../cel/reads.ts'
+import { referencesField } from '../../cel/references.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import type { NamedBackend } from '../../upstream/config.ts'
 import { checkApiKey } from '../api-key/api-key.ts'
@@ -90,7 +90,7 @@ export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, repor
       ? [rateLimit?.global, ['rateLimit', 'global']]
       : [remoteRateLimit, ['remoteRateLimit']]
   limits?.descriptors.forEach(({ cost }, index) => {
-    if (cost === undefined || !readsField(cost, 'llm', 'cost')) return
+    if (cost === undefined || !referencesField(cost, 'llm', 'cost')) return
     report(
       [...path, 'descriptors', index, 'cost'],
       'llm.cost has no value without prices: set config.modelCatalog, or count tokens',

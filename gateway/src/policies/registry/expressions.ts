@@ -1,4 +1,4 @@
-import { readsField } from '../../cel/reads.ts'
+import { referencesField } from '../../cel/references.ts'
 import { ruleSource } from '../../pipeline/rules.ts'
 import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
@@ -22,7 +22,7 @@ export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
 /** Reports expressions over `request.body` in policies in front of MCP servers. `where` names the place of the servers. */
 export function checkNoBody(policies: PoliciesConfig, where: string, report: ReportIssue): void {
   for (const { source, path } of expressionsOf(policies)) {
-    if (!readsField(source, 'request', 'body')) continue
+    if (!referencesField(source, 'request', 'body')) continue
     report(
       path,
       `request.body does not exist on MCP routes, and ${where} is behind this gateway: move the expression to the routes it is for`,

@@ -101,7 +101,7 @@ function compileSteps(
     globalLimits: globalLimits?.afterBody,
   }
   return {
-    documents: ofMcp?.documents,
+    documents: ofMcp?.discovery,
     cors: cors && compileCors(kind === 'mcp' ? withMcpHeaders(cors) : cors),
     mcpAuthentication: ofMcp?.check,
     jwtAuth: jwtAuth && compileJwtAuth(jwtAuth, context),

@@ -1,4 +1,4 @@
-import { comparesField, readsRoot } from '../../cel/reads.ts'
+import { comparesField, referencesVariable } from '../../cel/references.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { ruleSource } from '../../pipeline/rules.ts'
 import { formatPath } from '../../schema/path.ts'
@@ -41,7 +41,7 @@ function warnAboutPaths({ name: scope, policies }: PolicyScope, { log }: Compile
 
 function warnAboutTokens({ name: scope, policies }: PolicyScope, { log }: CompileContext): boolean {
   for (const { source, path } of expressionsOf(policies)) {
-    if (!readsRoot(source, 'jwt')) continue
+    if (!referencesVariable(source, 'jwt')) continue
     log.warn(
       { place: scope, path: formatPath(path) },
       'expression reads jwt without jwtAuth or mcpAuthentication: it never has a value',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { configSchema } from '../../config/schema.ts'
-import { describe as describeSchema, type Shape } from '../../schema/shape.ts'
+import { shapeOf as describeSchema, type Shape } from '../../schema/shape.ts'
 import { createExpand } from '../hybrid/expand.ts'
 import { secretPaths } from '../secrets/secret-paths.ts'
 import { isFilePath, isMetadataUrl } from './restrictions.ts'

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { JsonValue } from '../../lib/json/json.ts'
 import { isMetadataAddress } from '../../net/egress/metadata-addresses.ts'
-import { type Shape, shapesUnder } from '../../schema/shape.ts'
+import { childShapes, type Shape } from '../../schema/shape.ts'
 import { type Kind, shapesOf } from '../kinds.ts'
 
 /** `config.storage`: what values that come through the API may bring in. */
@@ -40,7 +40,7 @@ export function findRestriction(
     }
     if (typeof here !== 'object') return
     if (Array.isArray(here)) {
-      for (const item of here) visit(item, shapesUnder(shapes, 0), [...steps, '[]'])
+      for (const item of here) visit(item, childShapes(shapes, 0), [...steps, '[]'])
       return
     }
     for (const [key, entry] of Object.entries(here)) {
@@ -48,7 +48,7 @@ export function findRestriction(
         reason = hint('programs to run', 'allowStdioTargets', [...steps, key])
         return
       }
-      visit(entry, shapesUnder(shapes, key), [...steps, key])
+      visit(entry, childShapes(shapes, key), [...steps, key])
     }
   }
   visit(value, shapesOf(kind, name), [])

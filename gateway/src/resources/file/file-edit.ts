@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/js
 import { type ApiKeyRecord, apiKeyRecordSchema, recordDigest } from '../../policies/api-key/record.ts'
 import { check } from '../../schema/check.ts'
 import { valueAt } from '../../schema/path.ts'
-import { describe } from '../../schema/shape.ts'
+import { shapeOf } from '../../schema/shape.ts'
 import {
   type ChangeOutcome,
   type ChangeRequest,
@@ -57,7 +57,7 @@ export function editFile({ text, env, allowedEnv, request, ids }: FileEditReques
   const kind = findKind(request.change.kind)
   if (kind === undefined) return refusal(400, `unsupported config resource kind: ${request.change.kind}`)
   const yaml = readYaml(text.startsWith('\uFEFF') ? text.slice(1) : text)
-  const plain = toPlainValue(yaml.tree, describe(configSchema), env)
+  const plain = toPlainValue(yaml.tree, shapeOf(configSchema), env)
   if (yaml.mistakes.length + plain.mistakes.length > 0 || !isTree(plain.value)) {
     return refusal(500, 'the configuration file has mistakes; correct them by hand first')
   }

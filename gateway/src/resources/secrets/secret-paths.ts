@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
-import { type Shape, shapesUnder } from '../../schema/shape.ts'
+import { childShapes, type Shape } from '../../schema/shape.ts'
 import { findKind, type Kind, shapesOf } from '../kinds.ts'
 import { hasSecret, isFlagValue, isMasked, mask, maskText } from './secret-text.ts'
 
@@ -31,12 +31,12 @@ function secretsIn(value: JsonValue, shapes: readonly Shape[], path: FieldPath):
     return value.flatMap((item, index) => {
       const place = [...path, index]
       if (typeof item === 'string' && isFlagValue(value, index)) return [place]
-      return secretsIn(item, shapesUnder(shapes, 0), place)
+      return secretsIn(item, childShapes(shapes, 0), place)
     })
   }
   if (!isJsonObject(value)) return []
   return Object.entries(value).flatMap(([key, entry]) =>
-    secretsIn(entry, shapesUnder(shapes, key), [...path, key]),
+    secretsIn(entry, childShapes(shapes, key), [...path, key]),
   )
 }
 
@@ -53,12 +53,12 @@ function masked(value: JsonValue, shapes: readonly Shape[], name: string): JsonV
     return value.map((item, index) =>
       typeof item === 'string' && isFlagValue(value, index)
         ? mask
-        : masked(item, shapesUnder(shapes, 0), name),
+        : masked(item, childShapes(shapes, 0), name),
     )
   }
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, entry]) => [key, masked(entry, shapesUnder(shapes, key), key)]),
+    Object.entries(value).map(([key, entry]) => [key, masked(entry, childShapes(shapes, key), key)]),
   )
 }
 
@@ -77,7 +77,7 @@ function findMask(value: JsonValue, shapes: readonly Shape[], path: FieldPath): 
     const step = Array.isArray(value) ? 0 : key
     const place = [...path, Array.isArray(value) ? Number(key) : key]
     if (entry === mask && Array.isArray(value) && isFlagValue(value, Number(key))) return place
-    const found = findMask(entry, shapesUnder(shapes, step), place)
+    const found = findMask(entry, childShapes(shapes, step), place)
     if (found !== undefined) return found
   }
   return undefined

@@ -1,5 +1,5 @@
-import type { CelProgram } from '../../../cel/compile.ts'
-import { compileCel, evaluateBoolean } from '../../../cel/compile.ts'
+import type { CelProgram } from '../../../cel/cel.ts'
+import { compileCel, evaluateBoolean } from '../../../cel/cel.ts'
 import { CelEvaluationError } from '../../../cel/failure.ts'
 import { compilePattern } from '../../../lib/pattern.ts'
 import { firstHeader, type Headers } from '../../../net/http/headers.ts'

@@ -1,5 +1,5 @@
+import type { CelProgram } from '../../../../cel/cel.ts'
 import { compileCheckedCel } from '../../../../cel/checked.ts'
-import type { CelProgram } from '../../../../cel/compile.ts'
 import { CelEvaluationError } from '../../../../cel/failure.ts'
 import { compilePattern } from '../../../../lib/pattern.ts'
 import { type Headers, isHopByHop } from '../../../../net/http/headers.ts'

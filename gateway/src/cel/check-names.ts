@@ -1,0 +1,199 @@
+import { nearest } from '../lib/nearest.ts'
+import { compilePattern } from '../lib/pattern.ts'
+import { childrenOf, type Node } from './ast.ts'
+import { type CallNode, isDefaultCall } from './closures/closures.ts'
+import { type FunctionForm, libraryFunctions } from './library.ts'
+import { type Members, memberOf, membersOf } from './members.ts'
+
+/** What is wrong with a name in an expression, and where. */
+export type NameIssue = { readonly message: string; readonly offset: number }
+
+const functions = Map.groupBy(libraryFunctions(), (form) => form.name)
+
+/** Names that stand for types: `type(x) == int`. */
+const typeNames: ReadonlySet<string> = new Set([
+  ...['bool', 'bytes', 'double', 'int', 'list', 'map', 'null_type', 'string', 'type', 'uint'],
+  'google',
+])
+
+/**
+ * Finds names that cannot exist: roots that are not in `known`, members that a fixed root does not have, functions nobody
+ * defined, patterns that do not compile. A dotted name in `known` is a further member of its root. Answers the roots the
+ * expression names.
+ */
+export function checkNames(
+  node: Node,
+  known: ReadonlySet<string>,
+): { roots: ReadonlySet<string>; issue: NameIssue | undefined } {
+  const roots = new Set<string>()
+  const issue = visit(node, { known, roots, locals: [] })
+  return { roots, issue }
+}
+
+type Names = { known: ReadonlySet<string>; roots: Set<string>; locals: readonly string[] }
+
+/** The first `default()` or `coalesce()` of an expression, which only the closures evaluate. */
+export function findDefaultCall(node: Node): Node | undefined {
+  if (isDefaultCall(node)) return node
+  return childrenOf(node)
+    .map(findDefaultCall)
+    .find((found) => found !== undefined)
+}
+
+function visit(node: Node, names: Names): NameIssue | undefined {
+  switch (node.kind) {
+    case 'constant':
+      return undefined
+    case 'identifier':
+      return checkRoot(node, names)
+    case 'select':
+    case 'has':
+      return visit(node.operand, names) ?? checkMember(node.operand, node.field, names)
+    case 'call':
+      return checkCall(node, names) ?? checkIndex(node, names)
+    case 'list':
+      return firstIssue(node.items, names)
+    case 'map':
+      return firstIssue(
+        node.entries.flatMap(({ key, value }) => [key, value]),
+        names,
+      )
+    case 'foreign':
+      return firstIssue(node.parts, names)
+    case 'macro': {
+      const inner = { ...names, locals: [...names.locals, node.variable] }
+      const parts = [node.test, node.step].filter((part) => part !== undefined)
+      return visit(node.range, names) ?? firstIssue(parts, inner)
+    }
+    default:
+      return firstIssue(childrenOf(node), names)
+  }
+}
+
+function firstIssue(nodes: readonly Node[], names: Names): NameIssue | undefined {
+  for (const node of nodes) {
+    const issue = visit(node, names)
+    if (issue !== undefined) return issue
+  }
+  return undefined
+}
+
+function checkRoot(
+  { name, offset }: Extract<Node, { kind: 'identifier' }>,
+  { known, roots, locals }: Names,
+): NameIssue | undefined {
+  if (locals.includes(name)) return undefined
+  if (known.has(name)) {
+    roots.add(name)
+    return undefined
+  }
+  if (typeNames.has(name)) return undefined
+  const candidates = [...known].filter((candidate) => !candidate.includes('.'))
+  const nearestName = nearest(name, candidates)
+  const hint =
+    nearestName === undefined ? `known here: ${candidates.join(', ')}` : `did you mean "${nearestName}"?`
+  return { message: `unknown variable "${name}"; ${hint}`, offset }
+}
+
+function checkMember(operand: Node, field: string, names: Names): NameIssue | undefined {
+  const place = memberScopeOf(operand, names)
+  if (place === undefined) return undefined
+  const member = memberOf(place.members, place.path, field)
+  return member.kind === 'missing' ? { message: member.message, offset: operand.offset } : undefined
+}
+
+/** `request["path"]`. */
+function checkIndex({ name, args }: CallNode, names: Names): NameIssue | undefined {
+  const [operand, index] = args
+  if (name !== '_[_]' || operand === undefined || index?.kind !== 'constant') return undefined
+  return typeof index.value === 'string' ? checkMember(operand, index.value, names) : undefined
+}
+
+type MemberScope = { members: Members; path: string }
+
+/** The members of what an expression leads to by fixed names from a variable; undefined for any other expression. */
+function memberScopeOf(node: Node, names: Names): MemberScope | undefined {
+  if (node.kind === 'identifier') {
+    if (names.locals.includes(node.name) || !names.known.has(node.name)) return undefined
+    return { members: membersOf(node.name, names.known), path: node.name }
+  }
+  if (node.kind === 'select') return innerScope(memberScopeOf(node.operand, names), node.field)
+  if (node.kind !== 'call' || node.name !== '_[_]') return undefined
+  const [operand, index] = node.args
+  if (operand === undefined || index?.kind !== 'constant' || typeof index.value !== 'string') return undefined
+  return innerScope(memberScopeOf(operand, names), index.value)
+}
+
+function innerScope(place: MemberScope | undefined, field: string): MemberScope | undefined {
+  if (place === undefined) return undefined
+  const member = memberOf(place.members, place.path, field)
+  return member.kind === 'missing' ? undefined : { members: member.members, path: `${place.path}.${field}` }
+}
+
+function checkCall(node: CallNode, names: Names): NameIssue | undefined {
+  const isOperator = !/^[a-zA-Z]/.test(node.name)
+  const isQualified = node.target !== undefined && functions.has(`${pathOf(node.target)}.${node.name}`)
+  const target = node.target === undefined || isQualified ? [] : [node.target]
+  const issue = isOperator || isQualified ? undefined : checkForm(node)
+  return issue ?? firstIssue([...target, ...node.args], names)
+}
+
+function checkForm(node: CallNode): NameIssue | undefined {
+  const { name, target, args, offset } = node
+  if (isDefaultCall(node)) {
+    if (args.length === 2 || (name === 'coalesce' && args.length > 0)) return undefined
+    return {
+      message: `${name}() takes ${name === 'default' ? '2' : '1 or more'} arguments, not ${args.length}`,
+      offset,
+    }
+  }
+  const forms = functions.get(name)
+  if (forms === undefined) return { message: unknownFunction(name), offset }
+  const isMethod = target !== undefined
+  const fitting = forms.filter((form) => form.isMethod === isMethod)
+  const call = isMethod ? `.${name}()` : `${name}()`
+  if (fitting.length === 0) {
+    return {
+      message: `${name} is called as ${isMethod ? `${name}(x)` : `x.${name}(…)`}, not as ${call}`,
+      offset,
+    }
+  }
+  if (!fitting.some((form) => form.arity === args.length)) {
+    return { message: `${call} takes ${arities(fitting)}, not ${args.length}`, offset }
+  }
+  return name === 'matches' ? checkPattern(args[0]) : undefined
+}
+
+function arities(forms: readonly FunctionForm[]): string {
+  const counts = [...new Set(forms.map((form) => form.arity))]
+  return `${counts.join(' or ')} ${counts.at(-1) === 1 ? 'argument' : 'arguments'}`
+}
+
+function checkPattern(pattern: Node | undefined): NameIssue | undefined {
+  if (pattern?.kind !== 'constant' || typeof pattern.value !== 'string') return undefined
+  const compiled = compilePattern(pattern.value)
+  return compiled.ok ? undefined : { message: compiled.message, offset: pattern.offset }
+}
+
+function unknownFunction(name: string): string {
+  const usage = macroUsage.get(name)
+  if (usage !== undefined) return `${name} is used as ${usage}`
+  const nearestName = nearest(name, functions.keys())
+  return nearestName === undefined
+    ? `unknown function "${name}"`
+    : `unknown function "${name}"; did you mean "${nearestName}"?`
+}
+
+const macroUsage: ReadonlyMap<string, string> = new Map([
+  ['has', 'has(a.b)'],
+  ['all', 'list.all(x, test)'],
+  ['exists', 'list.exists(x, test)'],
+  ['exists_one', 'list.exists_one(x, test)'],
+  ['filter', 'list.filter(x, test)'],
+  ['map', 'list.map(x, value) or list.map(x, test, value)'],
+])
+
+function pathOf(node: Node): string {
+  if (node.kind === 'identifier') return node.name
+  return node.kind === 'select' ? `${pathOf(node.operand)}.${node.field}` : ''
+}

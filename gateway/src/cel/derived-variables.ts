@@ -1,0 +1,49 @@
+import { clientNetwork } from '../lib/address/client-network.ts'
+import type { Node } from './ast.ts'
+import { hasProperties, type Variables } from './closures/values.ts'
+import { referencesField } from './references.ts'
+
+/**
+ * Variables that are made when an expression reads them, so that other requests do not pay for them: `now` from the
+ * variables' `clock`, and members of `request` from what is there and from the variables' `body`.
+ */
+export function compileDerivedVariables(
+  node: Node,
+  roots: ReadonlySet<string>,
+): ((variables: Variables) => Variables) | undefined {
+  const members = [...ofRequest].filter(([name]) => referencesField(node, 'request', name))
+  const readsBody = referencesField(node, 'request', 'body')
+  const readsNow = roots.has('now')
+  const readsNetwork = referencesField(node, 'source', 'network')
+  if (members.length === 0 && !readsBody && !readsNow && !readsNetwork) return undefined
+  return (variables) => {
+    const { request, source } = variables
+    const derived: Record<string, unknown> = { ...variables }
+    if (readsNow) derived['now'] = timeOf(variables['clock'])
+    if (readsNetwork && hasProperties(source) && typeof source['address'] === 'string')
+      derived['source'] = { ...source, network: clientNetwork(source['address']) }
+    if (hasProperties(request)) {
+      const made = members.map(([name, make]) => [name, make(request)])
+      const body = readsBody ? { body: variables['body'] } : undefined
+      derived['request'] = { ...Object.fromEntries(made), ...body, ...request }
+    }
+    return derived
+  }
+}
+
+const ofRequest: ReadonlyMap<string, (request: Variables) => unknown> = new Map<
+  string,
+  (request: Variables) => unknown
+>([
+  ['pathAndQuery', ({ path, query }) => `${path}${query}`],
+  ['uri', ({ scheme, host, path, query }) => `${scheme}://${host}${path}${query}`],
+  ['startTime', ({ arrivedAt }) => (typeof arrivedAt === 'number' ? new Date(arrivedAt) : undefined)],
+])
+
+function timeOf(clock: unknown): Date | undefined {
+  return isClock(clock) ? new Date(clock.now()) : undefined
+}
+
+function isClock(value: unknown): value is { now(): number } {
+  return hasProperties(value) && typeof value['now'] === 'function'
+}

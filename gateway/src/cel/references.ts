@@ -1,0 +1,55 @@
+import { childrenOf, type Node, parseCel } from './ast.ts'
+
+/** Whether an expression names `root.field`, also as `root["field"]` or inside `has()`. False for one that does not parse. */
+export function referencesField(source: string | Node, root: string, field: string): boolean {
+  const node = typeof source === 'string' ? treeOf(source) : source
+  return node !== undefined && reads(node, root, field)
+}
+
+function treeOf(source: string): Node | undefined {
+  const parsed = parseCel(source)
+  return parsed.kind === 'tree' ? parsed.node : undefined
+}
+
+/** Operators and methods that compare a text with a whole text or with its beginning. */
+const comparisons: ReadonlySet<string> = new Set(['_==_', '_!=_', '@in', 'startsWith'])
+
+/** Whether an expression compares `root.field` by `==`, `!=`, `in` or `startsWith`. False for one that does not parse. */
+export function comparesField(source: string, root: string, field: string): boolean {
+  const node = treeOf(source)
+  return node !== undefined && compares(node, root, field)
+}
+
+function compares(node: Node, root: string, field: string): boolean {
+  if (node.kind === 'call' && comparisons.has(node.name)) {
+    const operands = node.target === undefined ? node.args : [node.target]
+    if (operands.some((operand) => isField(operand, root, field))) return true
+  }
+  return childrenOf(node).some((part) => compares(part, root, field))
+}
+
+/** Whether an expression names a variable. */
+export function referencesVariable(source: string, root: string): boolean {
+  if (!source.includes(root)) return false
+  const node = treeOf(source)
+  return node !== undefined && namesRoot(node, root)
+}
+
+function namesRoot(node: Node, root: string): boolean {
+  return isRoot(node, root) || childrenOf(node).some((part) => namesRoot(part, root))
+}
+
+function reads(node: Node, root: string, field: string): boolean {
+  return isField(node, root, field) || childrenOf(node).some((part) => reads(part, root, field))
+}
+
+function isField(node: Node, root: string, field: string): boolean {
+  if (node.kind === 'select' || node.kind === 'has') return node.field === field && isRoot(node.operand, root)
+  if (node.kind !== 'call' || node.name !== '_[_]') return false
+  const [operand, index] = node.target === undefined ? node.args : [node.target, ...node.args]
+  return isRoot(operand, root) && index?.kind === 'constant' && index.value === field
+}
+
+function isRoot(node: Node | undefined, root: string): boolean {
+  return node?.kind === 'identifier' && node.name === root
+}

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto'
+import type { TokenVerifier } from '../../../identity/jwt/token-verifier.ts'
+import { readSessionKey } from '../../../lib/session-key.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import { jsonReply } from '../json-reply.ts'
+import { compileRedirectUriPatterns } from '../redirect-uri-patterns.ts'
+import { createBrowserCookie } from './browser-cookie.ts'
+import { createClientDocuments } from './clients/client-documents.ts'
+import { type Clients, createClients } from './clients/clients.ts'
+import { compileClientDocumentFetch } from './clients/fetch-client-document.ts'
+import type { AuthorizationServerConfig } from './config.ts'
+import { compileAuthorize } from './endpoints/authorize.ts'
+import { compileCallback } from './endpoints/callback.ts'
+import { compileConsent } from './endpoints/consent.ts'
+import {
+  browserEndpoint,
+  type Endpoint,
+  type EndpointName,
+  type EndpointRequest,
+  handleRequest,
+  notFound,
+  scriptEndpoint,
+} from './endpoints/endpoint.ts'
+import { compileRegister } from './endpoints/register.ts'
+import { compileToken } from './endpoints/token.ts'
+import { authorizationServerMetadata, type EndpointUrls, endpointUrls } from './metadata.ts'
+import { compileProviderClaims } from './provider/claims.ts'
+import { createProviderClient, type ProviderClientOptions } from './provider/client.ts'
+import { createRequestRateLimit, type RequestRateLimit } from './request-rate-limit.ts'
+import { type AccessTokens, createAccessTokens } from './tokens/access-tokens.ts'
+import {
+  createReplayCache,
+  createTokenFamilies,
+  type ReplayCache,
+  type TokenFamilies,
+} from './tokens/replay.ts'
+import { createSealedValues, type SealedValues } from './tokens/sealed-values.ts'
+
+export type AuthorizationServerOptions = {
+  /** Issuer of the gateway, and the MCP endpoint. */
+  issuer: string
+  resource: string
+  /** Audiences of the provider's tokens. */
+  audiences: readonly string[]
+  config: AuthorizationServerConfig
+  allowedRedirectUris: readonly string[] | undefined
+  scopes: readonly string[]
+  provider: Omit<ProviderClientOptions, 'redirectUri' | 'scopes'>
+  /** Verifies the provider's tokens that claims are read from. */
+  verifier: TokenVerifier
+}
+
+/** The endpoints of the gateway as an authorization server of its own. */
+export type AuthorizationServer = {
+  handle(exchange: Exchange, request: EndpointRequest): Promise<Reply>
+  /** Verifies the tokens that clients have. */
+  verifier: TokenVerifier
+}
+
+/** State that outlives reloads: keys, used values, rates. */
+type State = {
+  sealed: SealedValues
+  rate: RequestRateLimit
+  codes: ReplayCache
+  logins: ReplayCache
+  tokenFamilies: TokenFamilies<Reply>
+  accessTokens: AccessTokens
+}
+
+const maxCodes = 10_000
+const maxFamilies = 20_000
+
+/** Compiles `authorizationServers: front`. Throws if the session key is malformed. */
+export function compileAuthorizationServer(
+  options: AuthorizationServerOptions,
+  context: CompileContext,
+): AuthorizationServer {
+  const { issuer, resource, config, verifier } = options
+  const urls = endpointUrls(issuer, resource)
+  const state = sharedState(options, context)
+  const endpoints = compileEndpoints(options, { urls, state }, context)
+  return {
+    handle: (exchange, request) =>
+      handleRequest(endpoints[request.name], { exchange, request, path: urls.path, rate: state.rate }),
+    verifier: config.accessTokens === 'provider' ? verifier : state.accessTokens,
+  }
+}
+
+type Parts = { urls: EndpointUrls; state: State }
+
+function compileEndpoints(
+  options: AuthorizationServerOptions,
+  { urls, state }: Parts,
+  context: CompileContext,
+): Record<EndpointName, Endpoint> {
+  const { resource, config, scopes, verifier } = options
+  const { sealed, codes, logins, tokenFamilies, accessTokens } = state
+  const now = () => context.clock.now()
+  const { clients, isAllowedRedirect } = compileClients(options, sealed, context)
+  const cookie = createBrowserCookie(urls.origin)
+  const source = config.claims ?? 'accessToken'
+  const provider = createProviderClient({
+    ...options.provider,
+    redirectUri: urls.endpoint('callback'),
+    scopes: [...(source === 'idToken' ? ['openid'] : []), ...(config.scopes ?? [])],
+  })
+  const registration = config.registration !== false
+  const clientDocuments = config.clientDocuments !== false
+  const metadata = JSON.stringify(
+    authorizationServerMetadata({ urls, scopes, registration, clientDocuments }),
+  )
+  const token = compileToken({
+    ...{ resource, clients, sealed, provider, accessTokens, codes, tokenFamilies, now },
+    readClaims: compileProviderClaims({ source, verifier, now }),
+    passesTokens: config.accessTokens === 'provider',
+  })
+  return {
+    server: scriptEndpoint('GET', async () => jsonReply(200, metadata)),
+    authorize: browserEndpoint(
+      'GET',
+      compileAuthorize({
+        ...{ urls, clients, cookie, sealed, scopes, now },
+        trustsRedirects: options.allowedRedirectUris !== undefined,
+      }),
+    ),
+    consent: browserEndpoint('POST', compileConsent({ urls, cookie, sealed, provider, now })),
+    callback: browserEndpoint('GET', compileCallback({ urls, cookie, sealed, provider, logins, now })),
+    token: scriptEndpoint('POST', token),
+    register: scriptEndpoint(
+      'POST',
+      registration ? compileRegister({ sealed, isAllowedRedirect, now }) : async () => notFound,
+    ),
+  }
+}
+
+function compileClients(
+  { config, allowedRedirectUris }: AuthorizationServerOptions,
+  sealed: SealedValues,
+  context: CompileContext,
+): { clients: Clients; isAllowedRedirect(uri: string): boolean } {
+  const isAllowedRedirect =
+    allowedRedirectUris === undefined ? () => true : compileRedirectUriPatterns(allowedRedirectUris)
+  const networks = config.clientDocumentNetworks ?? []
+  const create = () =>
+    createClientDocuments(
+      { fetch: compileClientDocumentFetch(networks, context), isAllowedRedirect },
+      context,
+    )
+  const name = `mcp front client documents: ${JSON.stringify([networks, allowedRedirectUris])}`
+  const documents = config.clientDocuments === false ? undefined : context.retained(name, create)
+  return { clients: createClients({ sealed, documents, isAllowedRedirect }), isAllowedRedirect }
+}
+
+function sharedState(
+  { issuer, audiences, provider, config }: AuthorizationServerOptions,
+  context: CompileContext,
+): State {
+  const { sessionKey, clock, log } = context
+  const key = sessionKey === undefined ? undefined : readSessionKey(sessionKey)
+  if (sessionKey !== undefined && key === undefined)
+    throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
+  // Tokens end with the settings they were issued under, as those of the provider would.
+  const settings = JSON.stringify([provider.issuer, provider.client.id, audiences, config.claims])
+  return context.retained(`mcp front: ${JSON.stringify([issuer, settings, key !== undefined])}`, () => {
+    if (key === undefined)
+      log.warn({ issuer }, 'config.session.key is not set: a restart ends all logins and registrations')
+    const sealed = createSealedValues(key ?? randomBytes(32), { issuer, settings }, clock)
+    const tokenFamilies = createTokenFamilies<Reply>(maxFamilies, clock)
+    return {
+      sealed,
+      tokenFamilies,
+      rate: createRequestRateLimit(clock),
+      codes: createReplayCache(maxCodes),
+      logins: createReplayCache(maxCodes),
+      accessTokens: createAccessTokens(sealed, tokenFamilies, clock),
+    }
+  })
+}

@@ -1,0 +1,123 @@
+import type { FetchedDocument } from '../../../../identity/jwt/fetch-document.ts'
+import { plainAddress } from '../../../../lib/address/cidr.ts'
+import { clientNetwork } from '../../../../lib/address/client-network.ts'
+import { GatewayError } from '../../../../lib/gateway-error.ts'
+import { parseJsonObject } from '../../../../lib/json/json.ts'
+import { createLru } from '../../../../lib/lru.ts'
+import { firstHeader, type Headers } from '../../../../net/http/headers.ts'
+import type { CompileContext } from '../../../../pipeline/compile-context.ts'
+import { describeError } from '../../../../telemetry/log.ts'
+import type { ClientLookup } from './client.ts'
+import { displayName } from './display-name.ts'
+import { readRedirectTarget } from './redirect-targets.ts'
+
+/** Clients that describe themselves at the address that is their id. */
+export type ClientDocuments = {
+  /** `address`: the address of the browser that the document is fetched for. */
+  find(url: string, address: string): Promise<ClientLookup>
+}
+
+export type ClientDocumentsOptions = {
+  /** Fetches a document of bounded size and time, from a public address, without following redirects. */
+  fetch(url: string): Promise<FetchedDocument>
+  /** Whether the configuration allows a redirect URI. */
+  isAllowedRedirect(uri: string): boolean
+}
+
+const maxDocuments = 1_000
+const maxFetches = 32
+/** For one client network, so that slow documents of a few clients leave room for those of others. */
+const maxFetchesOfNetwork = 4
+const defaultFreshMs = 10 * 60_000
+const minFreshMs = 60_000
+const maxFreshMs = 24 * 3_600_000
+/** A document that cannot be used is not fetched again for this long. */
+const failureMs = 10_000
+const maxUrlLength = 512
+const maxRedirectUris = 20
+
+/** Whether a client id is the address of a document: HTTPS, with a path, and nothing that may be spelled in two ways. */
+export function isDocumentUrl(id: string): boolean {
+  if (id.length > maxUrlLength || !/^https:\/\/[\x21-\x7e]+$/.test(id)) return false
+  const url = URL.parse(id)
+  if (url === null || url.username !== '' || url.password !== '') return false
+  // Dot segments, default ports, backslashes, upper-case hosts and the like: the parser writes these otherwise.
+  return url.href === id && url.pathname !== '/' && url.hash === '' && !id.includes('#')
+}
+
+/** Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document), cached as their answers allow. */
+export function createClientDocuments(
+  { fetch, isAllowedRedirect }: ClientDocumentsOptions,
+  { clock, log }: Pick<CompileContext, 'clock' | 'log'>,
+): ClientDocuments {
+  const cached = createLru<string, { found: ClientLookup; until: number }>(maxDocuments)
+  const flights = new Map<string, { network: string; found: Promise<ClientLookup> }>()
+
+  async function load(url: string): Promise<ClientLookup> {
+    try {
+      const { status, headers, text } = await fetch(url)
+      if (status !== 200) throw new GatewayError('upstream_invalid', `status ${status}`)
+      const found = readDocument(text, { url, isAllowedRedirect })
+      cached.set(url, { found, until: clock.monotonic() + freshMs(headers) })
+      return found
+    } catch (error) {
+      log.info({ url, err: describeError(error) }, 'client metadata document cannot be used')
+      const found: ClientLookup = { kind: 'unknown', reason: 'its client metadata document cannot be used' }
+      cached.set(url, { found, until: clock.monotonic() + failureMs })
+      return found
+    }
+  }
+
+  function hasRoom(network: string): boolean {
+    const ofNetwork = [...flights.values()].filter((flight) => flight.network === network)
+    return flights.size < maxFetches && ofNetwork.length < maxFetchesOfNetwork
+  }
+
+  return {
+    async find(url, address) {
+      const known = cached.get(url)
+      if (known !== undefined && clock.monotonic() < known.until) return known.found
+      const flight = flights.get(url)
+      if (flight !== undefined) return flight.found
+      const network = clientNetwork(plainAddress(address))
+      if (!hasRoom(network)) return { kind: 'unavailable' }
+      const found = load(url).finally(() => flights.delete(url))
+      flights.set(url, { network, found })
+      return found
+    },
+  }
+}
+
+type Expected = { url: string; isAllowedRedirect(uri: string): boolean }
+
+/** The guard of a document: strangers write it. */
+function readDocument(text: string, { url, isAllowedRedirect }: Expected): ClientLookup {
+  const document = parseJsonObject(text)
+  if (document === undefined || document['client_id'] !== url)
+    throw new GatewayError('upstream_invalid', 'the document is not that of this client_id')
+  const { token_endpoint_auth_method: method = 'none', redirect_uris: uris } = document
+  if (method !== 'none' || document['client_secret'] !== undefined)
+    throw new GatewayError('upstream_invalid', 'token_endpoint_auth_method must be "none"')
+  if (!Array.isArray(uris) || uris.length === 0 || uris.length > maxRedirectUris)
+    throw new GatewayError('upstream_invalid', `redirect_uris must have 1 to ${maxRedirectUris} entries`)
+  const redirectUris = uris.filter(
+    (uri) => typeof uri === 'string' && readRedirectTarget(uri) !== undefined && isAllowedRedirect(uri),
+  )
+  return {
+    kind: 'client',
+    client: {
+      id: url,
+      name: displayName(document['client_name']),
+      redirectUris: redirectUris.filter((uri) => typeof uri === 'string'),
+      publisher: new URL(url).host,
+    },
+  }
+}
+
+function freshMs(headers: Headers): number {
+  const control = firstHeader(headers, 'cache-control') ?? ''
+  if (/\bno-(?:store|cache)\b/i.test(control)) return minFreshMs
+  const maxAge = /\bmax-age="?(\d{1,10})\b/i.exec(control)?.[1]
+  const stated = maxAge === undefined ? defaultFreshMs : Number(maxAge) * 1000
+  return Math.min(maxFreshMs, Math.max(minFreshMs, stated))
+}

@@ -1,0 +1,27 @@
+import { type FetchedDocument, fetchDocument } from '../../../../identity/jwt/fetch-document.ts'
+import type { EgressPolicy } from '../../../../net/egress/egress.ts'
+import type { CompileContext } from '../../../../pipeline/compile-context.ts'
+import { sendUnder } from '../../../../upstream/egress.ts'
+import { compileDocumentAddresses } from './document-addresses.ts'
+
+const maxBytes = 10 * 1024
+const timeoutMs = 5_000
+
+/**
+ * Fetches client metadata documents from public addresses, and from `networks`. The address is checked in the lookup of the
+ * connection itself, so a name cannot resolve to another one later. Redirects are not followed: their status is no document.
+ */
+export function compileClientDocumentFetch(
+  networks: readonly string[],
+  { send, egress }: Pick<CompileContext, 'send' | 'egress'>,
+): (url: string) => Promise<FetchedDocument> {
+  const isAllowed = compileDocumentAddresses(networks)
+  const policy: EgressPolicy = {
+    key: `client documents ${networks.join(' ')} ${egress.document.key}`,
+    refuses: (target) =>
+      egress.document.refuses(target) ??
+      (isAllowed(target.address) ? undefined : `${target.host} has no public address`),
+  }
+  const sendSafely = sendUnder(policy, send)
+  return (url) => fetchDocument(sendSafely, { url, maxBytes, timeoutMs })
+}

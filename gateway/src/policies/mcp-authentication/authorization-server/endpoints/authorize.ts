@@ -1,0 +1,145 @@
+import type { Reply } from '../../../../net/http-client/send.ts'
+import type { Exchange } from '../../../../pipeline/exchange.ts'
+import { type AuthorizationRequest, clientDigest, scopesOf, writeRequest } from '../authorization-request.ts'
+import { type BrowserCookie, browserDigest } from '../browser-cookie.ts'
+import type { Client } from '../clients/client.ts'
+import type { Clients } from '../clients/clients.ts'
+import {
+  isRegisteredRedirect,
+  type RedirectTarget,
+  readRedirectTarget,
+  redirectWith,
+} from '../clients/redirect-targets.ts'
+import type { EndpointUrls } from '../metadata.ts'
+import { isResource } from '../resource-parameter.ts'
+import type { SealedValues } from '../tokens/sealed-values.ts'
+import type { OAuthError } from './oauth-errors.ts'
+import { browserRedirect, consentPage, errorPage, returnPage } from './pages.ts'
+import { type Parameters, readParameters } from './parameters.ts'
+
+export type AuthorizeOptions = {
+  urls: EndpointUrls
+  clients: Clients
+  cookie: BrowserCookie
+  sealed: SealedValues
+  /** Scopes that clients may ask for; none accepts all. */
+  scopes: readonly string[]
+  /** Whether the configuration names the redirect URIs that clients may have. */
+  trustsRedirects: boolean
+  now(): number
+}
+
+/** For the person to read the page, and for the login at the provider. */
+export const loginLifetimeMs = 10 * 60_000
+const maxStateLength = 1_024
+const maxScopeLength = 1_024
+const challengeForm = /^[A-Za-z0-9_-]{43}$/
+const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e ]*$/
+
+type VerifiedClient = { client: Client; redirectUri: string; target: RedirectTarget }
+
+/**
+ * The authorization endpoint (RFC 6749 section 4.1.1, OAuth 2.1): checks a request, and asks the person for consent. Errors
+ * are sent to the redirect URI only once the client and the URI are proven to belong together, and to a site only by a link.
+ */
+export function compileAuthorize(options: AuthorizeOptions) {
+  const { urls, clients, cookie, sealed, now } = options
+
+  async function callerOf(exchange: Exchange, parameters: Parameters): Promise<VerifiedClient | Reply> {
+    const id = parameters.get('client_id')
+    const redirectUri = parameters.get('redirect_uri')
+    if (id === undefined || redirectUri === undefined || parameters.repeated.has('client_id'))
+      return errorPage(exchange, 400, 'client_id and redirect_uri are required, once each')
+    const found = await clients.find(id, exchange.facts.source.address)
+    if (found.kind === 'unavailable') return errorPage(exchange, 503, 'too many sign-ins at once')
+    if (found.kind === 'unknown') return errorPage(exchange, 400, `client not accepted: ${found.reason}`)
+    const target = readRedirectTarget(redirectUri)
+    const isRegistered = isRegisteredRedirect(found.client.redirectUris, redirectUri)
+    if (target === undefined || !isRegistered || parameters.repeated.has('redirect_uri'))
+      return errorPage(exchange, 400, 'redirect_uri is not one of this client')
+    return { client: found.client, redirectUri, target }
+  }
+
+  function consent(exchange: Exchange, parameters: Parameters, caller: VerifiedClient): Reply {
+    const { headers } = exchange.facts.request
+    const browser = cookie.readOrCreate(headers)
+    const scopes = allowedScopes(options.scopes, parameters.get('scope'))
+    const request: AuthorizationRequest = {
+      client: clientDigest(caller.client.id),
+      redirectUri: caller.redirectUri,
+      state: parameters.get('state'),
+      challenge: parameters.get('code_challenge') ?? '',
+      scopes,
+      browser: browserDigest(browser),
+    }
+    return consentPage({
+      ...caller,
+      scopes,
+      resource: urls.resource,
+      action: urls.endpoint('consent'),
+      request: sealed.seal('request', writeRequest(request), now() + loginLifetimeMs),
+      cookie: cookie.setCookie(browser),
+    })
+  }
+
+  return async (exchange: Exchange): Promise<Reply> => {
+    const parameters = readParameters(exchange.facts.request.query)
+    const caller = await callerOf(exchange, parameters)
+    if ('status' in caller) return caller
+    const problem = problemOf(parameters, urls.resource)
+    if (problem === undefined) return consent(exchange, parameters, caller)
+    exchange.refusedBy = `mcp-authentication: ${problem.error}`
+    const state = parameters.repeated.has('state') ? undefined : parameters.get('state')
+    const { error, description } = problem
+    const { redirectUri, target } = caller
+    const location = redirectWith(redirectUri, {
+      error,
+      error_description: description,
+      state,
+      iss: urls.issuer,
+    })
+    // RFC 9700 section 4.11.2: any site can register itself, so a person decides first whether to go there.
+    return target.kind === 'web' && !options.trustsRedirects
+      ? returnPage(description, target, location)
+      : browserRedirect(location)
+  }
+}
+
+type Problem = { error: OAuthError; description: string }
+
+function problemOf(parameters: Parameters, resource: string): Problem | undefined {
+  const { get, repeated } = parameters
+  if (repeated.has('resource')) return problem('invalid_target', 'one resource only')
+  if (repeated.size > 0) return problem('invalid_request', 'a parameter occurs more than once')
+  if (get('request') !== undefined) return problem('request_not_supported', 'request is not supported')
+  if (get('request_uri') !== undefined)
+    return problem('request_uri_not_supported', 'request_uri is not supported')
+  if (get('response_type') !== 'code')
+    return problem('unsupported_response_type', 'response_type must be code')
+  if ((get('response_mode') ?? 'query') !== 'query')
+    return problem('invalid_request', 'response_mode must be query')
+  // A missing method means `plain` (RFC 7636 section 4.3), which a leaked request would defeat.
+  if (get('code_challenge_method') !== 'S256')
+    return problem('invalid_request', 'code_challenge_method must be S256')
+  if (!challengeForm.test(get('code_challenge') ?? ''))
+    return problem('invalid_request', 'code_challenge must be a SHA-256 digest in base64url')
+  if ((get('state') ?? '').length > maxStateLength)
+    return problem('invalid_request', `state is longer than ${maxStateLength} characters`)
+  const scope = get('scope') ?? ''
+  if (scope.length > maxScopeLength || !scopeForm.test(scope))
+    return problem('invalid_scope', 'scope is malformed or too long')
+  if (!isResource(get('resource'), resource)) return problem('invalid_target', 'unknown resource')
+  // Consent is always asked for.
+  return get('prompt') === 'none' ? problem('interaction_required', 'consent is required') : undefined
+}
+
+function problem(error: OAuthError, description: string): Problem {
+  return { error, description }
+}
+
+/** The scopes asked for that the endpoint has; without a request, all of them. */
+function allowedScopes(offered: readonly string[], requested: string | undefined): readonly string[] {
+  const wanted = scopesOf(requested)
+  if (wanted.length === 0) return offered
+  return offered.length === 0 ? wanted : wanted.filter((scope) => offered.includes(scope))
+}

@@ -1,0 +1,88 @@
+import type { Reply } from '../../../../net/http-client/send.ts'
+import type { Exchange } from '../../../../pipeline/exchange.ts'
+import { type AuthorizationRequest, readRequest, writeRequest } from '../authorization-request.ts'
+import type { BrowserCookie } from '../browser-cookie.ts'
+import { redirectWith } from '../clients/redirect-targets.ts'
+import type { EndpointUrls } from '../metadata.ts'
+import type { ProviderClient } from '../provider/client.ts'
+import type { ReplayCache } from '../tokens/replay.ts'
+import type { SealedValues } from '../tokens/sealed-values.ts'
+import { browserRedirect, errorPage } from './pages.ts'
+import { type Parameters, readParameters } from './parameters.ts'
+
+export type CallbackOptions = {
+  urls: EndpointUrls
+  cookie: BrowserCookie
+  sealed: SealedValues
+  provider: ProviderClient
+  /** Logins whose answer has arrived. */
+  logins: ReplayCache
+  now(): number
+}
+
+/** Codes are redeemed at once; the provider's own code inside lives about as long. */
+const codeLifetimeMs = 60_000
+const maxProviderCode = 4_096
+
+/** Errors of the provider that mean the same to the client; the others are this server's. */
+const forwardedErrors: ReadonlySet<string> = new Set([
+  'access_denied',
+  'invalid_scope',
+  'temporarily_unavailable',
+  'login_required',
+  'consent_required',
+  'interaction_required',
+])
+
+/**
+ * Receives the provider's answer, and sends a code of the gateway to the client. The code seals that of the provider, which
+ * the token endpoint redeems: so each code is used once at most, at whichever replica.
+ */
+export function compileCallback(options: CallbackOptions) {
+  const { urls, cookie, sealed, provider, logins, now } = options
+
+  function toClient({ redirectUri, state }: AuthorizationRequest, parameters: Record<string, string>): Reply {
+    return browserRedirect(redirectWith(redirectUri, { ...parameters, state, iss: urls.issuer }))
+  }
+
+  function answered(exchange: Exchange, parameters: Parameters, login: Login): Reply {
+    const error = parameters.get('error')
+    const code = parameters.get('code')
+    if (error === undefined && code !== undefined && code.length <= maxProviderCode) {
+      const { verifier, nonce, id, request } = login
+      const value = { ...writeRequest(request), u: code, v: verifier, n: nonce, i: id }
+      return toClient(request, { code: sealed.seal('code', value, now() + codeLifetimeMs) })
+    }
+    const shown = error !== undefined && forwardedErrors.has(error) ? error : 'server_error'
+    exchange.refusedBy = `mcp-authentication: provider answered ${shown}`
+    return toClient(login.request, {
+      error: shown,
+      error_description: 'the identity provider refused the login',
+    })
+  }
+
+  return async (exchange: Exchange): Promise<Reply> => {
+    const { query, headers } = exchange.facts.request
+    const parameters = readParameters(query)
+    const login = readLogin(sealed.unseal('login', parameters.get('state') ?? ''))
+    if (login === undefined || parameters.repeated.size > 0)
+      return errorPage(exchange, 400, 'the answer of the identity provider does not belong to a sign-in')
+    if (cookie.digest(headers) !== login.request.browser)
+      return errorPage(exchange, 403, 'the sign-in was begun in another browser, or cookies are blocked')
+    // RFC 9207 section 2.4: an answer of another server must not be used (mix-up attack).
+    if (!(await provider.isIssuer(parameters.get('iss'))))
+      return errorPage(exchange, 400, 'the answer is not from the identity provider')
+    if (!logins.tryUse(login.id)) return errorPage(exchange, 400, 'the sign-in was completed before')
+    return answered(exchange, parameters, login)
+  }
+}
+
+type Login = { request: AuthorizationRequest; verifier: string; nonce: string; id: string }
+
+function readLogin(value: ReturnType<SealedValues['unseal']>): Login | undefined {
+  const request = readRequest(value)
+  if (request === undefined || value === undefined) return undefined
+  const { v: verifier, n: nonce, i: id } = value
+  if (typeof verifier !== 'string' || typeof nonce !== 'string' || typeof id !== 'string') return undefined
+  return { request, verifier, nonce, id }
+}

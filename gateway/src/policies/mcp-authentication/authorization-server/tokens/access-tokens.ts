@@ -1,0 +1,59 @@
+import { hash } from 'node:crypto'
+import type { TokenVerifier, Verdict } from '../../../../identity/jwt/token-verifier.ts'
+import type { Clock } from '../../../../lib/clock.ts'
+import { type ExactJsonObject, isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
+import { exactObject, exactText } from '../../../../lib/json/text.ts'
+import { createLru } from '../../../../lib/lru.ts'
+import type { SealedValues } from './sealed-values.ts'
+
+/** Access tokens that the gateway issues: claims of the provider, sealed. Clients cannot read them. */
+export type AccessTokens = TokenVerifier & {
+  /** A token with these claims for a login, until `expiresAt` (milliseconds since the epoch). */
+  issue(claims: ExactJsonObject, family: string, expiresAt: number): string
+}
+
+type Opened = { claims: ExactJsonObject; family: string; expiresAt: number }
+
+const maxTokenLength = 16 * 1024
+const maxRemembered = 5_000
+
+export function createAccessTokens(
+  sealed: SealedValues,
+  families: { isRevoked(family: string): boolean },
+  clock: Clock,
+): AccessTokens {
+  const remembered = createLru<string, Opened>(maxRemembered)
+
+  function open(token: string): Opened | undefined {
+    const digest = hash('sha256', token, 'base64')
+    const known = remembered.get(digest)
+    if (known !== undefined) return known
+    const opened = readOpened(sealed.unseal('access', token))
+    if (opened !== undefined) remembered.set(digest, opened)
+    return opened
+  }
+
+  return {
+    issue(claims, family, expiresAt) {
+      return sealed.seal('access', { c: exactText(claims), f: family, t: expiresAt }, expiresAt)
+    },
+    verify(token): Verdict {
+      if (token.length > maxTokenLength) return { kind: 'invalid', reason: 'too long' }
+      const opened = open(token)
+      if (opened === undefined) return { kind: 'invalid', reason: 'not issued here or expired' }
+      if (opened.expiresAt <= clock.now()) return { kind: 'invalid', reason: 'expired' }
+      if (families.isRevoked(opened.family)) return { kind: 'invalid', reason: 'revoked' }
+      return { kind: 'valid', claims: opened.claims }
+    },
+  }
+}
+
+function readOpened(value: JsonObject | undefined): Opened | undefined {
+  if (value === undefined) return undefined
+  const { c: text, f: family, t: expiresAt } = value
+  if (typeof text !== 'string' || typeof family !== 'string' || typeof expiresAt !== 'number')
+    return undefined
+  const claims: unknown = JSON.parse(text)
+  if (!isJsonObject(claims)) return undefined
+  return { claims: exactObject({ kind: 'object', text, value: claims }), family, expiresAt }
+}

@@ -1,0 +1,113 @@
+import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
+import { type JsonObject, type JsonValue, parseJsonObject } from '../../../lib/json/json.ts'
+import { readAll } from '../../../net/http/body.ts'
+import type { Reply, Send } from '../../../net/http-client/send.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import { jsonReply } from '../json-reply.ts'
+import { compileRedirectUriPatterns } from '../redirect-uri-patterns.ts'
+
+export type RegistrationOptions = {
+  clientId: string | undefined
+  allowedRedirectUris: readonly string[] | undefined
+  /** Where registrations are passed on to while there is no client id. */
+  registrationUrl: string | undefined
+  send: Send
+}
+
+const maxBytes = 64 * 1024
+const timeoutMs = 10_000
+/** Anyone may register, so the provider is asked only so many times at once. */
+const maxConcurrent = 16
+
+/** Answers a client registration (RFC 7591). */
+export function compileRegistration(options: RegistrationOptions): (exchange: Exchange) => Promise<Reply> {
+  const { clientId, allowedRedirectUris, registrationUrl, send } = options
+  if (clientId !== undefined) {
+    const register = fixedRegistration(clientId, allowedRedirectUris)
+    return async (exchange) => register(await readObject(exchange))
+  }
+  if (registrationUrl !== undefined) {
+    const relay = forwardedRegistration(registrationUrl, send)
+    return async (exchange) => {
+      const metadata = await readObject(exchange)
+      if (metadata === undefined)
+        return registrationError('invalid_client_metadata', 'expected a JSON object')
+      return relay(metadata)
+    }
+  }
+  return () =>
+    Promise.resolve(
+      registrationError(
+        'invalid_client_metadata',
+        'clients cannot register here: clientId is required in the configuration of the gateway',
+      ),
+    )
+}
+
+/**
+ * Hands out the client that is registered at the provider already. Nothing is stored, so what a client asks for is
+ * echoed only where clients rely on it.
+ */
+function fixedRegistration(clientId: string, allowed: readonly string[] | undefined) {
+  const isAllowed = allowed && compileRedirectUriPatterns(allowed)
+  return (metadata: JsonObject = {}): Reply => {
+    const { redirect_uris: requested, client_name: name, scope } = metadata
+    const uris = stringsOf(requested)
+    if (isAllowed !== undefined && !(uris ?? []).every(isAllowed)) {
+      return registrationError('invalid_redirect_uri', 'a redirect_uri is not among those the gateway allows')
+    }
+    return jsonReply(201, {
+      client_id: clientId,
+      client_id_issued_at: 0,
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+      redirect_uris: uris ?? [],
+      ...(typeof name === 'string' ? { client_name: name } : {}),
+      ...(typeof scope === 'string' ? { scope } : {}),
+    })
+  }
+}
+
+function forwardedRegistration(url: string, send: Send): (metadata: JsonObject) => Promise<Reply> {
+  let active = 0
+  return async (metadata) => {
+    if (active >= maxConcurrent) return unavailable
+    active += 1
+    try {
+      const { status, text } = await fetchDocument(send, {
+        url,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(metadata),
+        maxBytes,
+        timeoutMs,
+      })
+      const isObject = parseJsonObject(text) !== undefined
+      return isObject && status >= 200 && status < 500 ? jsonReply(status, text) : unavailable
+    } catch {
+      // Why the provider did not answer is of no use to a client; that it did not is.
+      return unavailable
+    } finally {
+      active -= 1
+    }
+  }
+}
+
+const unavailable: Reply = jsonReply(503, {
+  error: 'temporarily_unavailable',
+  error_description: 'the identity provider does not answer',
+})
+
+async function readObject({ body }: Exchange): Promise<JsonObject | undefined> {
+  return parseJsonObject((await readAll(body, maxBytes, 'request_too_large')).toString('utf8'))
+}
+
+function stringsOf(value: JsonValue | undefined): string[] | undefined {
+  if (!Array.isArray(value)) return undefined
+  return value.filter((entry) => typeof entry === 'string')
+}
+
+function registrationError(error: string, description: string): Reply {
+  return jsonReply(400, { error, error_description: description })
+}

@@ -1,0 +1,111 @@
+import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
+import type { JsonObject } from '../../../lib/json/json.ts'
+import { readAll } from '../../../net/http/body.ts'
+import { firstHeader, type Headers } from '../../../net/http/headers.ts'
+import type { Reply, Send } from '../../../net/http-client/send.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import { jsonReply } from '../json-reply.ts'
+import type { ProviderProxy } from './discovery.ts'
+import type { ServerMetadata } from './server-metadata.ts'
+
+export type ProviderProxyOptions = {
+  serverMetadata: ServerMetadata
+  /** The client whose secret the gateway holds. */
+  client: { id: string; secret: string } | undefined
+  send: Send
+}
+
+const maxBytes = 64 * 1024
+const timeoutMs = 10_000
+/** Anyone may ask for tokens, so the provider is asked only so many times at once. */
+const maxConcurrent = 32
+
+/**
+ * Passes authorization and token requests on without their `resource` parameter, which MCP clients always send and some
+ * providers refuse.
+ */
+export function createProviderProxy({ serverMetadata, client, send }: ProviderProxyOptions): ProviderProxy {
+  let active = 0
+  return {
+    async authorize({ facts: { request } }) {
+      const endpoint = endpointIn(await serverMetadata(), 'authorization_endpoint')
+      if (endpoint === undefined) return unavailable
+      const parameters = withoutResource(request.query)
+      const query = parameters.size === 0 ? '' : `${endpoint.includes('?') ? '&' : '?'}${parameters}`
+      return {
+        status: 302,
+        headers: { location: endpoint + query, 'cache-control': 'no-store' },
+        body: undefined,
+      }
+    },
+    async token(exchange) {
+      const url = endpointIn(await serverMetadata(), 'token_endpoint')
+      if (url === undefined || active >= maxConcurrent) return unavailable
+      active += 1
+      try {
+        const body = await tokenRequest(exchange, client)
+        const headers = tokenHeaders(exchange.facts.request.headers)
+        return await forwardTokenRequest(send, { url, headers, body })
+      } finally {
+        active -= 1
+      }
+    },
+  }
+}
+
+async function forwardTokenRequest(
+  send: Send,
+  request: { url: string; headers: Headers; body: string },
+): Promise<Reply> {
+  try {
+    const { status, text } = await fetchDocument(send, { ...request, method: 'POST', maxBytes, timeoutMs })
+    return jsonReply(status, text, { 'cache-control': 'no-store' })
+  } catch {
+    // Why the provider did not answer is of no use to a client; that it did not is.
+    return unavailable
+  }
+}
+
+function withoutResource(query: string): URLSearchParams {
+  const parameters = new URLSearchParams(query)
+  parameters.delete('resource')
+  return parameters
+}
+
+/** Grants that a person has agreed to. With the others, whoever knows the client's id would have the gateway's rights. */
+const delegatedGrants: readonly (string | null)[] = ['authorization_code', 'refresh_token']
+
+async function tokenRequest({ body }: Exchange, client: ProviderProxyOptions['client']): Promise<string> {
+  const form = withoutResource((await readAll(body, maxBytes, 'request_too_large')).toString('utf8'))
+  const isBare = !form.has('client_secret') && !form.has('client_assertion')
+  if (
+    client !== undefined &&
+    isBare &&
+    form.get('client_id') === client.id &&
+    delegatedGrants.includes(form.get('grant_type'))
+  ) {
+    form.set('client_secret', client.secret)
+  }
+  return form.toString()
+}
+
+function tokenHeaders(headers: Headers): Headers {
+  const authorization = firstHeader(headers, 'authorization')
+  // Codes that a web page received are only redeemed for an origin.
+  const origin = firstHeader(headers, 'origin')
+  return {
+    'content-type': 'application/x-www-form-urlencoded',
+    ...(authorization === undefined ? {} : { authorization }),
+    ...(origin === undefined ? {} : { origin }),
+  }
+}
+
+function endpointIn(metadata: JsonObject | undefined, name: string): string | undefined {
+  const address = metadata?.[name]
+  return typeof address === 'string' ? address : undefined
+}
+
+const unavailable: Reply = jsonReply(503, {
+  error: 'temporarily_unavailable',
+  error_description: 'the identity provider does not answer',
+})

@@ -1,0 +1,132 @@
+import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import type { Provider } from '../providers/provider.ts'
+
+/** How the provider describes itself. Undefined as long as it has not been reached. */
+export type ServerMetadata = () => Promise<JsonObject | undefined>
+
+const maxBytes = 256 * 1024
+const timeoutMs = 10_000
+const freshMs = 60_000
+const retryMs = 5_000
+
+/**
+ * The provider's own metadata, tried at `urls` in order. Fetched when asked for, kept for a minute, and served stale
+ * while the provider fails, which is asked again every few seconds then.
+ */
+export function createServerMetadata(
+  urls: readonly string[],
+  { send, clock, log }: CompileContext,
+): ServerMetadata {
+  let current: JsonObject | undefined
+  let dueAt = Number.NEGATIVE_INFINITY
+  let flight: Promise<void> | undefined
+
+  async function refresh(): Promise<void> {
+    try {
+      current = await firstOf(urls, async (url) => {
+        const { status, text } = await fetchDocument(send, { url, maxBytes, timeoutMs })
+        if (status !== 200) throw new GatewayError('upstream_invalid', `status ${status}`)
+        return readServerMetadata(text)
+      })
+      dueAt = clock.monotonic() + freshMs
+    } catch (error) {
+      dueAt = clock.monotonic() + retryMs
+      log.warn(
+        { url: urls[0], err: error },
+        current ? 'provider metadata is served stale' : 'provider metadata cannot be fetched',
+      )
+    }
+  }
+
+  return async () => {
+    if (clock.monotonic() < dueAt) return current
+    flight ??= refresh().finally(() => {
+      flight = undefined
+    })
+    await flight
+    return current
+  }
+}
+
+/** The first that succeeds; else the failure of the last. */
+async function firstOf<T>(urls: readonly string[], attempt: (url: string) => Promise<T>): Promise<T> {
+  let failure: unknown = new GatewayError('internal', 'no address to ask')
+  for (const url of urls) {
+    try {
+      return await attempt(url)
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure
+}
+
+/**
+ * The guard of what the provider says of itself. Clients follow these addresses, some by handing them to a browser or
+ * a shell, so members that should be addresses and are not are left out.
+ */
+function readServerMetadata(text: string): JsonObject {
+  const document: unknown = parsed(text)
+  if (!isJsonObject(document) || typeof document['issuer'] !== 'string') {
+    throw new GatewayError('upstream_invalid', 'not the metadata of an authorization server')
+  }
+  return Object.fromEntries(
+    Object.entries(document).filter(([key, value]) => {
+      const isAddress = key.endsWith('_endpoint') || key === 'jwks_uri'
+      return !isAddress || typeof value !== 'string' || isHttpUrl(value)
+    }),
+  )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isHttpUrl(text: string): boolean {
+  const protocol = URL.parse(text)?.protocol
+  return (protocol === 'https:' || protocol === 'http:') && !/[\s"'<>`\\$(){}]/.test(text)
+}
+
+export type PublicationRules = {
+  provider: Provider
+  audiences: readonly string[]
+  hasClientId: boolean
+}
+
+/** Where a description is fetched, and the issuer that clients expect in it; undefined leaves the provider's. */
+export type PublishedAt = { url: string; issuer: string | undefined }
+
+/** The provider's metadata as clients get it (decisions 7). */
+export function publishedServerMetadata(
+  upstream: JsonObject,
+  { provider, audiences, hasClientId }: PublicationRules,
+  { url, issuer }: PublishedAt,
+): JsonObject {
+  const metadata: JsonObject = { ...upstream, ...provider.adjustMetadata?.(upstream, audiences) }
+  if (registersAtGateway(upstream, provider, hasClientId))
+    metadata['registration_endpoint'] = `${url}/client-registration`
+  if (provider.refusesResourceParameter) {
+    metadata['authorization_endpoint'] = `${url}/authorize`
+    metadata['token_endpoint'] = `${url}/token`
+  }
+  // A client that may bring a document of its own would pass by the client it is meant to use.
+  if (hasClientId) delete metadata['client_id_metadata_document_supported']
+  if (issuer === undefined) return metadata
+  // RFC 9207: the provider sends its own `iss`, so under another issuer clients must not be told to expect one.
+  delete metadata['authorization_response_iss_parameter_supported']
+  // Its signature would be that of another issuer (RFC 8414 section 2.1).
+  delete metadata['signed_metadata']
+  return { ...metadata, issuer }
+}
+
+function registersAtGateway(upstream: JsonObject, provider: Provider, hasClientId: boolean): boolean {
+  if (hasClientId || provider.registersAtGateway === 'always') return true
+  return provider.registersAtGateway === 'offered' && typeof upstream['registration_endpoint'] === 'string'
+}
