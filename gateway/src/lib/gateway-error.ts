@@ -33,3 +33,10 @@ export class GatewayError extends Error {
     this.code = code
   }
 }
+
+/** The error itself if it is a `GatewayError`, else an `internal` one with the error as its cause. */
+export function asGatewayError(error: unknown): GatewayError {
+  return error instanceof GatewayError
+    ? error
+    : new GatewayError('internal', 'internal error', { cause: error })
+}

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 import type { Facts } from '../pipeline/exchange.ts'
+import type { McpItem } from '../pipeline/mcp-item.ts'
 import { check } from '../schema/check.ts'
 import {
   checkMcpAuthorization,
   compileMcpAuthorization,
   type McpAuthorizationConfig,
-  type McpItem,
   mcpAuthorizationSchema,
 } from './mcp-authorization.ts'
 

@@ -2,9 +2,9 @@ import type { CelProgram } from '../cel/cel.ts'
 import { checkCel, compileCheckedCel } from '../cel/checked.ts'
 import { referencesField } from '../cel/references.ts'
 import { withSharedWorkBudget } from '../cel/work-budget.ts'
-import type { ExactJsonObject } from '../lib/json/json.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
+import type { McpItem } from '../pipeline/mcp-item.ts'
 import {
   compileDecision,
   type Denial,
@@ -52,18 +52,6 @@ export const mcpAuthorizationSchema = object(
 )
 
 export type McpAuthorizationConfig = Infer<typeof mcpAuthorizationSchema>
-
-/** A tool, prompt or resource. */
-export type McpItem = {
-  /** The method of the request it is part of. */
-  method: string
-  kind: 'tool' | 'prompt' | 'resource'
-  /** Its name at the target, without the target's prefix; the URI of a resource. */
-  name: string
-  target: string
-  /** Arguments of a tool call. */
-  arguments?: ExactJsonObject | undefined
-}
 
 export type McpAuthorization = {
   /**

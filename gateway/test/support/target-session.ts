@@ -1,12 +1,11 @@
 import type {
-  CallContext,
   EventMark,
   Message,
   MessageFlow,
   MessageSink,
   TargetFailure,
-  TargetSession,
-} from '../../src/backends/mcp/targets/target.ts'
+} from '../../src/backends/mcp/message/message.ts'
+import type { CallContext, TargetSession } from '../../src/backends/mcp/targets/target.ts'
 import { createCancellation } from '../../src/lib/cancellation.ts'
 import { isJsonObject, type JsonObject } from '../../src/lib/json/json.ts'
 

@@ -3,17 +3,18 @@ import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/j
 import { exactText } from '../../../lib/json/text.ts'
 import { createHeaderFilter } from '../../../net/http/headers.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { McpItem } from '../../../pipeline/mcp-item.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Federation } from '../federation/federation.ts'
-import { callSubject, type Subject } from '../message/call-target.ts'
+import { callSubject, type Subject } from '../message/items.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
 import type { Revision } from '../message/protocol.ts'
 import type { SessionClient } from '../sessions/sessions.ts'
-import type { CallContext, Item, Permissions } from '../targets/target.ts'
+import type { CallContext, Permissions } from '../targets/target.ts'
 
 /** Rules about single tools, prompts and resources (`mcpAuthorization`). */
 export type McpRules = {
-  permits(exchange: Exchange, item: Item, at: 'list' | 'call'): boolean
+  permits(exchange: Exchange, item: McpItem, at: 'list' | 'call'): boolean
   /** For methods that name no tool, prompt or resource. */
   permitsMethod(exchange: Exchange, method: string): boolean
 }

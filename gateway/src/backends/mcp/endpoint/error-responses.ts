@@ -1,9 +1,9 @@
 import type { GatewayError, GatewayErrorCode } from '../../../lib/gateway-error.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { callSubject } from '../message/call-target.ts'
+import { callSubject } from '../message/items.ts'
 import { errorText, internalError, invalidParams, sessionNotFound } from '../message/json-rpc.ts'
-import type { Message, TargetFailure } from '../targets/target.ts'
+import type { Message, TargetFailure } from '../message/message.ts'
 import { readTargetRefusal } from '../targets/target-refusal.ts'
 
 /** Why a request is refused: an HTTP status, a code for the log, and what the client is told. */

@@ -1,3 +1,4 @@
+import { asGatewayError } from '../../../lib/gateway-error.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import { formatSseEvent } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
@@ -5,10 +6,10 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Backend } from '../../../pipeline/policy.ts'
 import { readTargetObject } from '../message/json-edit.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
-import { asGatewayError } from '../message/merged-sink.ts'
+import type { Message, MessageFlow, MessageSink } from '../message/message.ts'
 import { acceptsEventStream, revisionOf } from '../message/protocol.ts'
 import type { LegacyStream, Session, Use } from '../sessions/sessions.ts'
-import type { CallContext, Message, MessageFlow, MessageSink } from '../targets/target.ts'
+import type { CallContext } from '../targets/target.ts'
 import { callContext, clientOf, noteCall, tokenLifeMs } from './call-context.ts'
 import {
   accepted,

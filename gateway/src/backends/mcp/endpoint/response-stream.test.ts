@@ -4,7 +4,7 @@ import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isSource } from '../../../net/http/body.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { errorText, isResponseTo, messageOf } from '../message/json-rpc.ts'
-import type { TargetFailure } from '../targets/target.ts'
+import type { TargetFailure } from '../message/message.ts'
 import { type AnswerOptions, createAnswer, silenceMs } from './response-stream.ts'
 
 const log = messageOf({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x' } })

@@ -1,11 +1,10 @@
-import { GatewayError } from '../../../lib/gateway-error.ts'
+import { asGatewayError, GatewayError } from '../../../lib/gateway-error.ts'
 import type { BodySink, BodySource } from '../../../net/http/body.ts'
 import type { Headers } from '../../../net/http/headers.ts'
 import { formatSseEvent } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { asGatewayError } from '../message/merged-sink.ts'
-import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from '../targets/target.ts'
+import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 
 /** How an event stream towards a client begins and ends. */
 export type AnswerOptions = {

@@ -1,18 +1,13 @@
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { type ClientMessage, headerMismatch, invalidParams, isResponseTo } from '../message/json-rpc.ts'
+import type { MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { mismatchedHeader, versionInside } from '../message/protocol.ts'
-import { requestOnce } from '../sessions/stateless.ts'
-import type {
-  CallContext,
-  MessageFlow,
-  MessageSink,
-  TargetFailure,
-  TargetSession,
-} from '../targets/target.ts'
+import type { CallContext, TargetSession } from '../targets/target.ts'
 import { accepted, answerFailure, failureText, refuseMcp, replyToFailure } from './error-responses.ts'
 import { type EndpointOptions, idTextOf, type Request } from './request-body.ts'
 import { createAnswer, feed } from './response-stream.ts'
+import { requestOnce } from './stateless-request.ts'
 
 /** Answers messages that belong to no session. */
 export type SessionlessEndpoint = {

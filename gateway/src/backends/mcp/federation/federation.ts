@@ -1,5 +1,5 @@
 import { withPermissions } from '../permissions/permissions.ts'
-import { withInitializeLimit } from '../sessions/initialize-limit.ts'
+import { withInitializeLimit } from '../targets/initialize-limit.ts'
 import type { Target } from '../targets/target.ts'
 import { createMultiplex } from './multiplex.ts'
 

@@ -1,11 +1,12 @@
+import { asGatewayError } from '../../../lib/gateway-error.ts'
 import { editTopLevel, memberText } from '../../../lib/json/text.ts'
+import { longChars } from '../message/cooperative-yield.ts'
 import { type Asking, ask, errorCodeOf, type Outcome } from '../message/gateway-request.ts'
 import { readTargetObject } from '../message/json-edit.ts'
 import { methodNotFound } from '../message/json-rpc.ts'
-import { asGatewayError } from '../message/merged-sink.ts'
-import { longChars } from '../message/pauses.ts'
+import type { EventMark, Message, TargetFailure } from '../message/message.ts'
 import { maxListAnswerBytes, readList } from '../message/read-list.ts'
-import type { CallContext, EventMark, Message, TargetFailure, TargetSession } from '../targets/target.ts'
+import type { CallContext, TargetSession } from '../targets/target.ts'
 import { withText } from './rename.ts'
 
 /** What one target lists. */

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { Target, TargetFailure, TargetSession } from '../targets/target.ts'
+import type { TargetFailure } from '../message/message.ts'
+import type { Target, TargetSession } from '../targets/target.ts'
 import type { Names } from './names.ts'
 
 /** One client's sessions at several targets. */

@@ -1,11 +1,5 @@
-import type {
-  CallContext,
-  EventMark,
-  Listening,
-  MessageFlow,
-  MessageSink,
-  TargetFailure,
-} from '../targets/target.ts'
+import type { EventMark, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
+import type { CallContext, Listening } from '../targets/target.ts'
 import { mergedEventId, type Positions, readEventId, streamEventId } from './cursors.ts'
 import { type Fleet, failureOf, liveParts, nameOf } from './member-sessions.ts'
 import { renamingSink } from './renaming-sink.ts'

@@ -14,7 +14,7 @@ import {
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
 import { messageOf } from '../message/json-rpc.ts'
-import type { Message, TargetFailure } from '../targets/target.ts'
+import type { Message, TargetFailure } from '../message/message.ts'
 import { createMultiplex, type MultiplexOptions } from './multiplex.ts'
 
 const down: TargetFailure = { kind: 'error', error: new GatewayError('upstream_connect', 'no connection') }

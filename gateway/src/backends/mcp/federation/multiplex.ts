@@ -1,18 +1,11 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
-import { callSubject, listOf, type Subject } from '../message/call-target.ts'
+import { callSubject, listOf, type Subject } from '../message/items.ts'
 import { editJson } from '../message/json-edit.ts'
 import { invalidRequest, methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { idle, inSteps } from '../message/merged-sink.ts'
-import type {
-  CallContext,
-  Message,
-  MessageFlow,
-  MessageSink,
-  Target,
-  TargetFailure,
-  TargetSession,
-} from '../targets/target.ts'
+import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
+import type { CallContext, Target, TargetSession } from '../targets/target.ts'
 import { answerError, findOwners, initializeAll, listFromAll, type Owners, tellAll } from './fan-out.ts'
 import { type Fleet, failureOf, liveParts, nameOf } from './member-sessions.ts'
 import { listenTo, markOf } from './merged-stream.ts'

@@ -1,6 +1,6 @@
 import { memberText } from '../../../lib/json/text.ts'
 import { editJson, editString, type JsonEdit, readTargetObject } from '../message/json-edit.ts'
-import type { Message } from '../targets/target.ts'
+import type { Message } from '../message/message.ts'
 import { type Names, wrapId } from './names.ts'
 
 /** Where a message or a result says which task it belongs to (revision 2025-11-25, "Tasks"). */

@@ -1,5 +1,5 @@
-import { asGatewayError } from '../message/merged-sink.ts'
-import type { EventMark, Message, MessageSink } from '../targets/target.ts'
+import { asGatewayError } from '../../../lib/gateway-error.ts'
+import type { EventMark, Message, MessageSink } from '../message/message.ts'
 import { type Fleet, failureOf } from './member-sessions.ts'
 import { renameFromTarget } from './rename.ts'
 

@@ -1,15 +1,8 @@
-import { GatewayError } from '../../../lib/gateway-error.ts'
+import { asGatewayError, GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject } from '../../../lib/json/json.ts'
-import type {
-  CallContext,
-  EventMark,
-  Message,
-  MessageFlow,
-  TargetFailure,
-  TargetSession,
-} from '../targets/target.ts'
+import type { CallContext, TargetSession } from '../targets/target.ts'
 import { isResponseTo } from './json-rpc.ts'
-import { asGatewayError } from './merged-sink.ts'
+import type { EventMark, Message, MessageFlow, TargetFailure } from './message.ts'
 
 /** What became of a request the gateway waits for: a response, which may be a JSON-RPC error, or none. */
 export type Outcome = { kind: 'answer'; message: Message } | { kind: 'failed'; failure: TargetFailure }

@@ -4,9 +4,9 @@ import type { NameProblem } from '../../../lib/json/names.ts'
 import { isLarge, type ReadJson, readJson } from '../../../lib/json/read.ts'
 import { type JsonText, memberText, readJsonObject } from '../../../lib/json/text.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
-import type { Message } from '../targets/target.ts'
 import { itemTexts } from './json-edit.ts'
 import { findAmbiguousMcpName } from './member-names.ts'
+import type { Message } from './message.ts'
 
 /** A message of a client that may go on. `idText` is the id exactly as written, for answers the gateway gives itself. */
 export type ClientMessage =

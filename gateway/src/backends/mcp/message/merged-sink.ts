@@ -1,5 +1,5 @@
-import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { MessageFlow, MessageSink } from '../targets/target.ts'
+import { asGatewayError } from '../../../lib/gateway-error.ts'
+import type { MessageFlow, MessageSink } from './message.ts'
 
 /** A sink for what several sources say together, and the flows that feed it. */
 export type Joint = {
@@ -47,10 +47,4 @@ export function inSteps(sink: MessageSink, run: (joint: Joint) => Promise<void>)
       for (const flow of flows) flow.cancel()
     },
   }
-}
-
-export function asGatewayError(error: unknown): GatewayError {
-  return error instanceof GatewayError
-    ? error
-    : new GatewayError('internal', 'internal error', { cause: error })
 }

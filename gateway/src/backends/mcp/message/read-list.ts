@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { type JsonText, memberText } from '../../../lib/json/text.ts'
-import type { Message } from '../targets/target.ts'
 import { itemTexts, readTargetObject } from './json-edit.ts'
+import type { Message } from './message.ts'
 
 /**
  * Largest answer to a list request that is read, in bytes. Reading it takes less than 50 ms; longer lists have to come in pages

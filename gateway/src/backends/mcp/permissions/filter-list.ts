@@ -1,10 +1,10 @@
+import { asGatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { editTopLevel } from '../../../lib/json/text.ts'
-import type { List } from '../message/call-target.ts'
-import { asGatewayError } from '../message/merged-sink.ts'
-import { createPauses, longChars } from '../message/pauses.ts'
+import { createPauses, longChars } from '../message/cooperative-yield.ts'
+import type { List } from '../message/items.ts'
+import type { Message, MessageSink } from '../message/message.ts'
 import { type ReadList, readList } from '../message/read-list.ts'
-import type { Message, MessageSink } from '../targets/target.ts'
 
 /** A sink behind a filter. After `cancel` nothing more reaches the sink. */
 export type FilteredSink = { readonly sink: MessageSink; cancel(): void }

@@ -7,8 +7,10 @@ import {
   resultIn,
   settle,
 } from '../../../../test/fixtures/mcp.ts'
+import type { McpItem } from '../../../pipeline/mcp-item.ts'
 import { messageOf } from '../message/json-rpc.ts'
-import type { Item, MessageSink, Permissions } from '../targets/target.ts'
+import type { MessageSink } from '../message/message.ts'
+import type { Permissions } from '../targets/target.ts'
 import { withPermissions } from './permissions.ts'
 
 const behaviours = {
@@ -36,8 +38,8 @@ function fixture(permissions?: Permissions) {
   return { ask, asked: () => target.sessions[0]?.requests ?? [] }
 }
 
-function recording(): { items: [Item, string][]; permissions: Permissions } {
-  const items: [Item, string][] = []
+function recording(): { items: [McpItem, string][]; permissions: Permissions } {
+  const items: [McpItem, string][] = []
   const permissions: Permissions = {
     permits(item, at) {
       items.push([item, at])

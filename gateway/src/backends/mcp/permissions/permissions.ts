@@ -1,19 +1,11 @@
 import { type ExactJsonObject, isExactJsonObject, isJsonObject } from '../../../lib/json/json.ts'
 import { exactObject } from '../../../lib/json/text.ts'
-import { callSubject, listOf } from '../message/call-target.ts'
+import { callSubject, listOf } from '../message/items.ts'
 import { methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { idle } from '../message/merged-sink.ts'
+import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { maxListAnswerBytes } from '../message/read-list.ts'
-import type {
-  CallContext,
-  Message,
-  MessageFlow,
-  MessageSink,
-  Permissions,
-  Target,
-  TargetFailure,
-  TargetSession,
-} from '../targets/target.ts'
+import type { CallContext, Permissions, Target, TargetSession } from '../targets/target.ts'
 import { filtered } from './filter-list.ts'
 
 /**

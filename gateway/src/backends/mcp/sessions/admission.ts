@@ -1,6 +1,6 @@
 import type { AdmissionMeter } from '../../../net/listener/admission.ts'
 import { internalError } from '../message/json-rpc.ts'
-import type { TargetFailure } from '../targets/target.ts'
+import type { TargetFailure } from '../message/message.ts'
 
 /** Bounds on what MCP clients can occupy in the process (`config.limits`). */
 export type McpLimits = {

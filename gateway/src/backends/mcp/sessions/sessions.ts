@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Federation } from '../federation/federation.ts'
-import type { CallContext, Message, TargetSession } from '../targets/target.ts'
+import type { Message } from '../message/message.ts'
+import type { CallContext, TargetSession } from '../targets/target.ts'
 import type { Admitted, Bound, Place, Places } from './admission.ts'
 import { digestOwner, type SessionIds } from './session-id.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { Message, TargetFailure } from '../message/message.ts'
 import { createOutlet } from './buffered-sink.ts'
-import type { Message, TargetFailure } from './target.ts'
 
 function message(text: string): Message {
   return { text, value: {} }

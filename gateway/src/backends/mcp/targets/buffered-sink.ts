@@ -1,4 +1,4 @@
-import type { Message, MessageSink, TargetFailure } from './target.ts'
+import type { Message, MessageSink, TargetFailure } from '../message/message.ts'
 
 /** A sink that may be full, with the messages that wait for it. */
 export type Outlet = {

@@ -1,5 +1,5 @@
 import { editTopLevel, memberText, readJsonObject } from '../../../lib/json/text.ts'
-import type { TargetFailure } from './target.ts'
+import type { TargetFailure } from '../message/message.ts'
 
 /**
  * What a cancelled request ends with. Its sender ignores it (MCP 2025-11-25, Cancellation), but the connection that waits

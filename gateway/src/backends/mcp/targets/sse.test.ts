@@ -3,8 +3,9 @@ import { createCancellation } from '../../../lib/cancellation.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { BodySink } from '../../../net/http/body.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
+import type { TargetFailure } from '../message/message.ts'
 import { checkSse, compileSse } from './sse.ts'
-import type { CallContext, TargetFailure } from './target.ts'
+import type { CallContext } from './target.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 

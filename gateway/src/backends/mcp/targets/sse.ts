@@ -7,6 +7,7 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
+import type { TargetFailure } from '../message/message.ts'
 import {
   addressFields,
   addressVariants,
@@ -16,7 +17,7 @@ import {
   type Whereabouts,
 } from './address.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex/duplex.ts'
-import type { CallContext, Target, TargetFailure } from './target.ts'
+import type { CallContext, Target } from './target.ts'
 
 /** `mcp.targets[].sse`. */
 export const sseSchema = exactlyOne(addressVariants, addressFields, {

@@ -4,8 +4,9 @@ import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../../../lib/cancellation.ts'
 import type { Child, ChildCommand, ChildListener } from '../../../process/child-process.ts'
 import { check } from '../../../schema/check.ts'
+import type { TargetFailure } from '../message/message.ts'
 import { checkStdio, compileStdio, type StdioConfig, stdioSchema } from './stdio.ts'
-import type { CallContext, TargetFailure } from './target.ts'
+import type { CallContext } from './target.ts'
 
 const context: CallContext = { headers: {}, cancellation: createCancellation() }
 

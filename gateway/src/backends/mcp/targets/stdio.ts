@@ -3,11 +3,12 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Child, ChildCommand, SpawnProcess } from '../../../process/child-process.ts'
 import { boolean, type Infer, list, map, name, object, optional, string } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
+import type { TargetFailure } from '../message/message.ts'
 import type { Place, Places } from '../sessions/admission.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex/duplex.ts'
 import { createLineSplitter } from './lines.ts'
 import { createLogThrottle } from './log-throttle.ts'
-import type { CallContext, Target, TargetFailure } from './target.ts'
+import type { CallContext, Target } from './target.ts'
 
 /** `mcp.targets[].stdio`. */
 export const stdioSchema = object(

@@ -9,6 +9,7 @@ import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
+import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import {
   addressFields,
   addressVariants,
@@ -17,17 +18,7 @@ import {
   type TargetAddress,
   type Whereabouts,
 } from './address.ts'
-import type {
-  CallContext,
-  EventMark,
-  Listening,
-  Message,
-  MessageFlow,
-  MessageSink,
-  Target,
-  TargetFailure,
-  TargetSession,
-} from './target.ts'
+import type { CallContext, Listening, Target, TargetSession } from './target.ts'
 
 export const streamableHttpSchema = exactlyOne(addressVariants, addressFields, {
   doc: 'A server that speaks MCP over HTTP ("streamable HTTP").',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createCancellation } from '../../../../lib/cancellation.ts'
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
-import type { CallContext, MessageFlow, TargetFailure } from '../target.ts'
+import type { MessageFlow, TargetFailure } from '../../message/message.ts'
+import type { CallContext } from '../target.ts'
 import { createDuplexSession, type WireListener } from './duplex.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }

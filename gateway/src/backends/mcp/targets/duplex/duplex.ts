@@ -3,18 +3,12 @@ import { isJsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../../../lib/json/text.ts'
 import type { Log } from '../../../../telemetry/log.ts'
 import { internalError } from '../../message/json-rpc.ts'
+import type { Message, MessageFlow, MessageSink, TargetFailure } from '../../message/message.ts'
 import { createOutlet, type Outlet } from '../buffered-sink.ts'
 import { readCancelled, requestCancelled } from '../cancelled.ts'
-import type {
-  CallContext,
-  Message,
-  MessageFlow,
-  MessageSink,
-  TargetFailure,
-  TargetSession,
-} from '../target.ts'
-import { createCalls } from './calls.ts'
-import { createUnclaimed } from './unclaimed.ts'
+import type { CallContext, TargetSession } from '../target.ts'
+import { createCalls } from './pending-calls.ts'
+import { createUnclaimed } from './unrouted-messages.ts'
 
 /** One connection over which all messages of a session go: the pipes of a child, the stream of a legacy SSE server. */
 export type Wire = {

@@ -5,7 +5,8 @@ import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { JsonObject } from '../../../../lib/json/json.ts'
 import type { OutgoingRequest, Reply } from '../../../../net/http-client/send.ts'
 import { check } from '../../../../schema/check.ts'
-import type { CallContext, TargetFailure } from '../target.ts'
+import type { TargetFailure } from '../../message/message.ts'
+import type { CallContext } from '../target.ts'
 import { checkOpenApi, compileOpenApi, type OpenApiConfig, openApiSchema } from './openapi.ts'
 
 const schema = {

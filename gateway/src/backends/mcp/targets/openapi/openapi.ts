@@ -1,5 +1,5 @@
 import { type CancellationSource, createCancellation } from '../../../../lib/cancellation.ts'
-import { GatewayError } from '../../../../lib/gateway-error.ts'
+import { asGatewayError, GatewayError } from '../../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
 import { type JsonText, memberText, readJsonObject } from '../../../../lib/json/text.ts'
 import { readAll } from '../../../../net/http/body.ts'
@@ -24,6 +24,7 @@ import {
   invalidRequest,
   methodNotFound,
 } from '../../message/json-rpc.ts'
+import type { Message, MessageFlow, MessageSink } from '../../message/message.ts'
 import {
   addressFields,
   addressVariants,
@@ -33,7 +34,7 @@ import {
   type Whereabouts,
 } from '../address.ts'
 import { readCancelled, requestCancelled } from '../cancelled.ts'
-import type { CallContext, Message, MessageFlow, MessageSink, Target, TargetSession } from '../target.ts'
+import type { CallContext, Target, TargetSession } from '../target.ts'
 import { compileArguments, type EncodeArguments } from './arguments.ts'
 import type { ApiDocument, Operation } from './document.ts'
 import { errorResultText, resultText } from './result.ts'
@@ -308,9 +309,4 @@ function asMessage(text: string): Message {
 
 function flowOf(cancellation: CancellationSource): MessageFlow {
   return { resume() {}, cancel: cancellation.cancel }
-}
-
-function asGatewayError(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error
-  return new GatewayError('internal', 'internal error', { cause: error })
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { GatewayError } from '../../../../lib/gateway-error.ts'
+import { asGatewayError, GatewayError } from '../../../../lib/gateway-error.ts'
 import { readAll } from '../../../../net/http/body.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { type ApiDocument, type ReadDocument, readApiDocument } from './document.ts'
@@ -157,9 +157,4 @@ function unusable(targetName: string, reason: string): GatewayError {
     'upstream_invalid',
     `the OpenAPI document of target "${targetName}" cannot be used: ${reason}`,
   )
-}
-
-function asGatewayError(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error
-  return new GatewayError('internal', 'internal error', { cause: error })
 }

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { MessageSink, Target, TargetFailure, TargetSession } from '../targets/target.ts'
+import type { MessageSink, TargetFailure } from '../message/message.ts'
+import type { Target, TargetSession } from './target.ts'
 
 /**
  * A target whose answer to `initialize` has a time limit, whatever it sends before. The failure is the target's own, so that a

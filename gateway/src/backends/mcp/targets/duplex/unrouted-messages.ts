@@ -1,4 +1,4 @@
-import type { Message } from '../target.ts'
+import type { Message } from '../../message/message.ts'
 
 /** Messages that belong to no request, while nobody listens. */
 export type Unclaimed = {

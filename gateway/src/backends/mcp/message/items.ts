@@ -1,17 +1,17 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
-import type { ItemKind } from '../targets/target.ts'
+import type { McpItemKind } from '../../../pipeline/mcp-item.ts'
 import { paramsOf } from './json-rpc.ts'
 
 /** What a call is about; `name` is undefined where the call should name something and does not. */
 export type Subject = {
-  kind: ItemKind
+  kind: McpItemKind
   name: string | undefined
   /** Where the name stands in the message. */
   path: readonly string[]
 }
 
 /** A method that lists things: where they are in the result, and which member names one. */
-export type List = { kind: ItemKind; member: string; naming: string }
+export type List = { kind: McpItemKind; member: string; naming: string }
 
 const lists: ReadonlyMap<string, List> = new Map([
   ['tools/list', { kind: 'tool', member: 'tools', naming: 'name' }],
@@ -22,7 +22,7 @@ const lists: ReadonlyMap<string, List> = new Map([
 
 const byName = { path: ['params', 'name'], member: 'name' } as const
 const byUri = { path: ['params', 'uri'], member: 'uri' } as const
-const calls: ReadonlyMap<string, { kind: ItemKind; path: readonly string[]; member: string }> = new Map([
+const calls: ReadonlyMap<string, { kind: McpItemKind; path: readonly string[]; member: string }> = new Map([
   ['tools/call', { kind: 'tool', ...byName }],
   ['prompts/get', { kind: 'prompt', ...byName }],
   ['resources/read', { kind: 'resource', ...byUri }],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { collect, fakeTarget, fixtureContext, request, settle } from '../../../../test/fixtures/mcp.ts'
-import { requestOnce } from './stateless.ts'
+import { requestOnce } from './stateless-request.ts'
 
 describe('a request in a session of its own', () => {
   it('fails when something goes wrong behind the introduction, and nothing else does', async () => {

@@ -1,7 +1,8 @@
+import { asGatewayError } from '../../../lib/gateway-error.ts'
 import { ask, type Outcome } from '../message/gateway-request.ts'
 import { messageOf } from '../message/json-rpc.ts'
-import { asGatewayError } from '../message/merged-sink.ts'
-import type { CallContext, Message, MessageFlow, MessageSink, TargetSession } from '../targets/target.ts'
+import type { Message, MessageFlow, MessageSink } from '../message/message.ts'
+import type { CallContext, TargetSession } from '../targets/target.ts'
 
 const defaultRevision = '2025-11-25'
 
