@@ -155,7 +155,7 @@ function mcpSection(
       maxBufferSize,
       jsonLimits,
       rules,
-      place: 'mcp',
+      scope: 'mcp',
       destination: (reference) => compileNamedDestination(reference, sections.backends, context),
     })
   return {

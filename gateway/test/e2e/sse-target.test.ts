@@ -128,7 +128,7 @@ describe('a legacy SSE target', () => {
     const server = await startLegacy()
     const session = targetAt(server.url).open()
     const deaths: string[] = []
-    session.onDeath((reason) => deaths.push(reason))
+    session.onTerminated((reason) => deaths.push(reason))
     await resultOf(call(session, 'initialize'))
     const waiting = call(session, 'wait')
     await until('the request is there', () => server.seen.length === 3)

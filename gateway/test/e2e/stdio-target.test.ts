@@ -104,7 +104,7 @@ describe('a stdio target', () => {
     const { target, log } = start()
     const session = target.open()
     const deaths: string[] = []
-    session.onDeath((reason) => deaths.push(reason))
+    session.onTerminated((reason) => deaths.push(reason))
     await resultOf(call(session, 'pid'))
     const hanging = call(session, 'hang')
     const crashing = call(session, 'crash')

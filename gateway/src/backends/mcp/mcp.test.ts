@@ -38,7 +38,7 @@ function gateway(answer: (request: OutgoingRequest) => Reply = answerTo) {
   }
   const compile = (config: McpBackendConfig, place: string, backends: readonly NamedBackend[] = []) =>
     compileMcp(config, context, {
-      place,
+      scope: place,
       maxBufferSize: 10_000,
       sessionKey: '00'.repeat(32),
       version: '1',

@@ -14,11 +14,11 @@ import { createEndpoint } from './endpoint/endpoint.ts'
 import { refuseMcp } from './endpoint/error-responses.ts'
 import { federate } from './federation/federation.ts'
 import {
-  createProgramPlaces,
-  createSessionPlaces,
+  createProgramSlots,
+  createSessionSlots,
   defaultMcpLimits,
   type McpLimits,
-  type Places,
+  type Slots,
 } from './sessions/admission.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessions, type Sessions } from './sessions/sessions.ts'
@@ -51,7 +51,7 @@ export type McpOptions = {
   /** Version the gateway introduces itself with to clients and targets. */
   version: string
   /** Names where this is configured; sessions belong to it, and are refused anywhere else. */
-  place?: string
+  scope?: string
   /** Named backends, for targets that lead to one. */
   destination?: FindDestination | undefined
 }
@@ -68,36 +68,36 @@ export const defaultMaxMessageBytes = 4 * 1024 * 1024
 
 const defaultInitializeTimeoutMs = 45_000
 const defaultSessionTtlMs = 30 * 60_000
-const maxRemembered = 100_000
+const maxEndedIds = 100_000
 const shortestSweepMs = 1_000
 const longestSweepMs = 30_000
 
 /** Compiles the `mcp` section, or the `mcp` backend of a route. Throws on what `checkMcp` reports. */
 export function compileMcp(config: McpBackendConfig, context: CompileContext, options: McpOptions): Mcp {
-  const { rules, version, place = 'mcp' } = options
+  const { rules, version, scope = 'mcp' } = options
   const limits = options.limits ?? defaultMcpLimits
   const meterOf = context.metrics.admission
-  const places = context.retained('mcp-admission/sessions', () => createSessionPlaces(limits, meterOf))
-  const programs = context.retained('mcp-admission/programs', () => createProgramPlaces(limits, meterOf))
-  const sessions = context.retained(`${place}/sessions`, () =>
-    keepSessions(context, { ...options, places }, place),
+  const slots = context.retained('mcp-admission/sessions', () => createSessionSlots(limits, meterOf))
+  const programs = context.retained('mcp-admission/programs', () => createProgramSlots(limits, meterOf))
+  const sessions = context.retained(`${scope}/sessions`, () =>
+    retainSessions(context, { ...options, slots }, scope),
   )
   const { prefixMode = 'conditional', failureMode, targets } = config
-  const placed = targets.map((target) => ({
+  const resolved = targets.map((target) => ({
     target,
     destination: destinationOf(target, options.destination),
   }))
-  const node = jointNode(
+  const node = cacheNode(
     targets,
-    placed.map(({ destination }) => destination),
+    resolved.map(({ destination }) => destination),
     context,
   )
   const initializeTimeoutMs = milliseconds(config.initializeTimeout) ?? defaultInitializeTimeoutMs
   const settings = `${prefixMode} ${failureMode} ${initializeTimeoutMs}`
-  const federation = context.cached(node, `${place}/federation ${settings}`, () =>
+  const federation = context.cached(node, `${scope}/federation ${settings}`, () =>
     federate(
-      placed.map(({ target, destination }) =>
-        context.cached(jointNode(target, [destination], context), 'mcp/target', () =>
+      resolved.map(({ target, destination }) =>
+        context.cached(cacheNode(target, [destination], context), 'mcp/target', () =>
           compileTarget(target, destination, { ...context, programs }),
         ),
       ),
@@ -125,7 +125,7 @@ function refuseAll(exchange: Exchange): Reply {
 }
 
 /** A node that lives as long as all of these: named backends have config nodes of their own. */
-function jointNode(
+function cacheNode(
   node: object,
   destinations: readonly (Destination | undefined)[],
   { cached }: CompileContext,
@@ -155,7 +155,7 @@ function destinationOf(
 function compileTarget(
   target: TargetConfig,
   destination: Destination | undefined,
-  context: CompileContext & { programs: Places },
+  context: CompileContext & { programs: Slots },
 ): Target {
   const { name, policies, stdio } = target
   if (stdio !== undefined) return compileStdio(name, stdio, context)
@@ -177,10 +177,10 @@ function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Targe
 }
 
 /** Sessions outlive reloads, and the place they belong to if nobody stops them. */
-function keepSessions(
+function retainSessions(
   { clock }: CompileContext,
-  { sessionKey, sessionTtl, places }: McpOptions & { places: Places },
-  place: string,
+  { sessionKey, sessionTtl, slots }: McpOptions & { slots: Slots },
+  scope: string,
 ): Sessions {
   const key = sessionKey === undefined ? undefined : readSessionKey(sessionKey)
   if (sessionKey !== undefined && key === undefined) {
@@ -189,11 +189,11 @@ function keepSessions(
   const ttlMs = milliseconds(sessionTtl) ?? defaultSessionTtlMs
   return createSessions({
     clock,
-    ids: createSessionIds(key ?? randomBytes(32), place),
+    ids: createSessionIds(key ?? randomBytes(32), scope),
     sharedKey: key !== undefined,
     ttlMs,
-    places,
-    maxRemembered,
+    slots,
+    maxEndedIds: maxEndedIds,
     // A time to live that is short is meant: no session outlives it twice over.
     sweepEveryMs: Math.max(shortestSweepMs, Math.min(longestSweepMs, ttlMs)),
   })

@@ -166,7 +166,7 @@ function compileMcpRoute(
       maxBufferSize,
       jsonLimits,
       rules,
-      place: `route ${name}`,
+      scope: `route ${name}`,
       destination: (reference) => compileNamedDestination(reference, sections.backends, context),
     })
   return {

@@ -1,28 +1,28 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { callSubject } from '../message/items.ts'
+import { callTargetOf } from '../message/items.ts'
 import { readTargetObject } from '../message/json-edit.ts'
 import { type ClientMessage, invalidRequest } from '../message/json-rpc.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { accepted, failureText, refuseMcp, sessionEnded } from './error-responses.ts'
-import type { Request } from './request-body.ts'
-import { createAnswer, feed } from './response-stream.ts'
+import type { ClientRequest } from './request-body.ts'
+import { createResponseStream, startResponse } from './response-stream.ts'
 
 /** The session that a batch belongs to. */
 export type BatchSession = {
   /** Notes that the batch is under way; the returned function notes its end. */
-  begin(answer: { end(): void }): () => void
+  begin(response: { end(): void }): () => void
   /** Delivers a notification or response. */
   deliver(message: ClientMessage): Promise<Reply>
-  request(message: Request, sink: MessageSink): MessageFlow
+  request(message: ClientRequest, sink: MessageSink): MessageFlow
 }
 
 /**
  * Answers a JSON-RPC batch (JSON-RPC 2.0 section 6; MCP 2025-03-26, Transports): one event stream with the response to each
  * request, in the order in which they come. Each message is handled as if it had come alone.
  */
-export async function answerBatch(
+export async function handleBatch(
   exchange: Exchange,
   messages: readonly ClientMessage[],
   session: BatchSession,
@@ -38,36 +38,36 @@ export async function answerBatch(
     const reply = await session.deliver(message)
     if (reply.status !== 202) return reply
   }
-  return requests.length === 0 ? accepted() : answerRequests(exchange, requests, session)
+  return requests.length === 0 ? accepted() : handleRequests(exchange, requests, session)
 }
 
 /** The reason why requests may not come in one batch. */
 function problemOf(
   exchange: Exchange,
   messages: readonly ClientMessage[],
-  requests: readonly Request[],
+  requests: readonly ClientRequest[],
 ): string | undefined {
   if (requests.some(({ method }) => method === 'initialize')) return 'initialize must not be part of a batch'
   if (new Set(requests.map(({ id }) => id)).size < requests.length) return 'two requests have the same id'
   // Limits count HTTP requests, so more would evade them. A lenient target might also do what a call without an id asks for.
-  const asking = messages.filter(({ kind, json }) => kind === 'request' || callSubject(json.value))
+  const asking = messages.filter(({ kind, json }) => kind === 'request' || callTargetOf(json.value))
   if (asking.length > 1 && exchange.limits !== undefined) {
     return 'a batch must have a single request where requests are limited'
   }
   return undefined
 }
 
-function answerRequests(
+function handleRequests(
   exchange: Exchange,
-  requests: readonly Request[],
+  requests: readonly ClientRequest[],
   session: BatchSession,
 ): Promise<Reply> {
   const flows: MessageFlow[] = []
   const open = new Set(requests)
-  const answer = createAnswer({
+  const response = createResponseStream({
     completes: () => open.size === 0,
     refuse: () => accepted(),
-    onOver: () => release(),
+    onEnd: () => release(),
   })
   const release = session.begin({
     end() {
@@ -75,20 +75,20 @@ function answerRequests(
       forEach((flow) => flow.cancel())
     },
   })
-  feed(exchange, answer, () => {
+  startResponse(exchange, response, () => {
     for (const message of requests) start(message)
     return {
       resume: () => forEach((flow) => flow.resume()),
       cancel: () => forEach((flow) => flow.cancel()),
     }
   })
-  return answer.reply
+  return response.reply
 
   function forEach(act: (flow: MessageFlow) => void): void {
     for (const flow of flows) act(flow)
   }
 
-  function start(message: Request): void {
+  function start(message: ClientRequest): void {
     try {
       flows.push(session.request(message, sinkOf(message)))
     } catch (error) {
@@ -96,35 +96,35 @@ function answerRequests(
     }
   }
 
-  function sinkOf(message: Request): MessageSink {
+  function sinkOf(message: ClientRequest): MessageSink {
     return {
       message: (received) =>
-        isAnswer(received, message) ? settle(message, received) : answer.sink.message(received),
+        isResponse(received, message) ? settle(message, received) : response.sink.message(received),
       mark() {},
-      end: () => fail(message, noAnswer),
+      end: () => fail(message, noResponse),
       fail: (failure) => fail(message, failure),
     }
   }
 
-  function fail(message: Request, failure: TargetFailure): void {
+  function fail(message: ClientRequest, failure: TargetFailure): void {
     if (open.has(message)) settle(message, readTargetObject(failureText(failure, message)))
   }
 
-  function settle(message: Request, response: Message): boolean {
-    if (!open.delete(message)) return true
-    const more = answer.sink.message(response)
-    if (open.size === 0) answer.sink.end()
+  function settle(request: ClientRequest, received: Message): boolean {
+    if (!open.delete(request)) return true
+    const more = response.sink.message(received)
+    if (open.size === 0) response.sink.end()
     return more
   }
 }
 
-function isAnswer({ value }: Message, { id }: Request): boolean {
+function isResponse({ value }: Message, { id }: ClientRequest): boolean {
   return value['id'] === id && value['method'] === undefined
 }
 
-const noAnswer: TargetFailure = {
+const noResponse: TargetFailure = {
   kind: 'refused',
   status: 502,
   code: -32603,
-  message: 'the target gave no answer',
+  message: 'the target gave no response',
 }

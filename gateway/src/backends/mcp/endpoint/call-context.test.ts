@@ -37,7 +37,7 @@ describe('the client of a session', () => {
   })
 
   it('is counted by its identity, else by the network of its address', () => {
-    const counted = (facts: Partial<Facts>) => clientOf(mcpExchange('POST', { facts })).counted
+    const counted = (facts: Partial<Facts>) => clientOf(mcpExchange('POST', { facts })).quotaKey
     const at = (address: string) => counted({ source: { address, port: 1 } })
     expect(at('2001:db8::1')).toBe(at('2001:db8::ffff'))
     expect(at('2001:db8::1')).not.toBe(at('2001:db8:0:1::1'))

@@ -6,7 +6,7 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { McpItem } from '../../../pipeline/mcp-item.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Federation } from '../federation/federation.ts'
-import { callSubject, type Subject } from '../message/items.ts'
+import { type CallTarget, callTargetOf } from '../message/items.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
 import type { Revision } from '../message/protocol.ts'
 import type { SessionClient } from '../sessions/sessions.ts'
@@ -36,40 +36,40 @@ export function callContext(
     headers: forwarded,
     cancellation,
     credential,
-    noted: mcpCall,
-    client: () => clientOf(exchange).counted,
+    loggedCall: mcpCall,
+    client: () => clientOf(exchange).quotaKey,
   }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }
 }
 
 /** Tells the access log what a message asks for. A call that several targets could be meant by learns its target later. */
-export function noteCall(exchange: Exchange, message: ClientMessage, { members }: Federation): void {
+export function recordCall(exchange: Exchange, message: ClientMessage, { members }: Federation): void {
   if (message.kind === 'response') return
   const { method } = message
   const [only] = members
   exchange.mcpCall = {
     method,
-    item: loggable(callSubject(message.json.value)),
+    item: loggableName(callTargetOf(message.json.value)),
     target: members.length === 1 ? only?.name : undefined,
   }
 }
 
 /** Bound on the text about a batch in the access log. */
-const maxNoteChars = 1_000
+const maxRecordedChars = 1_000
 
 /** Notes a batch for the access log: the method and item of each message. */
-export function noteBatch(exchange: Exchange, messages: readonly ClientMessage[]): void {
+export function recordBatch(exchange: Exchange, messages: readonly ClientMessage[]): void {
   const notes = messages.flatMap((message) => {
     if (message.kind === 'response') return []
-    const item = loggable(callSubject(message.json.value))
+    const item = loggableName(callTargetOf(message.json.value))
     return [item === undefined ? message.method : `${message.method} ${item}`]
   })
-  exchange.mcpCall = { method: 'batch', item: notes.join(', ').slice(0, maxNoteChars), target: undefined }
+  exchange.mcpCall = { method: 'batch', item: notes.join(', ').slice(0, maxRecordedChars), target: undefined }
 }
 
 /** The query of a URI may hold secrets. */
-function loggable(subject: Subject | undefined): string | undefined {
+function loggableName(subject: CallTarget | undefined): string | undefined {
   if (subject?.kind !== 'resource') return subject?.name
   const end = subject.name?.search(/[?#]/) ?? -1
   return end === -1 ? subject.name : subject.name?.slice(0, end)
@@ -78,16 +78,16 @@ function loggable(subject: Subject | undefined): string | undefined {
 /** The client that sessions of a request belong to. */
 export function clientOf(exchange: Exchange): SessionClient {
   const owner = ownerOf(exchange)
-  if (owner !== '') return { owner, counted: owner }
+  if (owner !== '') return { owner, quotaKey: owner }
   const { address } = exchange.facts.source
-  return address.includes(':') ? unknownAt(address) : { owner, counted: address }
+  return address.includes(':') ? anonymousClient(address) : { owner, quotaKey: address }
 }
 
 /** A client without identity at an IPv6 address. Its network is read only where sessions begin, because that takes 2 us. */
-function unknownAt(address: string): SessionClient {
+function anonymousClient(address: string): SessionClient {
   return {
     owner: '',
-    get counted() {
+    get quotaKey() {
       return clientNetwork(address)
     },
   }
@@ -109,7 +109,7 @@ const ownersByClaims = new WeakMap<ExactJsonObject, string>()
 
 /** Unambiguous: each part is JSON with the name of its claim, so that no `client_id` equals the `sub` of another identity. */
 function ownerText(jwt: ExactJsonObject | undefined, apiKey: JsonObject | undefined): string {
-  return exactText([jwt && subjectOf(jwt), apiKey && (apiKey['id'] ?? apiKey)])
+  return exactText([jwt && identityOf(jwt), apiKey && (apiKey['id'] ?? apiKey)])
 }
 
 /**
@@ -119,7 +119,7 @@ function ownerText(jwt: ExactJsonObject | undefined, apiKey: JsonObject | undefi
 const identityClaims = ['sub', 'sid', 'client_id', 'azp'] as const
 
 /** A token without any of them has only itself. */
-function subjectOf(jwt: ExactJsonObject): ExactJsonValue[] {
+function identityOf(jwt: ExactJsonObject): ExactJsonValue[] {
   const issuer = jwt['iss'] ?? null
   for (const claim of identityClaims) {
     const value = jwt[claim]
@@ -132,7 +132,7 @@ const maxStreamMs = 24 * 60 * 60_000
 const tokenLeewayMs = 60_000
 
 /** Milliseconds until the request's token ends, with the leeway that tokens are given; a day where there is none. */
-export function tokenLifeMs({ facts: { jwt } }: Exchange, now: number): number {
+export function tokenLifetimeMs({ facts: { jwt } }: Exchange, now: number): number {
   const expiry = jwt?.['exp']
   if (typeof expiry !== 'number') return maxStreamMs
   return Math.min(Math.max(expiry * 1_000 + tokenLeewayMs - now, 0), maxStreamMs)

@@ -37,12 +37,12 @@ const call = (id: number, name = 'echo') => ({ jsonrpc: '2.0', id, method: 'tool
 type Options = { targets?: FakeTarget[]; stateless?: boolean; rules?: McpRules; maxBodyBytes?: number }
 
 /** The client of requests without authentication. */
-const nobody = { owner: '', counted: '' }
+const nobody = { owner: '', quotaKey: '' }
 const clock = { now: () => 1_000, monotonic: () => 1_000 }
 
 function createStore(places = fixturePlaces()): Sessions {
   const ids = createSessionIds(Buffer.alloc(32, 3), 'mcp')
-  return createSessions({ clock, ids, sharedKey: true, ttlMs: 1_000, places, maxRemembered: 10 })
+  return createSessions({ clock, ids, sharedKey: true, ttlMs: 1_000, slots: places, maxEndedIds: 10 })
 }
 
 function fixture(options: Options = {}) {

@@ -15,13 +15,13 @@ import {
   revisionOf,
   revisions,
   sessionlessRevisions,
-  versionInside,
+  versionInMeta,
 } from '../message/protocol.ts'
 import type { Session } from '../sessions/sessions.ts'
-import { callContext, clientOf, noteBatch, noteCall } from './call-context.ts'
+import { callContext, clientOf, recordBatch, recordCall } from './call-context.ts'
 import { refuseMcp, refuseUnknownSession } from './error-responses.ts'
 import { createLegacyEndpoint } from './legacy-endpoint.ts'
-import { answerBody, type EndpointOptions, idTextOf, refuseContent } from './request-body.ts'
+import { type EndpointOptions, handleBody, idTextOf, refuseUnsupportedContent } from './request-body.ts'
 import { createSessionEndpoint } from './session-endpoint.ts'
 import { createSessionlessEndpoint } from './sessionless-endpoint.ts'
 
@@ -68,7 +68,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
       const message = 'accept must list application/json and text/event-stream'
       return refuseMcp(exchange, { status: 406, reason: 'accept', message })
     }
-    const refusal = refuseContent(exchange)
+    const refusal = refuseUnsupportedContent(exchange)
     if (refusal !== undefined) return refusal
     const id = firstHeader(headers, 'mcp-session-id')
     const answer = (session: Session | undefined) => (content: ClientMessage | ClientBatch) =>
@@ -77,7 +77,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
         : route(exchange, content, session)
     const sessionless = federation.target.sessionless && revisionOf(headers, undefined).kind === 'sessionless'
     if (stateless || sessionless) {
-      return answerBody(
+      return handleBody(
         exchange,
         { maxBytes: maxBodyBytes, batches: false, jsonLimits, workQueue },
         answer(undefined),
@@ -85,12 +85,12 @@ export function createEndpoint(options: EndpointOptions): Backend {
     }
     if (id === undefined) {
       const maxBytes = Math.min(maxBodyBytes, maxOpeningBytes)
-      return answerBody(exchange, { maxBytes, batches: false, jsonLimits, workQueue }, answer(undefined))
+      return handleBody(exchange, { maxBytes, batches: false, jsonLimits, workQueue }, answer(undefined))
     }
     const session = findSession(exchange, id)
     if (session === undefined) return refuseEnded(exchange, id, 'null')
     const batches = session.revision === batchRevision
-    return answerBody(exchange, { maxBytes: maxBodyBytes, batches, jsonLimits, workQueue }, answer(session))
+    return handleBody(exchange, { maxBytes: maxBodyBytes, batches, jsonLimits, workQueue }, answer(session))
   }
 
   function route(
@@ -101,14 +101,14 @@ export function createEndpoint(options: EndpointOptions): Backend {
     const revision = revisionOf(exchange.facts.request.headers, message.json.value)
     if (revision.kind === 'unknown' || (revision.kind === 'sessionless' && !federation.target.sessionless)) {
       // Who names the revision in the message has no use for those with sessions.
-      const alone = federation.target.sessionless && versionInside(message.json.value) !== undefined
+      const alone = federation.target.sessionless && versionInMeta(message.json.value) !== undefined
       const supported = alone ? sessionlessRevisions : revisions
       return refuseRevision(exchange, { requested: revision.version, supported }, message)
     }
-    noteCall(exchange, message, federation)
+    recordCall(exchange, message, federation)
     const context = callContext(exchange, revision, rules)
-    if (revision.kind === 'sessionless') return withoutSession.pass(exchange, message, context)
-    if (stateless) return withoutSession.answer(exchange, message, context)
+    if (revision.kind === 'sessionless') return withoutSession.forward(exchange, message, context)
+    if (stateless) return withoutSession.handleStateless(exchange, message, context)
     if (session !== undefined) {
       return session.ended
         ? refuseEnded(exchange, session.id, idTextOf(message))
@@ -131,11 +131,11 @@ export function createEndpoint(options: EndpointOptions): Backend {
     if (revision.kind === 'unknown') {
       return refuseRevision(exchange, { requested: revision.version, supported: revisions }, undefined)
     }
-    if (messages.some(({ json }) => versionInside(json.value) !== undefined)) {
+    if (messages.some(({ json }) => versionInMeta(json.value) !== undefined)) {
       const message = 'a message of a revision without sessions must not be part of a batch'
       return refuseMcp(exchange, { status: 400, reason: 'batch', code: invalidRequest, message }, 'null')
     }
-    noteBatch(exchange, messages)
+    recordBatch(exchange, messages)
     return inSession.batch(exchange, messages, callContext(exchange, revision, rules), session)
   }
 
@@ -145,7 +145,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
       return refuseMcp(exchange, { status: 406, reason: 'accept', message })
     }
     const session = sessionOf(exchange)
-    return 'status' in session ? session : inSession.listen(exchange, session)
+    return 'status' in session ? session : inSession.openStream(exchange, session)
   }
 
   async function end(exchange: Exchange): Promise<Reply> {
@@ -177,7 +177,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
   }
 
   function refuseEnded(exchange: Exchange, id: string, idText: string | undefined): Reply {
-    return refuseUnknownSession(exchange, idText, sessions.endingOf(id, clientOf(exchange)))
+    return refuseUnknownSession(exchange, idText, sessions.endReasonOf(id, clientOf(exchange)))
   }
 }
 

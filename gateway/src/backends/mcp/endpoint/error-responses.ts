@@ -1,13 +1,13 @@
 import type { GatewayError, GatewayErrorCode } from '../../../lib/gateway-error.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { callSubject } from '../message/items.ts'
+import { callTargetOf } from '../message/items.ts'
 import { errorText, internalError, invalidParams, sessionNotFound } from '../message/json-rpc.ts'
 import type { Message, TargetFailure } from '../message/message.ts'
 import { readTargetRefusal } from '../targets/target-refusal.ts'
 
 /** Why a request is refused: an HTTP status, a code for the log, and what the client is told. */
-export type Refusal = {
+export type McpRefusal = {
   status: number
   reason: string
   message: string
@@ -17,10 +17,10 @@ export type Refusal = {
 }
 
 /** The request a failure answers, with its id as JSON. */
-export type Asked = { idText: string; json: Message }
+export type FailedRequest = { idText: string; json: Message }
 
 /** A refusal as JSON-RPC error where the request's id is known or the body itself is at fault, as plain text elsewhere. */
-export function refuseMcp(exchange: Exchange, refusal: Refusal, idText?: string): Reply {
+export function refuseMcp(exchange: Exchange, refusal: McpRefusal, idText?: string): Reply {
   const { status, reason, message, code = internalError, data } = refusal
   exchange.refusedBy ??= `mcp: ${reason}`
   return idText === undefined
@@ -29,7 +29,11 @@ export function refuseMcp(exchange: Exchange, refusal: Refusal, idText?: string)
 }
 
 /** The reply for what a target failed with before anything was sent. */
-export function replyToFailure(exchange: Exchange, failure: TargetFailure, asked: Asked | undefined): Reply {
+export function replyToFailure(
+  exchange: Exchange,
+  failure: TargetFailure,
+  asked: FailedRequest | undefined,
+): Reply {
   if (failure.kind === 'reply') {
     exchange.refusedBy ??= 'mcp: target'
     return failure.reply
@@ -44,7 +48,11 @@ export function replyToFailure(exchange: Exchange, failure: TargetFailure, asked
  * session at any other status. HTTP statuses remain for HTTP matters: an ended session (404), and a target's challenge for
  * credentials, which the client has to answer.
  */
-export function answerFailure(exchange: Exchange, failure: TargetFailure, asked: Asked): Reply {
+export function replyWithJsonRpcError(
+  exchange: Exchange,
+  failure: TargetFailure,
+  asked: FailedRequest,
+): Reply {
   if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, asked)
   if (failure.kind === 'error') exchange.failure ??= failure.error
   exchange.refusedBy ??= `mcp: ${describeFailure(failure, asked).reason}`
@@ -68,7 +76,7 @@ export function accepted(): Reply {
 }
 
 /** The JSON-RPC error that replaces the response to a request. */
-export function failureText(failure: TargetFailure, asked: Asked): string {
+export function failureText(failure: TargetFailure, asked: FailedRequest): string {
   const { code, message } = describeFailure(failure, asked)
   if (failure.kind !== 'reply') return errorText(asked.idText, code, message)
   const refusal = readTargetRefusal(failure.reply, asked.json.value['id'])
@@ -84,7 +92,7 @@ function isChallenge(failure: TargetFailure): boolean {
   return status === 401 || (status === 403 && headers['www-authenticate'] !== undefined)
 }
 
-function describeFailure(failure: TargetFailure, asked: Asked | undefined) {
+function describeFailure(failure: TargetFailure, asked: FailedRequest | undefined) {
   switch (failure.kind) {
     case 'error': {
       const { error } = failure
@@ -102,7 +110,7 @@ function describeFailure(failure: TargetFailure, asked: Asked | undefined) {
         message: `Session ended: ${failure.reason}`,
       }
     case 'unknown': {
-      const message = `Unknown ${failure.item}: ${(asked && callSubject(asked.json.value)?.name) ?? ''}`
+      const message = `Unknown ${failure.item}: ${(asked && callTargetOf(asked.json.value)?.name) ?? ''}`
       return { status: 400, reason: `unknown ${failure.item}`, code: invalidParams, message }
     }
     case 'refused': {

@@ -32,8 +32,8 @@ function fixture(
     ids,
     sharedKey: true,
     ttlMs: 1_000,
-    places: fixturePlaces({ maxMcpSessions: 2 }),
-    maxRemembered: 10,
+    slots: fixturePlaces({ maxMcpSessions: 2 }),
+    maxEndedIds: 10,
   })
   const federation = federate([target], {
     prefixMode: 'conditional',

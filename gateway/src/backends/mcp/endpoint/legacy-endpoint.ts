@@ -8,9 +8,9 @@ import { readTargetObject } from '../message/json-edit.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
 import type { Message, MessageFlow, MessageSink } from '../message/message.ts'
 import { acceptsEventStream, revisionOf } from '../message/protocol.ts'
-import type { LegacyStream, Session, Use } from '../sessions/sessions.ts'
+import type { LegacyStream, Session, SessionUse } from '../sessions/sessions.ts'
 import type { CallContext } from '../targets/target.ts'
-import { callContext, clientOf, noteCall, tokenLifeMs } from './call-context.ts'
+import { callContext, clientOf, recordCall, tokenLifetimeMs } from './call-context.ts'
 import {
   accepted,
   failureText,
@@ -19,8 +19,8 @@ import {
   replyToFailure,
   replyToUndelivered,
 } from './error-responses.ts'
-import { answerBody, type EndpointOptions, refuseContent } from './request-body.ts'
-import { createAnswer } from './response-stream.ts'
+import { type EndpointOptions, handleBody, refuseUnsupportedContent } from './request-body.ts'
+import { createResponseStream } from './response-stream.ts'
 
 /** Bound on requests under way in one session: unlike those of the newer transport they hold no connection of the client. */
 const maxRequests = 1_024
@@ -54,12 +54,18 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     const admitted = sessions.admit(client)
     if (admitted.kind === 'refused') return replyToFailure(exchange, admitted.failure, undefined)
     const target = federation.target.open()
-    const session = sessions.pin({ target, federation, client, place: admitted.place, revision: undefined })
+    const session = sessions.beginLocal({
+      target,
+      federation,
+      client,
+      slot: admitted.slot,
+      revision: undefined,
+    })
     const flows = new Set<MessageFlow>()
-    const answer = createAnswer({
+    const response = createResponseStream({
       opening: formatSseEvent({ event: 'endpoint', data: `${path}?sessionId=${session.id}` }),
       refuse: (failure) => replyToFailure(exchange, failure, undefined),
-      onOver() {
+      onEnd() {
         clearTimeout(expiry)
         for (const flow of flows) flow.cancel()
         sessions.release(session, use)
@@ -68,24 +74,24 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     })
     let full = false
     const stream: MessageSink = {
-      ...answer.sink,
+      ...response.sink,
       message(message, mark) {
-        full = !answer.sink.message(message, mark)
+        full = !response.sink.message(message, mark)
         return !full
       },
     }
-    answer.attach({
+    response.attach({
       resume() {
         full = false
         for (const flow of flows) flow.resume()
       },
       cancel() {},
     })
-    const use: Use = { kind: 'stream', end: () => answer.sink.end() }
+    const use: SessionUse = { kind: 'stream', end: () => response.sink.end() }
     session.uses.push(use)
     // A stream must not outlive the newest token that the client has shown.
-    const expireAfter = (lifeMs: number) => setTimeout(() => answer.sink.end(), lifeMs).unref()
-    let expiry = expireAfter(tokenLifeMs(exchange, clock.now()))
+    const expireAfter = (lifeMs: number) => setTimeout(() => response.sink.end(), lifeMs).unref()
+    let expiry = expireAfter(tokenLifetimeMs(exchange, clock.now()))
     session.legacy = {
       start(message, context) {
         if (full || flows.size >= maxRequests) return false
@@ -97,9 +103,9 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
         expiry = expireAfter(lifeMs)
       },
     }
-    exchange.cancellation.onCancel(answer.abandon)
-    answer.open()
-    return answer.reply
+    exchange.cancellation.onCancel(response.abandon)
+    response.open()
+    return response.reply
   }
 
   function post(exchange: Exchange): Reply | Promise<Reply> {
@@ -109,37 +115,37 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
       const message = 'the sessionId parameter is missing: open the stream with a GET first'
       return refuseMcp(exchange, { status: 422, reason: 'no session', message })
     }
-    const refusal = refuseContent(exchange)
+    const refusal = refuseUnsupportedContent(exchange)
     if (refusal !== undefined) return refusal
     const session = sessions.find(id, federation, clientOf(exchange))
     if (session?.legacy === undefined) return refuseEnded(exchange, id)
-    return answerBody(
+    return handleBody(
       exchange,
       { maxBytes: maxBodyBytes, batches: false, jsonLimits, workQueue },
       (content) =>
         content.kind === 'batch' || session.ended || session.legacy === undefined
           ? refuseEnded(exchange, id)
-          : take(exchange, { session, stream: session.legacy }, content),
+          : accept(exchange, { session, stream: session.legacy }, content),
     )
   }
 
   function refuseEnded(exchange: Exchange, id: string): Reply {
-    return refuseUnknownSession(exchange, undefined, sessions.endingOf(id, clientOf(exchange)))
+    return refuseUnknownSession(exchange, undefined, sessions.endReasonOf(id, clientOf(exchange)))
   }
 
-  async function take(
+  async function accept(
     exchange: Exchange,
     { session, stream }: { session: Session; stream: LegacyStream },
     message: ClientMessage,
   ): Promise<Reply> {
     const { headers } = exchange.facts.request
-    noteCall(exchange, message, federation)
+    recordCall(exchange, message, federation)
     // What is started here goes on after this exchange, so it is not cancelled with it.
     const context = {
       ...callContext(exchange, revisionOf(headers, message.json.value), rules),
       cancellation: never,
     }
-    stream.extend(tokenLifeMs(exchange, clock.now()))
+    stream.extend(tokenLifetimeMs(exchange, clock.now()))
     if (message.kind === 'request') {
       if (stream.start(message.json, context)) return accepted()
       const reason = 'the answers on the stream are not read'

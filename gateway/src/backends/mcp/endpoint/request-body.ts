@@ -25,7 +25,7 @@ export type EndpointOptions = {
   version: string
 }
 
-export type Request = Extract<ClientMessage, { kind: 'request' }>
+export type ClientRequest = Extract<ClientMessage, { kind: 'request' }>
 
 /** What a POST may carry. */
 export type BodyLimits = {
@@ -37,7 +37,7 @@ export type BodyLimits = {
 }
 
 /** Refuses a POST by its head: only JSON without encoding is read. */
-export function refuseContent(exchange: Exchange): Reply | undefined {
+export function refuseUnsupportedContent(exchange: Exchange): Reply | undefined {
   const { headers } = exchange.facts.request
   const mediaType = readJsonMediaType(headers)
   if (mediaType !== 'json') {
@@ -55,7 +55,7 @@ export function refuseContent(exchange: Exchange): Reply | undefined {
 }
 
 /** Reads the message or batch that a POST carries and answers it, or refuses a malformed one. */
-export async function answerBody(
+export async function handleBody(
   exchange: Exchange,
   { maxBytes, batches, jsonLimits: limits, workQueue }: BodyLimits,
   answer: (content: ClientMessage | ClientBatch) => Reply | Promise<Reply>,

@@ -5,20 +5,20 @@ import { isSource } from '../../../net/http/body.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { errorText, isResponseTo, messageOf } from '../message/json-rpc.ts'
 import type { TargetFailure } from '../message/message.ts'
-import { type AnswerOptions, createAnswer, silenceMs } from './response-stream.ts'
+import { createResponseStream, keepAliveMs, type ResponseStreamOptions } from './response-stream.ts'
 
 const log = messageOf({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x' } })
 const response = messageOf({ jsonrpc: '2.0', id: 1, result: { ok: true } })
 const broken: TargetFailure = { kind: 'error', error: new GatewayError('upstream_reset', 'gone') }
 
-function fixture(more: Partial<AnswerOptions> = {}) {
+function fixture(more: Partial<ResponseStreamOptions> = {}) {
   const flow = { resume: vi.fn(), cancel: vi.fn() }
   const onOver = vi.fn()
-  const answer = createAnswer({
+  const answer = createResponseStream({
     completes: (message) => isResponseTo(message, 1),
     refuse: (failure) => ({ status: 599, headers: {}, body: Buffer.from(failure.kind) }),
-    lastWords: (failure) => errorText('1', -32603, failure.kind),
-    onOver,
+    errorText: (failure) => errorText('1', -32603, failure.kind),
+    onEnd: onOver,
     ...more,
   })
   answer.attach(flow)
@@ -35,7 +35,7 @@ afterEach(() => void vi.useRealTimers())
 
 describe('a flow', () => {
   it('is cancelled when all was over before it could be attached', () => {
-    const answer = createAnswer({ refuse: () => ({ status: 599, headers: {}, body: undefined }) })
+    const answer = createResponseStream({ refuse: () => ({ status: 599, headers: {}, body: undefined }) })
     const flow = { resume: vi.fn(), cancel: vi.fn() }
     answer.sink.end()
     answer.attach(flow)
@@ -75,7 +75,7 @@ describe('an answer that comes at once', () => {
     const { sink, flow, onOver } = fixture()
     sink.message(response)
     expect(onOver).not.toHaveBeenCalled()
-    vi.advanceTimersByTime(silenceMs)
+    vi.advanceTimersByTime(keepAliveMs)
     expect(flow.cancel).toHaveBeenCalled()
     expect(onOver).toHaveBeenCalledOnce()
   })
@@ -166,12 +166,12 @@ describe('an answer of several messages', () => {
 describe('a silent target', () => {
   it('leaves the status open for a while, then keeps the connection alive', async () => {
     const { sink, reply } = fixture()
-    vi.advanceTimersByTime(silenceMs - 1)
+    vi.advanceTimersByTime(keepAliveMs - 1)
     expect(await current(reply)).toBeUndefined()
     vi.advanceTimersByTime(1)
     const stream = read(await reply)
     expect(stream.text).toBe(':\n\n')
-    vi.advanceTimersByTime(silenceMs)
+    vi.advanceTimersByTime(keepAliveMs)
     expect(stream.text).toBe(':\n\n:\n\n')
     sink.message(response)
     expect(messagesIn(stream)).toEqual([response.value])
@@ -180,12 +180,12 @@ describe('a silent target', () => {
 
   it('is not spoken for to a client that does not read', async () => {
     const { reply } = fixture()
-    vi.advanceTimersByTime(silenceMs)
+    vi.advanceTimersByTime(keepAliveMs)
     const { body } = await reply
     if (!isSource(body)) throw new Error('not streamed')
     const write = vi.fn(() => false)
     body.start({ write, end() {}, fail() {} })
-    vi.advanceTimersByTime(10 * silenceMs)
+    vi.advanceTimersByTime(10 * keepAliveMs)
     expect(write).toHaveBeenCalledTimes(1)
   })
 
@@ -231,9 +231,9 @@ describe('a failure before the first message', () => {
 describe('an answer whose head depends on the response', () => {
   it('holds what comes before it', async () => {
     let session = ''
-    const { sink, reply } = fixture({ whole: true, headers: () => ({ 'mcp-session-id': session }) })
+    const { sink, reply } = fixture({ buffered: true, headers: () => ({ 'mcp-session-id': session }) })
     sink.message(log)
-    vi.advanceTimersByTime(3 * silenceMs)
+    vi.advanceTimersByTime(3 * keepAliveMs)
     expect(await current(reply)).toBeUndefined()
     session = 's1'
     sink.message(response)

@@ -7,11 +7,11 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 
 /** How an event stream towards a client begins and ends. */
-export type AnswerOptions = {
+export type ResponseStreamOptions = {
   /** True for the message that completes the answer; undefined where nothing does (streams outside of requests). */
   completes?: ((message: Message) => boolean) | undefined
   /** Nothing is sent before the answer is complete, because its head depends on it (`initialize`). */
-  whole?: boolean
+  buffered?: boolean
   /** Text of events that a stream begins with. */
   opening?: string
   /** Head fields beside those of every event stream; asked once, when the head is sent. */
@@ -19,13 +19,13 @@ export type AnswerOptions = {
   /** The reply for a failure before the first byte. */
   refuse(failure: TargetFailure): Reply
   /** The text of the last message of a stream that failed or ended too early; without it the stream just ends. */
-  lastWords?(failure: TargetFailure): string
+  errorText?(failure: TargetFailure): string
   /** Told once when nothing more will come from the target. */
-  onOver?(failure: TargetFailure | undefined): void
+  onEnd?(failure: TargetFailure | undefined): void
 }
 
 /** How long a stream may be silent. A head that is committed cannot say a status any more, so it waits as long. */
-export const silenceMs = 15_000
+export const keepAliveMs = 15_000
 
 /** Bytes held for a client that has not come for them yet. */
 const maxEarlyBytes = 64 * 1024
@@ -40,7 +40,7 @@ const eventStreamHeaders: Readonly<Headers> = {
   'x-accel-buffering': 'no',
 }
 
-export type Answer = {
+export type ResponseStream = {
   readonly sink: MessageSink
   readonly reply: Promise<Reply>
   /** Names what feeds the sink. May come after the first messages. */
@@ -55,7 +55,7 @@ export type Answer = {
  * Turns what a target delivers into the reply of one HTTP request. A response that comes first is sent in one piece;
  * otherwise the reply is a stream, kept alive with comments while the target is silent.
  */
-export function createAnswer(options: AnswerOptions): Answer {
+export function createResponseStream(options: ResponseStreamOptions): ResponseStream {
   /** `waiting`: no head sent. `streaming`: head sent. `over`: the client has everything. */
   let phase: 'waiting' | 'streaming' | 'over' = 'waiting'
   let held = ''
@@ -64,7 +64,7 @@ export function createAnswer(options: AnswerOptions): Answer {
   let body: StreamedBody | undefined
   let flow: MessageFlow | undefined
   const { promise: reply, resolve } = Promise.withResolvers<Reply>()
-  const timer = setTimeout(onSilence, silenceMs)
+  const timer = setTimeout(onSilence, keepAliveMs)
   timer.unref()
 
   const sink: MessageSink = {
@@ -84,14 +84,14 @@ export function createAnswer(options: AnswerOptions): Answer {
         resolve(eventStream(Buffer.from(held + text)))
         return true
       }
-      if (!options.whole) return stream().write(text)
+      if (!options.buffered) return stream().write(text)
       if (held.length + text.length <= maxHeldChars) held += text
       return true
     },
     mark(mark) {
       if (phase === 'over') return
       if (mark.id !== undefined) resumable = true
-      if (!options.whole) stream().write(eventText('', mark))
+      if (!options.buffered) stream().write(eventText('', mark))
     },
     end() {
       over(undefined)
@@ -129,16 +129,16 @@ export function createAnswer(options: AnswerOptions): Answer {
     if (ended) return
     ended = true
     clearTimeout(timer)
-    options.onOver?.(failure)
+    options.onEnd?.(failure)
   }
 
   function conclude(failure: TargetFailure | undefined): void {
     if (phase === 'waiting') {
       phase = 'over'
-      resolve(options.refuse(failure ?? noAnswer))
+      resolve(options.refuse(failure ?? noResponse))
       return
     }
-    const words = options.lastWords?.(failure ?? noAnswer)
+    const words = options.errorText?.(failure ?? noResponse)
     if (words !== undefined) body?.write(eventText(words))
     finish()
   }
@@ -169,7 +169,7 @@ export function createAnswer(options: AnswerOptions): Answer {
       leave()
       return
     }
-    if (!options.whole) stream().comment()
+    if (!options.buffered) stream().comment()
     timer.refresh()
   }
 
@@ -179,9 +179,9 @@ export function createAnswer(options: AnswerOptions): Answer {
 }
 
 /** Starts the flow of an answer. A defect there ends the answer, so that its session is not in use for ever. */
-export function feed(
+export function startResponse(
   { cancellation }: Pick<Exchange, 'cancellation'>,
-  answer: Answer,
+  answer: ResponseStream,
   start: () => MessageFlow,
 ): void {
   try {
@@ -196,7 +196,7 @@ const abandoned: TargetFailure = {
   kind: 'error',
   error: new GatewayError('request_aborted', 'the client closed the connection'),
 }
-const noAnswer: TargetFailure = {
+const noResponse: TargetFailure = {
   kind: 'refused',
   status: 502,
   code: -32603,

@@ -6,26 +6,26 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import { type ClientMessage, invalidRequest, isResponseTo } from '../message/json-rpc.ts'
 import type { Message, TargetFailure } from '../message/message.ts'
 import { revisionOf } from '../message/protocol.ts'
-import type { Session, Use } from '../sessions/sessions.ts'
+import type { Session, SessionUse } from '../sessions/sessions.ts'
 import type { CallContext, Listening } from '../targets/target.ts'
-import { answerBatch } from './batch.ts'
-import { callContext, clientOf, tokenLifeMs } from './call-context.ts'
+import { handleBatch } from './batch.ts'
+import { callContext, clientOf, tokenLifetimeMs } from './call-context.ts'
 import {
   accepted,
-  answerFailure,
   failureText,
   refuseMcp,
   replyToFailure,
   replyToUndelivered,
+  replyWithJsonRpcError,
   sessionEnded,
 } from './error-responses.ts'
-import type { EndpointOptions, Request } from './request-body.ts'
-import { type Answer, createAnswer, feed } from './response-stream.ts'
+import type { ClientRequest, EndpointOptions } from './request-body.ts'
+import { createResponseStream, type ResponseStream, startResponse } from './response-stream.ts'
 
 /** Answers messages of one session. */
 export type SessionEndpoint = {
   /** Begins a session with the `initialize` request. */
-  initialize(exchange: Exchange, message: Request, context: CallContext): Promise<Reply>
+  initialize(exchange: Exchange, message: ClientRequest, context: CallContext): Promise<Reply>
   /** Answers one message. */
   message(exchange: Exchange, message: ClientMessage, context: CallContext, session: Session): Promise<Reply>
   /** Answers a JSON-RPC batch (revision 2025-03-26). */
@@ -36,26 +36,26 @@ export type SessionEndpoint = {
     session: Session,
   ): Promise<Reply>
   /** Answers a GET with the stream of messages outside of requests. */
-  listen(exchange: Exchange, session: Session): Promise<Reply>
+  openStream(exchange: Exchange, session: Session): Promise<Reply>
 }
 
 /** The part of the streamable HTTP transport that belongs to sessions. */
 export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint {
   const { federation, sessions, clock, rules } = options
-  return { initialize, message, batch, listen }
+  return { initialize, message, batch, openStream: listen }
 
-  function initialize(exchange: Exchange, message: Request, context: CallContext): Promise<Reply> {
+  function initialize(exchange: Exchange, message: ClientRequest, context: CallContext): Promise<Reply> {
     const client = clientOf(exchange)
     const admitted = sessions.admit(client)
     if (admitted.kind === 'refused') {
       return Promise.resolve(replyToFailure(exchange, admitted.failure, message))
     }
-    const { place } = admitted
+    const { slot } = admitted
     const target = federation.target.open()
     let session: Session | undefined
     let isOver = false
-    const answer = createAnswer({
-      whole: true,
+    const response = createResponseStream({
+      buffered: true,
       completes: (received) => isResponseTo(received, message.id),
       headers: () => (session ? { 'mcp-session-id': session.id } : {}),
       refuse(failure) {
@@ -63,10 +63,10 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
         if (isFull(failure)) sessions.endUnused(failure.status === 429 ? 'client' : 'total', client)
         return replyToFailure(exchange, failure, message)
       },
-      onOver() {
+      onEnd() {
         isOver = true
         if (session !== undefined) return
-        place.release()
+        slot.release()
         void target.close()
       },
     })
@@ -75,19 +75,19 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
       if (session !== undefined && !delivered) void sessions.end(session, 'its id was not delivered')
     }
     const sink = {
-      ...answer.sink,
+      ...response.sink,
       message(received: Message) {
         const { result } = received.value
-        // A target may answer twice, or after the client has left: the place is for one session.
+        // A target may response twice, or after the client has left: the place is for one session.
         const mayBegin = session === undefined && !isOver
         if (mayBegin && isResponseTo(received, message.id) && result !== undefined) {
-          session = sessions.begin({ target, federation, client, place, revision: revisionIn(received) })
+          session = sessions.begin({ target, federation, client, slot, revision: revisionIn(received) })
         }
-        return answer.sink.message(received)
+        return response.sink.message(received)
       },
     }
-    feed(exchange, answer, () => target.request(message.json, context, sink))
-    return answer.reply
+    startResponse(exchange, response, () => target.request(message.json, context, sink))
+    return response.reply
   }
 
   function message(
@@ -98,31 +98,31 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
   ): Promise<Reply> {
     if (received.kind !== 'request') return deliver(exchange, received, context, session)
     if (received.method !== 'initialize') return request(exchange, received, context, session)
-    return Promise.resolve(answerFailure(exchange, initializedAlready, received))
+    return Promise.resolve(replyWithJsonRpcError(exchange, alreadyInitialized, received))
   }
 
   function request(
     exchange: Exchange,
-    message: Request,
+    message: ClientRequest,
     context: CallContext,
     session: Session,
   ): Promise<Reply> {
-    const answer = createAnswer({
+    const response = createResponseStream({
       completes: (received) => isResponseTo(received, message.id),
-      refuse: (failure) => answerFailure(exchange, failure, message),
-      lastWords: (failure) => failureText(failure, message),
-      onOver: (failure) => release(session, use, failure),
+      refuse: (failure) => replyWithJsonRpcError(exchange, failure, message),
+      errorText: (failure) => failureText(failure, message),
+      onEnd: (failure) => release(session, use, failure),
     })
-    const use: Use = {
+    const use: SessionUse = {
       kind: 'request',
       end() {
-        answer.sink.fail(sessionEnded)
-        answer.abandon()
+        response.sink.fail(sessionEnded)
+        response.abandon()
       },
     }
     session.uses.push(use)
-    feed(exchange, answer, () => session.target.request(message.json, context, answer.sink))
-    return answer.reply
+    startResponse(exchange, response, () => session.target.request(message.json, context, response.sink))
+    return response.reply
   }
 
   async function deliver(
@@ -143,9 +143,9 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
     context: CallContext,
     session: Session,
   ): Promise<Reply> {
-    return answerBatch(exchange, messages, {
-      begin(answer) {
-        const use: Use = { kind: 'request', end: answer.end }
+    return handleBatch(exchange, messages, {
+      begin(response) {
+        const use: SessionUse = { kind: 'request', end: response.end }
         session.uses.push(use)
         return () => release(session, use, undefined)
       },
@@ -163,45 +163,49 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
 
   async function listen(exchange: Exchange, session: Session): Promise<Reply> {
     const { headers } = exchange.facts.request
-    const answer = createAnswer({
+    const response = createResponseStream({
       refuse: (failure) => replyToFailure(exchange, failure, undefined),
-      onOver(failure) {
+      onEnd(failure) {
         clearTimeout(expiry)
         release(session, use, failure)
       },
     })
-    const use: Use = { kind: 'stream', end: () => answer.sink.end() }
+    const use: SessionUse = { kind: 'stream', end: () => response.sink.end() }
     session.uses.push(use)
     // The client opens the stream again with a new token: a stream must not outlive what it was opened with.
-    const expiry = setTimeout(() => answer.sink.end(), tokenLifeMs(exchange, clock.now()))
+    const expiry = setTimeout(() => response.sink.end(), tokenLifetimeMs(exchange, clock.now()))
     expiry.unref()
     const context = callContext(exchange, revisionOf(headers, undefined), rules)
     const lastEventId = firstHeader(headers, 'last-event-id')
     const listening = await openStream(
       session,
-      answer,
+      response,
       lastEventId === undefined ? context : { ...context, lastEventId },
     )
     if (listening.kind === 'none') {
-      answer.abandon()
+      response.abandon()
       const message = 'the target offers no stream'
       return { ...refuseMcp(exchange, { status: 405, reason: 'no stream', message }) }
     }
-    if (listening.kind === 'failed') answer.sink.fail(listening.failure)
+    if (listening.kind === 'failed') response.sink.fail(listening.failure)
     else {
-      feed(exchange, answer, () => listening.flow)
-      answer.open()
+      startResponse(exchange, response, () => listening.flow)
+      response.open()
     }
-    return answer.reply
+    return response.reply
   }
 
-  function release(session: Session, use: Use, failure: TargetFailure | undefined): void {
+  function release(session: Session, use: SessionUse, failure: TargetFailure | undefined): void {
     sessions.release(session, use)
     if (failure?.kind === 'ended') void sessions.end(session, failure.reason)
   }
 }
 
-async function openStream({ target }: Session, { sink }: Answer, context: CallContext): Promise<Listening> {
+async function openStream(
+  { target }: Session,
+  { sink }: ResponseStream,
+  context: CallContext,
+): Promise<Listening> {
   try {
     return await target.listen(context, sink)
   } catch (error) {
@@ -214,14 +218,14 @@ function isFull(failure: TargetFailure): failure is Extract<TargetFailure, { kin
   return failure.kind === 'refused' && (failure.status === 429 || failure.status === 503)
 }
 
-/** The revision in the answer to `initialize`. */
+/** The revision in the response to `initialize`. */
 function revisionIn({ value }: Message): string | undefined {
   const { result } = value
   const version = isJsonObject(result) ? result['protocolVersion'] : undefined
   return typeof version === 'string' && version.length <= 40 ? version : undefined
 }
 
-const initializedAlready: TargetFailure = {
+const alreadyInitialized: TargetFailure = {
   kind: 'refused',
   status: 400,
   code: invalidRequest,

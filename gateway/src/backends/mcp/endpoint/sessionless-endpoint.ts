@@ -2,59 +2,59 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { type ClientMessage, headerMismatch, invalidParams, isResponseTo } from '../message/json-rpc.ts'
 import type { MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
-import { mismatchedHeader, versionInside } from '../message/protocol.ts'
+import { headerMismatchOf, versionInMeta } from '../message/protocol.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
-import { accepted, answerFailure, failureText, refuseMcp, replyToFailure } from './error-responses.ts'
-import { type EndpointOptions, idTextOf, type Request } from './request-body.ts'
-import { createAnswer, feed } from './response-stream.ts'
-import { requestOnce } from './stateless-request.ts'
+import { accepted, failureText, refuseMcp, replyToFailure, replyWithJsonRpcError } from './error-responses.ts'
+import { type ClientRequest, type EndpointOptions, idTextOf } from './request-body.ts'
+import { createResponseStream, startResponse } from './response-stream.ts'
+import { sendStatelessRequest } from './stateless-request.ts'
 
 /** Answers messages that belong to no session. */
 export type SessionlessEndpoint = {
   /** A message of a revision without sessions, passed to the only target as it is. */
-  pass(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
+  forward(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
   /** A message in stateless mode: a session at the targets for this one request. */
-  answer(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
+  handleStateless(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
 }
 
-type Refuse = (exchange: Exchange, failure: TargetFailure, message: Request) => Reply
+type Refuse = (exchange: Exchange, failure: TargetFailure, message: ClientRequest) => Reply
 
 /** The part of the streamable HTTP transport that needs no sessions. */
 export function createSessionlessEndpoint({ federation, version }: EndpointOptions): SessionlessEndpoint {
   return {
-    pass(exchange, message, context) {
+    forward(exchange, message, context) {
       const { headers } = exchange.facts.request
-      if (message.kind === 'request' && versionInside(message.json.value) === undefined) {
+      if (message.kind === 'request' && versionInMeta(message.json.value) === undefined) {
         const missing = '_meta must hold io.modelcontextprotocol/protocolVersion'
         const refusal = { status: 400, reason: 'no version in _meta', message: missing, code: invalidParams }
         return refuseMcp(exchange, refusal, idTextOf(message))
       }
-      const mismatch = mismatchedHeader(headers, message)
+      const mismatch = headerMismatchOf(headers, message)
       if (mismatch !== undefined) {
         const refusal = { status: 400, reason: 'header mismatch', message: mismatch, code: headerMismatch }
         return refuseMcp(exchange, refusal, idTextOf(message))
       }
       const target = federation.target.open()
       if (message.kind !== 'request') return deliverOnce(exchange, message, context, target)
-      return answerFrom(exchange, message, target, {
+      return respondFrom(exchange, message, target, {
         refuse: replyToFailure,
         start: (sink) => target.request(message.json, context, sink),
       })
     },
-    answer(exchange, message, context) {
+    handleStateless(exchange, message, context) {
       // A notification would reach a session of its own, without any receiver.
       if (message.kind !== 'request') return accepted()
       const target = federation.target.openFor?.(message.json) ?? federation.target.open()
       if (message.method === 'initialize') {
-        return answerFrom(exchange, message, target, {
+        return respondFrom(exchange, message, target, {
           refuse: replyToFailure,
           start: (sink) => target.request(message.json, context, sink),
         })
       }
-      return answerFrom(exchange, message, target, {
+      return respondFrom(exchange, message, target, {
         // The client believes itself in a session, and its library ends that at other statuses than 200.
-        refuse: answerFailure,
-        start: (sink) => requestOnce(target, message.json, context, { sink, version }),
+        refuse: replyWithJsonRpcError,
+        start: (sink) => sendStatelessRequest(target, message.json, context, { sink, version }),
       })
     },
   }
@@ -70,18 +70,18 @@ async function deliverOnce(
   return failure === undefined ? accepted() : replyToFailure(exchange, failure, undefined)
 }
 
-function answerFrom(
+function respondFrom(
   exchange: Exchange,
-  message: Request,
+  message: ClientRequest,
   target: TargetSession,
   { refuse, start }: { refuse: Refuse; start(sink: MessageSink): MessageFlow },
 ): Promise<Reply> {
-  const answer = createAnswer({
+  const response = createResponseStream({
     completes: (received) => isResponseTo(received, message.id),
     refuse: (failure) => refuse(exchange, failure, message),
-    lastWords: (failure) => failureText(failure, message),
-    onOver: () => void target.close(),
+    errorText: (failure) => failureText(failure, message),
+    onEnd: () => void target.close(),
   })
-  feed(exchange, answer, () => start(answer.sink))
-  return answer.reply
+  startResponse(exchange, response, () => start(response.sink))
+  return response.reply
 }

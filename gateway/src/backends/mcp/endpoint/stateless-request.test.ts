@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { collect, fakeTarget, fixtureContext, request, settle } from '../../../../test/fixtures/mcp.ts'
-import { requestOnce } from './stateless-request.ts'
+import { sendStatelessRequest } from './stateless-request.ts'
 
 describe('a request in a session of its own', () => {
   it('fails when something goes wrong behind the introduction, and nothing else does', async () => {
@@ -11,7 +11,7 @@ describe('a request in a session of its own', () => {
     }
     const sink = collect()
     const session = fakeTarget('a', { behaviours }).open()
-    requestOnce(session, request(1, 'tools/call'), fixtureContext(), { sink, version: '1' })
+    sendStatelessRequest(session, request(1, 'tools/call'), fixtureContext(), { sink, version: '1' })
     await settle()
     expect(sink.failure).toMatchObject({ kind: 'error', error: { code: 'internal' } })
   })
@@ -20,7 +20,7 @@ describe('a request in a session of its own', () => {
     const refused = () => ({ error: { code: -32600, message: 'no' } })
     const sink = collect()
     const session = fakeTarget('a', { behaviours: { initialize: refused } }).open()
-    requestOnce(session, request(1, 'tools/call'), fixtureContext(), { sink, version: '1' })
+    sendStatelessRequest(session, request(1, 'tools/call'), fixtureContext(), { sink, version: '1' })
     await settle()
     expect(sink.failure).toMatchObject({ kind: 'refused', status: 502 })
   })

@@ -1,5 +1,5 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
-import { ask, type Outcome } from '../message/gateway-request.ts'
+import { type Outcome, sendGatewayRequest } from '../message/gateway-request.ts'
 import { messageOf } from '../message/json-rpc.ts'
 import type { Message, MessageFlow, MessageSink } from '../message/message.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
@@ -10,7 +10,7 @@ const defaultRevision = '2025-11-25'
  * Makes one request in a session that begins just before it: introduces the gateway, which can do nothing a client could
  * be asked for, then passes the request on. The caller closes the session.
  */
-export function requestOnce(
+export function sendStatelessRequest(
   session: TargetSession,
   message: Message,
   context: CallContext,
@@ -18,7 +18,7 @@ export function requestOnce(
 ): MessageFlow {
   let flow: MessageFlow | undefined
   let cancelled = false
-  const introduction = ask(session, introductionOf(context, version), context, () => true)
+  const introduction = sendGatewayRequest(session, initializeRequest(context, version), context, () => true)
   introduction.outcome.then(goOn).catch((error: unknown) => {
     if (!cancelled) sink.fail({ kind: 'error', error: asGatewayError(error) })
   })
@@ -51,7 +51,7 @@ export function requestOnce(
 
 const initialized = messageOf({ jsonrpc: '2.0', method: 'notifications/initialized' })
 
-function introductionOf({ protocolVersion = defaultRevision }: CallContext, version: string): Message {
+function initializeRequest({ protocolVersion = defaultRevision }: CallContext, version: string): Message {
   const clientInfo = { name: 'tollgate', version }
   const params = { protocolVersion, capabilities: {}, clientInfo }
   return messageOf({ jsonrpc: '2.0', id: 'tollgate/initialize', method: 'initialize', params })

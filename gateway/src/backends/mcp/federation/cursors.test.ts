@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatPositions, mergedEventId, readEventId, readPositions, streamEventId } from './cursors.ts'
+import { formatCursors, memberEventId, mergedEventId, parseCursors, parseEventId } from './cursors.ts'
 
-const positions = fc
+const cursors = fc
   .dictionary(fc.string(), fc.string(), { minKeys: 1, noNullPrototype: true })
   .filter((entries) => !Object.hasOwn(entries, '__proto__'))
   .map((entries) => new Map(Object.entries(entries)))
@@ -10,8 +10,8 @@ const positions = fc
 describe('cursors over several targets', () => {
   it('come back as they were', () => {
     fc.assert(
-      fc.property(positions, (value) => {
-        expect(readPositions(formatPositions(value))).toEqual(value)
+      fc.property(cursors, (value) => {
+        expect(parseCursors(formatCursors(value))).toEqual(value)
       }),
     )
   })
@@ -19,19 +19,19 @@ describe('cursors over several targets', () => {
   it('are not believed when made up', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        const read = readPositions(text)
-        if (read) expect(formatPositions(read)).toBe(text)
+        const read = parseCursors(text)
+        if (read) expect(formatCursors(read)).toBe(text)
       }),
     )
     for (const json of ['[]', '"x"', '{}', '{"a":1}', '{"a":null}', '{"a":{}}', '1', '{']) {
-      expect(readPositions(Buffer.from(json).toString('base64url'))).toBeUndefined()
+      expect(parseCursors(Buffer.from(json).toString('base64url'))).toBeUndefined()
     }
-    const formatted = formatPositions(new Map([['a', 'x']]))
+    const formatted = formatCursors(new Map([['a', 'x']]))
     for (const text of [`${formatted}=`, ` ${formatted}`, `${formatted}\n`, `${formatted}*`]) {
-      expect(readPositions(text)).toBeUndefined()
+      expect(parseCursors(text)).toBeUndefined()
     }
-    expect(readPositions('')).toBeUndefined()
-    expect(readPositions('A'.repeat(70_000))).toBeUndefined()
+    expect(parseCursors('')).toBeUndefined()
+    expect(parseCursors('A'.repeat(70_000))).toBeUndefined()
   })
 })
 
@@ -41,21 +41,21 @@ describe('event ids of several targets', () => {
   it('come back with their target', () => {
     fc.assert(
       fc.property(fc.nat(99), id, (index, value) => {
-        expect(readEventId(streamEventId(index, value))).toEqual({ kind: 'one', index, id: value })
+        expect(parseEventId(memberEventId(index, value))).toEqual({ kind: 'one', index, id: value })
       }),
     )
   })
 
   it('of merged streams come back as positions', () => {
     fc.assert(
-      fc.property(positions, (value) => {
-        expect(readEventId(mergedEventId(value))).toEqual({ kind: 'merged', positions: value })
+      fc.property(cursors, (value) => {
+        expect(parseEventId(mergedEventId(value))).toEqual({ kind: 'merged', cursors: value })
       }),
     )
   })
 
   it('are none when made up', () => {
     for (const text of ['', 'x', 'r.', 'r1.', 'rx.1', 'l.', 'l.x', '1'])
-      expect(readEventId(text)).toBeUndefined()
+      expect(parseEventId(text)).toBeUndefined()
   })
 })

@@ -1,142 +1,177 @@
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
-import { createPauses, longChars } from '../message/cooperative-yield.ts'
-import { ask, errorCodeOf, type Outcome } from '../message/gateway-request.ts'
+import { createCooperativeYield, largeListChars } from '../message/cooperative-yield.ts'
+import { errorCodeOf, type Outcome, sendGatewayRequest } from '../message/gateway-request.ts'
 import { editJson, readTargetObject } from '../message/json-edit.ts'
 import { errorText, invalidParams, methodNotFound, paramsOf } from '../message/json-rpc.ts'
-import type { Joint } from '../message/merged-sink.ts'
+import type { MergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageSink } from '../message/message.ts'
 import type { CallContext } from '../targets/target.ts'
-import { formatPositions, type Positions, readPositions } from './cursors.ts'
-import { type Introduction, mergeIntroductions } from './initialize-result.ts'
-import { type Listed, listAll } from './list-all.ts'
-import { type Fleet, failureOf, liveParts, nameOf } from './member-sessions.ts'
+import { type Cursors, formatCursors, parseCursors } from './cursors.ts'
+import { type MemberInitializeResult, mergeInitializeResults } from './initialize-result.ts'
+import { type ListResult, readAllPages } from './list-all.ts'
+import { activeSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
 import { renameFromTarget, renameItem } from './rename.ts'
 
 /** A request of the client on its way to all targets. */
-export type Asked = { message: Message; context: CallContext; joint: Joint }
+export type FanOutRequest = { message: Message; context: CallContext; merged: MergedSink }
 
 /** Begins the session at every target and introduces them as one. */
-export async function initializeAll(fleet: Fleet, asked: Asked): Promise<void> {
-  const introductions: Introduction[] = []
-  const lost: Answered[] = []
-  for (const answered of await askEach(fleet, asked)) {
-    const result = resultOf(answered.outcome)
-    if (result) introductions.push({ target: nameOf(fleet, answered.index), result })
-    else lost.push(answered)
+export async function initializeAll(memberSessions: MemberSessions, request: FanOutRequest): Promise<void> {
+  const results: MemberInitializeResult[] = []
+  const failed: MemberOutcome[] = []
+  for (const outcomes of await requestEach(memberSessions, request)) {
+    const result = resultOf(outcomes.outcome)
+    if (result) results.push({ target: memberName(memberSessions, outcomes.index), result })
+    else failed.push(outcomes)
   }
-  const [first] = lost
-  const { message, joint } = asked
-  if (first && (!fleet.failOpen || introductions.length === 0)) {
-    passOn(first.outcome, joint.sink)
+  const [first] = failed
+  const { message, merged } = request
+  if (first && (!memberSessions.failOpen || results.length === 0)) {
+    forwardOutcome(first.outcome, merged.sink)
     return
   }
-  for (const { index } of lost) {
-    void fleet.parts[index]?.close()
-    fleet.parts[index] = undefined
+  for (const { index } of failed) {
+    void memberSessions.sessions[index]?.close()
+    memberSessions.sessions[index] = undefined
   }
-  answer(message, joint.sink, JSON.stringify(mergeIntroductions(introductions, fleet.version)))
+  respondWithResult(
+    message,
+    merged.sink,
+    JSON.stringify(mergeInitializeResults(results, memberSessions.version)),
+  )
 }
 
 /** Asks all targets for something without a result (`ping`, `logging/setLevel`); not every target has to know it. */
-export async function tellAll(fleet: Fleet, asked: Asked): Promise<void> {
-  const answered = await askEach(fleet, asked)
-  const failed = answered.filter(({ outcome }) => resultOf(outcome) === undefined)
+export async function broadcastRequest(
+  memberSessions: MemberSessions,
+  request: FanOutRequest,
+): Promise<void> {
+  const outcomes = await requestEach(memberSessions, request)
+  const failed = outcomes.filter(({ outcome }) => resultOf(outcome) === undefined)
   const [first] = failed
-  const { message, joint } = asked
+  const { message, merged } = request
   const bad = failed.find(({ outcome }) => !isUnknownMethod(outcome))
-  if (first && failed.length === answered.length) passOn((bad ?? first).outcome, joint.sink)
-  else if (bad && !fleet.failOpen) passOn(bad.outcome, joint.sink)
-  else answer(message, joint.sink, '{}')
+  if (first && failed.length === outcomes.length) forwardOutcome((bad ?? first).outcome, merged.sink)
+  else if (bad && !memberSessions.failOpen) forwardOutcome(bad.outcome, merged.sink)
+  else respondWithResult(message, merged.sink, '{}')
 }
 
 /** Which target was the first to list a name, where names do not say. */
-export type Owners = Map<string, number>
+export type ItemOwners = Map<string, number>
 
 /** Lists what all targets have; `member` is where lists of this method stand in results. */
-export async function listFromAll(fleet: Fleet, asked: Asked, member: string, owners: Owners): Promise<void> {
-  const { message, joint } = asked
+export async function listFromAll(
+  memberSessions: MemberSessions,
+  request: FanOutRequest,
+  member: string,
+  owners: ItemOwners,
+): Promise<void> {
+  const { message, merged } = request
   const { cursor } = paramsOf(message.value)
-  const positions = typeof cursor === 'string' ? readPositions(cursor) : undefined
-  if (cursor !== undefined && positions === undefined) {
-    answerError(message, joint.sink, invalidParams, 'Invalid cursor')
+  const cursors = typeof cursor === 'string' ? parseCursors(cursor) : undefined
+  if (cursor !== undefined && cursors === undefined) {
+    respondWithError(message, merged.sink, invalidParams, 'Invalid cursor')
     return
   }
-  const listed = await listEach(fleet, asked, member, positions)
-  const failed = listed.filter(({ list }) => list.kind !== 'items')
+  const lists = await listEach(memberSessions, request, member, cursors)
+  const failed = lists.filter(({ list }) => list.kind !== 'items')
   const [first] = failed
-  if (first && (!fleet.failOpen || failed.length === listed.length)) passOnList(first.list, joint.sink)
-  else answerList(message, joint.sink, await mergeLists(fleet, member, listed, owners))
+  if (first && (!memberSessions.failOpen || failed.length === lists.length))
+    forwardListFailure(first.list, merged.sink)
+  else respondWithList(message, merged.sink, await mergeLists(memberSessions, member, lists, owners))
 }
 
 /** Learns which target has which tool or prompt. Targets that fail have none. */
-export async function findOwners(
-  fleet: Fleet,
-  { context, joint }: Omit<Asked, 'message'>,
+export async function loadItemOwners(
+  memberSessions: MemberSessions,
+  { context, merged }: Omit<FanOutRequest, 'message'>,
   member: 'tools' | 'prompts',
-  owners: Owners,
+  owners: ItemOwners,
 ): Promise<void> {
-  const value: JsonObject = { jsonrpc: '2.0', id: fleet.newId(), method: `${member}/list` }
+  const value: JsonObject = { jsonrpc: '2.0', id: memberSessions.newId(), method: `${member}/list` }
   const message: Message = { text: JSON.stringify(value), value }
-  const listed = await listEach(fleet, { message, context, joint }, member, undefined)
-  await mergeLists(fleet, member, listed, owners)
+  const lists = await listEach(memberSessions, { message, context, merged }, member, undefined)
+  await mergeLists(memberSessions, member, lists, owners)
 }
 
 /** A JSON-RPC error as the response to a request. */
-export function answerError(request: Message, sink: MessageSink, code: number, message: string): void {
+export function respondWithError(request: Message, sink: MessageSink, code: number, message: string): void {
   respond(errorText(idTextOf(request), code, message), sink)
 }
 
-type Answered = { index: number; outcome: Outcome }
-type ListedBy = { index: number; list: Listed }
+type MemberOutcome = { index: number; outcome: Outcome }
+type MemberList = { index: number; list: ListResult }
 
-function askEach(fleet: Fleet, { message, context, joint }: Asked): Promise<Answered[]> {
-  const answers = liveParts(fleet).map(async ({ index, session }): Promise<Answered> => {
-    const asking = joint.add(ask(session, message, context, othersOf(fleet, index, joint.sink)))
-    const outcome = await asking.outcome
+function requestEach(
+  memberSessions: MemberSessions,
+  { message, context, merged }: FanOutRequest,
+): Promise<MemberOutcome[]> {
+  const outcomes = activeSessions(memberSessions).map(async ({ index, session }): Promise<MemberOutcome> => {
+    const sent = merged.add(
+      sendGatewayRequest(session, message, context, forwardFrom(memberSessions, index, merged.sink)),
+    )
+    const outcome = await sent.outcome
     if (outcome.kind === 'answer') return { index, outcome }
-    return { index, outcome: { ...outcome, failure: failureOf(fleet, index, outcome.failure) } }
+    return { index, outcome: { ...outcome, failure: memberFailure(memberSessions, index, outcome.failure) } }
   })
-  return Promise.all(answers)
+  return Promise.all(outcomes)
 }
 
 /** Passes on what a target sends before its response. Its event ids are of no use: no single target can go on with a request to all. */
-function othersOf(fleet: Fleet, index: number, sink: MessageSink): (message: Message) => boolean {
-  return (message) => sink.message(renameFromTarget(message, index, fleet.names))
+function forwardFrom(
+  memberSessions: MemberSessions,
+  index: number,
+  sink: MessageSink,
+): (message: Message) => boolean {
+  return (message) => sink.message(renameFromTarget(message, index, memberSessions.names))
 }
 
 function listEach(
-  fleet: Fleet,
-  { message, context, joint }: Asked,
+  memberSessions: MemberSessions,
+  { message, context, merged }: FanOutRequest,
   member: string,
-  positions: Positions | undefined,
-): Promise<ListedBy[]> {
-  const asked = liveParts(fleet).filter(({ index }) => !positions || positions.has(nameOf(fleet, index)))
-  const lists = asked.map(async ({ index, session }): Promise<ListedBy> => {
-    const cursor = positions?.get(nameOf(fleet, index))
-    const others = othersOf(fleet, index, joint.sink)
-    const { newId } = fleet
-    const list = await listAll({ session, message, member, cursor, context, newId, others, add: joint.add })
+  cursors: Cursors | undefined,
+): Promise<MemberList[]> {
+  const request = activeSessions(memberSessions).filter(
+    ({ index }) => !cursors || cursors.has(memberName(memberSessions, index)),
+  )
+  const lists = request.map(async ({ index, session }): Promise<MemberList> => {
+    const cursor = cursors?.get(memberName(memberSessions, index))
+    const onOther = forwardFrom(memberSessions, index, merged.sink)
+    const { newId } = memberSessions
+    const list = await readAllPages({
+      session,
+      message,
+      member,
+      cursor,
+      context,
+      newId,
+      onOther,
+      add: merged.add,
+    })
     if (list.kind !== 'failed') return { index, list }
-    return { index, list: { ...list, failure: failureOf(fleet, index, list.failure) } }
+    return { index, list: { ...list, failure: memberFailure(memberSessions, index, list.failure) } }
   })
   return Promise.all(lists)
 }
 
 async function mergeLists(
-  fleet: Fleet,
+  memberSessions: MemberSessions,
   member: string,
-  listed: readonly ListedBy[],
-  owners: Owners,
+  lists: readonly MemberList[],
+  owners: ItemOwners,
 ): Promise<string> {
-  const pauseAfter = createPauses()
+  const pauseAfter = createCooperativeYield()
   const next = new Map<string, string>()
   const seen = new Set<string>()
   const items: string[] = []
-  const prefixed = fleet.prefixed || (member !== 'tools' && member !== 'prompts')
-  const names = prefixed ? fleet.names : { ...fleet.names, nameOf: (_: number, name: string) => name }
-  for (const { index, list } of listed) {
+  const prefixed = memberSessions.prefixed || (member !== 'tools' && member !== 'prompts')
+  const names = prefixed
+    ? memberSessions.names
+    : { ...memberSessions.names, nameOf: (_: number, name: string) => name }
+  for (const { index, list } of lists) {
     if (list.kind !== 'items') continue
-    if (list.next !== undefined) next.set(nameOf(fleet, index), list.next)
+    if (list.next !== undefined) next.set(memberName(memberSessions, index), list.next)
     for (const item of list.items) {
       const pause = pauseAfter(item.length)
       if (pause) await pause
@@ -144,7 +179,7 @@ async function mergeLists(
       items.push(renameItem(item, member, index, names))
     }
   }
-  const cursor = next.size === 0 ? '' : `,"nextCursor":${JSON.stringify(formatPositions(next))}`
+  const cursor = next.size === 0 ? '' : `,"nextCursor":${JSON.stringify(formatCursors(next))}`
   return `{${JSON.stringify(member)}:[${items.join(',')}]${cursor}}`
 }
 
@@ -167,7 +202,7 @@ function isUnknownMethod(outcome: Outcome): boolean {
   return outcome.kind === 'answer' && errorCodeOf(outcome.message) === methodNotFound
 }
 
-function passOn(outcome: Outcome, sink: MessageSink): void {
+function forwardOutcome(outcome: Outcome, sink: MessageSink): void {
   if (outcome.kind === 'failed') {
     sink.fail(outcome.failure)
     return
@@ -176,19 +211,19 @@ function passOn(outcome: Outcome, sink: MessageSink): void {
   sink.end()
 }
 
-function passOnList(list: Listed, sink: MessageSink): void {
+function forwardListFailure(list: ListResult, sink: MessageSink): void {
   if (list.kind === 'failed') sink.fail(list.failure)
-  else if (list.kind === 'error') passOn({ kind: 'answer', message: list.message }, sink)
+  else if (list.kind === 'error') forwardOutcome({ kind: 'answer', message: list.message }, sink)
 }
 
-function answer(request: Message, sink: MessageSink, resultText: string): void {
+function respondWithResult(request: Message, sink: MessageSink, resultText: string): void {
   respond(`{"jsonrpc":"2.0","id":${idTextOf(request)},"result":${resultText}}`, sink)
 }
 
 /** A response with a list. A long one is not read again: its value has only the envelope. */
-function answerList(request: Message, sink: MessageSink, resultText: string): void {
-  if (resultText.length < longChars) {
-    answer(request, sink, resultText)
+function respondWithList(request: Message, sink: MessageSink, resultText: string): void {
+  if (resultText.length < largeListChars) {
+    respondWithResult(request, sink, resultText)
     return
   }
   const { id = null } = request.value

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mergeIntroductions } from './initialize-result.ts'
+import { mergeInitializeResults } from './initialize-result.ts'
 
 const introduce = (target: string, result: Record<string, unknown>) => ({
   target,
@@ -9,7 +9,7 @@ const introduce = (target: string, result: Record<string, unknown>) => ({
 describe('the introduction of several targets', () => {
   it('is as old as the oldest of them', () => {
     const versions = ['2025-11-25', '2024-11-05', '2025-06-18']
-    const merged = mergeIntroductions(
+    const merged = mergeInitializeResults(
       versions.map((protocolVersion, index) => introduce(`t${index}`, { protocolVersion, capabilities: {} })),
       '1.2.3',
     )
@@ -20,7 +20,7 @@ describe('the introduction of several targets', () => {
   })
 
   it('offers what any of them offers, what nobody here knows too', () => {
-    const merged = mergeIntroductions(
+    const merged = mergeInitializeResults(
       [
         introduce('a', {
           capabilities: { tools: {}, prompts: { listChanged: false }, experimental: { x: { y: 1 } } },
@@ -41,7 +41,7 @@ describe('the introduction of several targets', () => {
   })
 
   it('gives their instructions under their names', () => {
-    const merged = mergeIntroductions(
+    const merged = mergeInitializeResults(
       [
         introduce('a', { instructions: 'Do.' }),
         introduce('b', {}),
@@ -50,18 +50,18 @@ describe('the introduction of several targets', () => {
       '1',
     )
     expect(merged['instructions']).toBe('[a]\nDo.\n\n[c]\nDo not.')
-    expect(mergeIntroductions([introduce('a', {})], '1')).not.toHaveProperty('instructions')
+    expect(mergeInitializeResults([introduce('a', {})], '1')).not.toHaveProperty('instructions')
   })
 
   it('survives capabilities of any shape', () => {
     const odd = [introduce('a', { capabilities: [] }), introduce('b', { capabilities: { tools: true } })]
     expect(
-      mergeIntroductions([...odd, introduce('c', { capabilities: { tools: {} } })], '1')['capabilities'],
+      mergeInitializeResults([...odd, introduce('c', { capabilities: { tools: {} } })], '1')['capabilities'],
     ).toEqual({
       tools: {},
     })
     const poisoned = { target: 'd', result: JSON.parse('{"capabilities":{"__proto__":{"x":1}}}') }
-    mergeIntroductions([poisoned, poisoned], '1')
+    mergeInitializeResults([poisoned, poisoned], '1')
     expect({}).not.toHaveProperty('x')
   })
 })

@@ -1,13 +1,16 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 
 /** What one target answered to `initialize`. */
-export type Introduction = { target: string; result: JsonObject }
+export type MemberInitializeResult = { target: string; result: JsonObject }
 
 /**
  * One `initialize` result for several targets: the oldest revision, since all of them speak it to the client; everything any
  * of them can do; their instructions under headings.
  */
-export function mergeIntroductions(introductions: readonly Introduction[], version: string): JsonObject {
+export function mergeInitializeResults(
+  introductions: readonly MemberInitializeResult[],
+  version: string,
+): JsonObject {
   const instructions: string[] = []
   let protocolVersion: string | undefined
   let capabilities: JsonObject = {}

@@ -1,22 +1,27 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import { editTopLevel, memberText } from '../../../lib/json/text.ts'
-import { longChars } from '../message/cooperative-yield.ts'
-import { type Asking, ask, errorCodeOf, type Outcome } from '../message/gateway-request.ts'
+import { largeListChars } from '../message/cooperative-yield.ts'
+import {
+  errorCodeOf,
+  type GatewayRequest,
+  type Outcome,
+  sendGatewayRequest,
+} from '../message/gateway-request.ts'
 import { readTargetObject } from '../message/json-edit.ts'
 import { methodNotFound } from '../message/json-rpc.ts'
 import type { EventMark, Message, TargetFailure } from '../message/message.ts'
-import { maxListAnswerBytes, readList } from '../message/read-list.ts'
+import { maxListResponseBytes, readList } from '../message/read-list.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
 import { withText } from './rename.ts'
 
 /** What one target lists. */
-export type Listed =
+export type ListResult =
   /** JSON texts of items; `next` where there is more than is read at once. */
   | { kind: 'items'; items: string[]; next: string | undefined }
   | { kind: 'error'; message: Message }
   | { kind: 'failed'; failure: TargetFailure }
 
-export type Listing = {
+export type ListRequest = {
   session: TargetSession
   /** The client's request. */
   message: Message
@@ -27,8 +32,8 @@ export type Listing = {
   /** An id that no request of the session has had. */
   newId(): string
   /** Takes part in the client's flow. */
-  add(asking: Asking): Asking
-  others(message: Message, mark?: EventMark): boolean
+  add(asking: GatewayRequest): GatewayRequest
+  onOther(message: Message, mark?: EventMark): boolean
 }
 
 /** Bounds on what one request reads of one target: the rest is behind the next cursor. */
@@ -39,7 +44,7 @@ const maxListChars = 8 * 1024 * 1024
  * Follows the pages of one target's list. A target that does not know the method has nothing to list: servers need not
  * implement what they do not offer.
  */
-export async function listAll(listing: Listing): Promise<Listed> {
+export async function readAllPages(listing: ListRequest): Promise<ListResult> {
   const items: string[] = []
   let cursor = listing.cursor
   let chars = 0
@@ -50,7 +55,7 @@ export async function listAll(listing: Listing): Promise<Listed> {
     const code = errorCodeOf(message)
     if (code === methodNotFound) break
     if (code !== undefined) return { kind: 'error', message }
-    if (message.text.length > longChars) await otherWork()
+    if (message.text.length > largeListChars) await yieldToEventLoop()
     const read = tryReadItems(message, listing.member)
     if (read.kind === 'failed') return read
     for (const item of read.items) {
@@ -65,14 +70,14 @@ export async function listAll(listing: Listing): Promise<Listed> {
   return { kind: 'items', items, next }
 }
 
-function readPage(listing: Listing, cursor: string | undefined, page: number): Promise<Outcome> {
-  const { session, context, others, add } = listing
-  const bounded = { ...context, maxAnswerBytes: maxListAnswerBytes }
-  return add(ask(session, pageRequest(listing, cursor, page), bounded, others)).outcome
+function readPage(listing: ListRequest, cursor: string | undefined, page: number): Promise<Outcome> {
+  const { session, context, onOther: others, add } = listing
+  const bounded = { ...context, maxAnswerBytes: maxListResponseBytes }
+  return add(sendGatewayRequest(session, pageRequest(listing, cursor, page), bounded, others)).outcome
 }
 
 /** The client's own request, for another page. Only the first carries its id, by which the client may cancel it. */
-function pageRequest({ message, newId }: Listing, cursor: string | undefined, page: number): Message {
+function pageRequest({ message, newId }: ListRequest, cursor: string | undefined, page: number): Message {
   const set = new Map<string, string>()
   const json = readTargetObject(message.text)
   if (page > 0) set.set('id', JSON.stringify(newId()))
@@ -84,7 +89,7 @@ function pageRequest({ message, newId }: Listing, cursor: string | undefined, pa
 }
 
 /** A page that cannot be read is a failure of its target, which others may do without. */
-function tryReadItems(message: Message, member: string): PageItems | Extract<Listed, { kind: 'failed' }> {
+function tryReadItems(message: Message, member: string): PageItems | Extract<ListResult, { kind: 'failed' }> {
   try {
     return { kind: 'items', ...readPageItems(message, member) }
   } catch (error) {
@@ -95,7 +100,7 @@ function tryReadItems(message: Message, member: string): PageItems | Extract<Lis
 type PageItems = { kind: 'items'; items: readonly string[]; next: string | undefined }
 
 /** Parsing a page and taking it apart are two steps of up to 30 ms. */
-function otherWork(): Promise<void> {
+function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 

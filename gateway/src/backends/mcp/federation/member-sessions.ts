@@ -1,12 +1,12 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { TargetFailure } from '../message/message.ts'
 import type { Target, TargetSession } from '../targets/target.ts'
-import type { Names } from './names.ts'
+import type { NameMapping } from './names.ts'
 
 /** One client's sessions at several targets. */
-export type Fleet = {
+export type MemberSessions = {
   readonly members: readonly Target[]
-  readonly names: Names
+  readonly names: NameMapping
   /** Whether names of tools and prompts carry their target. URIs of resources always do. */
   readonly prefixed: boolean
   /** Whether a target that fails is left out, instead of failing what all targets are asked. */
@@ -14,25 +14,29 @@ export type Fleet = {
   /** Version the gateway introduces itself with. */
   readonly version: string
   /** In the order of the configuration; undefined for a target that is lost or was not asked. */
-  readonly parts: (TargetSession | undefined)[]
+  readonly sessions: (TargetSession | undefined)[]
   /** An id that no request of the session has had. */
   newId(): string
 }
 
-export type Part = { index: number; session: TargetSession }
+export type MemberSession = { index: number; session: TargetSession }
 
 /** The sessions that are not lost. */
-export function liveParts({ parts }: Fleet): Part[] {
+export function activeSessions({ sessions: parts }: MemberSessions): MemberSession[] {
   return parts.flatMap((session, index) => (session ? { index, session } : []))
 }
 
-export function nameOf({ members }: Fleet, index: number): string {
+export function memberName({ members }: MemberSessions, index: number): string {
   return members[index]?.name ?? ''
 }
 
 /** A failure that says of which target it is. */
-export function failureOf(fleet: Fleet, index: number, failure: TargetFailure): TargetFailure {
-  const name = `target "${nameOf(fleet, index)}"`
+export function memberFailure(
+  memberSessions: MemberSessions,
+  index: number,
+  failure: TargetFailure,
+): TargetFailure {
+  const name = `target "${memberName(memberSessions, index)}"`
   if (failure.kind !== 'error' || failure.error.message.includes(name)) return failure
   const { code, message } = failure.error
   return { kind: 'error', error: new GatewayError(code, `${name}: ${message}`, { cause: failure.error }) }

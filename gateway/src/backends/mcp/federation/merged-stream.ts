@@ -1,35 +1,39 @@
 import type { EventMark, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import type { CallContext, Listening } from '../targets/target.ts'
-import { mergedEventId, type Positions, readEventId, streamEventId } from './cursors.ts'
-import { type Fleet, failureOf, liveParts, nameOf } from './member-sessions.ts'
-import { renamingSink } from './renaming-sink.ts'
+import { type Cursors, memberEventId, mergedEventId, parseEventId } from './cursors.ts'
+import { activeSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
+import { createRenamingSink } from './renaming-sink.ts'
 
 /** Opens the targets' own streams, or goes on with a broken one: the event id says of which target, or that it is of all. */
-export function listenTo(fleet: Fleet, context: CallContext, sink: MessageSink): Promise<Listening> {
-  const position = context.lastEventId === undefined ? undefined : readEventId(context.lastEventId)
-  if (position?.kind !== 'one') return listenToAll(fleet, context, sink, position?.positions)
-  return listenToOne(fleet, position.index, { ...context, lastEventId: position.id }, sink)
+export function openStream(
+  memberSessions: MemberSessions,
+  context: CallContext,
+  sink: MessageSink,
+): Promise<Listening> {
+  const eventId = context.lastEventId === undefined ? undefined : parseEventId(context.lastEventId)
+  if (eventId?.kind !== 'one') return openMergedStream(memberSessions, context, sink, eventId?.cursors)
+  return resumeMemberStream(memberSessions, eventId.index, { ...context, lastEventId: eventId.id }, sink)
 }
 
 /** A mark of one target's stream. */
-export function markOf(index: number, { id, retry }: EventMark): EventMark {
+export function memberMark(index: number, { id, retry }: EventMark): EventMark {
   return {
-    ...(id === undefined ? undefined : { id: streamEventId(index, id) }),
+    ...(id === undefined ? undefined : { id: memberEventId(index, id) }),
     ...(retry === undefined ? undefined : { retry }),
   }
 }
 
-async function listenToOne(
-  fleet: Fleet,
+async function resumeMemberStream(
+  memberSessions: MemberSessions,
   index: number,
   context: CallContext,
   sink: MessageSink,
 ): Promise<Listening> {
-  const session = fleet.parts[index]
+  const session = memberSessions.sessions[index]
   if (session === undefined) return { kind: 'none' }
   let flow: MessageFlow | undefined
-  const renamed = renamingSink(fleet, index, sink, {
-    mark: (mark) => markOf(index, mark),
+  const renamed = createRenamingSink(memberSessions, index, sink, {
+    mark: (mark) => memberMark(index, mark),
     stop: () => flow?.cancel(),
   })
   const listening = await session.listen(context, renamed)
@@ -38,19 +42,19 @@ async function listenToOne(
 }
 
 /** All targets' streams as one. It ends with the first of them, so that the client opens it anew, for all. */
-async function listenToAll(
-  fleet: Fleet,
+async function openMergedStream(
+  memberSessions: MemberSessions,
   { lastEventId: _, ...context }: CallContext,
   sink: MessageSink,
-  from: Positions | undefined,
+  from: Cursors | undefined,
 ): Promise<Listening> {
-  const positions = new Map(from)
+  const cursors = new Map(from)
   const flows: MessageFlow[] = []
   let over = false
 
-  const results = await Promise.all(liveParts(fleet).map(({ index }) => open(index)))
-  const failed = results.find((result) => result.kind === 'failed' && isLoss(result.failure))
-  if (failed && (!fleet.failOpen || flows.length === 0)) {
+  const results = await Promise.all(activeSessions(memberSessions).map(({ index }) => open(index)))
+  const failed = results.find((result) => result.kind === 'failed' && isFatal(result.failure))
+  if (failed && (!memberSessions.failOpen || flows.length === 0)) {
     stop()
     return failed
   }
@@ -58,8 +62,8 @@ async function listenToAll(
   return { kind: 'flow', flow: { resume, cancel: stop } }
 
   async function open(index: number): Promise<Listening> {
-    const name = nameOf(fleet, index)
-    const lastEventId = positions.get(name)
+    const name = memberName(memberSessions, index)
+    const lastEventId = cursors.get(name)
     let flow: MessageFlow | undefined
     const merged: MessageSink = {
       message: (message, mark) => over || sink.message(message, mark),
@@ -69,26 +73,26 @@ async function listenToAll(
       end: () => finish(undefined),
       fail: finish,
     }
-    const renamed = renamingSink(fleet, index, merged, {
+    const renamed = createRenamingSink(memberSessions, index, merged, {
       mark: (mark) => place(name, mark),
       stop: () => flow?.cancel(),
     })
     const own = lastEventId === undefined ? context : { ...context, lastEventId }
-    const listening = await fleet.parts[index]?.listen(own, renamed)
+    const listening = await memberSessions.sessions[index]?.listen(own, renamed)
     if (listening?.kind === 'flow') {
       flow = listening.flow
       flows.push(flow)
       if (over) flow.cancel()
     }
     if (listening?.kind !== 'failed') return listening ?? { kind: 'none' }
-    return { kind: 'failed', failure: failureOf(fleet, index, listening.failure) }
+    return { kind: 'failed', failure: memberFailure(memberSessions, index, listening.failure) }
   }
 
   /** Where all streams stand after an event of one. */
   function place(name: string, { id, retry }: EventMark): EventMark {
     if (id === undefined) return retry === undefined ? {} : { retry }
-    positions.set(name, id)
-    const merged = mergedEventId(positions)
+    cursors.set(name, id)
+    const merged = mergedEventId(cursors)
     return retry === undefined ? { id: merged } : { id: merged, retry }
   }
 
@@ -110,6 +114,6 @@ async function listenToAll(
 }
 
 /** A server that cannot stream on its own says so in many ways; only a lost session or server is a failure. */
-function isLoss(failure: TargetFailure): boolean {
+function isFatal(failure: TargetFailure): boolean {
   return failure.kind === 'ended' || failure.kind === 'error'
 }

@@ -622,11 +622,11 @@ describe('a session at several targets', () => {
   it('ends with a target, unless failures are left out', () => {
     const reasons: string[] = []
     const closed = fixture([fakeTarget('a'), fakeTarget('b')])
-    closed.session.onDeath((reason) => reasons.push(reason))
+    closed.session.onTerminated((reason) => reasons.push(reason))
     first(closed.own, 1).die('exit code 1')
     expect(reasons).toEqual(['exit code 1'])
     const open = fixture([fakeTarget('a'), fakeTarget('b')], { failOpen: true })
-    open.session.onDeath((reason) => reasons.push(reason))
+    open.session.onTerminated((reason) => reasons.push(reason))
     first(open.own, 1).die('exit code 2')
     expect(reasons).toHaveLength(1)
     first(open.own, 0).die('exit code 3')

@@ -1,19 +1,26 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
-import { callSubject, listOf, type Subject } from '../message/items.ts'
+import { type CallTarget, callTargetOf, itemListOf } from '../message/items.ts'
 import { editJson } from '../message/json-edit.ts'
 import { invalidRequest, methodNotFound, paramsOf } from '../message/json-rpc.ts'
-import { idle, inSteps } from '../message/merged-sink.ts'
+import { idleFlow, withMergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import type { CallContext, Target, TargetSession } from '../targets/target.ts'
-import { answerError, findOwners, initializeAll, listFromAll, type Owners, tellAll } from './fan-out.ts'
-import { type Fleet, failureOf, liveParts, nameOf } from './member-sessions.ts'
-import { listenTo, markOf } from './merged-stream.ts'
-import { type Located, type Names, prefixedNames, unwrapId } from './names.ts'
+import {
+  broadcastRequest,
+  type ItemOwners,
+  initializeAll,
+  listFromAll,
+  loadItemOwners,
+  respondWithError,
+} from './fan-out.ts'
+import { activeSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
+import { memberMark, openStream } from './merged-stream.ts'
+import { type NameLocation, type NameMapping, prefixedNames, unwrapId } from './names.ts'
 import { withText } from './rename.ts'
-import { renamingSink } from './renaming-sink.ts'
+import { createRenamingSink } from './renaming-sink.ts'
 
-export type MultiplexOptions = Pick<Fleet, 'prefixed' | 'failOpen' | 'version'>
+export type MultiplexOptions = Pick<MemberSessions, 'prefixed' | 'failOpen' | 'version'>
 
 /** Several targets as one: what is called goes to the target that its name says, what is listed comes from all. */
 export function createMultiplex(members: readonly Target[], options: MultiplexOptions): Target {
@@ -27,166 +34,181 @@ export function createMultiplex(members: readonly Target[], options: MultiplexOp
       return openSession(members.map((m, at) => (index === undefined || at === index ? m.open() : undefined)))
     },
     resume(state) {
-      const parts = resumeParts(members, state)
-      return parts && openSession(parts)
+      const sessions = resumeSessions(members, state)
+      return sessions && openSession(sessions)
     },
   }
 
-  function openSession(parts: Fleet['parts']): TargetSession {
+  function openSession(sessions: MemberSessions['sessions']): TargetSession {
     let idCount = 0
     const newId = () => {
       idCount += 1
       return `tollgate/${idCount}`
     }
-    return createSession({ members, names, ...options, parts, newId })
+    return createSession({ members, names, ...options, sessions, newId })
   }
 }
 
-function resumeParts(members: readonly Target[], { p: states }: JsonObject): Fleet['parts'] | undefined {
+function resumeSessions(
+  members: readonly Target[],
+  { p: states }: JsonObject,
+): MemberSessions['sessions'] | undefined {
   if (!Array.isArray(states) || states.length !== members.length) return undefined
-  const parts: Fleet['parts'] = []
+  const sessions: MemberSessions['sessions'] = []
   for (const [index, member] of members.entries()) {
     const entry = states[index]
     if (!Array.isArray(entry) || entry[0] !== member.name) return undefined
     const state = entry[1]
-    const part = isJsonObject(state) ? member.resume(state) : undefined
-    if (part === undefined && state !== null) return undefined
-    parts.push(part)
+    const session = isJsonObject(state) ? member.resume(state) : undefined
+    if (session === undefined && state !== null) return undefined
+    sessions.push(session)
   }
-  return parts
+  return sessions
 }
 
-function stateOf({ members, parts }: Fleet): JsonObject | undefined {
+function stateOf({ members, sessions }: MemberSessions): JsonObject | undefined {
   const states: JsonValue[] = []
   for (const [index, member] of members.entries()) {
-    const part = parts[index]
-    const state = part ? part.state() : null
+    const session = sessions[index]
+    const state = session ? session.state() : null
     if (state === undefined) return undefined
     states.push([member.name, state])
   }
   return { p: states }
 }
 
-function createSession(fleet: Fleet): TargetSession {
-  const { members, names, parts } = fleet
+function createSession(memberSessions: MemberSessions): TargetSession {
+  const { members, names, sessions } = memberSessions
   /** Requests under way at one target, by id, so that a cancellation finds it. */
   const pending = new Map<JsonValue, number>()
-  const owners: Owners = new Map()
-  let died: ((reason: string) => void) | undefined
-  for (const [index, part] of parts.entries()) part?.onDeath((reason) => lose(index, reason))
+  const owners: ItemOwners = new Map()
+  let onTerminated: ((reason: string) => void) | undefined
+  for (const [index, session] of sessions.entries()) session?.onTerminated((reason) => remove(index, reason))
 
   return {
     request(message, context, sink) {
       const { method } = message.value
       if (method === 'initialize') {
-        return inSteps(sink, (joint) => initializeAll(fleet, { message, context, joint }))
+        return withMergedSink(sink, (merged) => initializeAll(memberSessions, { message, context, merged }))
       }
       if (method === 'ping' || method === 'logging/setLevel') {
-        return inSteps(sink, (joint) => tellAll(fleet, { message, context, joint }))
+        return withMergedSink(sink, (merged) =>
+          broadcastRequest(memberSessions, { message, context, merged }),
+        )
       }
-      const subject = callSubject(message.value)
-      if (subject) return call(subject, message, context, sink)
+      const callTarget = callTargetOf(message.value)
+      if (callTarget) return call(callTarget, message, context, sink)
       const member = listMember(method)
       if (member !== undefined) {
-        return inSteps(sink, (joint) => listFromAll(fleet, { message, context, joint }, member, owners))
+        return withMergedSink(sink, (merged) =>
+          listFromAll(memberSessions, { message, context, merged }, member, owners),
+        )
       }
       const task = locateTask(message.value, names)
       if (task) return route(task, ['params', 'taskId'], message, context, sink)
-      answerError(message, sink, methodNotFound, `Method not found: ${String(method)}`)
-      return idle
+      respondWithError(message, sink, methodNotFound, `Method not found: ${String(method)}`)
+      return idleFlow
     },
     deliver(message, context) {
-      if (message.value['method'] === undefined) return answerServer(message, context)
+      if (message.value['method'] === undefined) return deliverResponse(message, context)
       // What names a tool or the like is for one target, and its name would be another's here.
-      if (callSubject(message.value)) return Promise.resolve(callWithoutId)
+      if (callTargetOf(message.value)) return Promise.resolve(callWithoutId)
       const { index, text } = recipientOf(message)
-      const part = index === undefined ? undefined : parts[index]
-      return part ? part.deliver(withText(message, text), context) : deliverToAll(message, context)
+      const session = index === undefined ? undefined : sessions[index]
+      return session ? session.deliver(withText(message, text), context) : deliverToAll(message, context)
     },
-    listen: (context, sink) => listenTo(fleet, context, sink),
-    state: () => stateOf(fleet),
+    listen: (context, sink) => openStream(memberSessions, context, sink),
+    state: () => stateOf(memberSessions),
     async close() {
-      await Promise.all(parts.map((part) => part?.close()))
+      await Promise.all(sessions.map((session) => session?.close()))
     },
-    onDeath(listener) {
-      died = listener
+    onTerminated(listener) {
+      onTerminated = listener
     },
   }
 
   /** A target has ended. Without it the session goes on only where failures are left out. */
-  function lose(index: number, reason: string): void {
-    parts[index] = undefined
-    if (!fleet.failOpen || parts.every((part) => part === undefined)) died?.(reason)
+  function remove(index: number, reason: string): void {
+    sessions[index] = undefined
+    if (!memberSessions.failOpen || sessions.every((session) => session === undefined)) onTerminated?.(reason)
   }
 
-  function call(subject: Subject, message: Message, context: CallContext, sink: MessageSink): MessageFlow {
-    const { kind, name, path } = subject
+  function call(
+    callTarget: CallTarget,
+    message: Message,
+    context: CallContext,
+    sink: MessageSink,
+  ): MessageFlow {
+    const { kind, name, path } = callTarget
     const unknown: TargetFailure = { kind: 'unknown', item: kind }
     const member = kind === 'tool' ? 'tools' : 'prompts'
-    const located = name === undefined ? undefined : locate(subject, name)
+    const located = name === undefined ? undefined : locate(callTarget, name)
     if (located) return route(located, path, message, context, sink)
-    if (name === undefined || fleet.prefixed || kind === 'resource') {
+    if (name === undefined || memberSessions.prefixed || kind === 'resource') {
       sink.fail(unknown)
-      return idle
+      return idleFlow
     }
-    return inSteps(sink, async (joint) => {
-      await findOwners(fleet, { context, joint }, member, owners)
-      const found = locate(subject, name)
-      if (found) joint.add({ flow: route(found, path, message, context, joint.sink) })
-      else joint.sink.fail(unknown)
+    return withMergedSink(sink, async (merged) => {
+      await loadItemOwners(memberSessions, { context, merged }, member, owners)
+      const found = locate(callTarget, name)
+      if (found) merged.add({ flow: route(found, path, message, context, merged.sink) })
+      else merged.sink.fail(unknown)
     })
   }
 
-  function locate({ kind }: Subject, name: string): Located | undefined {
+  function locate({ kind }: CallTarget, name: string): NameLocation | undefined {
     if (kind === 'resource') return names.locateUri(name)
-    if (fleet.prefixed) return names.locateName(name)
+    if (memberSessions.prefixed) return names.locateName(name)
     const index = owners.get(`${kind === 'tool' ? 'tools' : 'prompts'} ${name}`)
     return index === undefined ? undefined : { index, name }
   }
 
   /** Passes a request to one target under the name the target knows. */
   function route(
-    { index, name }: Located,
+    { index, name }: NameLocation,
     path: readonly string[],
     message: Message,
     context: CallContext,
     sink: MessageSink,
   ): MessageFlow {
-    const part = parts[index]
-    if (part === undefined) {
-      const error = new GatewayError('upstream_connect', `target "${nameOf(fleet, index)}" is not available`)
+    const session = sessions[index]
+    if (session === undefined) {
+      const error = new GatewayError(
+        'upstream_connect',
+        `target "${memberName(memberSessions, index)}" is not available`,
+      )
       sink.fail({ kind: 'error', error })
-      return idle
+      return idleFlow
     }
-    if (context.noted !== undefined) context.noted.target = nameOf(fleet, index)
+    if (context.loggedCall !== undefined) context.loggedCall.target = memberName(memberSessions, index)
     const { id } = message.value
     if (id !== undefined) pending.set(id, index)
-    const over = () => {
+    const finish = () => {
       if (id !== undefined && pending.get(id) === index) pending.delete(id)
     }
     const text = editJson(message.text, path, () => JSON.stringify(name))
     let flow: MessageFlow | undefined
-    const renamed = renamingSink(fleet, index, sink, {
-      mark: (mark) => markOf(index, mark),
-      over,
+    const renamed = createRenamingSink(memberSessions, index, sink, {
+      mark: (mark) => memberMark(index, mark),
+      onEnd: finish,
       stop: () => flow?.cancel(),
     })
-    const requested = part.request(withText(message, text), context, renamed)
+    const requested = session.request(withText(message, text), context, renamed)
     flow = requested
     return {
       resume: () => requested.resume(),
       cancel() {
-        over()
+        finish()
         requested.cancel()
       },
     }
   }
 
   /** The client answers a request of a server: the id says of which. */
-  function answerServer(message: Message, context: CallContext): Promise<TargetFailure | undefined> {
+  function deliverResponse(message: Message, context: CallContext): Promise<TargetFailure | undefined> {
     const located = unwrapId(message.value['id'], members.length)
-    const part = located && parts[located.index]
-    if (!located || !part) {
+    const session = located && sessions[located.index]
+    if (!located || !session) {
       return Promise.resolve({
         kind: 'refused',
         status: 400,
@@ -195,7 +217,7 @@ function createSession(fleet: Fleet): TargetSession {
       })
     }
     const text = editJson(message.text, ['id'], () => located.name)
-    return part.deliver(withText(message, withOwnTask(text, located.index, names)), context)
+    return session.deliver(withText(message, restoreTaskId(text, located.index, names)), context)
   }
 
   /** The target a notification concerns, where it is only one, and how the notification reads there. */
@@ -212,13 +234,13 @@ function createSession(fleet: Fleet): TargetSession {
   }
 
   async function deliverToAll(message: Message, context: CallContext): Promise<TargetFailure | undefined> {
-    const deliveries = liveParts(fleet).map(async ({ index, session }) => {
+    const deliveries = activeSessions(memberSessions).map(async ({ index, session }) => {
       const failure = await session.deliver(message, context)
-      return failure && failureOf(fleet, index, failure)
+      return failure && memberFailure(memberSessions, index, failure)
     })
     const results = await Promise.all(deliveries)
     const failures = results.filter((failure) => failure !== undefined)
-    return !fleet.failOpen || failures.length === results.length ? failures[0] : undefined
+    return !memberSessions.failOpen || failures.length === results.length ? failures[0] : undefined
   }
 }
 
@@ -231,18 +253,18 @@ const callWithoutId: TargetFailure = {
 
 function listMember(method: JsonValue | undefined): string | undefined {
   if (method === 'tasks/list') return 'tasks'
-  return typeof method === 'string' ? listOf(method)?.member : undefined
+  return typeof method === 'string' ? itemListOf(method)?.member : undefined
 }
 
 /** The target that a request names. */
-function destinationOf(request: JsonObject, names: Names): Located | undefined {
-  const subject = callSubject(request)
-  if (subject === undefined) return locateTask(request, names)
-  if (subject.name === undefined) return undefined
-  return subject.kind === 'resource' ? names.locateUri(subject.name) : names.locateName(subject.name)
+function destinationOf(request: JsonObject, names: NameMapping): NameLocation | undefined {
+  const callTarget = callTargetOf(request)
+  if (callTarget === undefined) return locateTask(request, names)
+  if (callTarget.name === undefined) return undefined
+  return callTarget.kind === 'resource' ? names.locateUri(callTarget.name) : names.locateName(callTarget.name)
 }
 
-function locateTask(request: JsonObject, names: Names): Located | undefined {
+function locateTask(request: JsonObject, names: NameMapping): NameLocation | undefined {
   const { method } = request
   const { taskId } = paramsOf(request)
   if (typeof method !== 'string' || !method.startsWith('tasks/') || typeof taskId !== 'string')
@@ -251,7 +273,7 @@ function locateTask(request: JsonObject, names: Names): Located | undefined {
 }
 
 /** An answer that belongs to a task says so with the server's own id of it. */
-function withOwnTask(text: string, index: number, names: Names): string {
+function restoreTaskId(text: string, index: number, names: NameMapping): string {
   if (!text.includes('related-task')) return text
   const path = ['result', '_meta', 'io.modelcontextprotocol/related-task', 'taskId']
   return editJson(text, path, (written) => {

@@ -1,7 +1,7 @@
 import { memberText } from '../../../lib/json/text.ts'
 import { editJson, editString, type JsonEdit, readTargetObject } from '../message/json-edit.ts'
 import type { Message } from '../message/message.ts'
-import { type Names, wrapId } from './names.ts'
+import { type NameMapping, wrapId } from './names.ts'
 
 /** Where a message or a result says which task it belongs to (revision 2025-11-25, "Tasks"). */
 const relatedTask = ['_meta', 'io.modelcontextprotocol/related-task', 'taskId'] as const
@@ -10,12 +10,12 @@ const relatedTask = ['_meta', 'io.modelcontextprotocol/related-task', 'taskId'] 
  * A message of one of several targets as the client may see it: names of resources and tasks carry the target, and so do
  * ids and progress tokens of the server's own requests, so that the answers find back. Everything else stays.
  */
-export function renameFromTarget(message: Message, index: number, names: Names): Message {
+export function renameFromTarget(message: Message, index: number, names: NameMapping): Message {
   const { method } = message.value
   const text =
     typeof method !== 'string'
       ? renameResult(message.text, index, names)
-      : renameSent(message, method, index, names)
+      : renameServerMessage(message, method, index, names)
   return withText(message, text)
 }
 
@@ -26,7 +26,7 @@ export function withText(message: Message, text: string): Message {
 }
 
 /** An item of a list under the name the client knows it by. */
-export function renameItem(item: string, member: string, index: number, names: Names): string {
+export function renameItem(item: string, member: string, index: number, names: NameMapping): string {
   switch (member) {
     case 'tools': {
       const named = editJson(item, ['name'], name(index, names))
@@ -47,12 +47,17 @@ export function renameItem(item: string, member: string, index: number, names: N
   }
 }
 
-const name = (index: number, names: Names) => editString((text) => names.nameOf(index, text))
-const uri = (index: number, names: Names) => editString((text) => names.uriOf(index, text))
-const task = (index: number, names: Names) => editString((text) => names.taskOf(index, text))
+const name = (index: number, names: NameMapping) => editString((text) => names.nameOf(index, text))
+const uri = (index: number, names: NameMapping) => editString((text) => names.uriOf(index, text))
+const task = (index: number, names: NameMapping) => editString((text) => names.taskOf(index, text))
 
 /** What a server sends on its own: requests and notifications. */
-function renameSent({ text, value }: Message, method: string, index: number, names: Names): string {
+function renameServerMessage(
+  { text, value }: Message,
+  method: string,
+  index: number,
+  names: NameMapping,
+): string {
   let renamed = text
   if ('id' in value) {
     renamed = editJson(renamed, ['id'], (id) => wrapId(index, id))
@@ -70,7 +75,7 @@ function renameSent({ text, value }: Message, method: string, index: number, nam
 }
 
 /** What a server answers. Most answers name nothing, so the text is searched before it is taken apart. */
-function renameResult(text: string, index: number, names: Names): string {
+function renameResult(text: string, index: number, names: NameMapping): string {
   let renamed = text
   if (text.includes('"uri"')) {
     const rename = uri(index, names)

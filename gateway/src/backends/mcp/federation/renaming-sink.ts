@@ -1,38 +1,38 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import type { EventMark, Message, MessageSink } from '../message/message.ts'
-import { type Fleet, failureOf } from './member-sessions.ts'
+import { type MemberSessions, memberFailure } from './member-sessions.ts'
 import { renameFromTarget } from './rename.ts'
 
-export type Renaming = {
+export type RenamingOptions = {
   /** The mark a client sees for one of the target. */
   mark(mark: EventMark): EventMark
   /** Told once, when nothing more comes. */
-  over?(): void
+  onEnd?(): void
   /** Stops the target, whose messages cannot be understood. */
   stop(): void
 }
 
 /** Passes a target's stream on under the names that clients know. */
-export function renamingSink(
-  fleet: Fleet,
+export function createRenamingSink(
+  memberSessions: MemberSessions,
   index: number,
   sink: MessageSink,
-  renaming: Renaming,
+  renaming: RenamingOptions,
 ): MessageSink {
   let over = false
   const finish = () => {
     over = true
-    renaming.over?.()
+    renaming.onEnd?.()
   }
   return {
     message(message, mark) {
       if (over) return true
       let renamed: Message
       try {
-        renamed = renameFromTarget(message, index, fleet.names)
+        renamed = renameFromTarget(message, index, memberSessions.names)
       } catch (error) {
         finish()
-        sink.fail(failureOf(fleet, index, { kind: 'error', error: asGatewayError(error) }))
+        sink.fail(memberFailure(memberSessions, index, { kind: 'error', error: asGatewayError(error) }))
         renaming.stop()
         return true
       }
@@ -49,7 +49,7 @@ export function renamingSink(
     fail(failure) {
       if (over) return
       finish()
-      sink.fail(failureOf(fleet, index, failure))
+      sink.fail(memberFailure(memberSessions, index, failure))
     },
   }
 }

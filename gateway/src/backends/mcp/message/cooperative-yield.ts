@@ -1,20 +1,20 @@
 /** Counts work in characters; returns a promise to wait for where other work should go on first. */
-export type Pauses = (chars: number) => Promise<void> | undefined
+export type CooperativeYield = (chars: number) => Promise<void> | undefined
 
 /** Renaming or filtering so much of a list takes about 5 ms. */
-const charsBetweenPauses = 64 * 1024
+const charsBetweenYields = 64 * 1024
 /** Work for an item, however short it is. */
 const charsOfItem = 100
 
 /** Work on a shorter list takes some milliseconds, and is done at once. */
-export const longChars = 64 * 1024
+export const largeListChars = 64 * 1024
 
 /** Splits work on a long list, so that it does not stop the event loop. */
-export function createPauses(): Pauses {
+export function createCooperativeYield(): CooperativeYield {
   let done = 0
   return (chars) => {
     done += chars + charsOfItem
-    if (done < charsBetweenPauses) return undefined
+    if (done < charsBetweenYields) return undefined
     done = 0
     return new Promise((resolve) => setImmediate(resolve))
   }

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Behaviour, fakeTarget, fixtureContext, request } from '../../../../test/fixtures/mcp.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { ask, errorCodeOf } from './gateway-request.ts'
+import { errorCodeOf, sendGatewayRequest } from './gateway-request.ts'
 import { messageOf } from './json-rpc.ts'
 
 function fixture(behaviour: Behaviour, method = 'tools/list') {
   const target = fakeTarget('a', { behaviours: { [method]: behaviour } })
   const others = vi.fn(() => true)
-  const asking = ask(target.open(), request(1, method), fixtureContext(), others)
+  const asking = sendGatewayRequest(target.open(), request(1, method), fixtureContext(), others)
   return { asking, others, session: target.sessions[0] }
 }
 

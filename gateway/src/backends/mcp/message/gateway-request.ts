@@ -7,7 +7,7 @@ import type { EventMark, Message, MessageFlow, TargetFailure } from './message.t
 /** What became of a request the gateway waits for: a response, which may be a JSON-RPC error, or none. */
 export type Outcome = { kind: 'answer'; message: Message } | { kind: 'failed'; failure: TargetFailure }
 
-export type Asking = { outcome: Promise<Outcome>; flow: MessageFlow }
+export type GatewayRequest = { outcome: Promise<Outcome>; flow: MessageFlow }
 
 /** Longest wait for an answer. That to `initialize` has a limit of its own (`initialize-limit.ts`). */
 const answerTimeoutMs = 60_000
@@ -18,12 +18,12 @@ const lingerMs = 1_000
  * Sends a request that the gateway itself waits for, with a deadline, so that a target that hangs cannot hold up the others.
  * What comes before the response goes to `others`, which says whether it has room.
  */
-export function ask(
+export function sendGatewayRequest(
   session: TargetSession,
   message: Message,
   context: CallContext,
   others: (message: Message, mark?: EventMark) => boolean,
-): Asking {
+): GatewayRequest {
   const { id, method } = message.value
   const { promise: outcome, resolve } = Promise.withResolvers<Outcome>()
   let over = false
@@ -61,7 +61,7 @@ export function ask(
   })
   function expire(): void {
     flow.cancel()
-    settle({ kind: 'failed', failure: tooSlow })
+    settle({ kind: 'failed', failure: responseTimeout })
   }
 
   /** A message that cannot be passed on fails the request; the target must not hear of it. */
@@ -81,7 +81,7 @@ export function ask(
       resume: () => flow.resume(),
       cancel() {
         flow.cancel()
-        if (!settled) settle({ kind: 'failed', failure: noLongerWanted })
+        if (!settled) settle({ kind: 'failed', failure: clientGone })
       },
     },
   }
@@ -95,11 +95,11 @@ export function errorCodeOf({ value }: Message): number | undefined {
   return typeof code === 'number' ? code : 0
 }
 
-const noLongerWanted: TargetFailure = {
+const clientGone: TargetFailure = {
   kind: 'error',
   error: new GatewayError('request_aborted', 'the client closed the connection'),
 }
-const tooSlow: TargetFailure = {
+const responseTimeout: TargetFailure = {
   kind: 'error',
   error: new GatewayError('upstream_timeout', 'a target took too long to answer'),
 }

@@ -3,7 +3,7 @@ import type { McpItemKind } from '../../../pipeline/mcp-item.ts'
 import { paramsOf } from './json-rpc.ts'
 
 /** What a call is about; `name` is undefined where the call should name something and does not. */
-export type Subject = {
+export type CallTarget = {
   kind: McpItemKind
   name: string | undefined
   /** Where the name stands in the message. */
@@ -11,13 +11,13 @@ export type Subject = {
 }
 
 /** A method that lists things: where they are in the result, and which member names one. */
-export type List = { kind: McpItemKind; member: string; naming: string }
+export type ItemList = { kind: McpItemKind; member: string; nameField: string }
 
-const lists: ReadonlyMap<string, List> = new Map([
-  ['tools/list', { kind: 'tool', member: 'tools', naming: 'name' }],
-  ['prompts/list', { kind: 'prompt', member: 'prompts', naming: 'name' }],
-  ['resources/list', { kind: 'resource', member: 'resources', naming: 'uri' }],
-  ['resources/templates/list', { kind: 'resource', member: 'resourceTemplates', naming: 'uriTemplate' }],
+const lists: ReadonlyMap<string, ItemList> = new Map([
+  ['tools/list', { kind: 'tool', member: 'tools', nameField: 'name' }],
+  ['prompts/list', { kind: 'prompt', member: 'prompts', nameField: 'name' }],
+  ['resources/list', { kind: 'resource', member: 'resources', nameField: 'uri' }],
+  ['resources/templates/list', { kind: 'resource', member: 'resourceTemplates', nameField: 'uriTemplate' }],
 ])
 
 const byName = { path: ['params', 'name'], member: 'name' } as const
@@ -31,22 +31,22 @@ const calls: ReadonlyMap<string, { kind: McpItemKind; path: readonly string[]; m
 ])
 
 /** What a method lists, or undefined for one that lists no tools, prompts or resources. */
-export function listOf(method: string): List | undefined {
+export function itemListOf(method: string): ItemList | undefined {
   return lists.get(method)
 }
 
 /** The tool, prompt or resource a request is about; undefined for a method that is about none. */
-export function callSubject(request: JsonObject): Subject | undefined {
+export function callTargetOf(request: JsonObject): CallTarget | undefined {
   const { method } = request
   if (typeof method !== 'string') return undefined
-  if (method === 'completion/complete') return completionSubject(paramsOf(request))
+  if (method === 'completion/complete') return completionTarget(paramsOf(request))
   const call = calls.get(method)
   if (call === undefined) return undefined
   const name = paramsOf(request)[call.member]
   return { kind: call.kind, name: typeof name === 'string' ? name : undefined, path: call.path }
 }
 
-function completionSubject({ ref }: JsonObject): Subject {
+function completionTarget({ ref }: JsonObject): CallTarget {
   const reference = isJsonObject(ref) ? ref : {}
   const { type, name, uri } = reference
   if (type === 'ref/resource') {

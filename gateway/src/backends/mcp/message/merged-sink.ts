@@ -2,17 +2,17 @@ import { asGatewayError } from '../../../lib/gateway-error.ts'
 import type { MessageFlow, MessageSink } from './message.ts'
 
 /** A sink for what several sources say together, and the flows that feed it. */
-export type Joint = {
+export type MergedSink = {
   readonly sink: MessageSink
   /** Makes a source part of the client's flow. */
   add<T extends { flow: MessageFlow }>(source: T): T
 }
 
 /** The flow of what is answered at once. */
-export const idle: MessageFlow = { resume() {}, cancel() {} }
+export const idleFlow: MessageFlow = { resume() {}, cancel() {} }
 
 /** Answers a request in several steps, with one flow for all of them. What it throws is the request's failure. */
-export function inSteps(sink: MessageSink, run: (joint: Joint) => Promise<void>): MessageFlow {
+export function withMergedSink(sink: MessageSink, run: (merged: MergedSink) => Promise<void>): MessageFlow {
   const flows: MessageFlow[] = []
   let over = false
   const guarded: MessageSink = {
@@ -29,7 +29,7 @@ export function inSteps(sink: MessageSink, run: (joint: Joint) => Promise<void>)
       over = true
     },
   }
-  const joint: Joint = {
+  const merged: MergedSink = {
     sink: guarded,
     add(source) {
       flows.push(source.flow)
@@ -37,7 +37,7 @@ export function inSteps(sink: MessageSink, run: (joint: Joint) => Promise<void>)
       return source
     },
   }
-  run(joint).catch((error: unknown) => guarded.fail({ kind: 'error', error: asGatewayError(error) }))
+  run(merged).catch((error: unknown) => guarded.fail({ kind: 'error', error: asGatewayError(error) }))
   return {
     resume() {
       for (const flow of flows) flow.resume()

@@ -16,24 +16,24 @@ export type Revision = { kind: 'session' | 'sessionless' | 'unknown'; version: s
 /** Reads the revision from the header and, where the newer revisions repeat it, from the message. */
 export function revisionOf(headers: Headers, message: JsonObject | undefined): Revision {
   const header = firstHeader(headers, 'mcp-protocol-version')
-  const version = header ?? (message && versionInside(message))
+  const version = header ?? (message && versionInMeta(message))
   if (version === undefined) return { kind: 'session', version }
   if (sessionless.has(version)) return { kind: 'sessionless', version }
   return { kind: known.has(version) ? 'session' : 'unknown', version }
 }
 
 /** What header fields of a sessionless request contradict its body, which rules and targets would then read differently. */
-export function mismatchedHeader(headers: Headers, message: ClientMessage): string | undefined {
+export function headerMismatchOf(headers: Headers, message: ClientMessage): string | undefined {
   if (firstHeader(headers, 'mcp-session-id') !== undefined) return 'this revision has no sessions'
   const { value } = message.json
-  const inside = versionInside(value)
+  const inside = versionInMeta(value)
   const version = firstHeader(headers, 'mcp-protocol-version')
   if (message.kind === 'request' && version !== inside) {
     return 'mcp-protocol-version differs from the protocol version in _meta'
   }
   if (message.kind === 'response') return undefined
   if (firstHeader(headers, 'mcp-method') !== message.method) return 'mcp-method differs from the method'
-  const naming = namings.get(message.method)
+  const naming = nameParameters.get(message.method)
   if (naming === undefined) return undefined
   const name = paramsOf(value)[naming]
   const header = firstHeader(headers, 'mcp-name')
@@ -60,14 +60,14 @@ export function acceptsEventStream(accept: string | undefined): boolean {
 }
 
 /** Which parameter `mcp-name` repeats. */
-const namings: ReadonlyMap<string, string> = new Map([
+const nameParameters: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
 ])
 
 /** The revision a message itself names, as only those of sessionless revisions do. */
-export function versionInside(message: JsonObject): string | undefined {
+export function versionInMeta(message: JsonObject): string | undefined {
   const { _meta: meta } = paramsOf(message)
   const version = isJsonObject(meta) ? meta['io.modelcontextprotocol/protocolVersion'] : undefined
   return typeof version === 'string' ? version : undefined

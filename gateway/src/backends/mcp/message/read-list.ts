@@ -7,7 +7,7 @@ import type { Message } from './message.ts'
  * Largest answer to a list request that is read, in bytes. Reading it takes less than 50 ms; longer lists have to come in pages
  * (MCP 2025-11-25, Pagination).
  */
-export const maxListAnswerBytes = 4 * 1024 * 1024
+export const maxListResponseBytes = 4 * 1024 * 1024
 
 /** A list in a response, read once: each item as text and value, in order. */
 export type ReadList = {

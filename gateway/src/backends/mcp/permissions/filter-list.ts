@@ -1,8 +1,8 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { editTopLevel } from '../../../lib/json/text.ts'
-import { createPauses, longChars } from '../message/cooperative-yield.ts'
-import type { List } from '../message/items.ts'
+import { createCooperativeYield, largeListChars } from '../message/cooperative-yield.ts'
+import type { ItemList } from '../message/items.ts'
 import type { Message, MessageSink } from '../message/message.ts'
 import { type ReadList, readList } from '../message/read-list.ts'
 
@@ -13,7 +13,11 @@ export type FilteredSink = { readonly sink: MessageSink; cancel(): void }
  * Leaves items out of the response to a list request; one without a name cannot be judged and goes too. A long list is filtered in
  * turns with other work, and what comes behind it waits.
  */
-export function filtered(sink: MessageSink, list: List, keeps: (name: string) => boolean): FilteredSink {
+export function createFilteredSink(
+  sink: MessageSink,
+  list: ItemList,
+  permits: (name: string) => boolean,
+): FilteredSink {
   let over = false
   /** Set while a long list is filtered: what comes behind it. */
   let waiting: (() => void)[] | undefined
@@ -31,9 +35,9 @@ export function filtered(sink: MessageSink, list: List, keeps: (name: string) =>
   }
 
   function filter(message: Message): Message | Promise<Message> {
-    return message.text.length < longChars
-      ? filterAtOnce(message, list, keeps)
-      : filterInTurns(message, list, keeps)
+    return message.text.length < largeListChars
+      ? filterSync(message, list, permits)
+      : filterWithYields(message, list, permits)
   }
 
   function pass(pending: Promise<Message>, send: (message: Message) => void): void {
@@ -59,9 +63,9 @@ export function filtered(sink: MessageSink, list: List, keeps: (name: string) =>
           return true
         }
         try {
-          const kept = filter(message)
-          if (!(kept instanceof Promise)) return sink.message(kept, mark)
-          pass(kept, (late) => sink.message(late, mark))
+          const filtered = filter(message)
+          if (!(filtered instanceof Promise)) return sink.message(filtered, mark)
+          pass(filtered, (late) => sink.message(late, mark))
         } catch (error) {
           failWith(error)
         }
@@ -74,52 +78,56 @@ export function filtered(sink: MessageSink, list: List, keeps: (name: string) =>
   }
 }
 
-function filterAtOnce(message: Message, list: List, keeps: (name: string) => boolean): Message {
+function filterSync(message: Message, list: ItemList, permits: (name: string) => boolean): Message {
   const read = listIn(message, list)
   if (read === undefined) return message
   return withItems(
     read,
     list,
-    [...read.texts.keys()].filter((index) => isKept(read.values[index], list, keeps)),
+    [...read.texts.keys()].filter((index) => isPermitted(read.values[index], list, permits)),
   )
 }
 
-async function filterInTurns(
+async function filterWithYields(
   message: Message,
-  list: List,
-  keeps: (name: string) => boolean,
+  list: ItemList,
+  permits: (name: string) => boolean,
 ): Promise<Message> {
   const read = listIn(message, list)
   if (read === undefined) return message
-  const pauseAfter = createPauses()
-  const kept: number[] = []
+  const pauseAfter = createCooperativeYield()
+  const filtered: number[] = []
   for (const [index, text] of read.texts.entries()) {
     const pause = pauseAfter(text.length)
     if (pause) await pause
-    if (isKept(read.values[index], list, keeps)) kept.push(index)
+    if (isPermitted(read.values[index], list, permits)) filtered.push(index)
   }
-  return withItems(read, list, kept)
+  return withItems(read, list, filtered)
 }
 
 /** Read anew: a reader that understands the text in another way than the rules would see items that were left out. */
-function listIn(message: Message, { member }: List): ReadList | undefined {
+function listIn(message: Message, { member }: ItemList): ReadList | undefined {
   return 'result' in message.value ? readList(message, member) : undefined
 }
 
-function isKept(item: JsonValue | undefined, { naming }: List, keeps: (name: string) => boolean): boolean {
+function isPermitted(
+  item: JsonValue | undefined,
+  { nameField: naming }: ItemList,
+  permits: (name: string) => boolean,
+): boolean {
   const name = isJsonObject(item) ? item[naming] : undefined
-  return typeof name === 'string' && keeps(name)
+  return typeof name === 'string' && permits(name)
 }
 
 /** The response with the items at these indexes. */
 function withItems(
   { message, result, texts, values }: ReadList,
-  { member }: List,
-  kept: readonly number[],
+  { member }: ItemList,
+  filtered: readonly number[],
 ): Message {
-  if (kept.length === texts.length) return message
-  const itemsText = `[${kept.map((index) => texts[index]).join(',')}]`
-  const items = kept.flatMap((index) => values[index] ?? [])
+  if (filtered.length === texts.length) return message
+  const itemsText = `[${filtered.map((index) => texts[index]).join(',')}]`
+  const items = filtered.flatMap((index) => values[index] ?? [])
   const resultText = editTopLevel(result, { set: new Map([[member, itemsText]]) })
   return {
     text: editTopLevel(message, { set: new Map([['result', resultText]]) }),

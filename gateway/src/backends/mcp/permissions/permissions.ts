@@ -1,12 +1,12 @@
 import { type ExactJsonObject, isExactJsonObject, isJsonObject } from '../../../lib/json/json.ts'
 import { exactObject } from '../../../lib/json/text.ts'
-import { callSubject, listOf } from '../message/items.ts'
+import { callTargetOf, itemListOf } from '../message/items.ts'
 import { methodNotFound, paramsOf } from '../message/json-rpc.ts'
-import { idle } from '../message/merged-sink.ts'
+import { idleFlow } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
-import { maxListAnswerBytes } from '../message/read-list.ts'
+import { maxListResponseBytes } from '../message/read-list.ts'
 import type { CallContext, Permissions, Target, TargetSession } from '../targets/target.ts'
-import { filtered } from './filter-list.ts'
+import { createFilteredSink } from './filter-list.ts'
 
 /**
  * A target under rules: what a client may not use is left out of lists and unknown when called. Rules see the target's own
@@ -16,32 +16,32 @@ export function withPermissions(target: Target): Target {
   const { openFor: _, ...rest } = target
   return {
     ...rest,
-    open: () => guarded(target.open()),
+    open: () => restrict(target.open()),
     resume(state) {
       const session = target.resume(state)
-      return session && guarded(session)
+      return session && restrict(session)
     },
   }
 
-  function guarded(session: TargetSession): TargetSession {
+  function restrict(session: TargetSession): TargetSession {
     return {
       ...session,
       request(message, context, sink) {
         const { permissions } = context
         if (permissions === undefined) return session.request(message, context, sink)
-        return requestUnder(permissions, message, context, sink)
+        return requestWithRules(permissions, message, context, sink)
       },
       async deliver(message, context) {
         const { permissions } = context
         const { method } = message.value
         // A request without an id is a notification, and a lenient target might do what it says.
         const failure =
-          permissions && typeof method === 'string' ? refusalUnder(permissions, method, message) : undefined
+          permissions && typeof method === 'string' ? denialOf(permissions, method, message) : undefined
         return failure ?? session.deliver(message, context)
       },
     }
 
-    function requestUnder(
+    function requestWithRules(
       permissions: Permissions,
       message: Message,
       context: CallContext,
@@ -49,12 +49,12 @@ export function withPermissions(target: Target): Target {
     ): MessageFlow {
       const { method } = message.value
       if (typeof method !== 'string') return session.request(message, context, sink)
-      const list = listOf(method)
+      const list = itemListOf(method)
       if (list && permissions.permitsMethod(method)) {
-        const listing = filtered(sink, list, (name) =>
+        const listing = createFilteredSink(sink, list, (name) =>
           permissions.permits({ method, kind: list.kind, name, target: target.name }, 'list'),
         )
-        const bounded = { ...context, maxAnswerBytes: maxListAnswerBytes }
+        const bounded = { ...context, maxAnswerBytes: maxListResponseBytes }
         const flow = session.request(message, bounded, listing.sink)
         return {
           resume: () => flow.resume(),
@@ -64,23 +64,23 @@ export function withPermissions(target: Target): Target {
           },
         }
       }
-      const failure = list ? unknownMethod(method) : refusalUnder(permissions, method, message)
+      const failure = list ? methodNotFoundFailure(method) : denialOf(permissions, method, message)
       if (failure === undefined) return session.request(message, context, sink)
       sink.fail(failure)
-      return idle
+      return idleFlow
     }
 
     /** Why a message other than a list may not reach the target. */
-    function refusalUnder(
+    function denialOf(
       permissions: Permissions,
       method: string,
       { text, value }: Message,
     ): TargetFailure | undefined {
-      const subject = callSubject(value)
-      if (subject === undefined) {
-        return permissions.permitsMethod(method) ? undefined : unknownMethod(method)
+      const callTarget = callTargetOf(value)
+      if (callTarget === undefined) {
+        return permissions.permitsMethod(method) ? undefined : methodNotFoundFailure(method)
       }
-      const { kind, name } = subject
+      const { kind, name } = callTarget
       const item = { method, kind, name: name ?? '', target: target.name }
       const call = kind === 'tool' ? { ...item, arguments: argumentsOf({ text, value }) } : item
       return name !== undefined && permissions.permits(call, 'call')
@@ -99,6 +99,6 @@ function argumentsOf({ text, value }: Message): ExactJsonObject | undefined {
   return isExactJsonObject(exact) ? exact : given
 }
 
-function unknownMethod(method: string): TargetFailure {
+function methodNotFoundFailure(method: string): TargetFailure {
   return { kind: 'refused', status: 400, code: methodNotFound, message: `Method not found: ${method}` }
 }

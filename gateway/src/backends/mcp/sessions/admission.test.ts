@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createProgramPlaces, createSessionPlaces, defaultMcpLimits } from './admission.ts'
+import { createProgramSlots, createSessionSlots, defaultMcpLimits } from './admission.ts'
 
 function metered() {
   const inUse = new Map<string, number>()
@@ -11,13 +11,13 @@ function metered() {
   return { meterOf, inUse, refused }
 }
 
-describe('places', () => {
+describe('slots', () => {
   it('of a client are refused above its bound with 429, until one is released', () => {
     const { meterOf, inUse, refused } = metered()
-    const places = createProgramPlaces({ ...defaultMcpLimits, maxMcpProgramsPerClient: 2 }, meterOf)
-    const first = places.admit('alice')
-    places.admit('alice')
-    expect(places.admit('alice')).toMatchObject({
+    const slots = createProgramSlots({ ...defaultMcpLimits, maxMcpProgramsPerClient: 2 }, meterOf)
+    const first = slots.admit('alice')
+    slots.admit('alice')
+    expect(slots.admit('alice')).toMatchObject({
       bound: 'client',
       failure: {
         kind: 'refused',
@@ -25,25 +25,25 @@ describe('places', () => {
         message: 'too many MCP programs of this client: at most 2 at a time',
       },
     })
-    expect(places.admit('bob').kind).toBe('admitted')
-    expect(places.admit(undefined).kind).toBe('admitted')
+    expect(slots.admit('bob').kind).toBe('admitted')
+    expect(slots.admit(undefined).kind).toBe('admitted')
     expect([inUse.get('mcp_programs'), refused.get('mcp_programs_per_client')]).toEqual([4, 1])
     if (first.kind === 'admitted') {
-      first.place.release()
-      first.place.release()
+      first.slot.release()
+      first.slot.release()
     }
     expect(inUse.get('mcp_programs')).toBe(3)
-    expect(places.admit('alice').kind).toBe('admitted')
-    expect(places.admit('alice').kind).toBe('refused')
+    expect(slots.admit('alice').kind).toBe('admitted')
+    expect(slots.admit('alice').kind).toBe('refused')
   })
 
   it('of all clients are refused above the total with 503', () => {
     const { meterOf, refused } = metered()
-    const places = createSessionPlaces({ ...defaultMcpLimits, maxMcpSessions: 2 }, meterOf)
-    places.admit('alice')
-    places.admit('bob')
-    expect(places.full('carol')).toBe('total')
-    expect(places.admit('carol')).toMatchObject({
+    const slots = createSessionSlots({ ...defaultMcpLimits, maxMcpSessions: 2 }, meterOf)
+    slots.admit('alice')
+    slots.admit('bob')
+    expect(slots.exhausted('carol')).toBe('total')
+    expect(slots.admit('carol')).toMatchObject({
       bound: 'total',
       failure: { status: 503, message: 'too many MCP sessions: the gateway has room for 2' },
     })

@@ -18,53 +18,53 @@ export const defaultMcpLimits: McpLimits = {
 }
 
 /** The bound that is reached. */
-export type Bound = 'total' | 'client'
+export type LimitScope = 'total' | 'client'
 
 /** A place that is occupied until it is released. */
-export type Place = {
+export type Slot = {
   /** Frees the place. Harmless when called twice. */
   release(): void
 }
 
-export type Admitted =
-  | { readonly kind: 'admitted'; readonly place: Place }
-  | { readonly kind: 'refused'; readonly bound: Bound; readonly failure: TargetFailure }
+export type Admission =
+  | { readonly kind: 'admitted'; readonly slot: Slot }
+  | { readonly kind: 'refused'; readonly bound: LimitScope; readonly failure: TargetFailure }
 
 /** Places of one resource, in total and for each client. */
-export type Places = {
+export type Slots = {
   /** The bound that the next place of a client would exceed. */
-  full(client: string | undefined): Bound | undefined
+  exhausted(client: string | undefined): LimitScope | undefined
   /** Occupies a place. `client`: the key that clients are counted by; undefined counts for the total only. */
-  admit(client: string | undefined): Admitted
+  admit(client: string | undefined): Admission
 }
 
 type MeterOf = (resource: string) => AdmissionMeter
 
 /** Places of sessions, for all endpoints together. `meterOf` creates the instruments of each bound. */
-export function createSessionPlaces(limits: McpLimits, meterOf: MeterOf): Places {
-  return createPlaces(
+export function createSessionSlots(limits: McpLimits, meterOf: MeterOf): Slots {
+  return createSlots(
     { noun: 'sessions', total: limits.maxMcpSessions, perClient: limits.maxMcpSessionsPerClient },
     { total: meterOf('mcp_sessions'), client: meterOf('mcp_sessions_per_client') },
   )
 }
 
 /** Places of programs of stdio targets, for all endpoints together. */
-export function createProgramPlaces(limits: McpLimits, meterOf: MeterOf): Places {
-  return createPlaces(
+export function createProgramSlots(limits: McpLimits, meterOf: MeterOf): Slots {
+  return createSlots(
     { noun: 'programs', total: limits.maxMcpPrograms, perClient: limits.maxMcpProgramsPerClient },
     { total: meterOf('mcp_programs'), client: meterOf('mcp_programs_per_client') },
   )
 }
 
-function createPlaces(
+function createSlots(
   { noun, total, perClient }: { noun: string; total: number; perClient: number },
-  meters: Readonly<Record<Bound, AdmissionMeter>>,
-): Places {
+  meters: Readonly<Record<LimitScope, AdmissionMeter>>,
+): Slots {
   /** By client; holds clients that occupy a place. */
   const counts = new Map<string, number>()
   let used = 0
 
-  function full(client: string | undefined): Bound | undefined {
+  function full(client: string | undefined): LimitScope | undefined {
     if (client !== undefined && (counts.get(client) ?? 0) >= perClient) return 'client'
     return used >= total ? 'total' : undefined
   }
@@ -78,7 +78,7 @@ function createPlaces(
     else counts.set(client, left)
   }
 
-  function failureOf(bound: Bound): TargetFailure {
+  function failureOf(bound: LimitScope): TargetFailure {
     const message =
       bound === 'client'
         ? `too many MCP ${noun} of this client: at most ${perClient} at a time`
@@ -87,7 +87,7 @@ function createPlaces(
   }
 
   return {
-    full,
+    exhausted: full,
     admit(client) {
       const bound = full(client)
       if (bound !== undefined) {
@@ -98,7 +98,7 @@ function createPlaces(
       let released = false
       return {
         kind: 'admitted',
-        place: {
+        slot: {
           release() {
             if (released) return
             released = true

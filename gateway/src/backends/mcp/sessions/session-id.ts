@@ -31,8 +31,8 @@ const tagBytes = 16
  * Session ids sealed with AES-256-GCM, so that any replica with the key can go on with a session and nobody without it
  * can make one. `place` is authenticated too: an id is good only where it was made.
  */
-export function createSessionIds(key: Buffer, place: string): SessionIds {
-  const context = Buffer.from(`tollgate/mcp-session/1/${place}`)
+export function createSessionIds(key: Buffer, scope: string): SessionIds {
+  const context = Buffer.from(`tollgate/mcp-session/1/${scope}`)
   return {
     seal({ createdAt, owner, state, revision }) {
       // A random nonce may be used 2^32 times with one key (NIST SP 800-38D, 8.3), far more than sessions are opened.

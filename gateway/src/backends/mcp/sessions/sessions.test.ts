@@ -2,7 +2,13 @@ import { describe, expect, it, vi } from 'vitest'
 import { type FakeTarget, fakeTarget, fixturePlaces, settle } from '../../../../test/fixtures/mcp.ts'
 import type { Federation } from '../federation/federation.ts'
 import { createSessionIds } from './session-id.ts'
-import { createSessions, type SessionClient, type Sessions, sealedLifetimeMs, type Use } from './sessions.ts'
+import {
+  createSessions,
+  type SessionClient,
+  type Sessions,
+  type SessionUse,
+  sealedLifetimeMs,
+} from './sessions.ts'
 
 const minute = 60_000
 const ids = createSessionIds(Buffer.alloc(32, 1), 'mcp')
@@ -18,11 +24,11 @@ function fixture(
       ids,
       sharedKey: options.sharedKey ?? true,
       ttlMs: 30 * minute,
-      places: fixturePlaces({
+      slots: fixturePlaces({
         maxMcpSessions: options.maxSessions ?? 100,
         maxMcpSessionsPerClient: options.maxPerClient ?? 100,
       }),
-      maxRemembered: options.maxRemembered ?? 100,
+      maxEndedIds: options.maxRemembered ?? 100,
     })
   const advance = (ms: number) => {
     timeMs += ms
@@ -34,7 +40,7 @@ function federationOf(target: FakeTarget): Federation {
   return { target, members: [target] }
 }
 
-const clientNamed = (owner: string): SessionClient => ({ owner, counted: owner })
+const clientNamed = (owner: string): SessionClient => ({ owner, quotaKey: owner })
 const alice = clientNamed('alice')
 const bob = clientNamed('bob')
 const nobody = clientNamed('')
@@ -48,8 +54,8 @@ function tryToBegin(
 ) {
   const admitted = sessions.admit(client)
   if (admitted.kind === 'refused') return undefined
-  const { place } = admitted
-  return sessions.begin({ target: target.open(), federation, client, revision: '2025-11-25', place })
+  const { slot } = admitted
+  return sessions.begin({ target: target.open(), federation, client, revision: '2025-11-25', slot })
 }
 
 function begin(sessions: Sessions, target: FakeTarget, client = alice) {
@@ -58,7 +64,7 @@ function begin(sessions: Sessions, target: FakeTarget, client = alice) {
   return session
 }
 
-const use = (): Use => ({ kind: 'request', end() {} })
+const use = (): SessionUse => ({ kind: 'request', end() {} })
 
 describe('the session of an id', () => {
   const target = fakeTarget('a')
@@ -274,7 +280,7 @@ describe('sessions of one client above its bound', () => {
     advance(2 * minute)
     expect(tryToBegin(sessions, target)).toBeDefined()
     expect(target.sessions.map(({ closed }) => closed)).toEqual([1, 0, 0])
-    expect(sessions.endingOf(first.id, alice)).toContain('its place was needed')
+    expect(sessions.endReasonOf(first.id, alice)).toContain('its place was needed')
   })
 
   it('go on from their ids, because others are put out of memory for them', () => {
@@ -346,7 +352,7 @@ describe('the end of the process', () => {
     const target = fakeTarget('a', { pinned: true })
     const session = begin(sessions, target)
     const request = use()
-    const stream: Use = { kind: 'stream', end: () => sessions.release(session, stream) }
+    const stream: SessionUse = { kind: 'stream', end: () => sessions.release(session, stream) }
     session.uses.push(request, stream)
     const stopped = vi.fn()
     const stop = sessions.stop().then(stopped)

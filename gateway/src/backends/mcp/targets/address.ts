@@ -25,7 +25,7 @@ export type AddressConfig = {
 }
 
 /** What policies and named backends say of a target's address. */
-export type Whereabouts = {
+export type AddressContext = {
   /** The named backend, where one is named. */
   readonly destination?: { readonly origin: string } | undefined
   /** Whether the target is reached over TLS, though its address need not say so. */
@@ -43,7 +43,7 @@ export type TargetAddress = {
 export function readAddress(
   config: AddressConfig,
   defaultPath: string,
-  { destination, secure = false }: Whereabouts = {},
+  { destination, secure = false }: AddressContext = {},
 ): TargetAddress | { mistake: string } {
   const { host, backend } = config
   const pathMistake = mistakeInPath(config.path)
@@ -106,4 +106,4 @@ export function checkAddress(config: AddressConfig, defaultPath: string, report:
   if ('mistake' in address) report([backend === undefined ? 'host' : 'backend'], address.mistake)
 }
 
-const anywhere: Whereabouts = { destination: { origin: 'http://backend' } }
+const anywhere: AddressContext = { destination: { origin: 'http://backend' } }

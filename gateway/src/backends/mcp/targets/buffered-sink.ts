@@ -1,14 +1,14 @@
 import type { Message, MessageSink, TargetFailure } from '../message/message.ts'
 
 /** A sink that may be full, with the messages that wait for it. */
-export type Outlet = {
+export type BufferedSink = {
   push(message: Message): void
   /** Ends the sink once everything before has been delivered. */
   end(): void
   /** As `end`, with a failure. */
   fail(failure: TargetFailure): void
   /** Takes the sink for full until `resume`. */
-  hold(): void
+  block(): void
   /** The sink has room again. */
   resume(): void
   /** Drops what waits; the sink hears nothing more. */
@@ -17,9 +17,9 @@ export type Outlet = {
 
 /**
  * Holds messages back while the sink is full, because one stream from the target feeds many sinks and one slow reader
- * must not hold up the others at once. `onHeld` is told by how many characters the amount held has changed.
+ * must not hold up the others at once. `onBuffered` is told by how many characters the amount held has changed.
  */
-export function createOutlet(sink: MessageSink, onHeld: (change: number) => void): Outlet {
+export function createBufferedSink(sink: MessageSink, onBuffered: (change: number) => void): BufferedSink {
   let waiting: Message[] = []
   let full = false
   let closing: (() => void) | undefined
@@ -30,12 +30,12 @@ export function createOutlet(sink: MessageSink, onHeld: (change: number) => void
       if (closed || closing) return
       if (full) {
         waiting.push(message)
-        onHeld(message.text.length)
+        onBuffered(message.text.length)
       } else full = !sink.message(message)
     },
     end: () => closeWith(() => sink.end()),
     fail: (failure) => closeWith(() => sink.fail(failure)),
-    hold() {
+    block() {
       full = true
     },
     resume() {
@@ -44,7 +44,7 @@ export function createOutlet(sink: MessageSink, onHeld: (change: number) => void
     },
     cancel() {
       closed = true
-      for (const message of waiting) onHeld(-message.text.length)
+      for (const message of waiting) onBuffered(-message.text.length)
       waiting = []
     },
   }
@@ -59,7 +59,7 @@ export function createOutlet(sink: MessageSink, onHeld: (change: number) => void
     while (!closed && !full) {
       const next = waiting.shift()
       if (next === undefined) break
-      onHeld(-next.text.length)
+      onBuffered(-next.text.length)
       full = !sink.message(next)
     }
     if (closed || closing === undefined || waiting.length > 0) return

@@ -23,7 +23,7 @@ export function withInitializeLimit(target: Target, limitMs: number): Target {
         if (message.value['method'] !== 'initialize') return session.request(message, context, sink)
         const limit = limitSink(sink, message.value['id'])
         const timer = setTimeout(() => {
-          limit.expire(tooSlow(target.name, limitMs))
+          limit.expire(initializeTimeout(target.name, limitMs))
           flow.cancel()
         }, limitMs)
         timer.unref()
@@ -75,7 +75,7 @@ function limitSink(sink: MessageSink, id: unknown) {
   }
 }
 
-function tooSlow(name: string, limitMs: number): TargetFailure {
+function initializeTimeout(name: string, limitMs: number): TargetFailure {
   const message = `target "${name}" did not answer initialize within ${limitMs / 1_000} s`
   return { kind: 'error', error: new GatewayError('upstream_timeout', message) }
 }

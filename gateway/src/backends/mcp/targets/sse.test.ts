@@ -191,7 +191,7 @@ describe('a legacy SSE target', () => {
       POST: new GatewayError('upstream_timeout', 'late'),
     })
     const deaths: string[] = []
-    session.onDeath((reason) => deaths.push(reason))
+    session.onTerminated((reason) => deaths.push(reason))
     request(1)
     await settled()
     event('endpoint', '/m')

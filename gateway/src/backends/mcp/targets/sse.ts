@@ -9,12 +9,12 @@ import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import type { TargetFailure } from '../message/message.ts'
 import {
+  type AddressContext,
   addressFields,
   addressVariants,
   checkAddress,
   readAddress,
   type TargetAddress,
-  type Whereabouts,
 } from './address.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex/duplex.ts'
 import type { CallContext, Target } from './target.ts'
@@ -33,7 +33,7 @@ export function checkSse(config: SseConfig, report: ReportIssue): void {
   checkAddress(config, defaultPath, report)
 }
 
-export type SseContext = Pick<CompileContext, 'send' | 'log'> & Whereabouts
+export type SseContext = Pick<CompileContext, 'send' | 'log'> & AddressContext
 
 const maxMessageBytes = 32 * 1024 * 1024
 const maxRefusalBytes = 64 * 1024
@@ -58,7 +58,7 @@ export function compileSse(targetName: string, config: SseConfig, context: SseCo
         name: targetName,
         log,
         open: (listener, call) => openWire({ address, targetName, send, listener }, call),
-        garbage: (_, problem) =>
+        onInvalid: (_, problem) =>
           log.warn({ target: targetName, problem }, 'MCP target sent an event that is no message'),
       }),
     // The stream is this process's own.

@@ -4,7 +4,7 @@ import type { Child, ChildCommand, SpawnProcess } from '../../../process/child-p
 import { boolean, type Infer, list, map, name, object, optional, string } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import type { TargetFailure } from '../message/message.ts'
-import type { Place, Places } from '../sessions/admission.ts'
+import type { Slot, Slots } from '../sessions/admission.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex/duplex.ts'
 import { createLineSplitter } from './lines.ts'
 import { createLogThrottle } from './log-throttle.ts'
@@ -56,7 +56,7 @@ export function checkStdio({ cmd, args, env }: StdioConfig, report: ReportIssue)
 export type StdioContext = Pick<CompileContext, 'clock' | 'log'> & {
   readonly spawn: SpawnProcess
   /** Places of programs, in total and for each client. */
-  readonly programs: Places
+  readonly programs: Slots
 }
 
 const maxLineBytes = 32 * 1024 * 1024
@@ -114,7 +114,7 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     const stderr = createLineSplitter(maxErrorLineBytes, (line, whole) =>
       logLine({ line: whole ? line : `${line}…` }, 'error output of an MCP target'),
     )
-    return wire.over(child, admitted.place)
+    return wire.over(child, admitted.slot)
   }
 
   return {
@@ -126,7 +126,7 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
         name: targetName,
         log,
         open: (listener, call) => open(listener, call, onGarbage),
-        garbage(text, problem) {
+        onInvalid(text, problem) {
           onGarbage.count += 1
           // Broken JSON may hold what a tool was to answer, which is nothing for the log.
           const line = /^\s*[[{]/.test(text) ? {} : { line: text.slice(0, maxGarbageChars) }
@@ -150,7 +150,7 @@ function createWire(targetName: string, listener: WireListener) {
       for (const tell of unsent) tell(reason)
       unsent = []
     },
-    over: (child: Child, place: Place): Wire => ({
+    over: (child: Child, slot: Slot): Wire => ({
       send(text, _, sent) {
         if (child.waiting() > maxWaitingChars) {
           const error = new GatewayError('upstream_timeout', `target "${targetName}" does not read its input`)
@@ -169,7 +169,7 @@ function createWire(targetName: string, listener: WireListener) {
       async close() {
         await child.end()
         // Free once the program and all that it started are gone.
-        place.release()
+        slot.release()
       },
     }),
   }

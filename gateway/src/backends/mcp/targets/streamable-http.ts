@@ -11,12 +11,12 @@ import { exactlyOne, type Infer } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import {
+  type AddressContext,
   addressFields,
   addressVariants,
   checkAddress,
   readAddress,
   type TargetAddress,
-  type Whereabouts,
 } from './address.ts'
 import type { CallContext, Listening, Target, TargetSession } from './target.ts'
 
@@ -46,7 +46,7 @@ const closeTimeoutMs = 5_000
 export function compileStreamableHttp(
   name: string,
   config: StreamableHttpConfig,
-  { send, ...whereabouts }: Pick<CompileContext, 'send'> & Whereabouts,
+  { send, ...whereabouts }: Pick<CompileContext, 'send'> & AddressContext,
 ): Target {
   const address = readAddress(config, defaultPath, whereabouts)
   if ('mistake' in address) throw new Error(`mcp.targets "${name}": ${address.mistake}`)
@@ -67,7 +67,7 @@ export function compileStreamableHttp(
       request(message, context, sink) {
         const cancellation = createCancellation()
         context.cancellation.onCancel(cancellation.cancel)
-        const call = createCall(name, sink, { maxBytes: context.maxAnswerBytes, cancellation })
+        const call = createCall(name, sink, { maxBytes: context.maxResponseBytes, cancellation })
         const begins = message.value['method'] === 'initialize'
         const heard = begins ? (reply: Message) => noteVersion(message, reply) : undefined
         send(post(message, context, call)).then((reply) => {
@@ -113,7 +113,7 @@ export function compileStreamableHttp(
         closed = true
         await endUpstream()
       },
-      onDeath() {},
+      onTerminated() {},
     }
 
     async function endUpstream(): Promise<void> {

@@ -21,13 +21,13 @@ export type CallContext = {
   readonly protocolVersion?: string
   readonly lastEventId?: string
   /** Bound on the answer to a request, in bytes, below that of the target. */
-  readonly maxAnswerBytes?: number | undefined
+  readonly maxResponseBytes?: number | undefined
   /** What the client was authenticated with, for targets it is meant to be passed on to. */
   readonly credential?: string | undefined
   /** Key that programs of the client are counted by. */
   readonly client?: (() => string) | undefined
   /** Where the access log of the client's request learns which target it went to. */
-  readonly noted?: McpCall | undefined
+  readonly loggedCall?: McpCall | undefined
   /** Undefined where no rules are configured. */
   readonly permissions?: Permissions
 }
@@ -51,7 +51,7 @@ export type TargetSession = {
   /** Ends the session upstream: DELETE, end of the child. Never rejects; harmless when called twice. */
   close(): Promise<void>
   /** Called once when the target has ended on its own between or during requests. */
-  onDeath(listener: (reason: string) => void): void
+  onTerminated(listener: (reason: string) => void): void
 }
 
 export type Listening =

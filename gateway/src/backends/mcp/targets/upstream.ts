@@ -67,12 +67,14 @@ export function withUpstream(
     }
     return send(outgoing)
   }
-  return holdsKey(authorize) ? async (request) => withoutChallenge(await decorated(request)) : decorated
+  return hasOwnCredential(authorize)
+    ? async (request) => withoutChallenge(await decorated(request))
+    : decorated
 }
 
 /** A target whose calls bear what `authorize` makes of the client's request: the client's credential, where that is passed on. */
 export function withClientCredential(target: Target, authorize: Destination['authorize']): Target {
-  if (authorize === undefined || holdsKey(authorize)) return target
+  if (authorize === undefined || hasOwnCredential(authorize)) return target
   const authorized = (context: CallContext): CallContext => {
     const headers: Headers = { ...context.headers }
     authorize(headers, context)
@@ -95,7 +97,7 @@ export function withClientCredential(target: Target, authorize: Destination['aut
 }
 
 /** Whether the credential is the gateway's own: then there is one without any client. */
-function holdsKey(authorize: Destination['authorize']): boolean {
+function hasOwnCredential(authorize: Destination['authorize']): boolean {
   const headers: Headers = {}
   authorize?.(headers, undefined)
   return Object.keys(headers).length > 0

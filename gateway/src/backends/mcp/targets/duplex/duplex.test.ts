@@ -42,7 +42,7 @@ function createSession() {
         },
       }
     },
-    garbage: (text, problem) => garbage.push(`${problem}: ${text}`),
+    onInvalid: (text, problem) => garbage.push(`${problem}: ${text}`),
   })
   const say = (value: JsonObject | string) =>
     listener?.message(typeof value === 'string' ? value : JSON.stringify(value))
@@ -53,7 +53,7 @@ function createSession() {
     wire,
     say,
     die: (reason: string) => listener?.ended(reason),
-    request(text: string, bounds: Pick<CallContext, 'maxAnswerBytes'> = {}) {
+    request(text: string, bounds: Pick<CallContext, 'maxResponseBytes'> = {}) {
       const { sink, heard } = hear()
       const call = { ...context(), ...bounds }
       return { heard, flow: session.request({ text, value: JSON.parse(text) }, call, sink) }
@@ -311,7 +311,7 @@ describe('a session over one wire', () => {
   it('fails everything when the wire ends, tells of it once, and takes nothing more', async () => {
     const { session, request, die, wire, say, listen } = createSession()
     const deaths: string[] = []
-    session.onDeath((reason) => deaths.push(reason))
+    session.onTerminated((reason) => deaths.push(reason))
     const stream = await listen()
     const { heard } = request(list('1'))
     say({ jsonrpc: '2.0', method: 'notifications/x' })
@@ -344,7 +344,7 @@ describe('a session over one wire', () => {
   it('closes the wire with the session, which is no death', async () => {
     const { session, request, die, wire } = createSession()
     const deaths: string[] = []
-    session.onDeath((reason) => deaths.push(reason))
+    session.onTerminated((reason) => deaths.push(reason))
     const { heard } = request(list('1'))
     await session.close()
     die('signal SIGTERM')
@@ -397,7 +397,9 @@ describe('a large response', () => {
 
   it.each(shapes)('fails the request that bounds its answer, with its id %s', (_, text) => {
     const { request, say, sent } = createSession()
-    const bounded = request('{"jsonrpc":"2.0","id":1,"method":"tools/list"}', { maxAnswerBytes: 1024 * 1024 })
+    const bounded = request('{"jsonrpc":"2.0","id":1,"method":"tools/list"}', {
+      maxResponseBytes: 1024 * 1024,
+    })
     const other = request('{"jsonrpc":"2.0","id":2,"method":"tools/call"}')
     say(text(wireId(sent[0])))
     expect(bounded.heard.end).toMatchObject({ kind: 'error', error: { code: 'upstream_too_large' } })

@@ -4,11 +4,11 @@ import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../.
 import type { Log } from '../../../../telemetry/log.ts'
 import { internalError } from '../../message/json-rpc.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../../message/message.ts'
-import { createOutlet, type Outlet } from '../buffered-sink.ts'
+import { type BufferedSink, createBufferedSink } from '../buffered-sink.ts'
 import { readCancelled, requestCancelled } from '../cancelled.ts'
 import type { CallContext, TargetSession } from '../target.ts'
-import { createCalls } from './pending-calls.ts'
-import { createUnclaimed } from './unrouted-messages.ts'
+import { createPendingCalls } from './pending-calls.ts'
+import { createUnroutedMessages } from './unrouted-messages.ts'
 
 /** One connection over which all messages of a session go: the pipes of a child, the stream of a legacy SSE server. */
 export type Wire = {
@@ -38,53 +38,56 @@ export type DuplexOptions = {
   /** Begins the connection. Called with the first message of the session; calls the listener only after it has returned. */
   open(listener: WireListener, context: CallContext): Wire
   /** Told texts that are no messages, and why. */
-  garbage(text: string, problem: string): void
+  onInvalid(text: string, problem: string): void
 }
 
 const maxCalls = 1024
 /** Of messages that wait for readers; more stops the target. */
-const maxHeldChars = 1024 * 1024
+const maxBufferedChars = 1024 * 1024
 
 /**
  * A session over one wire. Requests get ids of their own on the wire, whatever the client chose. What comes back goes to
  * the request it belongs to: a response by its id, progress by its token; the rest to the only request under way, else
  * to whoever listens, else to the latest request, else it waits for a listener.
  */
-export function createDuplexSession({ name, log, open, garbage }: DuplexOptions): TargetSession {
+export function createDuplexSession({ name, log, open, onInvalid: garbage }: DuplexOptions): TargetSession {
   let wire: Wire | undefined
-  let heardOf = false
+  let responsive = false
   /** Why the session is over; undefined while it is not. */
   let over: string | undefined
-  let heldChars = 0
+  let bufferedChars = 0
   let paused = false
-  let listener: Outlet | undefined
-  const calls = createCalls()
-  const unclaimed = createUnclaimed(refuse)
-  const deathListeners: ((reason: string) => void)[] = []
+  let listener: BufferedSink | undefined
+  const calls = createPendingCalls()
+  const unrouted = createUnroutedMessages(refuse)
+  const terminationListeners: ((reason: string) => void)[] = []
 
   return {
     request(message, context, sink) {
-      if (over !== undefined) return failLater(sink, { kind: 'ended', reason: over })
+      if (over !== undefined) return failAsync(sink, { kind: 'ended', reason: over })
       const json = readJsonObject(message.text)
       const clientId = json.kind === 'object' ? memberText(json, 'id') : undefined
       if (json.kind !== 'object' || clientId === undefined) {
-        return failLater(sink, failure('internal', 'a request without a readable id reached a target'))
+        return failAsync(sink, failure('internal', 'a request without a readable id reached a target'))
       }
       if (calls.size >= maxCalls) {
         const problem = `target "${name}" has too many requests under way`
-        return failLater(sink, failure('upstream_timeout', problem))
+        return failAsync(sink, failure('upstream_timeout', problem))
       }
-      const outlet = createOutlet(sink, onHeld)
-      const id = calls.add({ clientId, outlet, maxAnswerChars: context.maxAnswerBytes }, json.value)
+      const buffered = createBufferedSink(sink, onBuffered)
+      const id = calls.add(
+        { clientId, sink: buffered, maxResponseChars: context.maxResponseBytes },
+        json.value,
+      )
       const text = editTopLevel(json, { set: new Map([['id', String(id)]]) })
       connected(context).send(text, context, (problem) => {
-        if (problem && calls.take(id)) outlet.fail(problem)
+        if (problem && calls.remove(id)) buffered.fail(problem)
       })
       return {
-        resume: outlet.resume,
+        resume: buffered.resume,
         cancel() {
-          calls.take(id)
-          outlet.cancel()
+          calls.remove(id)
+          buffered.cancel()
         },
       }
     },
@@ -101,17 +104,17 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       }
       // A client that comes again has lost its former stream, whether or not that has been noticed here.
       listener?.end()
-      const outlet = createOutlet(sink, onHeld)
-      listener = outlet
+      const buffered = createBufferedSink(sink, onBuffered)
+      listener = buffered
       // Nothing reaches the sink before the caller has the flow, which it needs to say that there is room again.
-      outlet.hold()
-      for (const message of unclaimed.takeAll()) outlet.push(message)
-      setImmediate(outlet.resume)
+      buffered.block()
+      for (const message of unrouted.removeAll()) buffered.push(message)
+      setImmediate(buffered.resume)
       const flow: MessageFlow = {
-        resume: outlet.resume,
+        resume: buffered.resume,
         cancel() {
-          if (listener === outlet) listener = undefined
-          outlet.cancel()
+          if (listener === buffered) listener = undefined
+          buffered.cancel()
         },
       }
       return Promise.resolve({ kind: 'flow', flow })
@@ -124,13 +127,13 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       await wire?.close()
     },
 
-    onDeath(onDeath) {
-      deathListeners.push(onDeath)
+    onTerminated(listener) {
+      terminationListeners.push(listener)
     },
   }
 
   function connected(context: CallContext): Wire {
-    wire ??= open({ message: receive, ended: die }, context)
+    wire ??= open({ message: receive, ended: terminate }, context)
     return wire
   }
 
@@ -143,18 +146,18 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
     const id = cancelled && calls.idOf(cancelled.id)
     // It names no request that is under way, and on the wire its id may be that of another.
     if (cancelled === undefined || id === undefined) return undefined
-    calls.take(id)?.outlet.fail(requestCancelled)
+    calls.remove(id)?.sink.fail(requestCancelled)
     return sendText(cancelled.withId(String(id)), context)
   }
 
-  function die(reason: string): void {
+  function terminate(reason: string): void {
     if (over !== undefined) return
     log.warn({ target: name, reason }, 'MCP target ended')
-    const problem = heardOf
+    const problem = responsive
       ? failure('upstream_reset', `target "${name}" ended: ${reason}`)
       : failure('upstream_connect', `target "${name}" is not available: ${reason}`)
     finish(reason, () => problem)
-    for (const onDeath of deathListeners) onDeath(`target "${name}" ended: ${reason}`)
+    for (const listener of terminationListeners) listener(`target "${name}" ended: ${reason}`)
     // What it left behind ends as well.
     void wire?.close()
   }
@@ -162,10 +165,10 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
   function finish(reason: string, failureOf: (reason: string) => TargetFailure): void {
     if (over !== undefined) return
     over = reason
-    for (const { outlet } of calls.takeAll()) outlet.fail(failureOf(reason))
+    for (const { sink: buffered } of calls.removeAll()) buffered.fail(failureOf(reason))
     listener?.end()
     listener = undefined
-    unclaimed.takeAll()
+    unrouted.removeAll()
   }
 
   function receive(text: string): void {
@@ -178,27 +181,27 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
       failUnreadable(text, problem)
       return
     }
-    heardOf = true
+    responsive = true
     if (typeof json.value['method'] === 'string') route(json)
     else answer(json)
   }
 
   function answer(json: JsonText): void {
-    const id = calls.answeredBy(json.value)
-    const call = id === undefined ? undefined : calls.take(id)
+    const id = calls.idOfResponse(json.value)
+    const call = id === undefined ? undefined : calls.remove(id)
     if (call === undefined) {
       log.debug({ target: name }, 'MCP target answered a request that is not under way')
       return
     }
     const text = editTopLevel(json, { set: new Map([['id', call.clientId]]) })
-    call.outlet.push({ text, value: { ...json.value, id: parsedId(call.clientId) } })
-    call.outlet.end()
+    call.sink.push({ text, value: { ...json.value, id: parseId(call.clientId) } })
+    call.sink.end()
   }
 
   function route(message: JsonText): void {
-    const outlet = calls.ofProgress(message.value) ?? calls.only() ?? listener ?? calls.latest()
-    if (outlet) outlet.push(message)
-    else unclaimed.keep(message)
+    const buffered = calls.sinkOfProgress(message.value) ?? calls.onlySink() ?? listener ?? calls.latestSink()
+    if (buffered) buffered.push(message)
+    else unrouted.add(message)
   }
 
   /** A server that waits for an answer to a request nobody will see has to be told. */
@@ -213,22 +216,22 @@ export function createDuplexSession({ name, log, open, garbage }: DuplexOptions)
   /** Fails the request that a large response answers where it is larger than the request allows; it is not parsed then. */
   function exceedsOwnBound(text: string): boolean {
     const id = idAtEdge(text)
-    const maxChars = id === undefined ? undefined : calls.maxAnswerCharsOf(id)
+    const maxChars = id === undefined ? undefined : calls.maxResponseCharsOf(id)
     if (id === undefined || maxChars === undefined || text.length <= maxChars) return false
     const problem = `target "${name}" answered more than ${maxChars} characters`
-    calls.take(id)?.outlet.fail(failure('upstream_too_large', problem))
+    calls.remove(id)?.sink.fail(failure('upstream_too_large', problem))
     return true
   }
 
   function failUnreadable(text: string, problem: string): void {
     const id = text.length > largeChars ? idAtEdge(text) : unreadableId(text)
-    const call = id === undefined ? undefined : calls.take(id)
-    call?.outlet.fail(failure('upstream_invalid', `target "${name}" sent an unusable response: ${problem}`))
+    const call = id === undefined ? undefined : calls.remove(id)
+    call?.sink.fail(failure('upstream_invalid', `target "${name}" sent an unusable response: ${problem}`))
   }
 
-  function onHeld(change: number): void {
-    heldChars += change
-    const full = heldChars > maxHeldChars
+  function onBuffered(change: number): void {
+    bufferedChars += change
+    const full = bufferedChars > maxBufferedChars
     if (full === paused) return
     paused = full
     if (full) wire?.pause()
@@ -241,7 +244,7 @@ function failure(code: GatewayError['code'], message: string): TargetFailure {
 }
 
 /** Later, because nobody expects to hear of a failure before the call has returned. */
-function failLater(sink: MessageSink, reason: TargetFailure): MessageFlow {
+function failAsync(sink: MessageSink, reason: TargetFailure): MessageFlow {
   let cancelled = false
   queueMicrotask(() => {
     if (!cancelled) sink.fail(reason)
@@ -254,7 +257,7 @@ function failLater(sink: MessageSink, reason: TargetFailure): MessageFlow {
   }
 }
 
-function parsedId(text: string): JsonValue {
+function parseId(text: string): JsonValue {
   const id: JsonValue = JSON.parse(text)
   return id
 }

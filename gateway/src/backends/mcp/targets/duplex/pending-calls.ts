@@ -1,38 +1,38 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
-import type { Outlet } from '../buffered-sink.ts'
+import type { BufferedSink } from '../buffered-sink.ts'
 
 /** A request under way. */
-export type Call = {
+export type PendingCall = {
   /** The id that the client gave it, as JSON text, so that ids of any form come back as they were sent. */
   readonly clientId: string
-  readonly outlet: Outlet
+  readonly sink: BufferedSink
   /** Bound on the answer, in characters. */
-  readonly maxAnswerChars?: number | undefined
+  readonly maxResponseChars?: number | undefined
 }
 
 /** The requests under way on one wire, by the ids they have there. */
-export type Calls = {
+export type PendingCalls = {
   readonly size: number
   /** Adds a request and gives it an id that none had before. */
-  add(call: Call, request: JsonObject): number
+  add(call: PendingCall, request: JsonObject): number
   /** The bound on the answer to a request that is under way. */
-  maxAnswerCharsOf(id: number): number | undefined
+  maxResponseCharsOf(id: number): number | undefined
   /** Takes a request out, because it is over. */
-  take(id: number): Call | undefined
-  takeAll(): Call[]
+  remove(id: number): PendingCall | undefined
+  removeAll(): PendingCall[]
   /** The id on the wire of the request that a response answers. */
-  answeredBy(response: JsonObject): number | undefined
+  idOfResponse(response: JsonObject): number | undefined
   /** The id on the wire of the request that the client knows by this id. */
   idOf(clientId: string): number | undefined
   /** The request whose progress a notification reports. */
-  ofProgress(notification: JsonObject): Outlet | undefined
-  only(): Outlet | undefined
-  latest(): Outlet | undefined
+  sinkOfProgress(notification: JsonObject): BufferedSink | undefined
+  onlySink(): BufferedSink | undefined
+  latestSink(): BufferedSink | undefined
 }
 
-type Entry = Call & { progressToken: JsonValue | undefined }
+type Entry = PendingCall & { progressToken: JsonValue | undefined }
 
-export function createCalls(): Calls {
+export function createPendingCalls(): PendingCalls {
   const entries = new Map<number, Entry>()
   let lastId = 0
 
@@ -40,23 +40,23 @@ export function createCalls(): Calls {
     get size() {
       return entries.size
     },
-    maxAnswerCharsOf: (id) => entries.get(id)?.maxAnswerChars,
+    maxResponseCharsOf: (id) => entries.get(id)?.maxResponseChars,
     add(call, request) {
       lastId += 1
       entries.set(lastId, { ...call, progressToken: progressTokenOf(request) })
       return lastId
     },
-    take(id) {
+    remove(id) {
       const entry = entries.get(id)
       entries.delete(id)
       return entry
     },
-    takeAll() {
+    removeAll() {
       const all = [...entries.values()]
       entries.clear()
       return all
     },
-    answeredBy({ id, error }) {
+    idOfResponse({ id, error }) {
       if (typeof id === 'number') return id
       // A server that could not read a request does not know its id; with one under way there is no doubt.
       const unread = id === null && error !== undefined
@@ -66,15 +66,16 @@ export function createCalls(): Calls {
       for (const [id, entry] of entries) if (entry.clientId === clientId) return id
       return undefined
     },
-    ofProgress({ method, params }) {
+    sinkOfProgress({ method, params }) {
       if (method !== 'notifications/progress' || !isJsonObject(params)) return undefined
       const token = params['progressToken']
       if (token === undefined) return undefined
-      for (const { progressToken, outlet } of entries.values()) if (progressToken === token) return outlet
+      for (const { progressToken, sink: outlet } of entries.values())
+        if (progressToken === token) return outlet
       return undefined
     },
-    only: () => (entries.size === 1 ? entries.values().next().value?.outlet : undefined),
-    latest: () => [...entries.values()].at(-1)?.outlet,
+    onlySink: () => (entries.size === 1 ? entries.values().next().value?.sink : undefined),
+    latestSink: () => [...entries.values()].at(-1)?.sink,
   }
 }
 

@@ -1,21 +1,21 @@
 import type { Message } from '../../message/message.ts'
 
 /** Messages that belong to no request, while nobody listens. */
-export type Unclaimed = {
-  keep(message: Message): void
+export type UnroutedMessages = {
+  add(message: Message): void
   /** Hands all of them over, in order. */
-  takeAll(): Message[]
+  removeAll(): Message[]
 }
 
 const maxMessages = 256
 const maxChars = 1024 * 1024
 
 /** Keeps a bounded number of the latest messages; `onDropped` is told each that has to go. */
-export function createUnclaimed(onDropped: (message: Message) => void): Unclaimed {
+export function createUnroutedMessages(onDropped: (message: Message) => void): UnroutedMessages {
   let messages: Message[] = []
   let chars = 0
   return {
-    keep(message) {
+    add(message) {
       messages.push(message)
       chars += message.text.length
       while (messages.length > maxMessages || chars > maxChars) {
@@ -25,7 +25,7 @@ export function createUnclaimed(onDropped: (message: Message) => void): Unclaime
         onDropped(dropped)
       }
     },
-    takeAll() {
+    removeAll() {
       const all = messages
       messages = []
       chars = 0

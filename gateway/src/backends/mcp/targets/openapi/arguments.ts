@@ -12,13 +12,13 @@ export type EncodedCall = {
 }
 
 /** What is wrong with the arguments, in words that let a model correct them. */
-export type BadArguments = { kind: 'bad'; message: string }
+export type InvalidArguments = { kind: 'bad'; message: string }
 
 /** Encodes arguments of a tool call by their position. */
-export type EncodeArguments = (argumentsText: string | undefined) => EncodedCall | BadArguments
+export type EncodeArguments = (argumentsText: string | undefined) => EncodedCall | InvalidArguments
 
 /** A refusal on its way out of the encoding of one argument. */
-class Refused extends Error {}
+class InvalidArgumentError extends Error {}
 
 /**
  * Prepares the encoding of an operation's arguments. What a caller says never leaves its position: it cannot add path
@@ -35,11 +35,12 @@ export function compileArguments(operation: Operation, basePath: string): Encode
 
   return (argumentsText = '{}') => {
     const json = readJsonObject(argumentsText)
-    if (json.kind === 'duplicate') return bad(`"${json.path}" occurs twice in the arguments`)
-    if (json.kind === 'invalid') return bad(`the arguments are ${json.message}`)
+    if (json.kind === 'duplicate') return invalid(`"${json.path}" occurs twice in the arguments`)
+    if (json.kind === 'invalid') return invalid(`the arguments are ${json.message}`)
     try {
       for (const key of Object.keys(json.value)) {
-        if (!isPosition(key) && !(key === 'body' && body)) throw new Refused(unknownArgument(key))
+        if (!isPosition(key) && !(key === 'body' && body))
+          throw new InvalidArgumentError(unknownArgument(key))
       }
       const path = encodePath(pathParts, pathParameters, groupOf(json.value, 'path', names))
       const query = encodeQuery(queryParameters, names.query, groupOf(json.value, 'query', names))
@@ -48,13 +49,13 @@ export function compileArguments(operation: Operation, basePath: string): Encode
       if (encodedBody !== undefined && body) headers['content-type'] = body.mediaType
       return { kind: 'call', path: basePath + path + query, headers, body: encodedBody }
     } catch (error) {
-      if (error instanceof Refused) return bad(error.message)
+      if (error instanceof InvalidArgumentError) return invalid(error.message)
       throw error
     }
   }
 }
 
-function bad(message: string): BadArguments {
+function invalid(message: string): InvalidArguments {
   return { kind: 'bad', message }
 }
 
@@ -81,9 +82,10 @@ function groupOf(
 ): JsonObject {
   const group = args[position]
   if (group === undefined || group === null) return {}
-  if (!isJsonObject(group)) throw new Refused(`"${position}" must be an object`)
+  if (!isJsonObject(group)) throw new InvalidArgumentError(`"${position}" must be an object`)
   for (const name of Object.keys(group)) {
-    if (!names[position].has(name)) throw new Refused(`there is no ${position} parameter "${name}"`)
+    if (!names[position].has(name))
+      throw new InvalidArgumentError(`there is no ${position} parameter "${name}"`)
   }
   return group
 }
@@ -91,7 +93,8 @@ function groupOf(
 function argumentFor(group: JsonObject, parameter: Parameter): JsonValue | undefined {
   const value = Object.hasOwn(group, parameter.name) ? group[parameter.name] : undefined
   if (value !== undefined && value !== null) return value
-  if (parameter.required) throw new Refused(`the ${parameter.in} parameter "${parameter.name}" is missing`)
+  if (parameter.required)
+    throw new InvalidArgumentError(`the ${parameter.in} parameter "${parameter.name}" is missing`)
   return undefined
 }
 
@@ -113,13 +116,14 @@ function encodePath(
     path += parameter ? encodeInPath(parameter, argumentFor(group, parameter)) : part
   }
   // Two harmless values side by side may still make a dot segment, which URL parsers resolve (RFC 3986 section 5.2.4).
-  if (path.split('/').some(isDotSegment)) throw new Refused('the path would contain a . or .. segment')
+  if (path.split('/').some(isDotSegment))
+    throw new InvalidArgumentError('the path would contain a . or .. segment')
   return path
 }
 
 function encodeInPath(parameter: Parameter, value: JsonValue | undefined): string {
   const text = encodeSimple(parameter, value ?? '', encodePathText(parameter.name))
-  if (text === '') throw new Refused(`the path parameter "${parameter.name}" must not be empty`)
+  if (text === '') throw new InvalidArgumentError(`the path parameter "${parameter.name}" must not be empty`)
   return text
 }
 
@@ -127,7 +131,9 @@ function encodeInPath(parameter: Parameter, value: JsonValue | undefined): strin
 function encodePathText(name: string): (text: string) => string {
   return (text) => {
     if (text.split(/[/\\]/).some(isDotSegment) || /[\0-\x1f\x7f]/.test(text)) {
-      throw new Refused(`the path parameter "${name}" must not hold . or .. segments or control characters`)
+      throw new InvalidArgumentError(
+        `the path parameter "${name}" must not hold . or .. segments or control characters`,
+      )
     }
     return encodeText(text)
   }
@@ -157,7 +163,8 @@ function queryPairs(parameter: Parameter, value: JsonValue, names: ReadonlySet<s
   const key = encodeText(name)
   if (style === 'json') return [`${key}=${encodeText(JSON.stringify(value))}`]
   if (Array.isArray(value)) {
-    if (style === 'deepObject') throw new Refused(`the query parameter "${name}" must be an object`)
+    if (style === 'deepObject')
+      throw new InvalidArgumentError(`the query parameter "${name}" must be an object`)
     const items = value.map((item) => encodeText(scalarText(parameter, item)))
     if (style === 'form' && explode) return items.map((item) => `${key}=${item}`)
     return [`${key}=${items.join(delimiters[style === 'simple' ? 'form' : style])}`]
@@ -170,7 +177,10 @@ function queryPairs(parameter: Parameter, value: JsonValue, names: ReadonlySet<s
     return entries.map(([inner, item]) => `${key}%5B${encodeText(inner)}%5D=${item}`)
   if (style === 'form' && explode) {
     const taken = entries.find(([inner]) => names.has(inner))
-    if (taken) throw new Refused(`"${taken[0]}" in "${name}" would be taken for the parameter of that name`)
+    if (taken)
+      throw new InvalidArgumentError(
+        `"${taken[0]}" in "${name}" would be taken for the parameter of that name`,
+      )
     return entries.map(([inner, item]) => `${encodeText(inner)}=${item}`)
   }
   return [`${key}=${entries.map(([inner, item]) => `${encodeText(inner)},${item}`).join(',')}`]
@@ -185,7 +195,7 @@ function encodeHeaders(parameters: readonly Parameter[], group: JsonObject): Hea
       parameter.style === 'json' ? JSON.stringify(value) : encodeSimple(parameter, value, (part) => part)
     // RFC 9110 section 5.5; anything else could end the line, and with it the header.
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
-      throw new Refused(
+      throw new InvalidArgumentError(
         `the header "${parameter.name}" must not hold line ends, control or non-Latin-1 characters`,
       )
     }
@@ -207,14 +217,15 @@ function encodeSimple(parameter: Parameter, value: JsonValue, encode: (text: str
 function scalarText({ name, in: position }: Parameter, value: JsonValue): string {
   if (typeof value === 'string') return value
   if (typeof value === 'object' && value !== null) {
-    throw new Refused(`the ${position} parameter "${name}" is nested too deeply`)
+    throw new InvalidArgumentError(`the ${position} parameter "${name}" is nested too deeply`)
   }
   return value === null ? '' : String(value)
 }
 
 /** As `encodeURIComponent`, and also what it leaves alone although RFC 3986 reserves it. */
 function encodeText(text: string): string {
-  if (!text.isWellFormed()) throw new Refused('the arguments hold text that is not valid Unicode')
+  if (!text.isWellFormed())
+    throw new InvalidArgumentError('the arguments hold text that is not valid Unicode')
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -228,22 +239,22 @@ function encodeBody(
 ): string | Uint8Array | undefined {
   if (body === undefined) return undefined
   if (value === undefined || text === undefined) {
-    if (body.required) throw new Refused('"body" is missing')
+    if (body.required) throw new InvalidArgumentError('"body" is missing')
     return undefined
   }
   switch (body.form) {
     case 'json':
       return text
     case 'text':
-      if (typeof value !== 'string') throw new Refused('"body" must be a string')
+      if (typeof value !== 'string') throw new InvalidArgumentError('"body" must be a string')
       return value
     case 'base64':
       if (typeof value !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(value)) {
-        throw new Refused('"body" must be a string in base64')
+        throw new InvalidArgumentError('"body" must be a string in base64')
       }
       return Buffer.from(value, 'base64')
     case 'urlencoded':
-      if (!isJsonObject(value)) throw new Refused('"body" must be an object')
+      if (!isJsonObject(value)) throw new InvalidArgumentError('"body" must be an object')
       return formText(value)
   }
 }
@@ -254,7 +265,7 @@ function formText(value: JsonObject): string {
   return Object.entries(value)
     .filter(([, item]) => item !== null)
     .flatMap(([name, item]) => {
-      if (isJsonObject(item)) throw new Refused(`"${name}" in "body" must not be an object`)
+      if (isJsonObject(item)) throw new InvalidArgumentError(`"${name}" in "body" must not be an object`)
       return queryPairs({ ...formField, name }, item, new Set())
     })
     .join('&')

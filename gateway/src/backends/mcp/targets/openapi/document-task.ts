@@ -16,7 +16,7 @@ const maxInlineBytes = 16 * 1024
 type ParseYaml = (text: string) => unknown
 
 /** A document with its operations as bytes: each is read by itself. */
-type Written =
+type SerializedDocument =
   | { kind: 'document'; document: Omit<ApiDocument, 'operations'>; operations: Uint8Array[] }
   | Extract<ReadDocument, { kind: 'mistakes' }>
 
@@ -33,7 +33,7 @@ export function parseDocument(text: string, parseYaml: ParseYaml): ReadDocument 
 }
 
 /** The thread's side. */
-export function createDocumentTask(parseYaml: ParseYaml): (bytes: Uint8Array) => Written {
+export function createDocumentTask(parseYaml: ParseYaml): (bytes: Uint8Array) => SerializedDocument {
   return (bytes) => {
     const read = parseDocument(new TextDecoder().decode(bytes), parseYaml)
     if (read.kind === 'mistakes') return read
@@ -48,8 +48,8 @@ export function createDocumentTask(parseYaml: ParseYaml): (bytes: Uint8Array) =>
 
 export type DocumentContext = { parseYaml: ParseYaml; threads: ThreadPool; workQueue: WorkQueue }
 
-/** Reads a document that a server has sent: a large one on a thread, and its operations in slices. */
-export async function readFetched(
+/** Reads a document that a server has sent: a large one on a thread, and its operations in workQueue with traffic. */
+export async function readFetchedDocument(
   bytes: Buffer,
   { parseYaml, threads, workQueue }: DocumentContext,
 ): Promise<ReadDocument> {
@@ -60,7 +60,7 @@ export async function readFetched(
   } catch (error) {
     return mistake(error instanceof Error ? error.message : 'cannot be read')
   }
-  if (!isWritten(written)) return mistake('cannot be read')
+  if (!isSerializedDocument(written)) return mistake('cannot be read')
   if (written.kind === 'mistakes') return written
   const operations = await workQueue.run(readOperations(written.operations))
   return { kind: 'document', document: { ...written.document, operations } }
@@ -77,7 +77,7 @@ function* readOperations(pieces: readonly Uint8Array[]): Generator<void, Map<str
 }
 
 /** Guard of what `createDocumentTask` returns, copied from its thread. */
-function isWritten(value: unknown): value is Written {
+function isSerializedDocument(value: unknown): value is SerializedDocument {
   return (
     typeof value === 'object' &&
     value !== null &&

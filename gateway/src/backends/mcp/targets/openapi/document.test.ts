@@ -109,7 +109,7 @@ describe('an operation', () => {
 
   it('is left out, with the reason, when nothing of its body is supported', () => {
     const upload = { post: { requestBody: { content: { 'multipart/form-data': {} } } } }
-    const { operations, leftOut } = read({ '/upload': upload, '/x': { get: {} } })
+    const { operations, skipped: leftOut } = read({ '/upload': upload, '/x': { get: {} } })
     expect([...operations.keys()]).toEqual(['get_x'])
     expect(leftOut).toEqual(['POST /upload: no supported media type among multipart/form-data'])
   })

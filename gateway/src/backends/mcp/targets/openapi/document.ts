@@ -6,7 +6,7 @@ import {
   type SchemaBudget,
   type SchemaConverter,
 } from './json-schema.ts'
-import { DocumentMistake, type Place, resolved } from './reference.ts'
+import { DocumentError, type DocumentPath, resolveReference } from './reference.ts'
 
 /** Where a parameter goes, which decides how it is encoded. */
 export type Position = 'path' | 'query' | 'header'
@@ -46,12 +46,12 @@ export type ApiDocument = {
   readonly serverPath: string
   readonly operations: ReadonlyMap<string, Operation>
   /** Operations that cannot be tools, and why. */
-  readonly leftOut: readonly string[]
+  readonly skipped: readonly string[]
 }
 
 export type ReadDocument =
   | { kind: 'document'; document: ApiDocument }
-  | { kind: 'mistakes'; mistakes: { place: Place; message: string }[] }
+  | { kind: 'mistakes'; mistakes: { place: DocumentPath; message: string }[] }
 
 const maxOperations = 2000
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
@@ -78,7 +78,7 @@ const maxNameLength = 128
 
 /** Reads an OpenAPI 3.0 or 3.1 document, finding every mistake that keeps an operation from being a tool. */
 export function readApiDocument(value: unknown): ReadDocument {
-  const mistakes: { place: Place; message: string }[] = []
+  const mistakes: { place: DocumentPath; message: string }[] = []
   const problem = kindProblem(value)
   if (problem !== undefined || !isJsonObject(value)) {
     return { kind: 'mistakes', mistakes: [{ place: [], message: problem ?? 'must be an object' }] }
@@ -95,10 +95,10 @@ export function readApiDocument(value: unknown): ReadDocument {
       }
       const { name } = operation
       if (operations.has(name)) {
-        throw new DocumentMistake(found.place, `there is another operation named "${name}"; set operationId`)
+        throw new DocumentError(found.place, `there is another operation named "${name}"; set operationId`)
       }
       if (operations.size >= maxOperations) {
-        throw new DocumentMistake(['paths'], `more than ${maxOperations} operations`)
+        throw new DocumentError(['paths'], `more than ${maxOperations} operations`)
       }
       operations.set(name, operation)
     } catch (error) {
@@ -113,7 +113,7 @@ export function readApiDocument(value: unknown): ReadDocument {
     version: textOf(info['version']) ?? (typeof info['version'] === 'number' ? String(info['version']) : ''),
     serverPath: serverPathOf(value['servers']),
     operations,
-    leftOut,
+    skipped: leftOut,
   }
   return { kind: 'document', document }
 }
@@ -129,28 +129,37 @@ function kindProblem(value: unknown): string | undefined {
   return isJsonObject(value['paths']) ? undefined : 'paths must be an object'
 }
 
-function mistakeOf(error: unknown): { place: Place; message: string } {
-  if (error instanceof DocumentMistake) return { place: error.place, message: error.message }
+function mistakeOf(error: unknown): { place: DocumentPath; message: string } {
+  if (error instanceof DocumentError) return { place: error.path, message: error.message }
   throw error
 }
 
-type Found = { path: string; method: string; item: JsonObject; place: Place; operation: JsonObject }
+type OperationEntry = {
+  path: string
+  method: string
+  item: JsonObject
+  place: DocumentPath
+  operation: JsonObject
+}
 
-function operationsOf(document: JsonObject, mistakes: { place: Place; message: string }[]): Found[] {
+function operationsOf(
+  document: JsonObject,
+  mistakes: { place: DocumentPath; message: string }[],
+): OperationEntry[] {
   const { paths } = document
-  const found: Found[] = []
+  const found: OperationEntry[] = []
   for (const [path, pathItem] of Object.entries(isJsonObject(paths) ? paths : {})) {
     if (path.startsWith('x-')) continue
     const place = ['paths', path]
     try {
       if (!/^\/[^\s?#\\]*$/.test(path)) {
-        throw new DocumentMistake(place, 'a path starts with a slash, without blanks, ? and #')
+        throw new DocumentError(place, 'a path starts with a slash, without blanks, ? and #')
       }
-      const item = resolved(document, pathItem, place)
+      const item = resolveReference(document, pathItem, place)
       for (const method of methods) {
         if (item[method] === undefined) continue
         const at = [...place, method]
-        found.push({ path, method, item, place: at, operation: resolved(document, item[method], at) })
+        found.push({ path, method, item, place: at, operation: resolveReference(document, item[method], at) })
       }
     } catch (error) {
       mistakes.push(mistakeOf(error))
@@ -160,7 +169,11 @@ function operationsOf(document: JsonObject, mistakes: { place: Place; message: s
 }
 
 /** The operation, or why it cannot be a tool. */
-function readOperation(document: JsonObject, found: Found, budget: SchemaBudget): Operation | string {
+function readOperation(
+  document: JsonObject,
+  found: OperationEntry,
+  budget: SchemaBudget,
+): Operation | string {
   const { path, method, item, place, operation } = found
   const converter = createSchemaConverter(document, budget)
   const described = parametersOf(document, item, place, operation, converter)
@@ -170,7 +183,7 @@ function readOperation(document: JsonObject, found: Found, budget: SchemaBudget)
   }
   for (const [, parameter = ''] of path.matchAll(/\{([^}]*)\}/g)) {
     if (!described.some(({ is }) => is.in === 'path' && is.name === parameter)) {
-      throw new DocumentMistake(place, `the path parameter "${parameter}" is not described`)
+      throw new DocumentError(place, `the path parameter "${parameter}" is not described`)
     }
   }
   const name = nameOf(operation, method, path)
@@ -217,19 +230,19 @@ type DescribedParameter = { is: Parameter; schema: JsonObject }
 function parametersOf(
   document: JsonObject,
   item: JsonObject,
-  place: Place,
+  place: DocumentPath,
   operation: JsonObject,
   converter: SchemaConverter,
 ): DescribedParameter[] {
   // Those of the operation come last and replace those of the path.
   const byKey = new Map<string, DescribedParameter>()
-  const lists: [JsonValue | undefined, Place][] = [
+  const lists: [JsonValue | undefined, DocumentPath][] = [
     [item['parameters'], [...place.slice(0, -1), 'parameters']],
     [operation['parameters'], [...place, 'parameters']],
   ]
   for (const [list, at] of lists) {
     if (list === undefined) continue
-    if (!Array.isArray(list)) throw new DocumentMistake(at, 'must be a list')
+    if (!Array.isArray(list)) throw new DocumentError(at, 'must be a list')
     for (const [index, entry] of list.entries()) {
       const described = parameterOf(document, entry, [...at, index], converter)
       if (described) byKey.set(`${described.is.in} ${described.is.name}`, described)
@@ -242,20 +255,20 @@ function parametersOf(
 function parameterOf(
   document: JsonObject,
   entry: JsonValue,
-  place: Place,
+  place: DocumentPath,
   converter: SchemaConverter,
 ): DescribedParameter | undefined {
-  const parameter = resolved(document, entry, place)
+  const parameter = resolveReference(document, entry, place)
   const name = textOf(parameter['name'])
   const position = parameter['in']
-  if (name === undefined) throw new DocumentMistake(place, 'name must be text')
+  if (name === undefined) throw new DocumentError(place, 'name must be text')
   if (position === 'cookie') return undefined
   if (position !== 'path' && position !== 'query' && position !== 'header') {
-    throw new DocumentMistake(place, 'in must be path, query, header or cookie')
+    throw new DocumentError(place, 'in must be path, query, header or cookie')
   }
   if (position === 'header') {
     if (!isToken(name)) {
-      throw new DocumentMistake(place, `"${name}" cannot be the name of a header`)
+      throw new DocumentError(place, `"${name}" cannot be the name of a header`)
     }
     if (ignoredHeaders.has(name.toLowerCase())) return undefined
   }
@@ -276,7 +289,7 @@ function parameterOf(
 function styleOf(
   parameter: JsonObject,
   position: Position,
-  place: Place,
+  place: DocumentPath,
 ): Pick<Parameter, 'style' | 'explode'> {
   if (isJsonObject(parameter['content'])) return { style: 'json', explode: false }
   const style = parameter['style'] ?? (position === 'query' ? 'form' : 'simple')
@@ -291,7 +304,7 @@ function styleOf(
   ) {
     return { style, explode }
   }
-  throw new DocumentMistake(place, `style ${JSON.stringify(style)} is not supported in a ${position}`)
+  throw new DocumentError(place, `style ${JSON.stringify(style)} is not supported in a ${position}`)
 }
 
 type DescribedBody = { kind: 'body'; is: RequestBody; schema: JsonObject }
@@ -299,13 +312,13 @@ type DescribedBody = { kind: 'body'; is: RequestBody; schema: JsonObject }
 function bodyOf(
   document: JsonObject,
   value: JsonValue | undefined,
-  place: Place,
+  place: DocumentPath,
   converter: SchemaConverter,
 ): DescribedBody | { kind: 'unsupported'; mediaTypes: string[] } | undefined {
   if (value === undefined) return undefined
-  const requestBody = resolved(document, value, place)
+  const requestBody = resolveReference(document, value, place)
   const content = requestBody['content']
-  if (!isJsonObject(content)) throw new DocumentMistake(place, 'content must be an object')
+  if (!isJsonObject(content)) throw new DocumentError(place, 'content must be an object')
   const mediaTypes = Object.keys(content)
   const best = bodyForms
     .map(({ form, accepts }) => ({ form, mediaType: mediaTypes.find((type) => accepts.test(type)) }))

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
-import { DocumentMistake, type Place, resolved } from './reference.ts'
+import { DocumentError, type DocumentPath, resolveReference } from './reference.ts'
 
 /**
  * How deep and how large one tool's schema may become, and all of a document together; what lies beyond is described by
@@ -47,7 +47,7 @@ const droppedKeywords = new Set([
 ])
 
 /** Converts the schemas of one tool; the bound on their size is shared by all of them. */
-export type SchemaConverter = (schema: JsonValue | undefined, place: Place) => JsonObject
+export type SchemaConverter = (schema: JsonValue | undefined, place: DocumentPath) => JsonObject
 
 /**
  * Makes JSON Schema 2020-12 without references of a document's schemas, since clients hand it to models that
@@ -57,12 +57,12 @@ export function createSchemaConverter(document: JsonObject, budget: SchemaBudget
   const end = Math.max(0, budget.nodes - maxNodes)
   return (schema, place) => convert(schema, place, [])
 
-  function convert(schema: JsonValue | undefined, place: Place, trail: readonly string[]): JsonObject {
+  function convert(schema: JsonValue | undefined, place: DocumentPath, trail: readonly string[]): JsonObject {
     if (schema === undefined || schema === true) return {}
     if (schema === false) return { not: {} }
     budget.nodes -= 1
     const reference = isJsonObject(schema) ? schema['$ref'] : undefined
-    const known = resolved(document, schema, place)
+    const known = resolveReference(document, schema, place)
     const again = typeof reference === 'string' && trail.includes(reference)
     if (again || trail.length > maxDepth || budget.nodes < end) return outline(known)
     const inner = [...trail, typeof reference === 'string' ? reference : '']
@@ -77,18 +77,18 @@ export function createSchemaConverter(document: JsonObject, budget: SchemaBudget
   function convertKeyword(
     keyword: string,
     value: JsonValue,
-    place: Place,
+    place: DocumentPath,
     trail: readonly string[],
   ): JsonValue {
     if (schemaKeywords.has(keyword)) {
       return typeof value === 'boolean' ? value : convert(value, place, trail)
     }
     if (listKeywords.has(keyword)) {
-      if (!Array.isArray(value)) throw new DocumentMistake(place, 'must be a list')
+      if (!Array.isArray(value)) throw new DocumentError(place, 'must be a list')
       return value.map((item, index) => convert(item, [...place, index], trail))
     }
     if (mapKeywords.has(keyword)) {
-      if (!isJsonObject(value)) throw new DocumentMistake(place, 'must be an object')
+      if (!isJsonObject(value)) throw new DocumentError(place, 'must be an object')
       return Object.fromEntries(
         Object.entries(value).map(([key, item]) => [key, convert(item, [...place, key], trail)]),
       )

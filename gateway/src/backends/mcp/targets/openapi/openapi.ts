@@ -26,19 +26,19 @@ import {
 } from '../../message/json-rpc.ts'
 import type { Message, MessageFlow, MessageSink } from '../../message/message.ts'
 import {
+  type AddressContext,
   addressFields,
   addressVariants,
   checkAddress,
   readAddress,
   type TargetAddress,
-  type Whereabouts,
 } from '../address.ts'
 import { readCancelled, requestCancelled } from '../cancelled.ts'
 import type { CallContext, Target, TargetSession } from '../target.ts'
 import { compileArguments, type EncodeArguments } from './arguments.ts'
 import type { ApiDocument, Operation } from './document.ts'
 import { errorResultText, resultText } from './result.ts'
-import { createSource, readInline, type Source, strayKey } from './source.ts'
+import { createSource, type DocumentSource, readInline, unexpectedKey } from './source.ts'
 
 /** `mcp.targets[].openapi`. */
 export const openApiSchema = exactlyOne(
@@ -76,7 +76,7 @@ export function checkOpenApi(config: OpenApiConfig, report: ReportIssue): void {
   const address = config.host === undefined ? undefined : readAddress(config, '')
   if (address && 'path' in address && address.path.includes('?')) report(['host'], 'must not have a query')
   else if (config.path?.includes('?')) report(['path'], 'must not have a query')
-  const stray = strayKey(config.schema)
+  const stray = unexpectedKey(config.schema)
   if (stray !== undefined) report(['schema', stray], 'does not belong beside file or url')
   const read = readInline(config.schema)
   if (read?.kind !== 'mistakes') return
@@ -87,7 +87,7 @@ export type OpenApiContext = Pick<
   CompileContext,
   'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'workQueue'
 > &
-  Whereabouts & {
+  AddressContext & {
     /** The plain value of YAML text; throws an error that says what is wrong with it. */
     readonly parseYaml: (text: string) => unknown
     /** Fetches the document, which may be somewhere else than the API and must not get its credential; `send` where left out. */
@@ -121,7 +121,7 @@ export function compileOpenApi(targetName: string, config: OpenApiConfig, contex
   return { name: targetName, sessionless: false, open, resume: open }
 }
 
-function compiledOnce(source: Source, address: TargetAddress): () => Promise<Api> {
+function compiledOnce(source: DocumentSource, address: TargetAddress): () => Promise<Api> {
   let compiled: Api | undefined
   return async () => {
     const document = await source()
@@ -205,7 +205,7 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
       underWay.clear()
       return Promise.resolve()
     },
-    onDeath() {},
+    onTerminated() {},
   }
 
   async function answerTo(

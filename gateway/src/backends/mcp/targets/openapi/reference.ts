@@ -1,16 +1,16 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 
 /** A place in the document, for messages. */
-export type Place = readonly (string | number)[]
+export type DocumentPath = readonly (string | number)[]
 
 /** Something in a document that keeps it from being used. */
-export class DocumentMistake extends Error {
-  readonly place: Place
+export class DocumentError extends Error {
+  readonly path: DocumentPath
 
-  constructor(place: Place, message: string) {
+  constructor(place: DocumentPath, message: string) {
     super(message)
     this.name = 'DocumentMistake'
-    this.place = place
+    this.path = place
   }
 }
 
@@ -22,24 +22,28 @@ const maxHops = 20
  * laid over it. Only references within the document are followed: another one would make the gateway read files or
  * call servers that nobody configured. Throws a `DocumentMistake`.
  */
-export function resolved(document: JsonObject, value: JsonValue | undefined, place: Place): JsonObject {
+export function resolveReference(
+  document: JsonObject,
+  value: JsonValue | undefined,
+  place: DocumentPath,
+): JsonObject {
   let current = value
   let beside: JsonObject | undefined
   for (let hops = 0; hops <= maxHops; hops += 1) {
-    if (!isJsonObject(current)) throw new DocumentMistake(place, 'must be an object')
+    if (!isJsonObject(current)) throw new DocumentError(place, 'must be an object')
     const { $ref: reference, ...others } = current
     if (reference === undefined) return beside ? { ...current, ...beside } : current
-    if (typeof reference !== 'string') throw new DocumentMistake(place, '$ref must be a string')
+    if (typeof reference !== 'string') throw new DocumentError(place, '$ref must be a string')
     beside = { ...others, ...beside }
     current = lookUp(document, reference, place)
   }
-  throw new DocumentMistake(place, `$ref leads through more than ${maxHops} references`)
+  throw new DocumentError(place, `$ref leads through more than ${maxHops} references`)
 }
 
 /** The value a reference names, a JSON pointer in a URI fragment (RFC 6901 section 6). */
-function lookUp(document: JsonObject, reference: string, place: Place): JsonValue {
+function lookUp(document: JsonObject, reference: string, place: DocumentPath): JsonValue {
   if (reference !== '#' && !reference.startsWith('#/')) {
-    throw new DocumentMistake(place, `"${reference}" leads out of the document; only #/… is followed`)
+    throw new DocumentError(place, `"${reference}" leads out of the document; only #/… is followed`)
   }
   let current: JsonValue | undefined = document
   for (const step of reference.split('/').slice(1)) {
@@ -49,7 +53,7 @@ function lookUp(document: JsonObject, reference: string, place: Place): JsonValu
       current = current[Number(key)]
     else current = undefined
   }
-  if (current === undefined) throw new DocumentMistake(place, `"${reference}" leads nowhere`)
+  if (current === undefined) throw new DocumentError(place, `"${reference}" leads nowhere`)
   return current
 }
 

@@ -3,7 +3,7 @@ import { fixtureContext } from '../../../../../test/fixtures/pipeline.ts'
 import { ThreadPoolError } from '../../../../lib/scheduling/thread-pool.ts'
 import type { Reply } from '../../../../net/http-client/send.ts'
 import { createDocumentTask, documentTask } from './document-task.ts'
-import { createSource, readInline, type SourceConfig, strayKey } from './source.ts'
+import { createSource, readInline, type SourceConfig, unexpectedKey } from './source.ts'
 
 const document = (title: string) => JSON.stringify({ openapi: '3.1.0', info: { title }, paths: {} })
 
@@ -95,9 +95,9 @@ describe('a document that is configured', () => {
   })
 
   it('has nothing beside file and url', () => {
-    expect(strayKey({ file: 'x', path: '/y' })).toBe('path')
-    expect(strayKey({ url: 'http://x', file: 'y' })).toBe('url')
-    expect(strayKey({ openapi: '3.1.0', file: 'x', paths: {} })).toBe(undefined)
+    expect(unexpectedKey({ file: 'x', path: '/y' })).toBe('path')
+    expect(unexpectedKey({ url: 'http://x', file: 'y' })).toBe('url')
+    expect(unexpectedKey({ openapi: '3.1.0', file: 'x', paths: {} })).toBe(undefined)
   })
 })
 

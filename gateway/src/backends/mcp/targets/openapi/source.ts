@@ -3,10 +3,10 @@ import { asGatewayError, GatewayError } from '../../../../lib/gateway-error.ts'
 import { readAll } from '../../../../net/http/body.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { type ApiDocument, type ReadDocument, readApiDocument } from './document.ts'
-import { parseDocument, readFetched } from './document-task.ts'
+import { parseDocument, readFetchedDocument } from './document-task.ts'
 
 /** The document, as soon as there is one. Rejects with a `GatewayError`. */
-export type Source = () => Promise<ApiDocument>
+export type DocumentSource = () => Promise<ApiDocument>
 
 export type SourceContext = Pick<
   CompileContext,
@@ -31,7 +31,7 @@ export function readInline(config: SourceConfig): ReadDocument | undefined {
 }
 
 /** A key beside `file` or `url`, which the schema cannot tell from a key of an inline document. */
-export function strayKey(config: SourceConfig): string | undefined {
+export function unexpectedKey(config: SourceConfig): string | undefined {
   if (typeof config === 'string') return undefined
   const kind = kindOf(config)
   return kind === 'inline' ? undefined : Object.keys(config).find((key) => key !== kind)
@@ -41,17 +41,21 @@ export function strayKey(config: SourceConfig): string | undefined {
  * Where the document of a target comes from. Files and inline documents are read now, and mistakes in them thrown; one on
  * a server is fetched when it is first needed, so that the gateway starts without that server.
  */
-export function createSource(targetName: string, config: SourceConfig, context: SourceContext): Source {
+export function createSource(
+  targetName: string,
+  config: SourceConfig,
+  context: SourceContext,
+): DocumentSource {
   const { parseYaml, readFile } = context
   if (typeof config !== 'string') {
     const { file, url } = config
-    if (kindOf(config) === 'url' && typeof url === 'string') return fetched(targetName, url, context)
+    if (kindOf(config) === 'url' && typeof url === 'string') return fetchedSource(targetName, url, context)
     if (kindOf(config) === 'file' && typeof file === 'string') {
-      return fixed(targetName, parseDocument(readFile(file), parseYaml), context, ` (${file})`)
+      return staticSource(targetName, parseDocument(readFile(file), parseYaml), context, ` (${file})`)
     }
-    return fixed(targetName, readApiDocument(config), context)
+    return staticSource(targetName, readApiDocument(config), context)
   }
-  return fixed(targetName, parseDocument(config, parseYaml), context)
+  return staticSource(targetName, parseDocument(config, parseYaml), context)
 }
 
 function kindOf(config: Record<string, unknown>): 'file' | 'url' | 'inline' {
@@ -60,17 +64,22 @@ function kindOf(config: Record<string, unknown>): 'file' | 'url' | 'inline' {
   return typeof config['url'] === 'string' ? 'url' : 'inline'
 }
 
-function fixed(targetName: string, read: ReadDocument, { log }: SourceContext, where = ''): Source {
+function staticSource(
+  targetName: string,
+  read: ReadDocument,
+  { log }: SourceContext,
+  where = '',
+): DocumentSource {
   if (read.kind === 'mistakes')
-    throw new Error(`mcp.targets "${targetName}": OpenAPI document${where}: ${wording(read)}`)
-  logLeftOut(targetName, read.document, log)
+    throw new Error(`mcp.targets "${targetName}": OpenAPI document${where}: ${formatProblems(read)}`)
+  logSkipped(targetName, read.document, log)
   const document = Promise.resolve(read.document)
   return () => document
 }
 
 const maxShownMistakes = 5
 
-function wording({ mistakes }: ReadDocument & { kind: 'mistakes' }): string {
+function formatProblems({ mistakes }: ReadDocument & { kind: 'mistakes' }): string {
   const shown = mistakes
     .slice(0, maxShownMistakes)
     .map(({ place, message }) => (place.length === 0 ? message : `${place.join('.')}: ${message}`))
@@ -78,14 +87,14 @@ function wording({ mistakes }: ReadDocument & { kind: 'mistakes' }): string {
   return shown.join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
-function logLeftOut(targetName: string, { leftOut }: ApiDocument, log: SourceContext['log']): void {
+function logSkipped(targetName: string, { skipped: leftOut }: ApiDocument, log: SourceContext['log']): void {
   for (const reason of leftOut.slice(0, maxShownMistakes)) {
     log.warn({ target: targetName, reason }, 'operation of an OpenAPI document left out')
   }
 }
 
 /** One fetch at a time; the last good document is used while a newer one is fetched, and while fetching fails. */
-function fetched(targetName: string, url: string, context: SourceContext): Source {
+function fetchedSource(targetName: string, url: string, context: SourceContext): DocumentSource {
   const { clock, log } = context
   let good: FetchedDocument | undefined
   let failure: GatewayError | undefined
@@ -103,7 +112,7 @@ function fetched(targetName: string, url: string, context: SourceContext): Sourc
   function refresh(): Promise<FetchedDocument> {
     const attempt = fetchDocument(targetName, url, context, good).then(
       (fetchedNow) => {
-        if (good === undefined) logLeftOut(targetName, fetchedNow.document, log)
+        if (good === undefined) logSkipped(targetName, fetchedNow.document, log)
         good = fetchedNow
         nextAt = clock.monotonic() + freshMs
         return fetchedNow
@@ -147,8 +156,8 @@ async function fetchDocument(
   // Reading a large document takes long enough to be felt, so an unchanged one is not read again.
   const digest = createHash('sha256').update(bytes).digest('hex')
   if (former?.digest === digest) return former
-  const read = await readFetched(bytes, context)
-  if (read.kind === 'mistakes') throw unusable(targetName, wording(read))
+  const read = await readFetchedDocument(bytes, context)
+  if (read.kind === 'mistakes') throw unusable(targetName, formatProblems(read))
   return { digest, document: read.document }
 }
 
