@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { billOfMaterials, bundledPackages, licenseTexts } from './bill-of-materials.ts'
 
-// `npm run build`: bundles the gateway with its libraries into one file and packs the publishable package,
-// which therefore installs without a network. Leaves the package in dist/, or in the folder that --out names.
+// `npm run build`: bundles the gateway with its libraries, one file per entry point, and packs the publishable
+// package, which therefore installs without a network. Leaves the package in dist/, or in the folder that --out names.
 
 const { values } = parseArgs({ options: { out: { type: 'string', default: 'dist' } } })
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -14,8 +14,12 @@ process.chdir(root)
 
 rmSync('gateway/dist', { recursive: true, force: true })
 const { metafile } = await build({
-  entryPoints: ['gateway/src/main.ts'],
-  outfile: 'gateway/dist/tollgate.js',
+  // Threads with little code have bundles of their own, which load faster than that of the gateway.
+  entryPoints: {
+    tollgate: 'gateway/src/main.ts',
+    'sqlite-thread': 'gateway/src/resources/stores/sqlite/thread.ts',
+  },
+  outdir: 'gateway/dist',
   bundle: true,
   platform: 'node',
   format: 'esm',

@@ -67,6 +67,7 @@ describe('the package', () => {
       'bin/tollgate.mjs',
       'dist/tollgate.js',
       'dist/tollgate.js.map',
+      'dist/sqlite-thread.js',
     ])
       expect(existsSync(join(folder, file)), file).toBe(true)
     expect(existsSync(join(folder, 'src'))).toBe(false)
@@ -153,6 +154,39 @@ describe('the package', () => {
       child.kill('SIGTERM')
     }
     expect(await within('exit', exit)).toEqual([0, null])
+  })
+
+  it('stores config resources in SQLite', async () => {
+    const [port, adminPort, statsPort, readyPort] = await freePorts(4)
+    const file = writeConfig('sqlite.yaml', {
+      config: {
+        bindAddress: '127.0.0.1',
+        adminAddr: `127.0.0.1:${adminPort}`,
+        statsAddr: `127.0.0.1:${statsPort}`,
+        readinessAddr: `127.0.0.1:${readyPort}`,
+        storage: { mode: 'hybrid' },
+        database: { url: `sqlite://${join(installed, 'resources.db')}` },
+      },
+      llm: { port, models: [{ name: 'echo', provider: 'echo' }], policies: { apiKey: { keys: [] } } },
+    })
+    const resources = `http://127.0.0.1:${adminPort}/api/config/resources/llm.apiKey`
+    const child = spawn(join(installed, 'node_modules/.bin/tollgate'), ['-f', file], { cwd: installed })
+    const exit = once(child, 'exit')
+    try {
+      const ready = `http://127.0.0.1:${readyPort}/healthz/ready`
+      await until('ready', async () => (await fetch(ready).catch(() => undefined))?.ok)
+      const stored = await fetch(resources, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ resources: [{ value: { key } }] }),
+      })
+      expect(stored.status).toBe(200)
+      expect(await (await fetch(resources)).json()).toMatchObject({ resources: [{ revision: 1 }] })
+    } finally {
+      child.kill('SIGTERM')
+    }
+    expect(await within('exit', exit)).toEqual([0, null])
+    expect(existsSync(join(installed, 'resources.db'))).toBe(true)
   })
 })
 

@@ -1,12 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
-import { expect, it } from 'vitest'
-import { sqliteMigrations } from '../../src/resources/stores/migrations.ts'
-import { runSqliteThread, type SqliteRequest } from '../../src/resources/stores/sqlite/thread.ts'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, it, vi } from 'vitest'
+import { createSqliteSession } from '../../src/resources/stores/sqlite/session.ts'
 import { endAfter } from '../support/cleanup.ts'
 
 function newFolder(): string {
@@ -43,45 +41,20 @@ it.skipIf(!stracePresent)('SQLite synchronises the disk for every acknowledged w
   expect(syncsOf(31) - syncsOf(1)).toBeGreaterThanOrEqual(30)
 })
 
-/** Reports the level of synchronisation of the connection at each commit: 2 is `full`. */
-const spySource = `
-  const original = process.getBuiltinModule
-  const { parentPort } = original('node:worker_threads')
-  class Spy extends original('node:sqlite').DatabaseSync {
-    exec(text) {
-      if (text === 'commit') parentPort.postMessage({ kind: 'level', level: this.prepare('pragma synchronous').get().synchronous })
-      super.exec(text)
-    }
-  }
-  process.getBuiltinModule = (name) => name === 'node:sqlite' ? { DatabaseSync: Spy } : original(name)
-`
-
 it('SQLite commits with full synchronisation', async () => {
-  const workerData = {
-    path: join(newFolder(), 'tollgate.db'),
-    migrations: sqliteMigrations,
-    pollMs: 60_000,
-    pageRows: 10,
-    keptRemovals: 10,
-  }
-  const worker = new Worker(`${spySource}; (${runSqliteThread.toString()})()`, { eval: true, workerData })
-  endAfter('test', async () => void (await worker.terminate()))
-  const levels: number[] = []
-  worker.on('message', (message) => message.kind === 'level' && levels.push(message.level))
-  const requests: SqliteRequest[] = [
-    { op: 'begin', since: undefined, waitMs: 1000 },
-    { op: 'commit', changes: { puts: [['a', 'x', '{}']], removes: [], at: '2026-01-01T00:00:00.000Z' } },
-  ]
-  for (const [id, request] of requests.entries()) {
-    worker.postMessage({ id, request })
-    for (;;) {
-      const [answer] = await once(worker, 'message')
-      if (answer.id === id) {
-        expect(answer).toMatchObject({ kind: 'done' })
-        break
-      }
-    }
-  }
+  const levels: unknown[] = []
+  const { exec } = DatabaseSync.prototype
+  vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, text) {
+    // 2 is `full`.
+    if (text === 'commit') levels.push(this.prepare('pragma synchronous').get()?.['synchronous'])
+    exec.call(this, text)
+  })
+  endAfter('test', () => void vi.restoreAllMocks())
+  const session = createSqliteSession(join(newFolder(), 'tollgate.db'), () => undefined)
+  endAfter('test', session.close)
+  await session.begin(undefined, 1000)
+  const committed = session.commit({ puts: [['a', 'x', '{}']], removes: [], at: '2026-01-01T00:00:00.000Z' })
+  expect(committed).toMatchObject({ generation: 1 })
   expect(levels).not.toEqual([])
   expect(new Set(levels)).toEqual(new Set([2]))
 })
