@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { bucketMap, lookUp, withEntries } from './bucket-map.ts'
 
 describe('a bucket map', () => {
-  it('is as a plain map after any changes, and leaves those it came from as they were', () => {
+  it('equals a plain map after any changes, and does not modify earlier versions', () => {
     const key = fc.oneof(fc.constantFrom('', 'a', '__proto__'), fc.uuid(), fc.string({ maxLength: 3 }))
     const changes = fc.array(fc.array(fc.tuple(key, fc.option(fc.integer(), { nil: undefined }))))
     fc.assert(

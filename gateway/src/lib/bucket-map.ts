@@ -1,6 +1,6 @@
 /**
- * An immutable map of many random keys (ids, digests) that is cheap to derive another one from: a change copies one bucket of
- * many, and the rest is shared.
+ * Immutable map of many random keys (ids, digests) with cheap updates: a change copies one of many buckets
+ * and shares the rest.
  */
 export type BucketMap<V> = { readonly buckets: readonly ReadonlyMap<string, V>[]; readonly size: number }
 
@@ -16,7 +16,7 @@ export function lookUp<V>({ buckets }: BucketMap<V>, key: string): V | undefined
   return buckets[bucketOf(key)]?.get(key)
 }
 
-/** The map with other values for some keys; undefined takes a key away. */
+/** Returns the map with some values replaced; undefined removes a key. */
 export function withEntries<V>(
   map: BucketMap<V>,
   entries: Iterable<readonly [string, V | undefined]>,
@@ -40,7 +40,7 @@ export function withEntries<V>(
   return { buckets, size }
 }
 
-/** By the last characters, which are as random as the rest. */
+/** Hashes the last characters, which are as random as the others. */
 function bucketOf(key: string): number {
   let hash = 0
   for (let at = Math.max(0, key.length - 6); at < key.length; at++)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createCancellation } from './cancellation.ts'
 
 describe('createCancellation', () => {
-  it('tells every listener once', () => {
+  it('calls every listener once', () => {
     const calls: string[] = []
     const source = createCancellation()
     source.onCancel(() => calls.push('first'))
@@ -13,7 +13,7 @@ describe('createCancellation', () => {
     expect(source.cancelled).toBe(true)
   })
 
-  it('tells a late listener at once', () => {
+  it('calls a late listener immediately', () => {
     const source = createCancellation()
     source.cancel()
     let told = false

@@ -1,10 +1,10 @@
-/**
- * Tells work in progress that nobody waits for its result any more.
- * Lighter than an AbortSignal, because one exists for every request.
- */
+/** Cancellation signal of a request. Lighter than an AbortSignal, because one exists for every request. */
 export type Cancellation = {
   readonly cancelled: boolean
-  /** Calls `listener` once, at once when already cancelled. Listeners live as long as the request: one must not mind a late call. */
+  /**
+   * Calls `listener` once, immediately if already cancelled. Listeners live as long as the request and must
+   * tolerate a late call.
+   */
   onCancel(listener: () => void): void
 }
 

@@ -1,4 +1,4 @@
-/** A timer set for longer would fire at once. */
+/** A longer timer would fire immediately. */
 export const longestTimerMs = 2 ** 31 - 1
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -6,8 +6,9 @@ type Unit = keyof typeof unitMs
 const part = /(\d+(?:\.\d+)?)(ms|[smhd])/y
 
 /**
- * Milliseconds of `500ms`, `10s`, `1.5s` or `1h30m`; undefined for anything else, a bare number and a negative one included.
- * Units go from large to small and none repeats, so that a typo such as `10m5m` is not read as fifteen minutes.
+ * Milliseconds of `500ms`, `10s`, `1.5s` or `1h30m`; undefined for anything else, including a bare or
+ * negative number. Units must descend without repetition, so that a typo such as `10m5m` is not read as
+ * fifteen minutes.
  */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64) return undefined
@@ -26,7 +27,7 @@ export function parseDuration(text: string): number | undefined {
   return Math.round(total)
 }
 
-/** The milliseconds of a duration that may be left out; undefined where it is, or is none. */
+/** Milliseconds of an optional duration; undefined if absent or invalid. */
 export function milliseconds(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDuration(text)
 }

@@ -1,29 +1,29 @@
-/** The closed list of things that go wrong unexpectedly while a request is served; `pipeline/errors.ts` maps each to a reply. */
+/** The closed list of unexpected failures of a request; `pipeline/errors.ts` maps each to a response. */
 export type GatewayErrorCode =
   /** No connection to the upstream: refused, unreachable, unknown name, TLS failure, connect time limit. */
   | 'upstream_connect'
-  /** The upstream took longer than a time limit for the first byte or between two bytes. */
+  /** A time limit of the upstream passed before the first byte or between two bytes. */
   | 'upstream_timeout'
-  /** The upstream closed, reset or violated HTTP after the connection stood. */
+  /** The upstream closed, reset or violated HTTP after the connection was established. */
   | 'upstream_reset'
-  /** The upstream answered something that cannot be read as what it should be. */
+  /** The response of the upstream is invalid for its protocol. */
   | 'upstream_invalid'
-  /** The upstream's answer is larger than a limit. */
+  /** The response of the upstream is larger than a limit. */
   | 'upstream_too_large'
   /** The client's body is larger than `frontendPolicies.http.maxBufferSize`. */
   | 'request_too_large'
-  /** A bound of `config.limits` is reached for now. */
+  /** A limit of `config.limits` is reached. */
   | 'overloaded'
-  /** The client's body could not be read to its end. */
+  /** The client's body ended early. */
   | 'request_aborted'
-  /** The client's body has an encoding the gateway does not decode. */
+  /** The client's body has an unsupported encoding. */
   | 'unsupported_encoding'
   /** The client's request is malformed. */
   | 'bad_request'
   /** A defect of the gateway. */
   | 'internal'
 
-/** An unexpected failure. `message` is fit for clients; `cause` is for the log only. */
+/** An unexpected failure. Clients receive `message`; `cause` is only logged. */
 export class GatewayError extends Error {
   readonly code: GatewayErrorCode
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createLru } from './lru.ts'
 
 describe('the bounded map', () => {
-  it('forgets what was not used for longest', () => {
+  it('evicts the least recently used entry', () => {
     const lru = createLru<string, number>(2)
     lru.set('a', 1)
     lru.set('b', 2)
@@ -12,7 +12,7 @@ describe('the bounded map', () => {
     expect([lru.get('a'), lru.get('b'), lru.get('c')]).toEqual([1, undefined, 3])
   })
 
-  it('replaces a value without pushing another out', () => {
+  it('replaces a value without eviction', () => {
     const lru = createLru<string, number>(2)
     lru.set('a', 1)
     lru.set('b', 2)
@@ -22,7 +22,7 @@ describe('the bounded map', () => {
     expect([lru.get('a'), lru.size]).toEqual([undefined, 1])
   })
 
-  it('never holds more than its capacity, and always the latest', () => {
+  it('never exceeds its capacity, and contains the latest entries', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20)), fc.integer({ min: 1, max: 8 }), (keys, capacity) => {
         const lru = createLru<number, number>(capacity)

@@ -1,15 +1,15 @@
-/** A map of bounded size: where there is no room, the entry that was not used for longest goes. */
+/** Map of bounded size with eviction of the least recently used entry. */
 export type Lru<K, V> = {
-  /** The value of a key, which counts as used now. */
+  /** Returns the value of a key and marks it as used. */
   get(key: K): V | undefined
   set(key: K, value: V): void
   delete(key: K): void
   readonly size: number
 }
 
-/** Holds at most `capacity` entries. */
+/** Creates a map of at most `capacity` entries. */
 export function createLru<K, V>(capacity: number): Lru<K, V> {
-  // A Map keeps the order of insertion: the first key is always the one that waited longest.
+  // A Map preserves the insertion order: the first key is the least recently used.
   const entries = new Map<K, V>()
 
   function dropOldest() {

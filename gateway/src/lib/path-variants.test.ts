@@ -48,7 +48,7 @@ describe('findPathVariants', () => {
     expect(variantsOf(target)).toBeUndefined()
   })
 
-  it('refuses a long path with variants and accepts a long path without', () => {
+  it('rejects a long path with variants and accepts a long path without', () => {
     expect(findPathVariants(`/${'a'.repeat(3000)}%2Fb`)).toMatchObject({ kind: 'unsafe' })
     expect(findPathVariants(`/${'a%20'.repeat(3000)}`)).toBeUndefined()
   })

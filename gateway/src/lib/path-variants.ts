@@ -1,20 +1,20 @@
 /**
- * Further variants of a path: the spellings that lenient servers derive from it. `unsafe` is the reason for a path with a
- * reading that has no safe spelling.
+ * Variants of a path: spellings that lenient servers derive from it. `unsafe` has the reason for a variant
+ * without a safe spelling.
  */
 export type PathVariants =
   | { readonly kind: 'unsafe'; readonly reason: string }
   | { readonly kind: 'paths'; readonly paths: readonly string[] }
 
-/** Bound on the length of a path with further variants: each of them is matched against routes and rules. */
+/** Maximum length of a path with variants: each is matched against routes and rules. */
 const maxLength = 2048
 
 const nul = '\0'
 
 /**
- * Derives the further variants of a normalised path: escapes decoded once and twice, `\` as separator, path parameters
- * (`;x`, RFC 3986 section 3.3) removed, the rest behind an escaped `?` or `#` removed. Undefined for a path with no
- * reading besides itself. The variants are normalised as `parseRequestTarget` does it.
+ * Derives the variants of a normalised path: escapes decoded once and twice, `\` as separator, path
+ * parameters (`;x`, RFC 3986 section 3.3) removed, the rest behind an escaped `?` or `#` removed. Undefined
+ * for a path without variants. Variants are normalised like paths of `parseRequestTarget`.
  */
 export function findPathVariants(path: string): PathVariants | undefined {
   if (!path.includes('%') && !path.includes(';')) return undefined
@@ -63,7 +63,7 @@ function mistakeIn(path: string): string | undefined {
   return undefined
 }
 
-/** Escapes the characters that a path does not contain, with upper-case digits. */
+/** Escapes the characters not allowed in a path, with upper-case digits. */
 function normalEscapes(path: string): string {
   return path
     .replace(/%(?![0-9A-Fa-f]{2})/g, '%25')

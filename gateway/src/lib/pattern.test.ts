@@ -15,7 +15,7 @@ describe('a pattern', () => {
     expect(pattern('(?i)SECRET').test('a secret')).toBe(true)
   })
 
-  it('answers the same when it is asked again', () => {
+  it('returns the same result for repeated calls', () => {
     const compiled = pattern('a')
     expect([compiled.test('a'), compiled.test('a'), compiled.test('b'), compiled.test('a')]).toEqual([
       true,
@@ -36,32 +36,32 @@ describe('a pattern', () => {
     })
   })
 
-  it('puts nothing where a match has no characters', () => {
+  it('does not replace empty matches', () => {
     expect(pattern('\\b').mask('two words', '<masked>')).toBe(undefined)
     expect(pattern('\\b(x|)').mask('x two', '<masked>')).toBe('<masked> two')
   })
 
-  it('finds matches that have characters, behind others that have none', () => {
+  it('finds non-empty matches behind empty ones', () => {
     expect(pattern('\\b').finds('two words')).toBe(false)
     expect(pattern('\\b(w|)').finds('two words')).toBe(true)
     expect(pattern('x').finds('two words')).toBe(false)
     expect(pattern('x').mask('two words', '')).toBe(undefined)
   })
 
-  it('refuses patterns that would grow without bounds', () => {
+  it('rejects patterns of excessive size', () => {
     expect(compilePattern('a'.repeat(5000)).ok).toBe(false)
     expect(compilePattern('((a{100}){100}){100}').ok).toBe(false)
   })
 
-  it('takes time linear to the text', async () => {
+  it('takes time linear in the text', async () => {
     for (const source of ['^(a+)+$', '(a|a?)+b', '(?i)^(([a-z])+.)+[A-Z]([a-z])+$', '(x+x+)+y']) {
       await expectBelow(3_000, () => cpuMsOf(() => pattern(source).test(`${'a'.repeat(20_000)}!`)))
     }
   })
 })
 
-describe('the cache of patterns', () => {
-  it('answers the compiled pattern, or undefined for an invalid one', () => {
+describe('the pattern cache', () => {
+  it('returns the compiled pattern, or undefined for an invalid one', () => {
     const cached = createPatternCache(2)
     expect(cached('a')?.test('cab')).toBe(true)
     expect(cached('(')).toBeUndefined()
@@ -69,7 +69,7 @@ describe('the cache of patterns', () => {
     expect(cached('a')).toBe(cached('a'))
   })
 
-  it('keeps no more than its limit', () => {
+  it('does not exceed its limit', () => {
     const cached = createPatternCache(2)
     const first = cached('a')
     cached('b')

@@ -1,23 +1,20 @@
 import { RE2JS } from 're2js'
 import { messageOf } from './thrown.ts'
 
-/**
- * A regular expression that runs in time linear to the text, whatever the pattern: safe for patterns and texts that
- * nobody reviewed.
- */
+/** A regular expression that runs in time linear in the text, safe for unreviewed patterns and texts. */
 export type Pattern = {
   /** Whether any part of the text matches. */
   test(text: string): boolean
-  /** Whether any part of the text matches that has characters. */
+  /** Whether any part of the text has a non-empty match. */
   finds(text: string): boolean
   /**
-   * The text with every match that has characters replaced by `replacement`, taken literally; undefined if there is none. One
-   * pass: `test` is a search without positions, 10 times as fast, so that texts without a match cost little.
+   * Returns the text with every non-empty match replaced by the literal `replacement`; undefined without a
+   * match. `test` runs first: a search without positions is 10 times as fast.
    */
   mask(text: string, replacement: string): string | undefined
-  /** Most microseconds per character of a text, estimated from the size of the program. */
+  /** Maximum microseconds per character of a text, estimated from the size of the program. */
   readonly cost: number
-  /** Most nanoseconds per character of `test`. */
+  /** Maximum nanoseconds per character of `test`. */
   readonly testCost: number
 }
 
@@ -25,12 +22,16 @@ export type CompiledPattern = ({ ok: true } & Pattern) | { ok: false; message: s
 
 const maxSourceLength = 4096
 
-/** Measured on texts where every character matches, and on `(?:a?){30}a{30}`, in microseconds per character. */
+/**
+ * Measured on texts in which every character matches, and on `(?:a?){30}a{30}`, in microseconds per
+ * character.
+ */
 const costOfMatch = 0.8
 const costOfInstruction = 0.016
 /**
- * A test is a run of a state machine that is made on the way, 0-26 ns per character. For a pattern that counts, texts exist
- * in which nearly every character makes a new state: 510 ns were measured for a program of 42 instructions.
+ * A test runs a lazily built state machine, 0-26 ns per character. For a pattern with counted repetition,
+ * texts exist in which nearly every character adds a state: 510 ns were measured for a program of 42
+ * instructions.
  */
 const costOfTest = 25
 const costOfStateInstruction = 12
@@ -44,7 +45,10 @@ function testCostOf(source: string, programSize: number): number {
   return costOfTest + costOfStateInstruction * programSize
 }
 
-/** Whether the pattern begins with a sign that it cannot match again, as `sk-[A-Za-z0-9]{48}`, so that one match is under way. */
+/**
+ * Whether the pattern starts with a character that it cannot match again, as `sk-[A-Za-z0-9]{48}`, so that
+ * only one match is in progress.
+ */
 function beginsOnce(source: string): boolean {
   const sign = /^[A-Za-z0-9]*([-_:@#/ ])/.exec(source)
   if (sign === null) return false
@@ -52,7 +56,10 @@ function beginsOnce(source: string): boolean {
   return !/[.^|]|\\[^dbn]|\[[^\]]*-[^\]]*\]/.test(rest) && !rest.includes(sign[1] ?? '')
 }
 
-/** Compiles a pattern in RE2 syntax (https://github.com/google/re2/wiki/Syntax): no look-around, no back references. */
+/**
+ * Compiles a pattern in RE2 syntax (https://github.com/google/re2/wiki/Syntax): no look-around, no back
+ * references.
+ */
 export function compilePattern(source: string): CompiledPattern {
   if (source.length > maxSourceLength) {
     return { ok: false, message: `regular expression is longer than ${maxSourceLength} characters` }
@@ -88,8 +95,8 @@ export function compilePattern(source: string): CompiledPattern {
 }
 
 /**
- * Compiles patterns that are known only while requests are served, keeping the latest `limit` of them.
- * Returns undefined for an invalid pattern.
+ * Cache of patterns that come with requests, limited to the latest `limit`. Returns undefined for an invalid
+ * pattern.
  */
 export function createPatternCache(limit: number): (source: string) => Pattern | undefined {
   const patterns = new Map<string, Pattern | undefined>()

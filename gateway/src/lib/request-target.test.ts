@@ -28,7 +28,7 @@ describe('parseRequestTarget', () => {
     },
   )
 
-  it('keeps the query as it was sent', () => {
+  it('preserves the query', () => {
     expect(parseRequestTarget('/a/?x=%2e%2e//&y')).toEqual({
       path: '/a',
       query: '?x=%2e%2e//&y',
@@ -50,11 +50,11 @@ describe('parseRequestTarget', () => {
     ['/a?b/', false],
     ['http://host/a/', true],
     ['http://host/', false],
-  ])('tells whether %s ends with a slash', (target, trailingSlash) => {
+  ])('reports whether %s ends with a slash', (target, trailingSlash) => {
     expect(parseRequestTarget(target)?.trailingSlash).toBe(trailingSlash)
   })
 
-  it('is idempotent and never leaves a dot or empty segment', () => {
+  it('is idempotent and returns no dot or empty segment', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('/', '.', '..', 'a', '%2e', '%2F', '%61', '-'), { maxLength: 12 }),

@@ -1,23 +1,26 @@
 import { findPathVariants, type PathVariants } from './path-variants.ts'
 
-/** A request target split and normalised. */
+/** A parsed and normalised request target. */
 export type RequestTarget = {
-  /** Starts with a slash; no dot segments, no empty segments, no trailing slash; escapes of unreserved characters undone. */
+  /**
+   * Starts with a slash; without dot segments, empty segments or a trailing slash; escapes of unreserved
+   * characters are decoded.
+   */
   path: string
-  /** With its question mark, as sent; empty when there is none. */
+  /** With its question mark, as received; empty if absent. */
   query: string
-  /** The path was sent with a slash at its end. Rules and routes do not see it; the server it is forwarded to may. */
+  /** Whether the received path ends with a slash. Rules and routes ignore it; the backend may not. */
   trailingSlash: boolean
-  /** Undefined for a path that every server reads alike. */
+  /** Undefined for a path without variants. */
   variants: PathVariants | undefined
 }
 
-/** Paths that are normal and have one reading. */
+/** Paths that are normalised and have no variants. */
 const plain = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,=-][A-Za-z0-9._~:@!$&'()*+,=-]*)+$/
 
 /**
- * Reads the target of an HTTP request (RFC 9112 section 3.2), so that rules and routes see one spelling of a path
- * (RFC 3986 section 6.2.2). Undefined when it is none: broken escapes, control characters, fragments, backslashes.
+ * Parses the target of an HTTP request (RFC 9112 section 3.2), so that rules and routes see one spelling of a
+ * path (RFC 3986 section 6.2.2). Undefined for broken escapes, control characters, fragments and backslashes.
  */
 export function parseRequestTarget(target: string): RequestTarget | undefined {
   const question = target.indexOf('?')
@@ -27,12 +30,12 @@ export function parseRequestTarget(target: string): RequestTarget | undefined {
   if (plain.test(rawPath)) return { path: rawPath, query, trailingSlash: false, variants: undefined }
   const path = normalisePath(withoutAuthority(rawPath))
   if (path === undefined) return undefined
-  // A last segment of one or two dots names a directory, too (RFC 3986 section 5.2.4).
+  // A last segment of one or two dots is a directory too (RFC 3986 section 5.2.4).
   const trailingSlash = path !== '/' && /\/(?:\.|%2e){0,2}$/i.test(rawPath)
   return { path, query, trailingSlash, variants: findPathVariants(path) }
 }
 
-/** Absolute-form targets (`GET http://host/path`) must be accepted by servers; the authority is not believed. */
+/** Servers must accept absolute-form targets (`GET http://host/path`); the authority is ignored. */
 function withoutAuthority(target: string): string {
   const scheme = /^https?:\/\/[^/]*/i.exec(target)
   return scheme ? target.slice(scheme[0].length) || '/' : target
@@ -51,7 +54,7 @@ function normalisePath(path: string): string | undefined {
   return `/${kept.join('/')}`
 }
 
-/** `%2F` stays escaped, because it is data and not a separator; `%61` is just another way to write `a`. */
+/** `%2F` remains escaped, because it is data and not a separator; `%61` is another spelling of `a`. */
 function decodeUnreserved(path: string): string | undefined {
   if (!path.includes('%')) return path
   if (/%(?![0-9A-Fa-f]{2})/.test(path)) return undefined

@@ -8,7 +8,7 @@ afterEach(() => {
   for (const end of ends.splice(0)) end()
 })
 
-/** Says back what it is told. */
+/** Echoes the message. */
 async function echoServer(
   status = 0,
   words = '',
@@ -51,7 +51,7 @@ const statusOf = (call: Promise<unknown>) =>
   )
 
 describe('calls', () => {
-  it('answer what the server answers, all through one connection', async () => {
+  it('return the response of the server, over one connection', async () => {
     const { port, connections } = await echoServer()
     const grpc = client()
     const calls = [grpc.method(at(port), '/a.B/C'), grpc.method(at(port), '/a.B/D')]
@@ -72,13 +72,13 @@ describe('calls', () => {
     )
   })
 
-  it('fail with no more of its words than a log should hold', async () => {
+  it('fail with a message of limited length', async () => {
     const { port } = await echoServer(8, 'x'.repeat(5_000))
     const call = client().method(at(port), '/a.B/C')(new Uint8Array(), { deadlineMs: 5_000 })
     await expect(call).rejects.toThrow(/^x{300}$/)
   })
 
-  it('fail at once where nobody listens', async () => {
+  it('fail immediately without a server', async () => {
     const { server, port } = await echoServer()
     server.close()
     const startedAt = performance.now()
@@ -95,8 +95,8 @@ describe('calls', () => {
   })
 })
 
-describe('draining', () => {
-  it('waits for what holds it open, also what comes meanwhile, failed or not', async () => {
+describe('drain', () => {
+  it('waits for tracked work, also later and failed work', async () => {
     const grpc = client()
     const first = Promise.withResolvers<void>()
     const second = Promise.withResolvers<void>()
@@ -128,7 +128,7 @@ describe('egress policies', () => {
     },
   )
 
-  it('share no connection', async () => {
+  it('do not share connections', async () => {
     const { port, connections } = await echoServer()
     const grpc = client()
     const other = { ...at(port), egress: { key: 'other', refuses: () => undefined } }

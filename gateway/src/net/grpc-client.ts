@@ -6,14 +6,14 @@ import { createResolution, type Resolution } from './egress/resolution.ts'
 import type { UpstreamTls } from './http-client/send.ts'
 import { checkCertificateNames } from './tls/certificate-names.ts'
 
-/** A gRPC server. Targets that are equal share a connection. */
+/** A gRPC server. Equal targets share a connection. */
 export type GrpcTarget = {
   readonly host: string
   readonly port: number
   readonly tls: UpstreamTls | undefined
-  /** Stands for all of `tls`. */
+  /** Represents all of `tls`. */
   readonly tlsKey: string
-  /** Addresses the connection may lead to. */
+  /** Policy on the addresses of the connection. */
   readonly egress: EgressPolicy
 }
 
@@ -21,12 +21,12 @@ export type GrpcCallOptions = {
   readonly deadlineMs: number
 }
 
-/** Asks for one message with one message, both encoded. Rejects with a `GrpcError`. */
+/** Unary call with encoded messages. Rejects with a `GrpcError`. */
 export type GrpcCall = (message: Uint8Array, options: GrpcCallOptions) => Promise<Uint8Array>
 
-/** Why a call has no answer. */
+/** Failure of a call. */
 export class GrpcError extends Error {
-  /** Status by its number, as gRPC defines it: 4 deadline exceeded, 14 unavailable. */
+  /** gRPC status code: 4 deadline exceeded, 14 unavailable. */
   readonly status: number
 
   constructor(status: number, message: string, options?: ErrorOptions) {
@@ -37,23 +37,23 @@ export class GrpcError extends Error {
 }
 
 export type GrpcClient = {
-  /** Calls of a method, by its path (`/package.Service/Method`). Connects with the first call. */
+  /** Returns the unary call of a method path (`/package.Service/Method`). Connects on the first call. */
   method(target: GrpcTarget, path: string): GrpcCall
-  /** Lets `drain` wait for work that is yet to make its calls. */
+  /** Makes `drain` wait for work with calls still to make. */
   trackPending(work: Promise<unknown>): void
-  /** Resolves when nothing holds it open. */
+  /** Resolves when no tracked work is pending. */
   drain(): Promise<void>
-  /** Ends every connection, and the calls on it. */
+  /** Closes every connection and fails its calls. */
   close(): void
 }
 
 const channelOptions = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 2_000,
-  // A connection may die without a word while calls wait on it.
+  // Keep-alive probes detect dead connections during calls.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
-  // Connections to targets that are configured no more end by themselves.
+  // Closes connections to targets that are no longer configured.
   'grpc.client_idle_timeout_ms': 300_000,
   'grpc.max_receive_message_length': 64 * 1024,
   'grpc.service_config_disable_resolution': 1,
@@ -61,14 +61,14 @@ const channelOptions = {
   'grpc.enable_http_proxy': 0,
 } as const
 
-/** The words may be the server's, and end up in logs. */
+/** Error details come from the server and are logged. */
 const longestReason = 300
 
 type Library = typeof import('@grpc/grpc-js')
 
 /**
- * Owner of `@grpc/grpc-js`: one connection for each target, kept across reloads, with bounded back-off when it breaks.
- * The library is loaded once it is needed: it takes 20 MB, and most configurations call no such service.
+ * Owner of `@grpc/grpc-js`: one connection per target across reloads, with bounded back-off. The library is
+ * loaded on first use: it takes 20 MB, and most configurations need no gRPC.
  */
 export function createGrpcClient(): GrpcClient {
   const clients = new Map<string, Client>()
@@ -140,8 +140,9 @@ const maxTries = 5
 const betweenTriesMs = 10
 
 /**
- * A server that closes a connection refuses the streams that it has not looked at (RFC 9113 section 8.7), and they may be
- * asked again without counting twice. The library gives up on those that a closing connection had already taken.
+ * Repeats calls on refused streams. A closing server refuses unprocessed streams (RFC 9113 section 8.7),
+ * which may be repeated without double counting. The library fails those already assigned to the closing
+ * connection.
  */
 function withMoreTries(send: GrpcCall): GrpcCall {
   return async (message, { deadlineMs }) => {
@@ -170,13 +171,13 @@ function unchanged(message: Buffer): Uint8Array {
   return message
 }
 
-/** Scheme of targets that are resolved under the egress policy of their channel. */
+/** Scheme of targets resolved under the egress policy of their channel. */
 const guardedScheme = 'guarded'
-/** Channel option with the policy: channels share connections only where all their options are the same. */
+/** Channel option for the policy: channels share connections only with equal options. */
 const egressOption = 'tollgate.egress'
 const unavailable = 14
 
-/** Replaces the name resolution of the library, which itself connects to the returned addresses only. */
+/** Replaces the name resolution of the library, which connects to the returned addresses only. */
 function registerGuardedScheme({ experimental }: Library): void {
   const { registerResolver, statusOrFromError, statusOrFromValue } = experimental
   // A class, because the library calls `new`.

@@ -7,70 +7,73 @@ import { createProcessGuardian } from './guardian.ts'
 
 /** A program to run, never through a shell. */
 export type ChildCommand = {
-  /** A path, or a name that is searched for in `PATH`. */
+  /** A path, or a name looked up in `PATH`. */
   command: string
   args: readonly string[]
-  /** Variables set for it. */
+  /** Environment variables of the process. */
   env: Readonly<Record<string, string>>
-  /** Whether it gets only `env`, without the environment of the gateway. */
+  /** Whether the environment contains only `env`, without that of the gateway. */
   clearEnv: boolean
 }
 
-/** What a child does. Nothing is called before `spawn` has returned. */
+/** Events of a child process. Not called before `spawn` has returned. */
 export type ChildListener = {
   stdout(chunk: Uint8Array): void
   stderr(chunk: Uint8Array): void
-  /** Once, after the last output: why it ended or never began, for example `exit code 1`. */
+  /**
+   * Called once, after the last output, with the reason of the end or failed start, for example `exit code
+   * 1`.
+   */
   ended(reason: string): void
 }
 
-/** A running program with a process group of its own. */
+/** A running program in its own process group. */
 export type Child = {
   /**
-   * Writes to its input. `taken` is told whether the text went into the pipe; it is called once, never at once.
-   * A child that has closed its input is ended.
+   * Writes to stdin. `taken` receives whether the pipe accepted the text; it is called once, asynchronously.
+   * A child that closes its stdin is ended.
    */
   write(text: string, taken?: (ok: boolean) => void): void
-  /** Characters written that the pipe had no room for yet. */
+  /** Characters buffered outside of the pipe. */
   waiting(): number
-  /** Stops reading its output, so that it has to wait once the pipe is full. */
+  /** Stops reading stdout, so that the child blocks when the pipe is full. */
   pause(): void
   resume(): void
   /**
-   * Ends it and all that it started: closes its input, then SIGTERM, then SIGKILL, each after a while.
-   * Resolves once its process group is gone. Harmless when called twice.
+   * Ends the process group: closes stdin, then SIGTERM, then SIGKILL, each after a grace period. Resolves
+   * after the end of the group. Idempotent.
    */
   end(): Promise<void>
 }
 
 export type SpawnProcess = (command: ChildCommand, listener: ChildListener) => Child
 
-/** The programs that the gateway runs. */
+/** Child processes of the gateway. */
 export type ChildProcesses = {
   spawn: SpawnProcess
-  /** How many process groups are not gone yet. */
+  /** Number of process groups that have not ended. */
   count(): number
-  /** Ends them all, as `Child.end` does, and starts no more. */
+  /** Ends all, as `Child.end`, and starts no more. */
   close(): Promise<void>
-  /** Kills them all at once: for the last moment of the gateway's own process. */
+  /** Kills all immediately, for the exit of the gateway. */
   killAll(): void
 }
 
 export type ChildProcessOptions = {
-  /** What children inherit unless their command says `clearEnv`; its `PATH` finds their programs. */
+  /** Inherited environment unless the command has `clearEnv`; its `PATH` locates programs. */
   environment: Readonly<Record<string, string | undefined>>
-  /** Bound on process groups alive; more are refused. */
+  /** Limit of process groups; more are rejected. */
   maxChildren: number
-  /** How long a child may take to end by itself once its input is closed, and then after SIGTERM. */
+  /** Grace periods after closing stdin, and after SIGTERM. */
   closeGraceMs: number
   terminateGraceMs: number
 }
 
-/** Output that comes after a child's end, through pipes that others hold open, is waited for this long. */
+/** Wait for output after the end of a child, through pipes inherited by others. */
 const lateOutputMs = 500
 const groupPollMs = 50
 
-/** Owner of child processes. Each is the leader of its own group, so that what it starts ends with it. */
+/** Owner of child processes. Each leads its own process group, so that its descendants end with it. */
 export function createChildProcesses(options: ChildProcessOptions): ChildProcesses {
   const groups = new Set<ProcessGroup>()
   const guardian = createProcessGuardian()
@@ -79,7 +82,7 @@ export function createChildProcesses(options: ChildProcessOptions): ChildProcess
     spawn(command, listener) {
       if (closing) return failedChild('the gateway is stopping', listener)
       if (groups.size >= options.maxChildren) {
-        return failedChild(`more than ${options.maxChildren} processes would run`, listener)
+        return failedChild(`the limit of ${options.maxChildren} processes is reached`, listener)
       }
       let child: ChildProcessWithoutNullStreams
       try {
@@ -94,7 +97,7 @@ export function createChildProcesses(options: ChildProcessOptions): ChildProcess
         guardian.watch(pid)
         void group.gone.then(() => {
           groups.delete(group)
-          guardian.forget(pid)
+          guardian.unwatch(pid)
         })
       }
       return connect(child, group, listener)
@@ -120,7 +123,7 @@ function start(
   return spawn(program, args, { env: childEnv, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
 }
 
-/** A child without a `PATH` of its own is still found where the gateway would find it. */
+/** A child without its own `PATH` is located by that of the gateway. */
 function findProgram(command: string, path: string | undefined): string {
   if (command.includes('/') || path === undefined) return command
   const candidates = path.split(delimiter).map((folder) => join(folder, command))
@@ -139,29 +142,29 @@ function isExecutable(path: string): boolean {
 type ProcessGroup = {
   signal(name: NodeJS.Signals): void
   end(): Promise<void>
-  /** Resolves once no process of the group is left. */
+  /** Resolves after the end of the last process of the group. */
   readonly gone: Promise<void>
 }
 
 function createGroup(child: ChildProcessWithoutNullStreams, options: ChildProcessOptions): ProcessGroup {
   const { pid } = child
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  const { promise: gone, resolve: markGone } = Promise.withResolvers<void>()
-  let left = pid !== undefined
+  const { promise: gone, resolve: resolveGone } = Promise.withResolvers<void>()
+  let isAlive = pid !== undefined
   let ending: Promise<void> | undefined
-  // What the leader leaves behind has lost its purpose.
+  // Descendants end with the leader.
   void exited.then(() => end())
   if (pid === undefined) markGone()
   return { signal, end, gone }
 
   function signal(name: NodeJS.Signals): void {
-    if (!left || pid === undefined) return
-    if (!signalGroup(pid, name)) leave()
+    if (!isAlive || pid === undefined) return
+    if (!signalGroup(pid, name)) markGone()
   }
 
-  function leave(): void {
-    left = false
-    markGone()
+  function markGone(): void {
+    isAlive = false
+    resolveGone()
   }
 
   function end(): Promise<void> {
@@ -176,22 +179,25 @@ function createGroup(child: ChildProcessWithoutNullStreams, options: ChildProces
     await within(options.terminateGraceMs, emptied(options.terminateGraceMs))
     signal('SIGKILL')
     await within(options.terminateGraceMs, emptied(options.terminateGraceMs))
-    // What survives SIGKILL is in the kernel's hands, or waits for an init process to collect it.
-    leave()
+    // A process that survives SIGKILL blocks in the kernel, or waits to be reaped by init.
+    markGone()
   }
 
-  /** Asks the system only after the leader's end: until then its own process keeps the group's number taken. */
+  /**
+   * Signals the group only after the end of the leader, whose process reserves the number of the group until
+   * then.
+   */
   async function emptied(limitMs: number): Promise<void> {
     await within(limitMs, exited)
-    for (let waited = 0; left && waited < limitMs; waited += groupPollMs) {
+    for (let waited = 0; isAlive && waited < limitMs; waited += groupPollMs) {
       if (child.exitCode === null && child.signalCode === null) return
-      if (pid !== undefined && !signalGroup(pid, 0)) leave()
+      if (pid !== undefined && !signalGroup(pid, 0)) markGone()
       else await delay(groupPollMs)
     }
   }
 }
 
-/** False when the group has no process any more. */
+/** False if the group has no process. */
 function signalGroup(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return kill(-pid, name)
@@ -214,7 +220,7 @@ function connect(
 ): Child {
   let reason: string | undefined
   let over = false
-  let deaf = false
+  let stdinClosed = false
   let lateOutput: NodeJS.Timeout | undefined
   child.stdout.on('data', stdout)
   child.stderr.on('data', stderr)
@@ -224,14 +230,14 @@ function connect(
   })
   child.once('exit', (code, signalName) => {
     if (signalName === null) reason ??= `exit code ${code}`
-    else reason ??= deaf ? 'it closed its input' : `signal ${signalName}`
+    else reason ??= stdinClosed ? 'input closed by the process' : `signal ${signalName}`
     lateOutput = setTimeout(finish, lateOutputMs)
   })
   child.once('close', finish)
-  // Its end is reported by `exit`; a pipe that broke because of it is no news.
+  // `exit` reports the end; errors of its pipes are expected.
   for (const pipe of [child.stdout, child.stderr]) pipe.on('error', () => {})
   child.stdin.on('error', () => {
-    deaf = true
+    stdinClosed = true
     void group.end()
   })
   return {
@@ -253,7 +259,7 @@ function connect(
     over = true
     clearTimeout(lateOutput)
     for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
-    ended(reason ?? 'it was closed')
+    ended(reason ?? 'closed')
   }
 }
 
@@ -274,16 +280,16 @@ function startProblem(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {
     case 'ENOENT':
-      return 'there is no such command'
+      return 'command not found'
     case 'EACCES':
-      return 'running the command is not allowed'
+      return 'permission to run the command is denied'
     case 'EAGAIN':
     case 'ENOMEM':
-      return 'the system has no room for another process'
+      return 'the process limit of the system is reached'
     case 'EMFILE':
     case 'ENFILE':
       return 'too many files are open'
     default:
-      return `it could not be started (${code ?? 'unknown reason'})`
+      return `start failed (${code ?? 'unknown reason'})`
   }
 }

@@ -1,18 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 
-/** Kills process groups once this process is gone, however it went. */
+/** Kills process groups after the end of this process, including SIGKILL. */
 export type ProcessGuardian = {
-  /** Kills the group with this number unless it is forgotten before this process ends. */
+  /** Adds a process group to kill at the end of this process. */
   watch(group: number): void
-  forget(group: number): void
+  unwatch(group: number): void
 }
 
 const shell = '/bin/sh'
 
 /**
- * Reads `+1234` and `-1234` until its input ends, which it does when the gateway has ended in whatever way, SIGKILL included.
- * What is still watched then gets a moment to notice the end of its own input. Each group is a variable of the shell,
- * so that forgetting one takes no search.
+ * Reads `+1234` and `-1234` until its input ends, which happens at any end of the gateway, SIGKILL included.
+ * The remaining groups then have one second to end by themselves. Each group is a shell variable, so that
+ * removal needs no search.
  */
 const script = `
 trap '' HUP INT TERM
@@ -34,8 +34,8 @@ for group in $found; do kill -KILL "-$group"; done
 `
 
 /**
- * A small shell that runs while there is something to watch. Children that ignore the end of their input would otherwise
- * outlive a gateway that was killed. Where the system has no shell, nobody guards.
+ * Starts a small shell while process groups exist. Children that ignore the end of their input would
+ * otherwise survive a killed gateway. Without a shell there is no guardian.
  */
 export function createProcessGuardian(): ProcessGuardian {
   const watched = new Set<number>()
@@ -44,12 +44,12 @@ export function createProcessGuardian(): ProcessGuardian {
   return {
     watch(group) {
       watched.add(group)
-      if (guardian) tell(`+${group}`)
+      if (guardian) send(`+${group}`)
       else start()
     },
-    forget(group) {
+    unwatch(group) {
       watched.delete(group)
-      tell(`-${group}`)
+      send(`-${group}`)
       if (watched.size > 0) return
       guardian?.stdin?.end()
       guardian = undefined
@@ -57,7 +57,7 @@ export function createProcessGuardian(): ProcessGuardian {
   }
 
   function start(): void {
-    // A session of its own keeps it out of reach of what is sent to the gateway's whole group.
+    // Its own session excludes it from signals to the process group of the gateway.
     const child = spawn(shell, ['-c', script], {
       detached: true,
       env: { PATH: '/usr/bin:/bin' },
@@ -69,13 +69,13 @@ export function createProcessGuardian(): ProcessGuardian {
     child.on('error', over)
     child.on('exit', over)
     child.stdin.on('error', over)
-    // It must not keep this process alive.
+    // The guardian must not prevent the exit of this process.
     child.unref()
     guardian = child
-    for (const group of watched) tell(`+${group}`)
+    for (const group of watched) send(`+${group}`)
   }
 
-  function tell(line: string): void {
+  function send(line: string): void {
     guardian?.stdin?.write(`${line}\n`)
   }
 }

@@ -2,7 +2,7 @@ import { write } from 'node:fs'
 import { pino } from 'pino'
 import { createLineWriter } from './line-writer.ts'
 
-/** Structured log. Fields must never hold secrets or content of requests. */
+/** Structured log. Fields must not contain secrets or request content. */
 export type Log = {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -13,24 +13,24 @@ export type Log = {
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 export type LogSink = Log & {
-  /** Writes a line that is JSON already, with its newline. For the access log, where building it by hand saves most of the cost. */
+  /** Writes a complete JSON line with its newline, for the access log. */
   writeLine(line: string): void
-  /** Writes out what is buffered, as far as somebody reads it; wait for it before the process ends. */
+  /** Writes buffered lines; wait for it before the process ends. */
   flush(): Promise<void>
 }
 
-/** The log of the process. */
+/** Log of the process. */
 export type ProcessLog = LogSink & {
-  /** Changes the least severe level that is written. */
+  /** Sets the minimum level. */
   setLevel(level: LogLevel): void
 }
 
 const flushEveryMs = 250
 const fullAt = 16 * 1024
-/** Some ten thousand requests. */
+/** Lines of about ten thousand requests. */
 const mostWaiting = 4 * 1024 * 1024
 
-/** Owner of pino. JSON lines on a file descriptor, 1 is stdout. */
+/** Owner of pino. Writes JSON lines to a file descriptor; 1 is stdout. */
 export function createLog(level: LogLevel, fileDescriptor: number): ProcessLog {
   let writesInfo = level !== 'warn' && level !== 'error'
   const writer = createLineWriter(write, {
@@ -39,7 +39,7 @@ export function createLog(level: LogLevel, fileDescriptor: number): ProcessLog {
     fullAt,
     mostWaiting,
     lossNotice: (lines) =>
-      `{"level":"warn"${time()},"lines":${lines},"msg":"log lines were lost: nobody read them in time"}\n`,
+      `{"level":"warn"${time()},"lines":${lines},"msg":"log lines lost: reader too slow"}\n`,
   })
   const logger = pino(
     {
@@ -71,7 +71,7 @@ function time(): string {
   return `,"time":"${new Date().toISOString()}"`
 }
 
-/** An error as log fields, with its chain of causes and without a stack of the expected ones. */
+/** Log fields of an error, with its chain of causes and without stacks of expected errors. */
 export function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, cause } = error

@@ -65,7 +65,7 @@ describe('createMetrics', () => {
     ])
   })
 
-  it('counts TCP connections, open and ended, and what they carry as it moves', async () => {
+  it('counts TCP connections, open and ended, and their bytes during transfer', async () => {
     const metrics = createMetrics()
     const meter = metrics.tcp('db')
     meter.opened()
@@ -91,7 +91,7 @@ describe('createMetrics', () => {
     ])
   })
 
-  it('tells nothing of routes before their first request', async () => {
+  it('reports no series of a route before its first request', async () => {
     const metrics = createMetrics()
     const meter = metrics.route('idle')
     expect((await metrics.render()).text).not.toContain('idle')
@@ -99,7 +99,7 @@ describe('createMetrics', () => {
     expect((await metrics.render()).text).toContain('tollgate_requests_total{route="idle",status="204"} 1')
   })
 
-  it('forgets the series of routes that are gone, and keeps those of routes that came again', async () => {
+  it('drops the series of removed routes, and retains those of restored routes', async () => {
     const metrics = createMetrics()
     const use = (name: string) => {
       const route = metrics.route(name)
@@ -124,7 +124,7 @@ describe('createMetrics', () => {
     ])
   })
 
-  it('escapes what configuration puts into labels', async () => {
+  it('escapes label values', async () => {
     const metrics = createMetrics()
     metrics.limit('a"b\n').refused()
     expect(await linesOf(metrics, 'tollgate_limit_decisions_total')).toContain(
@@ -132,7 +132,7 @@ describe('createMetrics', () => {
     )
   })
 
-  it('says whether what runs is what is configured', async () => {
+  it('reports whether the running configuration is synchronized', async () => {
     const metrics = createMetrics()
     metrics.configSynchronized(true)
     expect(await linesOf(metrics, 'tollgate_config_synchronized')).toEqual(['tollgate_config_synchronized 1'])
@@ -140,7 +140,7 @@ describe('createMetrics', () => {
     expect(await linesOf(metrics, 'tollgate_config_synchronized')).toEqual(['tollgate_config_synchronized 0'])
   })
 
-  it('reports the database of config resources where there is one', async () => {
+  it('reports the database of config resources if one is configured', async () => {
     const metrics = createMetrics()
     expect(await linesOf(metrics, 'tollgate_config_database_connected')).toEqual([])
     for (const connected of [true, false]) {

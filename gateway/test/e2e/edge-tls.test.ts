@@ -312,14 +312,14 @@ describe('an identity', () => {
   const other = authority.issue('other.test')
 
   it.each([
-    ['cert: holds no certificate', { ...certificateA, cert: 'nothing' }],
+    ['cert: contains no certificate', { ...certificateA, cert: 'nothing' }],
     [
-      'cert: holds a certificate that cannot',
+      'cert: contains a certificate that cannot',
       { ...certificateA, cert: certificateA.cert.replace(/^M.*$/m, 'AAAA') },
     ],
-    ['key: holds no private key', { ...certificateA, key: 'nothing' }],
+    ['key: contains no private key', { ...certificateA, key: 'nothing' }],
     ['key: is not the key of the certificate', { ...certificateA, key: other.key }],
-    ['root: holds no certificate', { ...certificateA, ca: 'nothing' }],
+    ['root: contains no certificate', { ...certificateA, ca: 'nothing' }],
     ['minTLSVersion: TLSv1.3 is above', { ...certificateA, minVersion: 'TLSv1.3', maxVersion: 'TLSv1.2' }],
     ['cipherSuites: ', { ...certificateA, cipherSuites: ['NO-SUCH-CIPHER'] }],
   ] as const)('that is invalid is reported with the invalid part: %s', (message, options) => {

@@ -121,14 +121,14 @@ describe('a stdio target', () => {
   it('reports that a command does not exist', async () => {
     const { target } = start({ cmd: 'no-such-command-of-tollgate' })
     expect(reasonOf(await call(target.open(), 'pid').ended)).toBe(
-      'upstream_connect: target "files" is not available: there is no such command',
+      'upstream_connect: target "files" is not available: command not found',
     )
   })
 
   it('refuses more processes than allowed', async () => {
     const { target } = start({}, 1)
     await resultOf(call(target.open(), 'pid'))
-    expect(reasonOf(await call(target.open(), 'pid').ended)).toContain('more than 1 processes would run')
+    expect(reasonOf(await call(target.open(), 'pid').ended)).toContain('the limit of 1 processes is reached')
   })
 
   it('starts nothing more once the gateway stops', async () => {
@@ -179,7 +179,7 @@ describe('a stdio target', () => {
         return failure?.kind === 'ended'
       }),
     )
-    expect(reasonOf(await first.ended)).toContain('it closed its input')
+    expect(reasonOf(await first.ended)).toContain('input closed by the process')
   })
 
   it('refuses messages once too much waits for a program that does not read', async () => {

@@ -46,8 +46,8 @@ it('reports files that are missing, directories, or of other content where they 
     config: { modelCatalog: [{ file: folder }] },
   }
   expect(problems(config)).toEqual([
-    `binds[0].listeners[0].tls.cert: ${files.key} holds no certificate in PEM format`,
-    `binds[0].listeners[0].tls.key: ${files.cert} holds no private key in PEM format`,
+    `binds[0].listeners[0].tls.cert: ${files.key} contains no certificate in PEM format`,
+    `binds[0].listeners[0].tls.key: ${files.cert} contains no private key in PEM format`,
     `binds[0].listeners[0].tls.root: ${folder}/none cannot be read: there is no such file`,
     `llm.models[0].params.apiKey.file: ${files.text} does not hold a credential: printable ASCII on one line`,
     `config.modelCatalog[0].file: ${folder} cannot be read: it is a directory`,

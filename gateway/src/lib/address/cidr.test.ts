@@ -42,7 +42,7 @@ describe('parseCidr', () => {
     expect(parseCidr(text)).toBeUndefined()
   })
 
-  it('takes a mapped range for the IPv4 range it is', () => {
+  it('reads a mapped range as an IPv4 range', () => {
     expect(parseCidr('::ffff:10.0.0.0/104')).toEqual(parseCidr('10.0.0.0/8'))
   })
 })
@@ -148,7 +148,7 @@ describe('parseAddress', () => {
     expect(parseAddress(text)).toBeUndefined()
   })
 
-  it('gives an address or nothing', () => {
+  it('returns an address or undefined', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6()), (text) => {
         const address = parseAddress(text)

@@ -1,13 +1,13 @@
 import { isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 
-/** An IPv6 address that ends in an IPv4 address, with brackets and port, and some room. */
+/** The longest IPv6 form ends in an IPv4 address, with brackets and port. */
 const maxAddressLength = 64
 
 /** A range of addresses. IPv4-mapped IPv6 ranges are IPv4 ranges. */
 export type Cidr = {
   /** Four bytes or sixteen. */
   readonly bytes: readonly number[]
-  /** How many leading bits count. */
+  /** Prefix length. */
   readonly bits: number
 }
 
@@ -18,7 +18,7 @@ export function parseCidr(text: string): Cidr | undefined {
   if (address.includes('%')) return undefined
   const bytes = addressBytes(address)
   if (bytes === undefined) return undefined
-  // A mapped address may stand for a range beyond IPv4: `::ffff:0:0/90`.
+  // A mapped address may represent a range larger than IPv4: `::ffff:0:0/90`.
   const full = isIPv4(address) ? 32 : 128
   const bits = slash < 0 ? full : readBits(text.slice(slash + 1), full)
   if (bits === undefined) return undefined
@@ -32,7 +32,10 @@ function readBits(text: string, most: number): number | undefined {
   return bits > most ? undefined : bits
 }
 
-/** Whether an address lies in one of the ranges. Mapped addresses (`::ffff:10.0.0.1`) count as IPv4, text that is no address is in none. */
+/**
+ * Compiles ranges to a membership test. Mapped addresses (`::ffff:10.0.0.1`) count as IPv4; other text is in
+ * no range.
+ */
 export function compileCidrs(ranges: readonly Cidr[]): (address: string) => boolean {
   const four = ranges.filter(({ bytes }) => bytes.length === 4).map(compileFour)
   const sixteen = ranges.filter(({ bytes }) => bytes.length === 16)
@@ -51,12 +54,15 @@ export function compileCidrs(ranges: readonly Cidr[]): (address: string) => bool
   }
 }
 
-/** An address as it is compared and shown: IPv4-mapped IPv6 addresses as IPv4, without a zone. */
+/**
+ * The canonical form of an address for comparison and display: IPv4-mapped IPv6 addresses as IPv4, without a
+ * zone.
+ */
 export function plainAddress(address: string): string {
   if (!address.includes(':')) return address
   const zone = address.indexOf('%')
   const text = zone < 0 ? address : address.slice(0, zone)
-  // How sockets for both families show every IPv4 peer.
+  // Form of IPv4 peers on dual-stack sockets.
   const mapped = text.startsWith('::ffff:') ? text.slice('::ffff:'.length) : ''
   if (mapped.includes('.') && !mapped.includes(':')) return mapped
   if (!/^[0:]*:ffff:[0-9a-f.:]+$/i.test(text)) return text
@@ -65,7 +71,10 @@ export function plainAddress(address: string): string {
   return bytes !== undefined && isMapped(bytes) ? bytes.slice(12).join('.') : text
 }
 
-/** The plain form of an address that may have a port: `1.2.3.4:80`, `[::1]`, `[::1]:80`, `::1`. Undefined for anything else. */
+/**
+ * The plain form of an address with an optional port: `1.2.3.4:80`, `[::1]`, `[::1]:80`, `::1`. Undefined for
+ * anything else.
+ */
 export function parseAddress(text: string): string | undefined {
   if (text.length > maxAddressLength) return undefined
   const host = withoutPort(text)
@@ -82,12 +91,15 @@ function withoutPort(text: string): string | undefined {
 type Four = { readonly network: number; readonly mask: number }
 
 function compileFour({ bytes, bits }: Cidr): Four {
-  // Shifting by 32 would shift by nothing.
+  // A shift by 32 has no effect.
   const mask = bits === 0 ? 0 : (0xffffffff << (32 - bits)) >>> 0
   return { network: (fourAsNumber(bytes.join('.')) & mask) >>> 0, mask }
 }
 
-/** -1 for text that is no IPv4 address. Without allocations, because it is asked about every connection's peer. */
+/**
+ * The number of an IPv4 address, -1 for other text. Without allocations, because it runs for every
+ * connection.
+ */
 function fourAsNumber(text: string): number {
   let address = 0
   let part = -1
@@ -138,7 +150,7 @@ export function addressBytes(text: string): number[] | undefined {
   return [...before, ...Array<number>(16 - before.length - after.length).fill(0), ...after]
 }
 
-/** Bytes of the groups of an IPv6 address, whose last one may be an IPv4 address. */
+/** Bytes of the groups of an IPv6 address; the last group may be an IPv4 address. */
 function groupBytes(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {
@@ -148,7 +160,7 @@ function groupBytes(text: string): number[] {
   })
 }
 
-/** The usual text of four or sixteen bytes (RFC 5952). */
+/** The canonical text of four or sixteen bytes (RFC 5952). */
 export function textOfAddress(bytes: readonly number[]): string {
   if (bytes.length === 4) return bytes.join('.')
   const groups = Array.from({ length: 8 }, (_, index) =>

@@ -3,8 +3,9 @@ import { isIPv6 } from 'node:net'
 const groupsOfNetwork = 4
 
 /**
- * The network that one client is assigned: an IPv4 address itself, and the /64 of an IPv6 address (RFC 6177), of which a client can use
- * any address. Takes addresses in plain form (`plainAddress`); other texts are returned unchanged.
+ * The network assigned to one client: an IPv4 address itself, and the /64 of an IPv6 address (RFC 6177), of
+ * which a client can use any address. Accepts addresses in plain form (`plainAddress`); other texts are
+ * returned unchanged.
  */
 export function clientNetwork(address: string): string {
   if (!address.includes(':') || !isIPv6(address)) return address
@@ -16,7 +17,7 @@ export function clientNetwork(address: string): string {
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`
 }
 
-/** The groups of a part of an address; an IPv4 address at its end stands for two. */
+/** The groups of a part of an address; an IPv4 address at its end counts as two. */
 function groupsOf(text: string): string[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]))

@@ -8,7 +8,10 @@ export type HostPort = {
 
 const form = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?)):(\d{1,5})$/
 
-/** Takes `host:port` apart: `localhost:1`, `10.0.0.1:80`, `[::]:15020`. Undefined for anything else; the port is never implied. */
+/**
+ * Parses `host:port`: `localhost:1`, `10.0.0.1:80`, `[::]:15020`. Undefined for anything else; the port is
+ * required.
+ */
 export function parseHostPort(text: string): HostPort | undefined {
   if (text.length > 300) return undefined
   const match = form.exec(text)

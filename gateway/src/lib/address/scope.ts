@@ -15,7 +15,7 @@ const isPrivate = compileRanges([
   'fe80::/10',
 ])
 
-/** Scope of an IP address. A text that is not an address counts as private, because checks are stricter there. */
+/** Scope of an IP address. Other text counts as private, because checks are stricter there. */
 export function addressScope(address: string): AddressScope {
   if (isLoopback(address)) return 'loopback'
   return address === '' || isPrivate(address) ? 'private' : 'public'

@@ -1,4 +1,4 @@
-/** Codes of the characters of structure in JSON (RFC 8259 section 2), as text and as bytes of UTF-8. */
+/** Codes of the structural characters of JSON (RFC 8259 section 2), in text and in UTF-8. */
 export const quote = 0x22
 export const comma = 0x2c
 export const colon = 0x3a

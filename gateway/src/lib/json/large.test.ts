@@ -49,8 +49,8 @@ const anyObject = fc
   .array(fc.tuple(keys, anyJson), { maxLength: 5 })
   .map((entries) => Object.fromEntries(entries))
 
-describe('a large JSON object', () => {
-  it('has the value and the members that it has when read at once', () => {
+describe('incremental reading', () => {
+  it('returns the value and members of a read in one step', () => {
     fc.assert(
       fc.property(anyObject, fc.constantFrom(undefined, 1), (value, indent) => {
         const text = JSON.stringify(value, undefined, indent)
@@ -79,7 +79,7 @@ describe('a large JSON object', () => {
     )
   })
 
-  it('is refused exactly where it is refused when read at once', () => {
+  it('rejects the same texts as a read in one step', () => {
     const anyText = fc
       .tuple(
         anyObject,
@@ -89,7 +89,7 @@ describe('a large JSON object', () => {
       .map(([value, place, noise]) => {
         const text = JSON.stringify(value)
         const at = place % (text.length + 1)
-        // A cut between surrogates is no text that bytes could say.
+        // A cut between surrogates has no representation in bytes.
         return (text.slice(0, at) + noise + text.slice(at + (place % 2))).toWellFormed()
       })
     fc.assert(
@@ -154,7 +154,7 @@ describe('a large JSON object', () => {
     expect(read(text)).toEqual({ kind: 'duplicate', path }),
   )
 
-  it('has the limits of any other', () => {
+  it('applies the same limits', () => {
     const limits = { maxDepth: 3, maxMembers: 3, maxElements: 8 }
     for (const text of ['{"a":[[[]]]}', '{"a":{"b":1,"c":2,"d":3,"e":4}}', `{"a":[${'{},'.repeat(9)}1]}`]) {
       expect(read(text, limits)).toEqual(readJsonObject(text, limits))
@@ -163,7 +163,7 @@ describe('a large JSON object', () => {
     expect(run(readJsonSteps(Buffer.from([0x7b, 0xff, 0x7d]), { limits }))).toMatchObject({ kind: 'invalid' })
   })
 
-  it('is edited as any other, in bytes', () => {
+  it('edits the bytes', () => {
     const text = ` { "a" : "é${long}" , "b":[1, 2],"model":"m" } `
     const json = read(text)
     if (json.kind !== 'object') throw new Error('not read')
@@ -191,7 +191,7 @@ describe('a large JSON object', () => {
     expect(large.text).toBe(text)
   })
 
-  it('has exact integers', async () => {
+  it('returns exact integers', async () => {
     const text = `{"a":"${'x'.repeat(300_000)}","b":[9007199254740993,1.5],"c":{"d":-9007199254740995}}`
     const json = await readJson(Buffer.from(text), createWorkQueue(systemClock))
     if (json.kind !== 'object') throw new Error('not read')
@@ -199,7 +199,7 @@ describe('a large JSON object', () => {
     expect(json.value).toMatchObject({ b: [9007199254740992, 1.5] })
   })
 
-  it('is read in steps that are short', async () => {
+  it('takes short steps', async () => {
     const size = 4 * 1024 * 1024
     const shapes = ['0,', '"",', '[],', '"\\"\\"",', '0.12345678901234567,', `"${'\\"'.repeat(40_000)}",`]
     const limits = { ...defaultJsonLimits, maxElements: 10_000_000, maxMembers: 10_000_000 }

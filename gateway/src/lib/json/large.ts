@@ -290,7 +290,7 @@ function* readSteps(
 
   function* addString(level: Level): Generator<void> {
     if (bytes[skipBlanks(bytes, stringEnd + 1)] === colon)
-      throw invalid('an object with a name that is too long')
+      throw invalid('an object with a member name that is too long')
     materialize()
     const text = yield* parseString(bytes, string, stringEnd)
     addValue(level, string, text)

@@ -1,26 +1,26 @@
 import { closeBrace, closeBracket, colon, openBrace, openBracket, quote } from './characters.ts'
 import { endOfString } from './string.ts'
 
-/** Bounds on the structure of JSON text, checked before the text is parsed. */
+/** Limits on the structure of JSON text, checked before parsing. */
 export type JsonLimits = {
-  /** Levels of nesting; the outermost object is the first. */
+  /** Nesting depth; the outermost object is level 1. */
   readonly maxDepth: number
   /** Members of one object. Parsing an object of 900,000 distinct keys takes 0.5 s. */
   readonly maxMembers: number
-  /** Objects, arrays and members together; a body of nothing but `{}` takes sixty times its size in memory. */
+  /** Objects, arrays and members together; a body of only `{}` takes sixty times its size in memory. */
   readonly maxElements: number
 }
 
-/** Defaults of `frontendPolicies.http.json`, and the bounds of answers of upstreams. */
+/** Defaults of `frontendPolicies.http.json`, and limits of upstream responses. */
 export const defaultJsonLimits: JsonLimits = { maxDepth: 200, maxMembers: 10_000, maxElements: 100_000 }
 
-/** Bounds of answers that nobody checks: embeddings of many texts are millions of numbers. */
+/** Limits of unchecked responses: embeddings of many texts are millions of numbers. */
 export const answerLimits: JsonLimits = { maxDepth: 200, maxMembers: 100_000, maxElements: 1_000_000 }
 
-/** Items of lists per element: parsing `0,` costs a fifteenth of parsing a member. */
+/** List items per element: parsing `0,` costs a fifteenth of parsing a member. */
 export const itemsPerElement = 10
 
-/** Reason for the refusal of a text, for messages: `request body is …`. */
+/** Reason for the rejection of a text, for messages: `request body is …`. */
 export function tooDeep({ maxDepth }: JsonLimits): string {
   return `nested deeper than ${maxDepth} levels`
 }
@@ -37,7 +37,10 @@ export function tooManyMembers({ maxMembers }: JsonLimits): string {
   return `an object of more than ${maxMembers} members`
 }
 
-/** Whether one object has more members than allowed. Only texts with more colons than that need this second scan. */
+/**
+ * Whether one object has more members than allowed. Only texts with more colons than that need this second
+ * scan.
+ */
 export function exceedsMembers(text: string, { maxMembers, maxDepth }: JsonLimits): boolean {
   const counts = new Uint32Array(maxDepth + 1)
   let depth = 0

@@ -11,7 +11,7 @@ const find = compileJsonNames({
 })
 const findPlain = compileJsonNames({ fields: ['model', 'messages', 'content'], free: {} })
 
-describe('disguised names', () => {
+describe('ambiguous names', () => {
   it.each([
     [{ Model: 'a' }, 'Model'],
     [{ me\u017f\u017fages: [] }, 'me\u017f\u017fages'],
@@ -42,7 +42,7 @@ describe('disguised names', () => {
     expect(find(value)).toBeUndefined()
   })
 
-  it('are found where every field is lower case', () => {
+  it('are found if every field is lower case', () => {
     expect(findPlain({ model: 1, mode\u006c_x: 1, Content: 2 })).toMatchObject({ path: 'Content' })
     expect(findPlain({ abc: 1, messages: [[{ CONTENT: 1 }]] })).toMatchObject({
       path: 'messages[0][0].CONTENT',
@@ -50,7 +50,7 @@ describe('disguised names', () => {
   })
 })
 
-describe('names that the format does not define', () => {
+describe('undefined names of a format', () => {
   const named = (name: (index: number) => string, count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [name(index), 1]))
 
@@ -63,13 +63,13 @@ describe('names that the format does not define', () => {
     expect(find({ arguments: named(name, most + 1) })).toBeUndefined()
   })
 
-  it('are counted anew for each value', () => {
+  it('are counted per value', () => {
     for (let round = 0; round < 3; round++) expect(find(named((index) => `x${index}`, 9_000))).toBeUndefined()
   })
 })
 
 describe('foldName', () => {
-  it('joins all letters that regular expressions join by simple case folding', () => {
+  it('joins all letters joined by simple case folding in regular expressions', () => {
     const letters: string[] = []
     for (let code = 0x80; code <= 0x10ffff; code += 1) {
       if (code >= 0xd800 && code <= 0xdfff) continue

@@ -1,27 +1,28 @@
 import type { JsonObject, JsonValue } from './json.ts'
 
 /**
- * A field whose value has names of the user. `free`: JSON without a schema, such as tool arguments; a function decides by
- * the object that has the field, and applies to none of the outermost object. `map`: names of the user in front of values of the format.
+ * A field whose value has user-defined names. `free`: JSON without a schema, such as tool arguments; a
+ * function decides by the object with the field, and never applies to the outermost object. `map`:
+ * user-defined names with values of the format.
  */
 export type FreeRule = 'free' | 'map' | ((holder: JsonObject) => boolean)
 
-/** Member names of a wire format: those it defines, and which of them have names of the user below. */
+/** Member names of a wire format: its fields, and the fields with user-defined names below. */
 export type JsonNames = {
   readonly fields: Iterable<string>
   readonly free: Readonly<Record<string, FreeRule>>
 }
 
 /**
- * A member that readers without regard to case would read differently, or one too many that the format does not define. The
+ * A name that case-insensitive readers would match to a field, or the first name above the work limit. The
  * path is one line of at most 200 characters.
  */
 export type NameProblem = { kind: 'ambiguous' | 'too many'; path: string }
 export type FindAmbiguousName = (value: JsonObject) => NameProblem | undefined
 
 /**
- * Bound on the work for names that the format does not define: 100,000 of them take 150 ms if they have to be folded. A name
- * takes one unit, or ten where it has upper-case or non-ASCII letters.
+ * Limit on the work for undefined names: 100,000 of them take 150 ms if they must be folded. A name costs one
+ * unit, or ten with upper-case or non-ASCII letters.
  */
 const maxWork = 10_000
 const foldingWork = 10
@@ -30,15 +31,16 @@ const maxPathLength = 200
 type FieldRule = 'field' | FreeRule
 
 /**
- * Compiles a check of member names. Readers such as Go's `encoding/json` match names by Unicode case folding, so a name
- * is refused that folds to a defined name without being it, and so are two names of one object that fold to the same.
+ * Compiles a check of member names. Readers such as Go's `encoding/json` match names by Unicode case folding.
+ * The check rejects a name that folds to a defined name without being equal to it, and two names of one
+ * object that fold to the same.
  */
 export function compileJsonNames({ fields, free }: JsonNames): FindAmbiguousName {
   const rules = new Map<string, FieldRule>()
   for (const name of fields) rules.set(name, 'field')
   for (const [name, rule] of Object.entries(free)) rules.set(name, rule)
   const folded = new Set([...rules.keys()].map(foldName))
-  /** Lower-case ASCII names are not folded one by one if every defined name is of that kind. */
+  /** If every defined name is lower-case ASCII, such names need no folding. */
   const plainNames = [...rules.keys()].every(isPlain)
 
   let work = 0
@@ -79,7 +81,7 @@ export function compileJsonNames({ fields, free }: JsonNames): FindAmbiguousName
     return rule === 'map' ? inMap(member) : inObject(member)
   }
 
-  /** Names are not compared: the format has none here. */
+  /** Names are not compared: the format defines none here. */
   function inMap(map: JsonObject): string | undefined {
     for (const key in map) {
       const member = map[key]
@@ -99,7 +101,7 @@ export function compileJsonNames({ fields, free }: JsonNames): FindAmbiguousName
   }
 }
 
-/** A name that folds to the same as an earlier one of its object. */
+/** The first name that folds to the same as an earlier one of its object. */
 function findTwin(object: JsonObject): string | undefined {
   const seen = new Set<string>()
   for (const key in object) {
@@ -111,15 +113,16 @@ function findTwin(object: JsonObject): string | undefined {
 }
 
 /**
- * The name under full case folding. Lower case first, because the Kelvin sign has only a lower-case form in ASCII and the
- * long s only an upper-case one. The dot that remains of a dotted capital I is dropped, as some readers drop it.
+ * Full case folding of a name. Lower case first, because the Kelvin sign has only a lower-case form in ASCII
+ * and the long s only an upper-case one. The remaining dot of a dotted capital I is removed, as by some
+ * readers.
  */
 export function foldName(name: string): string {
   const upper = name.toLowerCase().toUpperCase()
   return upper.includes('\u0307') ? upper.replaceAll('\u0307', '') : upper
 }
 
-/** True for ASCII without upper-case letters. */
+/** Whether a name is ASCII without upper-case letters. */
 function isPlain(name: string): boolean {
   for (let index = 0; index < name.length; index += 1) {
     const code = name.charCodeAt(index)

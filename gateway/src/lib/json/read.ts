@@ -4,7 +4,7 @@ import { type LargeJson, type LargeJsonOptions, readJsonSteps } from './large.ts
 import { defaultJsonLimits, type JsonLimits } from './limits.ts'
 import { buildExact, type JsonText, type JsonTextProblem, largeJsonText, readJsonObject } from './text.ts'
 
-/** A body up to this size is read at once: 5 ms in the worst case, 0.3 ms in the common one. */
+/** Bodies up to this size are read in one step: 5 ms in the worst case, 0.3 ms in the common one. */
 const maxInlineBytes = 256 * 1024
 
 export function isLarge(bytes: Uint8Array): boolean {
@@ -13,7 +13,7 @@ export function isLarge(bytes: Uint8Array): boolean {
 
 export type ReadJson = JsonText | JsonTextProblem
 
-/** Reads a JSON object from bytes: at once, or a large one in slices. */
+/** Reads a JSON object from bytes: in one step, or a large one in slices. */
 export function readJson(
   bytes: Buffer,
   workQueue: WorkQueue,

@@ -6,14 +6,14 @@ const set = (path: JsonPath, value: unknown) => ({ kind: 'set', path, json: JSON
 const remove = (path: JsonPath) => ({ kind: 'remove', path }) as const
 
 describe('splices', () => {
-  it('change values and leave every other byte alone', () => {
+  it('change values and preserve every other byte', () => {
     const text = ' {"a" : [1, {"b":"x", "n":12345678901234567890}] ,\n"c":"\\u0041"} '
     expect(spliceJson(text, [set(['a', 1, 'b'], 'y'), set(['c'], null)])).toBe(
       ' {"a" : [1, {"b":"y", "n":12345678901234567890}] ,\n"c":null} ',
     )
   })
 
-  it('find keys that are written with escapes', () => {
+  it('find keys written with escapes', () => {
     expect(spliceJson('{"\\u0061\\"":1}', [set(['a"'], 2)])).toBe('{"\\u0061\\"":2}')
   })
 
@@ -34,12 +34,12 @@ describe('splices', () => {
     ).toBe(expected)
   })
 
-  it('refuse a path that leads nowhere', () => {
+  it('reject a path without a value', () => {
     expect(() => spliceJson('{"a":{}}', [set(['a', 'b'], 1)])).toThrow('does not exist')
     expect(() => spliceJson('{"a":[]}', [remove(['a', 0])])).toThrow('does not exist')
   })
 
-  it('do what a change of the value does, for any value', () => {
+  it('equal a change of the value, for any value', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),

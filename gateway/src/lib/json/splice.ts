@@ -1,25 +1,25 @@
 import { endOfString } from './string.ts'
 
-/** A place in JSON: names of members and indexes of items, from the outermost value inwards. */
+/** A path in JSON: member names and item indexes, from the outermost value inwards. */
 export type JsonPath = readonly (string | number)[]
 
-/** The new JSON text of a value, or that the item of an array is taken out. */
+/** Replaces a value by JSON text, or removes an array item. */
 export type JsonSplice =
   | { readonly kind: 'set'; readonly path: JsonPath; readonly json: string }
   | { readonly kind: 'remove'; readonly path: JsonPath }
 
-/** What is asked of a value: a splice of its own, and what is asked of its members or items by key. */
+/** Requested changes of a value, and of its members or items by key. */
 type Wanted = { splice: JsonSplice | undefined; inside: Map<string | number, Wanted> }
 
 type Edit = { start: number; end: number; text: string }
 
 /**
- * The text with some values replaced and some items of arrays left out; every other byte stays. The text must be JSON that
- * was read before, without keys that occur twice. Throws where a path leads nowhere: a change must not get lost.
+ * Replaces values and removes array items in JSON text; all other bytes are preserved. The text must be valid
+ * JSON without duplicate keys. Throws if a path does not exist, so that no change is lost.
  */
 export function spliceJson(text: string, splices: readonly JsonSplice[]): string {
   const edits = findEdits(text, plan(splices))
-  if (edits.length !== splices.length) throw new Error('a place to be changed does not exist')
+  if (edits.length !== splices.length) throw new Error('a path of a change does not exist')
   let result = ''
   let copied = 0
   for (const { start, end, text: replacement } of edits) {
@@ -29,7 +29,7 @@ export function spliceJson(text: string, splices: readonly JsonSplice[]): string
   return result + text.slice(copied)
 }
 
-/** Where the value at a path stands in the text; undefined where there is none. */
+/** Position of the value at a path in the text; undefined if the path does not exist. */
 export function locateJson(text: string, path: JsonPath): { start: number; end: number } | undefined {
   return findEdits(text, plan([{ kind: 'set', path, json: '' }]))[0]
 }
@@ -57,7 +57,7 @@ function findEdits(text: string, root: Wanted): Edit[] {
   visit(skipBlanks(text, 0), root)
   return edits
 
-  /** Returns where the value that starts at `start` ends. */
+  /** Returns the end of the value that starts at `start`. */
   function visit(start: number, { splice, inside }: Wanted): number {
     if (splice?.kind === 'set') {
       const end = endOfValue(text, start)
@@ -95,7 +95,8 @@ function findEdits(text: string, root: Wanted): Edit[] {
       const isLast = text[behind] !== ','
       const next = isLast ? behind : skipBlanks(text, behind + 1)
       if (!removed) keptEnd = end
-      // An item goes with the comma before it or, when none before it stays, with the one behind it.
+      // An item is removed with the comma before it or, without a retained item before it, with the comma
+      // behind it.
       else if (keptEnd === undefined) edits.push({ start: index, end: isLast ? end : next, text: '' })
       else {
         edits.push({ start: keptEnd, end, text: '' })

@@ -1,12 +1,15 @@
 import { backslash } from './characters.ts'
-/** Index of the quote that closes the JSON string opened by the quote at `start`; the text's length when none does. */
+/**
+ * Index of the closing quote of the JSON string that starts at `start`; the length of the text if it is not
+ * closed.
+ */
 export function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (end !== -1) {
     if (text.charCodeAt(end - 1) !== backslash) return end
     let first = end - 1
     while (first > start && text.charCodeAt(first) === backslash) first -= 1
-    // An even number of backslashes are escaped backslashes: the quote stands for itself.
+    // An even number of backslashes are escaped backslashes: the quote is not escaped.
     if ((end - 1 - first) % 2 === 0) return end
     end = text.indexOf('"', end + 1)
   }

@@ -13,7 +13,7 @@ function read(text: string): JsonText {
   return json
 }
 
-/** JSON text of a value with blanks in random places and some characters escaped that need not be. */
+/** JSON text of a value with random blanks and unnecessary escapes. */
 function spaced(value: unknown, random: () => number): string {
   const blank = () => [' ', '\n', '\t', '\r', '', '', '', ''][Math.floor(random() * 8)] ?? ''
   const string = (text: string) =>
@@ -66,7 +66,7 @@ const seeds = fc.integer({ min: 1 }).map((seed) => {
 })
 
 describe('readJsonObject', () => {
-  it('reads what JSON.parse reads and knows where the members stand', () => {
+  it('equals JSON.parse and locates the members', () => {
     fc.assert(
       fc.property(objects, seeds, (object, random) => {
         const json = read(spaced(object, random))
@@ -83,7 +83,7 @@ describe('readJsonObject', () => {
     )
   })
 
-  it('reads keys with escapes right, whatever keys were read before', () => {
+  it('reads keys with escapes correctly after any other keys', () => {
     const names = fc.uniqueArray(fc.constantFrom('a', 'model', '"', '\\', 'b', ''), { maxLength: 5 })
     fc.assert(
       fc.property(names, fc.nat(2), (chosen, escaping) => {
@@ -98,7 +98,7 @@ describe('readJsonObject', () => {
     )
   })
 
-  it('never throws and never accepts what JSON.parse refuses', () => {
+  it('never throws and never accepts text that JSON.parse rejects', () => {
     const hostile = fc.array(
       fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', ' ', 'a', '1', '"a"', '\u0000'),
     )
@@ -140,14 +140,14 @@ describe('readJsonObject', () => {
     expect(readJsonObject(text).kind).toBe('invalid')
   })
 
-  it('refuses deep nesting without exhausting the stack', () => {
+  it('rejects deep nesting without exhausting the stack', () => {
     expect(readJsonObject(`{"a":${'['.repeat(1_000_000)}`).kind).toBe('invalid')
     const deepest = maxJsonDepth - 1
     expect(readJsonObject(`{"a":${'['.repeat(deepest)}${']'.repeat(deepest)}}`).kind).toBe('object')
     expect(readJsonObject(`{"a":${'['.repeat(deepest + 1)}${']'.repeat(deepest + 1)}}`).kind).toBe('invalid')
   })
 
-  it('refuses more objects, arrays and members than it would be safe to hold in memory', () => {
+  it('rejects too many objects, arrays and members for the memory', () => {
     const most = maxJsonParts - 3
     expect(readJsonObject(`{"a":[${'{},'.repeat(most)}1]}`).kind).toBe('object')
     expect(readJsonObject(`{"a":[${'{},'.repeat(most + 1)}1]}`)).toEqual({
@@ -158,7 +158,7 @@ describe('readJsonObject', () => {
     expect(readJsonObject(`{${'"a":1,'.repeat(maxJsonParts)}"b":1}`).kind).toBe('invalid')
   })
 
-  it('refuses one object of too many members, wherever it is', () => {
+  it('rejects one object of too many members at any position', () => {
     const { maxMembers } = defaultJsonLimits
     const members = (count: number) =>
       Array.from({ length: count }, (_, index) => `"${index}:":"{,}"`).join(',')
@@ -170,7 +170,7 @@ describe('readJsonObject', () => {
     expect(readJsonObject(`{"a":[[{"b":${full}}],{${members(maxMembers + 1)}}]}`)).toEqual(problem)
   })
 
-  it('refuses lists of too many items', () => {
+  it('rejects lists of too many items', () => {
     const { maxElements } = defaultJsonLimits
     expect(readJsonObject(`{"a":[0${',0'.repeat(maxElements * 10)}]}`).kind).toBe('object')
     expect(readJsonObject(`{"a":[0${',0'.repeat(maxElements * 10)}],"b":1}`)).toEqual({
@@ -179,7 +179,7 @@ describe('readJsonObject', () => {
     })
   })
 
-  it('refuses what exceeds limits of its own', () => {
+  it('rejects text beyond custom limits', () => {
     const limits = { maxDepth: 2, maxMembers: 1, maxElements: 5 }
     expect(readJsonObject('{"a":[1,2]}', limits).kind).toBe('object')
     expect(readJsonObject('{"a":[[]]}', limits)).toMatchObject({ message: 'nested deeper than 2 levels' })
@@ -191,7 +191,7 @@ describe('readJsonObject', () => {
     })
   })
 
-  it('takes time in proportion to the text, whatever is escaped in it', async () => {
+  it('takes linear time with any escapes', async () => {
     const isFast = (text: string) => expectBelow(2_000, () => cpuMsOf(() => readJsonObject(text)))
     const million = 1_000_000
     await isFast(`{"a":"${'\\\\'.repeat(million)}"}`)
@@ -204,7 +204,7 @@ describe('readJsonObject', () => {
 describe('editTopLevel', () => {
   const big = '{ "id": 12345678901234567890 ,\n "model": "a", "x" : [1.0, 1e2],"stream":true }'
 
-  it('changes one value and leaves every other byte', () => {
+  it('changes one value and preserves every other byte', () => {
     expect(editTopLevel(read(big), { set: new Map([['model', '"b"']]) })).toBe(big.replace('"a"', '"b"'))
   })
 
@@ -220,7 +220,7 @@ describe('editTopLevel', () => {
     expect(editTopLevel(read(' { } '), { set: new Map([['n', '1']]) })).toBe(' {"n":1 } ')
   })
 
-  it('does what the same edits do to the value', () => {
+  it('equals the same edits of the value', () => {
     const edits = fc.record({ set: fc.array(fc.tuple(keys, anyJson)), remove: fc.array(keys) })
     fc.assert(
       fc.property(objects, seeds, edits, fc.array(fc.nat(5)), (object, random, { set, remove }, picks) => {
@@ -238,7 +238,7 @@ describe('editTopLevel', () => {
     )
   })
 
-  it('gives the text of a member as it was written', () => {
+  it('returns the text of a member as written', () => {
     expect(memberText(read(big), 'id')).toBe('12345678901234567890')
     expect(memberText(read(big), 'x')).toBe('[1.0, 1e2]')
     expect(memberText(read(big), 'y')).toBeUndefined()
@@ -252,7 +252,7 @@ describe('exactObject', () => {
     return exactObject(json)
   }
 
-  it('has the integers that JSON.parse rounds', () => {
+  it('returns integers that JSON.parse rounds', () => {
     const text =
       '{"a":9007199254740993,"b":[-9007199254740993,{"c":9223372036854775807}],"d":"9007199254740993"}'
     expect(exact(text)).toEqual({
@@ -262,19 +262,19 @@ describe('exactObject', () => {
     })
   })
 
-  it('has numbers elsewhere: safe integers, fractions, exponents and what exceeds 64 bits', () => {
+  it('returns numbers elsewhere: safe integers, fractions, exponents and integers above 64 bits', () => {
     const text =
       '{"a":9007199254740991,"b":1.5,"c":1e300,"d":9223372036854775808,"e":12345678901234567890123}'
     expect(exact(text)).toEqual(JSON.parse(text))
   })
 
-  it('is the value itself where nothing is rounded', () => {
+  it('returns the value itself without rounded numbers', () => {
     const json = readJsonObject('{"a":1,"b":[2]}')
     expect(json.kind === 'object' && exactObject(json) === json.value).toBe(true)
     expect(exactObject({ kind: 'object', text: '{"a":1}', value: { a: 1 } })).toEqual({ a: 1 })
   })
 
-  it('keeps keys written with escapes and __proto__ apart', () => {
+  it('distinguishes keys written with escapes and __proto__', () => {
     expect(Object.entries(exact('{"\\u0061":9007199254740993,"__proto__":9007199254740995}'))).toEqual([
       ['a', 9007199254740993n],
       ['__proto__', 9007199254740995n],

@@ -5,7 +5,7 @@ import { writeJsonIncrementally } from './write-incrementally.ts'
 const never = () => undefined
 
 describe('writeJsonIncrementally', () => {
-  it('writes what JSON.stringify writes', async () => {
+  it('equals JSON.stringify', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => {
         expect(String(await writeJsonIncrementally(value, never))).toBe(JSON.stringify(value))
@@ -13,12 +13,12 @@ describe('writeJsonIncrementally', () => {
     )
   })
 
-  it('leaves out members that are undefined', async () => {
+  it('omits undefined members', async () => {
     const value = { a: undefined, b: { c: undefined }, d: [undefined, { e: undefined }] }
     expect(String(await writeJsonIncrementally(value, never))).toBe(JSON.stringify(value))
   })
 
-  it('takes any iterable for a list, and rests while it writes it', async () => {
+  it('writes any iterable as a list, and yields meanwhile', async () => {
     let rests = 0
     const items = function* () {
       for (let index = 0; index < 20_000; index++) yield { index, text: 'é' }

@@ -3,8 +3,9 @@ import type { YieldPoint } from '../scheduling/yielding.ts'
 const pieceLength = 64 * 1024
 
 /**
- * The JSON text of plain data as bytes, made in turns with traffic. Lists may be long, and may be any iterable, whose items are
- * then made one by one; an item, and everything that is not in a list, is taken to be short.
+ * Writes the JSON text of plain data as bytes, with yield points. Lists may be long, and may be any iterable,
+ * whose items are then produced one by one; an item, and everything outside of lists, is expected to be
+ * short.
  */
 export async function writeJsonIncrementally(value: unknown, yieldPoint: YieldPoint): Promise<Buffer> {
   const pieces: Buffer[] = []
@@ -26,7 +27,7 @@ export async function writeJsonIncrementally(value: unknown, yieldPoint: YieldPo
   return await joined(pieces, size, yieldPoint)
 }
 
-/** As `Buffer.concat`, which takes 20 ms for 30 MB. */
+/** `Buffer.concat` with yield points; in one step it takes 20 ms for 30 MB. */
 async function joined(pieces: readonly Buffer[], size: number, yieldPoint: YieldPoint): Promise<Buffer> {
   const whole = Buffer.allocUnsafe(size)
   let at = 0

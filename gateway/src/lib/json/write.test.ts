@@ -21,7 +21,7 @@ const { value: anyJson } = fc.letrec<{ value: JsonValue }>((tie) => ({
   ),
 }))
 
-it('writes what JSON.stringify writes', () => {
+it('equals JSON.stringify', () => {
   fc.assert(
     fc.property(anyJson, (value) => {
       if (written(value) !== JSON.stringify(value)) throw new Error('differs')
@@ -30,12 +30,12 @@ it('writes what JSON.stringify writes', () => {
   )
 })
 
-it('writes long numbers as they are, and omits what is undefined', () => {
+it('preserves raw numbers, and omits undefined members', () => {
   const value = { a: JSON.rawJSON('12345678901234567890'), b: undefined }
   expect(written(value)).toBe('{"a":12345678901234567890}')
 })
 
-it('takes steps of some 64 KiB', () => {
+it('takes steps of about 64 KiB', () => {
   let count = 0
   const steps = writeJsonSteps({ a: 'x'.repeat(640_000), b: Array.from({ length: 50_000 }, () => 'words ') })
   while (!steps.next().done) count += 1

@@ -1,16 +1,16 @@
 import type { JsonValue } from './json.ts'
 
 declare global {
-  // Part of ECMAScript 2026 and of every Node this runs on; the compiler's library does not list it yet.
+  // Part of ECMAScript 2026 and supported by Node; missing in the library of the compiler.
   interface JSON {
     isRawJSON(value: unknown): boolean
   }
 }
 
-/** Characters of text that are made bytes in one step. */
+/** Characters encoded per step. */
 const pieceLength = 64 * 1024
 
-/** The bytes of `JSON.stringify`, in steps that are short however large the value is. Members that are undefined are omitted. */
+/** The bytes of `JSON.stringify`, in short steps for any size. Undefined members are omitted. */
 export function* writeJsonSteps(
   value: JsonValue | Readonly<Record<string, JsonValue | undefined>>,
 ): Generator<void, Buffer> {
@@ -71,7 +71,7 @@ export function* writeJsonSteps(
     text += '"'
     for (let from = 0; from < long.length; ) {
       let to = Math.min(from + pieceLength, long.length)
-      // Halves of a pair would be written as escapes.
+      // A lone surrogate would be written as an escape.
       if (to < long.length && isHighSurrogate(long.charCodeAt(to - 1))) to -= 1
       text += JSON.stringify(long.slice(from, to)).slice(1, -1)
       from = to

@@ -2,8 +2,8 @@ import { deserialize, serialize } from 'node:v8'
 import { runYielding, type YieldPoint } from './yielding.ts'
 
 /**
- * Plain data as bytes, in pieces of which none takes long to read: a message from one thread to another is read as a whole,
- * and traffic would wait for that. Lists may be long; everything else is taken to be short.
+ * Serializes plain data to chunks that are short to read: a message between threads is read in one step,
+ * during which traffic waits. Lists may be long; everything else is expected to be short.
  */
 export function serializeChunks(value: unknown): Uint8Array<ArrayBuffer>[] {
   const lists: LongList[] = []
@@ -14,11 +14,11 @@ export function serializeChunks(value: unknown): Uint8Array<ArrayBuffer>[] {
       pieces.push({ path, items: items.slice(start, start + itemsOfPiece) })
     }
   }
-  // Bytes of their own, so that they can be handed over to the other thread.
+  // Separate buffers, which can be transferred to the other thread.
   return pieces.map((piece) => Uint8Array.from(serialize(piece)))
 }
 
-/** What `serializeChunks` took apart, a few milliseconds at a time. */
+/** Reads the chunks of `serializeChunks`, with yield points. */
 export function deserializeChunks(pieces: readonly Uint8Array[], yieldPoint: YieldPoint): Promise<unknown> {
   return runYielding(joining(pieces), yieldPoint)
 }
@@ -28,7 +28,7 @@ type LongList = { path: Path; items: unknown[] }
 
 const itemsOfPiece = 100
 
-/** The value with an empty list in place of each long one, which `lists` gets. */
+/** Returns the value with an empty list in place of each long one, which is added to `lists`. */
 function withoutLongLists(value: unknown, path: Path, lists: LongList[]): unknown {
   if (Array.isArray(value)) {
     if (value.length <= itemsOfPiece)

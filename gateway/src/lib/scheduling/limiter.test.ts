@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createLimiter } from './limiter.ts'
 
-it('runs a bounded number at once, in order, also after failures', async () => {
+it('limits concurrency, in order, also after failures', async () => {
   const limited = createLimiter(2)
   const started: number[] = []
   const ends: (() => void)[] = []

@@ -1,4 +1,4 @@
-/** Runs work of which a bounded number is under way at once; the rest waits in order. */
+/** Concurrency limit; further work waits in order. */
 export type Limiter = <T>(work: () => Promise<T>) => Promise<T>
 
 export function createLimiter(most: number): Limiter {
@@ -12,7 +12,7 @@ export function createLimiter(most: number): Limiter {
   }
 
   return async (work) => {
-    // The place of work that is over goes to the first that waits.
+    // Finished work passes its slot to the first waiting.
     if (underWay >= most) await new Promise<void>((begin) => waiting.push(begin))
     else underWay += 1
     try {

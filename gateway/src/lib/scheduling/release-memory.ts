@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /**
- * Gives the memory of garbage back to the system, which the end of a thread does not do. It also throws away what the
- * engine has learnt about the code that ran, some of it for good, so it is for threads that have done their work.
+ * Returns the memory of garbage to the system, which the end of a thread does not do. It also discards
+ * optimised code, some of it permanently, so it is for threads at their end.
  */
 export function releaseMemory(): void {
   setFlagsFromString('--expose-gc')

@@ -37,8 +37,8 @@ function poolOf(options: Partial<ThreadPoolOptions> = {}) {
 
 const limits = { deadlineMs: 30_000, bytes: 10 }
 
-describe('a pool of threads', () => {
-  it('answers tasks on threads that are used again', async () => {
+describe('a thread pool', () => {
+  it('runs tasks on reused threads', async () => {
     const { pool, started } = poolOf()
     expect(started()).toBe(0)
     expect(await Promise.all([1, 2].map((number) => pool.run('double', number, limits)))).toEqual([2, 4])
@@ -49,10 +49,10 @@ describe('a pool of threads', () => {
   it('rejects with the error of the task', async () => {
     const { pool } = poolOf()
     await expect(pool.run('fail', 0, limits)).rejects.toThrow('no result')
-    await expect(pool.run('unknown', 0, limits)).rejects.toThrow('there is no task unknown')
+    await expect(pool.run('unknown', 0, limits)).rejects.toThrow('unknown task unknown')
   })
 
-  it('ends a thread at the deadline and starts another for the work that waits', async () => {
+  it('ends a thread at the deadline and starts another for waiting work', async () => {
     const { pool, started } = poolOf()
     const endless = pool.run('spin', 0, { ...limits, deadlineMs: 200 })
     const next = pool.run('double', 3, limits)
@@ -61,7 +61,7 @@ describe('a pool of threads', () => {
     expect(started()).toBe(2)
   })
 
-  it('counts the time in the queue', async () => {
+  it('includes the time in the queue', async () => {
     const { pool } = poolOf()
     const shared = new SharedArrayBuffer(4)
     const first = pool.run('wait', shared, limits)
@@ -71,11 +71,11 @@ describe('a pool of threads', () => {
     expect(await first).toBe('done')
   })
 
-  it('rejects work beyond the bounds of its queue', async () => {
+  it('rejects work beyond the limits of its queue', async () => {
     const { pool } = poolOf()
     const endless = pool.run('spin', 0, limits).catch(String)
     const waiting = [1, 2].map((number) => pool.run('double', number, limits).catch(String))
-    await expect(pool.run('double', 3, limits)).rejects.toThrow('too much work')
+    await expect(pool.run('double', 3, limits)).rejects.toThrow('queue of the thread pool')
     pool.close()
     expect(await Promise.all([endless, ...waiting])).toEqual(
       Array.from({ length: 3 }, () => expect.stringContaining('closed')),
@@ -83,12 +83,12 @@ describe('a pool of threads', () => {
     const { pool: other } = poolOf()
     const spinning = other.run('spin', 0, limits).catch(String)
     const large = other.run('double', 1, { ...limits, bytes: 5000 }).catch(String)
-    await expect(other.run('double', 2, { ...limits, bytes: 1 })).rejects.toThrow('too much work')
+    await expect(other.run('double', 2, { ...limits, bytes: 1 })).rejects.toThrow('queue of the thread pool')
     other.close()
     await Promise.all([spinning, large])
   })
 
-  it('outlives a thread that ends', async () => {
+  it('survives the end of a thread', async () => {
     const { pool } = poolOf()
     await expect(pool.run('die', 0, limits)).rejects.toThrow('a thread ended')
     expect(await pool.run('double', 3, limits)).toBe(6)

@@ -1,20 +1,20 @@
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { messageOf } from '../thrown.ts'
 
-/** Work that would stop the event loop, done by name on a thread: plain data in, plain data out. */
+/** Runs tasks that would block the event loop on threads, by name: plain data in, plain data out. */
 export type ThreadPool = {
   /**
-   * Rejects with `ThreadPoolError` if the queue is full, the deadline passes (waiting included) or the thread ends, and with an
-   * error of the task's message if the task throws.
+   * Rejects with `ThreadPoolError` if the queue is full, the deadline passes (waiting included) or the thread
+   * ends, and with an error of the task's message if the task throws.
    */
   run(task: string, request: unknown, limits: JobLimits): Promise<unknown>
-  /** Ends all threads; what is under way is rejected. */
+  /** Ends all threads and rejects active tasks. */
   close(): void
 }
 
 export type JobLimits = {
   deadlineMs: number
-  /** Size of the request in memory, for the bound of the queue. */
+  /** Size of the request in memory, for the limit of the queue. */
   bytes: number
 }
 
@@ -31,7 +31,7 @@ export type ThreadPoolOptions = {
 /** Tasks by name. */
 export type PoolTasks = Record<string, (request: never) => unknown>
 
-/** Refusal of the pool itself; the message is for logs. */
+/** Rejection by the pool itself; the message is for logs. */
 export class ThreadPoolError extends Error {
   constructor(message: string) {
     super(message)
@@ -47,7 +47,7 @@ type Job = {
 
 type Thread = { readonly worker: Worker; job: Job | undefined; idle: NodeJS.Timeout | undefined }
 
-/** A pool whose threads start when first needed. Threads, queue and time of a job are bounded. */
+/** Creates a pool that starts threads on demand. Threads, queue and time of a job are limited. */
 export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
   const threads = new Set<Thread>()
   const queue: Job[] = []
@@ -55,13 +55,13 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
 
   return {
     run(task, request, { deadlineMs, bytes }) {
-      // One job larger than the bound may wait alone.
+      // One job above the limit may wait alone.
       const isFull = queue.length >= options.maxQueued || queuedBytes + bytes > options.maxQueuedBytes
       if (queue.length > 0 && isFull)
-        return Promise.reject(new ThreadPoolError('too much work is waiting for threads'))
+        return Promise.reject(new ThreadPoolError('the queue of the thread pool is full'))
       return new Promise((resolve, reject) => {
         const timer = setTimeout(
-          () => abandon(job, new ThreadPoolError('deadline of a thread exceeded')),
+          () => abandon(job, new ThreadPoolError('task deadline exceeded')),
           deadlineMs,
         )
         const job: Job = {
@@ -147,12 +147,12 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
   }
 }
 
-/** The thread's side: answers one message after another. */
+/** Runs in the thread: processes one message after another. */
 export function serveTasks(port: MessagePort, tasks: PoolTasks): void {
   port.on('message', ({ task, request }: Job['message']) => {
     const run = Object.hasOwn(tasks, task) ? tasks[task] : undefined
     try {
-      if (run === undefined) throw new Error(`there is no task ${task}`)
+      if (run === undefined) throw new Error(`unknown task ${task}`)
       port.postMessage({ value: run(request as never) })
     } catch (error) {
       port.postMessage({ error: messageOf(error) })

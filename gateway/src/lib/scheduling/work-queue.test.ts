@@ -16,8 +16,8 @@ function fixture() {
   return { workQueue, seen, work, pass: (ms: number) => (now += ms) }
 }
 
-describe('workQueue', () => {
-  it('run work in slices, with other work of the loop between them', async () => {
+describe('the work queue', () => {
+  it('runs work in slices, with other work of the loop between them', async () => {
     const { workQueue, seen, work, pass } = fixture()
     const done = workQueue.run(work('a', 10, 3))
     const traffic = setInterval(() => {
@@ -30,7 +30,7 @@ describe('workQueue', () => {
     expect(order).toMatch(/^a traffic.* a traffic.* a/)
   })
 
-  it('are shared by all work: one slice at a time, in turn', async () => {
+  it('is shared by all work: one slice at a time, round-robin', async () => {
     const { workQueue, seen, work, pass } = fixture()
     const all = Promise.all([
       workQueue.run(work('a', 5, 2)),
@@ -47,7 +47,7 @@ describe('workQueue', () => {
     expect(seen.join('')).toMatch(/^a-+b-+c/)
   })
 
-  it('pass on the error of a step', async () => {
+  it('rejects with the error of a step', async () => {
     const { workQueue, work } = fixture()
     function* failing() {
       yield

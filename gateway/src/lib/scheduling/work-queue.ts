@@ -1,17 +1,23 @@
 import type { Clock } from '../clock.ts'
 
-/** Large work on the thread that serves traffic, in slices: all of it together has at most half of the time. */
+/**
+ * Queue of large work on the main thread, processed in slices: all of it together uses at most half of the
+ * time.
+ */
 export type WorkQueue = {
-  /** Runs steps to their end; each step must be short. Rejects with the error of a step. */
+  /** Runs steps to completion; each step must be short. Rejects with the error of a step. */
   run<T>(steps: Iterator<unknown, T>): Promise<T>
 }
 
-/** Length of a slice. The pause behind it is as long as it was. */
+/** Length of a slice, followed by a pause of the same length. */
 const sliceMs = 4
 
 type Job = { advance(deadline: number): 'done' | 'more' }
 
-/** One queue for all work: slices of many requests do not add up. Jobs take slices in turn, so that none waits for a larger one. */
+/**
+ * Creates the queue, one per process, so that slices of many requests do not add up. Jobs run round-robin, so
+ * that none waits for a larger one.
+ */
 export function createWorkQueue({ monotonic }: Pick<Clock, 'monotonic'>): WorkQueue {
   const jobs: Job[] = []
   let scheduled = false

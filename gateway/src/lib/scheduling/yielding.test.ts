@@ -13,7 +13,7 @@ it('waits only after some milliseconds of work', async () => {
   expect(yieldPoint()).toBeUndefined()
 })
 
-it('lets others work while it waits', async () => {
+it('runs other work while it waits', async () => {
   let now = 0
   const yieldPoint = createYieldPoint({ monotonic: () => now })
   const seen: string[] = []
@@ -30,7 +30,7 @@ it('lets others work while it waits', async () => {
   expect(seen).toEqual(['one', 'traffic', 'two', 'three'])
 })
 
-it('passes on the error of a step', async () => {
+it('rejects with the error of a step', async () => {
   function* work() {
     yield
     throw new Error('no')

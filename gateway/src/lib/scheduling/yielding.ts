@@ -1,11 +1,14 @@
 import type { Clock } from '../clock.ts'
 
-/** Lets traffic go on while much is computed. Called often; there is seldom something to wait for. */
+/**
+ * Cooperative yielding: returns a promise to wait for when the time slice is over, else undefined. Called
+ * often.
+ */
 export type YieldPoint = () => Promise<void> | undefined
 
 const turnMs = 4
 
-/** Work that takes turns with traffic: a few milliseconds of it at a time. */
+/** Creates a yield point with a time slice of a few milliseconds, after which other events are processed. */
 export function createYieldPoint({ monotonic }: Pick<Clock, 'monotonic'>): YieldPoint {
   let startedAt = monotonic()
   return () => {
@@ -19,7 +22,7 @@ export function createYieldPoint({ monotonic }: Pick<Clock, 'monotonic'>): Yield
   }
 }
 
-/** Runs steps to their end in turns. */
+/** Runs steps to completion, with a yield point after each. */
 export async function runYielding<T>(steps: Iterator<unknown, T>, yieldPoint: YieldPoint): Promise<T> {
   for (;;) {
     const step = steps.next()
@@ -29,7 +32,7 @@ export async function runYielding<T>(steps: Iterator<unknown, T>, yieldPoint: Yi
   }
 }
 
-/** Runs steps to their end at once. */
+/** Runs steps to completion synchronously. */
 export function runToCompletion<T>(steps: Iterator<unknown, T>): T {
   for (;;) {
     const step = steps.next()

@@ -24,7 +24,7 @@ function resolved(lookup: LookupFunction, all: boolean) {
   )
 }
 
-it('a lookup returns the allowed addresses only', async () => {
+it('a lookup returns allowed addresses only', async () => {
   const lookup = resolver('10.0.0.1', '192.0.2.1', '192.0.2.2')
   expect(await resolved(lookup, true)).toEqual({
     error: null,
@@ -36,12 +36,12 @@ it('a lookup returns the allowed addresses only', async () => {
   expect(await resolved(lookup, false)).toEqual({ error: null, found: '192.0.2.1' })
 })
 
-it('a lookup fails with the reason if no address is allowed', async () => {
+it('a lookup fails with the reason without an allowed address', async () => {
   const { error } = await resolved(resolver('10.0.0.1', '10.0.0.2'), true)
   expect(error?.message).toBe('a.test 10.0.0.1 80 is refused')
 })
 
-it('a lookup fails as the resolver does', async () => {
+it('a lookup fails with the error of the resolver', async () => {
   const failing: LookupFunction = (_host, _options, done) => done(new Error('no such name'), [])
   expect((await resolved(failing, true)).error?.message).toBe('no such name')
 })
@@ -52,7 +52,7 @@ it('addresses are checked without a lookup', () => {
   expect(refusedLiteral(policy, '10.example', 81)).toBeUndefined()
 })
 
-it('a resolution delivers one result for calls at once', async () => {
+it('a resolution delivers one result for concurrent calls', async () => {
   const results: unknown[] = []
   const done = Promise.withResolvers<void>()
   const resolution = createResolution(

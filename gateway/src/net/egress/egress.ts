@@ -1,41 +1,43 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 
-/** An address a connection is about to be opened to. */
+/** Destination address of a connection before it is opened. */
 export type EgressTarget = {
-  /** Host as the connection is asked for: a name, or an IP address. */
+  /** Host as requested: a name or an IP address. */
   readonly host: string
-  /** IP address that `host` resolved to. */
+  /** Resolved IP address of `host`. */
   readonly address: string
   readonly port: number
 }
 
 /**
- * Addresses that outgoing connections may lead to. The check runs on the resolved address, in the lookup of the connection
- * itself, so that no second resolution can differ from the checked one.
+ * Policy on the addresses of outgoing connections. It checks the resolved address in the lookup of the
+ * connection itself, so that no second resolution can differ from the checked one.
  */
 export type EgressPolicy = {
-  /** Part of the keys of pools: a connection opened under one policy never serves another. */
+  /** Part of pool keys: a connection opened under one policy never serves another. */
   readonly key: string
-  /** The reason to refuse the address, undefined if it is allowed. */
+  /** Returns the reason of a rejected address, undefined for an allowed one. */
   refuses(target: EgressTarget): string | undefined
 }
 
 /** Egress policies by the source of a destination. */
 export type EgressSources = {
-  /** Policy of the destinations that this object of the Config names: it may come from the file or through the API. */
+  /**
+   * Policy of destinations configured in this object of the Config, which may be from the file or the API.
+   */
   of(node: object): EgressPolicy
-  /** Policy of destinations that a fetched document names. */
+  /** Policy of destinations from a fetched document. */
   readonly document: EgressPolicy
 }
 
-/** `code` of the error of a connection that a policy refuses. */
+/** `code` of the error of a rejected connection. */
 export const egressRefused = 'ERR_EGRESS_REFUSED'
 
 /** Policy without restrictions. */
 export const anywhere: EgressPolicy = { key: '', refuses: () => undefined }
 
-/** Lookup for a connection to `port` that returns only addresses the policy allows, and fails if there is none. */
+/** Lookup for a connection to `port` that returns only allowed addresses, and fails without one. */
 export function guardedLookup(
   policy: EgressPolicy,
   port: number,
@@ -58,7 +60,10 @@ export function guardedLookup(
   }
 }
 
-/** The error for a host that is a refused IP address, for which sockets call no lookup; undefined for all others. */
+/**
+ * Returns the error for a rejected IP address literal, for which sockets call no lookup; undefined for all
+ * other hosts.
+ */
 export function refusedLiteral(policy: EgressPolicy, host: string, port: number): Error | undefined {
   if (isIP(host) === 0) return undefined
   const reason = policy.refuses({ host, address: host, port })

@@ -2,7 +2,7 @@ import { addressBytes, plainAddress } from '../../lib/address/cidr.ts'
 
 type FindEmbedded = (bytes: readonly number[]) => readonly number[] | undefined
 
-/** IPv6 forms that carry an IPv4 address, for routers, translators or tunnels to unwrap. */
+/** IPv6 forms with an embedded IPv4 address, for routers, translators or tunnels. */
 const forms: readonly FindEmbedded[] = [
   // NAT64 (RFC 6052) with the well-known prefix, and with a /96 below the local-use prefix (RFC 8215).
   (bytes) => (startsWith(bytes, [0x00, 0x64, 0xff, 0x9b]) ? bytes.slice(12) : undefined),
@@ -24,7 +24,7 @@ const forms: readonly FindEmbedded[] = [
       : undefined,
 ]
 
-/** The address in its plain form, and the IPv4 addresses it carries. */
+/** The address in plain form, and its embedded IPv4 addresses. */
 export function addressesWithin(address: string): string[] {
   const plain = plainAddress(address)
   const bytes = plain.includes(':') ? addressBytes(plain) : undefined

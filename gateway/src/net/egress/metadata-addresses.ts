@@ -10,7 +10,7 @@ const isListed = compileCidrs(
     'fd00:ec2::/32',
     // Google Cloud.
     'fd20:ce::254',
-    // Azure: the host agent, which hands out certificates and extension settings.
+    // Azure: the host agent, which issues certificates and extension settings.
     '168.63.129.16',
     // Alibaba Cloud.
     '100.100.100.200',
@@ -23,8 +23,8 @@ const isListed = compileCidrs(
 )
 
 /**
- * Whether an IP address is link-local, or one at which a cloud hands out credentials to its machines; IPv4 addresses also
- * in every form that IPv6 has for them.
+ * Whether an IP address is link-local or a cloud metadata address, which issues credentials; also checks IPv4
+ * addresses embedded in IPv6.
  */
 export function isMetadataAddress(address: string): boolean {
   return addressesWithin(address).some(isListed)

@@ -51,7 +51,7 @@ const ordinaryAddresses = [
 ]
 
 describe('metadata addresses', () => {
-  it.each(metadataAddresses)('%s is refused for destinations of the API and of documents', (address) => {
+  it.each(metadataAddresses)('%s is rejected for destinations of the API and of documents', (address) => {
     const { api, document, file } = policies()
     expect(refuses(api, address)).toBe(true)
     expect(refuses(api, address, 80, 'innocent.example')).toBe(true)
@@ -60,11 +60,11 @@ describe('metadata addresses', () => {
     expect(refuses(policies({ allowsMetadata: true }).api, address)).toBe(false)
   })
 
-  it.each(ordinaryAddresses)('%s is none', (address) => {
+  it.each(ordinaryAddresses)('%s is not one', (address) => {
     expect(refuses(policies({ fileIsWritable: true }).api, address)).toBe(false)
   })
 
-  it('are refused for names in a file that the API writes, and allowed if written as addresses', () => {
+  it('are rejected for names in a file written by the API, and allowed as literals', () => {
     const { file } = policies({ fileIsWritable: true })
     expect(refuses(file, '169.254.169.254', 80, 'innocent.example')).toBe(true)
     expect(refuses(file, '169.254.169.254', 80, '0xa9fea9fe')).toBe(true)
@@ -94,7 +94,7 @@ describe('the admin address', () => {
     '64:ff9b::127.0.0.1',
   ]
 
-  it.each(spellings)('is refused as %s under every policy', (address) => {
+  it.each(spellings)('is rejected as %s under every policy', (address) => {
     for (const policy of Object.values(policies({ allowsMetadata: true }))) {
       expect(refuses(policy, address, adminPort)).toBe(true)
       expect(refuses(policy, address, adminPort, 'localhost')).toBe(true)
@@ -102,11 +102,11 @@ describe('the admin address', () => {
     }
   })
 
-  it('is not meant by the same port of another machine', () => {
+  it('does not include the same port of another machine', () => {
     expect(refuses(policies().file, '10.0.0.1', adminPort)).toBe(false)
   })
 })
 
-it('policies have keys of their own, so that they share no connections', () => {
+it('policies have separate keys, so that they share no connections', () => {
   expect(new Set(Object.values(policies()).map(({ key }) => key)).size).toBe(3)
 })

@@ -6,7 +6,7 @@ import { addressesWithin } from './embedded-addresses.ts'
 import { isMetadataAddress } from './metadata-addresses.ts'
 
 export type EgressOptions = {
-  /** Port of this process's admin address, 0 before it is open. */
+  /** Port of this process's admin address, 0 before it listens. */
   adminPort(): number
   /** `config.storage.allowMetadataAddresses`. */
   readonly allowsMetadata: boolean
@@ -16,18 +16,19 @@ export type EgressOptions = {
 
 /** Egress policies by the source of the destination. */
 export type EgressPolicies = {
-  /** Destinations that the configuration file names. */
+  /** Destinations in the configuration file. */
   readonly file: EgressPolicy
   /** Destinations set through the config API. */
   readonly api: EgressPolicy
-  /** Destinations that a fetched document names, such as the endpoints of an identity provider. */
+  /** Destinations from a fetched document, such as the endpoints of an identity provider. */
   readonly document: EgressPolicy
 }
 
 /**
- * The admin address is no destination for anything. Metadata addresses are none for what came through the API or from a
- * document. Where the API writes into the file, its records cannot be told from others later: there, names may not resolve
- * to metadata addresses, while addresses written as such are allowed, because the API refuses those when it stores them.
+ * No policy permits the admin address. Destinations from the API or a document must not be metadata
+ * addresses. If the API writes into the file, its records are indistinguishable from others after a restart:
+ * names must then not resolve to metadata addresses, while literal addresses are allowed, because the API
+ * rejects those on write.
  */
 export function createEgressPolicies(options: EgressOptions): EgressPolicies {
   const { allowsMetadata, fileIsWritable } = options

@@ -6,18 +6,20 @@ export type Resolved =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[] }
   | { readonly kind: 'failed'; readonly error: Error }
 
-/** Name resolution for libraries that connect to addresses, repeatable. Every address is one the policy allows. */
+/** Repeatable name resolution for libraries that connect to addresses. Returns allowed addresses only. */
 export type Resolution = {
-  /** Resolves anew, soon; does nothing while a result is still to come. */
+  /** Starts a resolution; no effect while one is pending. */
   resolve(): void
-  /** Drops a result still to come. */
+  /** Drops a pending result. */
   cancel(): void
 }
 
-/** Callers ask again as soon as connections fail: results come at most this often. */
+/** Minimum interval between results: callers resolve again after every failed connection. */
 const minIntervalMs = 1_000
 
-/** Resolves a host under an egress policy. `done` receives each result, never before `resolve` has returned. */
+/**
+ * Resolves a host under an egress policy. `done` receives each result, never before `resolve` has returned.
+ */
 export function createResolution(
   { host, port }: HostPort,
   { policy, lookup }: { policy: EgressPolicy; lookup?: LookupFunction | undefined },

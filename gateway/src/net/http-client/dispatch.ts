@@ -240,7 +240,7 @@ function upstreamError(cause: unknown, connected: boolean): GatewayError {
     case 'UND_ERR_BODY_TIMEOUT':
       return new GatewayError('upstream_timeout', 'upstream stopped sending', { cause })
     case 'UND_ERR_HEADERS_OVERFLOW':
-      return new GatewayError('upstream_too_large', 'the head of the answer is too large', { cause })
+      return new GatewayError('upstream_too_large', 'response head is too large', { cause })
     case 'UND_ERR_INVALID_ARG':
     case 'UND_ERR_NOT_SUPPORTED':
     case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH':

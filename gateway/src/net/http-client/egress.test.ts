@@ -42,7 +42,7 @@ it.each(['http://upstream.test:PORT', 'https://upstream.test:PORT'])(
   },
 )
 
-it('connects to the checked address, whatever the name resolves to later', async () => {
+it('connects to the checked address when the name resolves to another later', async () => {
   const { port } = await upstream()
   let lookups = 0
   const rebinding: LookupFunction = (_host, _options, done) => {

@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 describe('an HTTP client', () => {
-  it('streams a request body as it comes, in chunks where its length is unknown', async () => {
+  it('streams a request body, in chunks without a known length', async () => {
     const { origin, seen } = await echoServer()
     const body = pushedBody()
     const answer = ask({ origin, method: 'POST', body: body.source })
@@ -32,7 +32,7 @@ describe('an HTTP client', () => {
     expect(seen.headers['transfer-encoding']).toBe('chunked')
   })
 
-  it('sends the length of a body still to come where it is known', async () => {
+  it('sends the known length of a streaming body', async () => {
     const { origin, seen } = await echoServer()
     const body = pushedBody()
     const answer = ask({ origin, method: 'PUT', headers: { 'content-length': '3' }, body: body.source })
@@ -44,7 +44,7 @@ describe('an HTTP client', () => {
     expect(seen.headers['transfer-encoding']).toBeUndefined()
   })
 
-  it('refuses a body that is longer than it says, so that it cannot hold another request', async () => {
+  it('rejects a body longer than its content-length, so that it cannot contain another request', async () => {
     const { origin, seen } = await echoServer()
     const body = pushedBody()
     const answer = ask({ origin, method: 'POST', headers: { 'content-length': '3' }, body: body.source })
@@ -71,7 +71,7 @@ describe('an HTTP client', () => {
     expect(body.cancelled()).toBe(true)
   })
 
-  it('stops reading the body when the upstream answers early', async () => {
+  it('stops reading the body after an early response', async () => {
     const origin = await httpServer((_, response) => {
       response.writeHead(413, { connection: 'close' }).end('too much')
     })
@@ -85,7 +85,7 @@ describe('an HTTP client', () => {
     await until(() => body.cancelled())
   })
 
-  it('aborts the request when its body breaks off', async () => {
+  it('aborts the request when its body fails', async () => {
     let aborted = false
     const origin = await httpServer((request) => {
       request.on('error', () => {
@@ -103,7 +103,7 @@ describe('an HTTP client', () => {
     await until(() => aborted)
   })
 
-  it('aborts the upstream when the client leaves while its body streams', async () => {
+  it('aborts the upstream call when the client disconnects during its body', async () => {
     let aborted = false
     const origin = await httpServer((request) => {
       request.on('error', () => {
@@ -122,7 +122,7 @@ describe('an HTTP client', () => {
     await until(() => aborted && body.cancelled())
   })
 
-  it('does not read a body whose upstream cannot be reached', async () => {
+  it('does not read the body for an unreachable upstream', async () => {
     const body = pushedBody()
     const answer = ask({ origin: await closedOrigin(), method: 'POST', body: body.source })
     await expect(answer).rejects.toMatchObject({ code: 'upstream_connect' })
@@ -130,7 +130,7 @@ describe('an HTTP client', () => {
     expect(body.cancelled()).toBe(true)
   })
 
-  it('tells of 1xx answers before the final one', async () => {
+  it('reports informational responses before the final one', async () => {
     const origin = await httpServer((_, response) => {
       response.writeEarlyHints({ link: '</style.css>; rel=preload' })
       response.end('done')
@@ -189,7 +189,7 @@ describe('an HTTP client', () => {
     await until(() => ended)
   })
 
-  it('refuses calls beyond the connections to an origin and its queue, until one is over', async () => {
+  it('rejects calls beyond the connections to an origin and its queue, until one is over', async () => {
     const waiting: ServerResponse[] = []
     let isSlow = true
     const origin = await httpServer((_, response) => {
@@ -219,7 +219,7 @@ describe('an HTTP client', () => {
     expect(await textOf(await send(outgoing({ origin })))).toBe('done')
   })
 
-  it('counts calls that are cancelled in the queue until they are off it', async () => {
+  it('counts calls cancelled in the queue until they leave it', async () => {
     const waiting: ServerResponse[] = []
     const origin = await httpServer((_, response) => waiting.push(response))
     let underWay = 0
@@ -247,7 +247,7 @@ describe('an HTTP client', () => {
     expect(waiting).toHaveLength(1)
   })
 
-  it('passes trailers of an answer on', async () => {
+  it('forwards trailers of a response', async () => {
     const origin = await httpServer((_, response) => {
       response.writeHead(200, { trailer: 'x-sum' })
       response.write('body')
@@ -260,7 +260,7 @@ describe('an HTTP client', () => {
     expect(trailers).toMatchObject({ 'x-sum': '42' })
   })
 
-  it('has a body at hand that came in one piece, where that is accepted', async () => {
+  it('buffers a body received in one chunk, where accepted', async () => {
     const origin = await httpServer((_, response) => response.end('small'))
     const whole = await ask({ origin, acceptsWhole: true })
     expect(Buffer.from(whole.body as Uint8Array).toString()).toBe('small')
@@ -268,7 +268,7 @@ describe('an HTTP client', () => {
     expect(source.body).not.toBeInstanceOf(Uint8Array)
   })
 
-  it('streams what comes later also where a body at hand is accepted', async () => {
+  it('streams later chunks, also where a buffered body is accepted', async () => {
     const origin = await httpServer(async (_, response) => {
       response.write('one ')
       await tick(20)
@@ -279,7 +279,7 @@ describe('an HTTP client', () => {
     expect(await textOf(reply)).toBe('one two')
   })
 
-  it('keeps the length of an answer to HEAD', async () => {
+  it('preserves the content-length of a response to HEAD', async () => {
     const origin = await httpServer((_, response) => {
       response.writeHead(200, { 'content-length': '1234' }).end()
     })
@@ -288,7 +288,7 @@ describe('an HTTP client', () => {
     expect(await textOf(reply)).toBe('')
   })
 
-  it('counts the wait for a connection against the limit for the first byte', async () => {
+  it('counts the wait for a connection towards the limit for the first byte', async () => {
     const origin = await httpServer(() => {})
     const connection = { key: 'one at a time', maxConnections: 1 }
     const send = client().send
@@ -298,7 +298,7 @@ describe('an HTTP client', () => {
     await expect(first).rejects.toMatchObject({ code: 'upstream_timeout' })
   })
 
-  it('refuses a path that HTTP cannot carry', async () => {
+  it('rejects a path that is invalid in HTTP', async () => {
     const { origin } = await echoServer()
     await expect(ask({ origin, path: '/a b\r\nx: y' })).rejects.toMatchObject({ code: 'bad_request' })
   })
@@ -326,14 +326,14 @@ describe('an upgrade', () => {
     await once(tunnel, 'close')
   })
 
-  it('that is declined is an ordinary answer', async () => {
+  it('is an ordinary response when declined', async () => {
     const origin = await httpServer((_, response) => response.writeHead(403).end('no'))
     const reply = await ask({ origin, upgrade: 'websocket' })
     expect(reply.tunnel).toBeUndefined()
     expect([reply.status, await textOf(reply)]).toEqual([403, 'no'])
   })
 
-  it('is closed when the client has left meanwhile', async () => {
+  it('closes the tunnel when the client has disconnected meanwhile', async () => {
     let closed = false
     const server = createServer()
     server.on('upgrade', async (_, socket: Socket) => {
@@ -354,8 +354,8 @@ describe('an upgrade', () => {
   })
 })
 
-describe('a connection that was kept', () => {
-  /** Answers the first request of each connection and closes the connection at the second. */
+describe('a kept-alive connection', () => {
+  /** Responds to the first request of each connection and closes the connection at the second. */
   async function closesAtReuse(): Promise<{ origin: string; requests(): string[] }> {
     const requests: string[] = []
     const origin = await tcpServer((socket) => {
@@ -385,7 +385,7 @@ describe('a connection that was kept', () => {
     },
   )
 
-  it('and closed at its reuse fails a POST, which may have been carried out', async () => {
+  it('closed at its reuse fails a POST, which may have been processed', async () => {
     const { origin, requests } = await closesAtReuse()
     const { send } = client()
     await textOf(await send(outgoing({ origin })))
@@ -395,7 +395,7 @@ describe('a connection that was kept', () => {
     expect(requests()).toEqual(['GET', 'POST'])
   })
 
-  it('is not asked twice when it was new', async () => {
+  it('is not retried when it was new', async () => {
     let requests = 0
     const origin = await tcpServer((socket) => {
       socket.on('error', () => {})
@@ -408,7 +408,7 @@ describe('a connection that was kept', () => {
     expect(requests).toBe(1)
   })
 
-  it('is not asked again once a byte of the answer came', async () => {
+  it('is not retried after the first byte of the response', async () => {
     let requests = 0
     const origin = await tcpServer((socket) => {
       let count = 0
@@ -430,7 +430,7 @@ describe('a connection that was kept', () => {
 })
 
 describe('pools', () => {
-  it('are closed when their origin was not used for long', async () => {
+  it('close when their origin is unused', async () => {
     const sockets = new Set<Socket>()
     const origin = await httpServer((request, response) => {
       sockets.add(request.socket)
@@ -442,7 +442,7 @@ describe('pools', () => {
     expect(await textOf(await send(outgoing({ origin })))).toBe('ok')
   })
 
-  it('stay open while an answer streams', async () => {
+  it('stay open while a response streams', async () => {
     const origin = await httpServer(async (_, response) => {
       response.write('slow ')
       await tick(300)
@@ -452,7 +452,7 @@ describe('pools', () => {
     expect(await textOf(await send(outgoing({ origin })))).toBe('slow end')
   })
 
-  it('are bounded in number, and calls in flight at a closed one end well', async () => {
+  it('are bounded in number, and calls in flight at a closed one complete', async () => {
     const servers = await Promise.all(
       Array.from({ length: 5 }, () =>
         httpServer(async (_, response) => {
@@ -467,7 +467,7 @@ describe('pools', () => {
     expect(await Promise.all(texts)).toEqual(servers.map(() => 'part end'))
   })
 
-  it('that were given up end with the client all the same', async () => {
+  it('closed earlier end with the client', async () => {
     const hanging = () =>
       httpServer((_, response) => {
         response.write('begun')
@@ -486,7 +486,7 @@ describe('pools', () => {
     )
   })
 
-  it('hold no more connections than a connection setting allows', async () => {
+  it('open no more connections than a connection setting allows', async () => {
     let open = 0
     let most = 0
     const origin = await httpServer(async (_, response) => {
@@ -505,7 +505,7 @@ describe('pools', () => {
   })
 })
 
-describe('TLS towards an upstream', () => {
+describe('upstream TLS', () => {
   let certificates: Certificates
   beforeAll(() => {
     certificates = createCertificates()
@@ -519,7 +519,7 @@ describe('TLS towards an upstream', () => {
     expect(await textOf(reply)).toBe('secure')
   })
 
-  it('checks the name, and asks for the configured one, whatever the host header says', async () => {
+  it('requests and verifies the configured name, independent of the host header', async () => {
     const names: (string | false | undefined)[] = []
     const origin = await httpsServer(certificates, (name) => names.push(name))
     const { ca } = certificates
@@ -534,7 +534,7 @@ describe('TLS towards an upstream', () => {
     expect(names).toEqual(['other.test', 'upstream.test'])
   })
 
-  it('does not take the name to check from the host header', async () => {
+  it('does not verify the name of the host header', async () => {
     const port = new URL(await httpsServer(certificates)).port
     const { ca } = certificates
     const origin = `https://localhost:${port}`
@@ -542,7 +542,7 @@ describe('TLS towards an upstream', () => {
     await expect(answer).rejects.toMatchObject({ code: 'upstream_connect' })
   })
 
-  it('accepts other names, or any certificate, where told to', async () => {
+  it('accepts other names, or any certificate, if configured', async () => {
     const port = new URL(await httpsServer(certificates)).port
     const { ca } = certificates
     const origin = `https://localhost:${port}`
@@ -558,7 +558,7 @@ describe('TLS towards an upstream', () => {
     expect((await ask({ origin, connection: any })).status).toBe(200)
   })
 
-  it('shows its own certificate', async () => {
+  it('sends its own certificate', async () => {
     const { ca, cert, key } = certificates
     const server = createHttpsServer({ cert, key, ca, requestCert: true }, (_, response) =>
       response.end('known'),
@@ -569,7 +569,7 @@ describe('TLS towards an upstream', () => {
     expect(await textOf(reply)).toBe('known')
   })
 
-  it('speaks HTTP/2 where asked to, and upgrades over HTTP/1.1', async () => {
+  it('uses HTTP/2 if configured, and upgrades over HTTP/1.1', async () => {
     const { ca, cert, key } = certificates
     const server = createSecureServer({ cert, key, allowHTTP1: true }, (request, response) =>
       response.end(request.httpVersion),
@@ -584,7 +584,7 @@ describe('TLS towards an upstream', () => {
 })
 
 describe('HTTP/2 with prior knowledge', () => {
-  it('carries bodies both ways, with many calls on one connection', async () => {
+  it('transfers bodies in both directions, with many calls on one connection', async () => {
     let sessions = 0
     const server = createHttp2Server((request, response) => {
       request.pipe(response)
@@ -610,7 +610,7 @@ describe('HTTP/2 with prior knowledge', () => {
     expect(sessions).toBe(1)
   })
 
-  it('passes trailers on', async () => {
+  it('forwards trailers', async () => {
     const server = createHttp2Server()
     server.on('stream', (stream: ServerHttp2Stream) => {
       stream.respond({ ':status': 200 }, { waitForTrailers: true })
@@ -626,7 +626,7 @@ describe('HTTP/2 with prior knowledge', () => {
   })
 })
 
-describe('HTTP/2 that goes wrong', () => {
+describe('failing HTTP/2', () => {
   const connection = { key: 'h2c', version: '2' as const }
 
   async function http2Origin(onStream: (stream: ServerHttp2Stream) => void): Promise<string> {
@@ -639,7 +639,7 @@ describe('HTTP/2 that goes wrong', () => {
     return listening(server)
   }
 
-  it('ends the body of an answer that breaks off with an error', async () => {
+  it('fails the body of an aborted response', async () => {
     const origin = await http2Origin((stream) => {
       stream.respond({ ':status': 200 })
       stream.write('half')
@@ -649,7 +649,7 @@ describe('HTTP/2 that goes wrong', () => {
     await expect(textOf(reply)).rejects.toMatchObject({ code: 'upstream_reset' })
   })
 
-  it('fails calls whose connection breaks, and makes another for the next', async () => {
+  it('fails the calls of a failed connection, and opens another for the next', async () => {
     let calls = 0
     const origin = await http2Origin((stream) => {
       calls += 1
@@ -662,7 +662,7 @@ describe('HTTP/2 that goes wrong', () => {
     expect(await textOf(await send(outgoing({ origin, connection })))).toBe('ok')
   })
 
-  it('closes only the stream of a call that is given up', async () => {
+  it('closes only the stream of an aborted call', async () => {
     let closed = 0
     const origin = await http2Origin((stream) => {
       stream.on('close', () => {
@@ -687,7 +687,7 @@ describe('HTTP/2 that goes wrong', () => {
     await until(() => closed === 2)
   })
 
-  it('lets a slow reader slow the upstream down', async () => {
+  it('applies the backpressure of a slow reader to the upstream', async () => {
     let written = 0
     const chunk = Buffer.alloc(64 * 1024)
     const origin = await http2Origin((stream) => {
@@ -709,7 +709,7 @@ describe('HTTP/2 that goes wrong', () => {
     reply.body.cancel()
   })
 
-  it('is an error where the server speaks HTTP/1.1 only', async () => {
+  it('fails with a server that supports HTTP/1.1 only', async () => {
     const origin = await httpServer((_, response) => response.end('ok'))
     await expect(ask({ origin, connection, firstByteTimeoutMs: 1_000 })).rejects.toMatchObject({
       code: expect.stringMatching(/^upstream_/),
@@ -757,7 +757,7 @@ function readWithTrailers(body: Body): Promise<{ text: string; trailers: unknown
   })
 }
 
-/** A body that the test writes. */
+/** A body written by the test. */
 function pushedBody() {
   const started = Promise.withResolvers<void>()
   let sink: BodySink | undefined

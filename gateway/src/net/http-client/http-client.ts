@@ -10,32 +10,32 @@ export type HttpClientOptions = {
   connectTimeoutMs: number
   /** How long an unused connection stays open. */
   keepAliveMs: number
-  /** Defaults of the limits a request may set itself. */
+  /** Default limits of a request. */
   firstByteTimeoutMs: number
   idleTimeoutMs: number
-  /** Pools kept at most. 10,000 unless said. */
+  /** Maximum number of pools. Default 10,000. */
   maxPools?: number
-  /** Connections to one origin at most, and calls that may wait for one. As `config.limits` has them unless said. */
+  /** Maximum connections to one origin, and calls in its queue. Default: `config.limits`. */
   maxConnections?: number
   maxQueue?: number
-  /** Instruments of calls under way. */
+  /** Meter of active calls. */
   calls?: AdmissionMeter
-  /** How long the pool of an origin is kept without use. 10 minutes unless said. */
+  /** Idle time before the pool of an origin is closed. Default 10 minutes. */
   unusedPoolMs?: number
-  /** Addresses that connections without a policy of their own may lead to. All unless set. */
+  /** Policy of connections without a policy. Default: no restrictions. */
   egress?: EgressPolicy
-  /** Resolves names. The system's resolver unless set. */
+  /** Name resolution. Default: the resolver of the system. */
   lookup?: LookupFunction
 }
 
-/** The side of the gateway that calls others. Connections are pooled by origin and settings, and survive reloads. */
+/** HTTP client of the gateway. Pools connections by origin and settings, across reloads. */
 export type HttpClient = {
   send: Send
   /** Closes all connections; calls in flight fail. */
   close(): Promise<void>
 }
 
-/** Bounds on what calls to one origin occupy. */
+/** Limits per origin. */
 export const defaultUpstreamLimits = { maxUpstreamConnections: 2_000, maxUpstreamQueue: 500 }
 
 const unmetered: AdmissionMeter = { changed() {}, refused() {} }
@@ -63,7 +63,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   }
 }
 
-/** Changing the protocol is a matter of HTTP/1.1 (RFC 9110 section 7.8). */
+/** Protocol upgrades exist only in HTTP/1.1 (RFC 9110 section 7.8). */
 function connectionOf({ connection, upgrade }: Parameters<Send>[0]) {
   if (upgrade === undefined || connection?.version !== '2') return connection
   return { ...connection, key: `${connection.key} upgrade`, version: '1.1' as const }

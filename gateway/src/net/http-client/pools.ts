@@ -5,33 +5,35 @@ import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egre
 import { checkCertificateNames } from '../tls/certificate-names.ts'
 import type { UpstreamConnection, UpstreamTls } from './send.ts'
 
-/** The connections to one origin with the same settings. */
+/** Connections to one origin with equal settings. */
 export type Upstream = {
   readonly pool: Pool
-  /** What every request must name as its TLS server: the library would take the `host` header's, and reconnect for each. */
+  /**
+   * TLS server name of every request: the library would use the `host` header, and reconnect for each value.
+   */
   readonly serverName: string | undefined
-  /** Connections made so far: tells whether a request can have met a connection that was open before it. */
+  /** Connections opened so far: detects whether a request may have used a connection opened before it. */
   connects: number
-  /** Calls under way, those that wait for a connection included. */
+  /** Active calls, including those waiting for a connection. */
   calls: number
-  /** Most calls at once; more are refused. */
+  /** Maximum of active calls; more are rejected. */
   readonly maxCalls: number
-  /** Used since the last look for unused ones. */
+  /** Used since the last check for unused pools. */
   used: boolean
 }
 
 export type PoolLimits = {
-  /** Longest wait for a connection, TLS included, where the connection says nothing. */
+  /** Default of the longest wait for a connection, TLS included. */
   readonly connectTimeoutMs: number
   readonly keepAliveMs: number
-  /** Pools kept at most; the one unused for longest goes first. */
+  /** Maximum number of pools; the least recently used is closed first. */
   readonly maxPools: number
-  /** A pool unused for this long, at most twice, is closed. */
+  /** A pool is closed after one to two of these intervals without use. */
   readonly unusedMs: number
-  /** Policy of connections that have none of their own. */
+  /** Policy of connections without a policy. */
   readonly egress: EgressPolicy
   readonly lookup: LookupFunction | undefined
-  /** Connections to one origin where its settings do not say, and calls that may wait for one. */
+  /** Default of connections to one origin, and of calls in its queue. */
   readonly maxConnections: number
   readonly maxQueue: number
 }
@@ -43,16 +45,16 @@ export type Pools = {
   close(): Promise<void>
 }
 
-/** Size of an answer's head, which holds more than a request's: a whole shop in cookies, policies for pages. */
+/** Maximum size of a response head, larger than of a request: cookies and content policies are long. */
 const maxHeaderBytes = 64 * 1024
 
-/** Settings of calls that say nothing about their connection. */
+/** Default connection settings. */
 const plain: UpstreamConnection = { key: '' }
 
-/** Pools by the settings of their connections and by origin. They survive reloads, because equal settings have equal keys. */
+/** Pools by connection settings and origin. Equal settings have equal keys, so pools survive reloads. */
 export function createPools(limits: PoolLimits): Pools {
   const byKey = new Map<string, Map<string, Upstream>>()
-  /** Given up, with calls still in flight. */
+  /** Closing pools with calls in flight. */
   const leaving = new Set<Pool>()
   let size = 0
   let timer: NodeJS.Timeout | undefined
@@ -74,7 +76,7 @@ export function createPools(limits: PoolLimits): Pools {
     pool.close().then(left, left)
   }
 
-  /** Closes what was not used since the last call, and `atLeast` so many. Calls in flight end on their own terms. */
+  /** Closes pools unused since the last call, and at least `atLeast`. Calls in flight continue. */
   function closeUnused(atLeast: number): void {
     let closed = 0
     for (const onlyUnused of [true, false]) {
@@ -144,7 +146,7 @@ function createUpstream(origin: string, connection: UpstreamConnection, limits: 
     connections: Number.isFinite(maxConnections) ? maxConnections : null,
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs ?? limits.keepAliveMs,
-    // Servers may ask for less in their answers, not for more than was asked for here.
+    // A server may shorten the keep-alive time in its responses, but not extend it.
     ...(keepAliveMs === undefined ? {} : { keepAliveMaxTimeout: keepAliveMs }),
     connect(options, callback) {
       const refused = refusedLiteral(egress, host, portNumber)

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import type { BodySource } from '../http/body.ts'
 
-/** Bytes read ahead of the connection; more pauses the source. */
+/** Read-ahead limit in bytes; above it the source pauses. */
 const maxAheadBytes = 64 * 1024
 
 /**
- * A source as the stream the client library reads. It is started when there is a connection to write it to, and cancelled
- * when the stream is destroyed before its end: an answer that came early, or a connection that broke.
+ * Body source as a stream for the client library. The source starts when a connection is available, and is
+ * cancelled when the stream is destroyed before its end, after an early response or a failed connection.
  */
 export function requestStream(source: BodySource): Readable {
   let started = false
@@ -48,7 +48,7 @@ export function requestStream(source: BodySource): Readable {
       stream.destroy(error)
     },
   }
-  // Whoever asked hears of it from the call; a stream without a listener would end the process.
+  // The call reports the error; a stream without a listener would end the process.
   stream.on('error', () => {})
   return stream
 }

@@ -4,36 +4,40 @@ import type { EgressPolicy } from '../egress/egress.ts'
 import { type Body, isSource } from '../http/body.ts'
 import type { Headers } from '../http/headers.ts'
 
-/** How connections to an origin are made. Compiled once; calls with the same `key` to the same origin share a pool. */
+/** Connection settings of an origin. Compiled once; calls with equal `key` and origin share a pool. */
 export type UpstreamConnection = {
-  /** Stands for all settings below. */
+  /** Represents all settings below. */
   readonly key: string
   readonly tls?: UpstreamTls | undefined
-  /** `2` speaks HTTP/2: by ALPN where the origin is https, else with prior knowledge. 1.1 unless said. */
+  /** `2` selects HTTP/2: by ALPN for https, else with prior knowledge. Default 1.1. */
   readonly version?: '1.1' | '2' | undefined
   readonly connectTimeoutMs?: number | undefined
-  /** Most connections at once; more calls wait within their time limit. That of `config.limits` unless given. */
+  /** Maximum number of connections; more calls wait within their time limit. Default: `config.limits`. */
   readonly maxConnections?: number | undefined
   /** How long an unused connection stays open. */
   readonly keepAliveMs?: number | undefined
-  /** Addresses the connection may lead to; its key is part of `key`. The client's own policy unless set. */
+  /**
+   * Policy on the addresses of the connection; its key is part of `key`. Default: the policy of the client.
+   */
   readonly egress?: EgressPolicy | undefined
 }
 
 export type UpstreamTls = {
-  /** PEM; the system's authorities unless given. */
+  /** PEM. Default: the authorities of the system. */
   readonly ca?: string | undefined
   readonly cert?: string | undefined
   readonly key?: string | undefined
-  /** Name that is asked for and that the certificate must bear, where it is not the host. */
+  /** Requested server name, which the certificate must have. Default: the host. */
   readonly serverName?: string | undefined
-  /** Names of which the certificate must bear one (DNS names, IP addresses or URIs), instead of the host's or `serverName`. */
+  /**
+   * Accepted names of the certificate (DNS names, IP addresses or URIs), instead of the host or `serverName`.
+   */
   readonly names?: readonly string[] | undefined
-  /** `any` accepts every certificate, `any-name` those of trusted authorities for another name. */
+  /** `any` accepts every certificate, `any-name` those of trusted authorities with another name. */
   readonly insecure?: 'any' | 'any-name' | undefined
 }
 
-/** A request the gateway makes: to a provider, a webhook, a key server. */
+/** A request of the gateway to a provider, a webhook or a key server. */
 export type OutgoingRequest = {
   /** Scheme, host and port: `https://api.openai.com`. */
   origin: string
@@ -41,47 +45,50 @@ export type OutgoingRequest = {
   path: string
   method: string
   /**
-   * Without `content-length`, and without `host` unless it differs from the origin's: these are derived. A body that is
-   * still to come has the length that `content-length` says, if any, else it is sent in chunks.
+   * Without `content-length`, and without `host` unless it differs from the origin: these are derived. A
+   * streaming body has the length of `content-length`, if present, else it is sent in chunks.
    */
   headers: Headers
-  /** Trailers of a body still to come are not sent on. */
+  /** Trailers of a streaming body are not forwarded. */
   body: Body | string
-  /** Ends the call, also while its answer streams. */
+  /** Ends the call, also during the response body. */
   cancellation?: Cancellation
-  /** Longest wait for the head of the answer. */
+  /** Longest wait for the response head. */
   firstByteTimeoutMs?: number
-  /** Longest silence while the answer's body streams. */
+  /** Longest pause in the response body. */
   idleTimeoutMs?: number
   connection?: UpstreamConnection | undefined
-  /** Asks to leave HTTP for this protocol (`websocket`); a 101 answer has a `tunnel`. */
+  /** Requested protocol upgrade (`websocket`); a 101 response has a `tunnel`. */
   upgrade?: string | undefined
-  /** Hears of 1xx answers before the final one, 101 excepted. */
+  /** Receives informational responses (1xx) except 101. */
   onInformational?: ((status: number, headers: Headers) => void) | undefined
-  /** Asking twice means no more than asking once, whatever the method: it is asked again when a kept connection turns out closed. */
+  /**
+   * The request may be repeated regardless of its method: it is, when a kept-alive connection turns out
+   * closed.
+   */
   repeatable?: boolean | undefined
-  /** Lets an answer that came in one piece have its body at hand; otherwise every answer's body is a source. */
+  /** Permits a buffered body in a response received in one chunk; otherwise every body is a source. */
   acceptsWhole?: boolean | undefined
 }
 
-/** A complete or streaming answer, of an upstream or to a client. */
+/** Complete or streaming response, of an upstream or to a client. */
 export type Reply = {
   status: number
   headers: Headers
   body: Body
-  /** With status 101: the connection, which now speaks another protocol. Whoever takes the reply ends it. */
+  /** The connection behind a 101 response, in its new protocol. The receiver of the reply must end it. */
   tunnel?: Duplex | undefined
 }
 
-/** Frees what a reply holds that nobody will read. */
+/** Releases the resources of an unread reply. */
 export function discard({ body, tunnel }: Reply): void {
   if (isSource(body)) body.cancel()
   tunnel?.destroy()
 }
 
 /**
- * Makes one request. Resolves with the head of the answer while its body may still be on its way.
- * Rejects with a `GatewayError`: `upstream_connect`, `upstream_timeout` or `upstream_reset`; the same
- * errors end the body of a reply that breaks off.
+ * Sends a request. Resolves with the response head while the body may still stream. Rejects with a
+ * `GatewayError`: `upstream_connect`, `upstream_timeout` or `upstream_reset`; the same errors fail the body
+ * of an aborted response.
  */
 export type Send = (request: OutgoingRequest) => Promise<Reply>

@@ -1,24 +1,24 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { BodySink, BodySource } from '../http/body.ts'
 
-/** The flow of one answer, as the client library offers it. */
+/** Flow control of one response in the client library. */
 export type Flow = {
   pause(): void
   resume(): void
   abort(reason: Error): void
 }
 
-/** An answer's body between the connection, which writes, and its reader. */
+/** Response body between the connection, which writes, and its reader. */
 export type UpstreamBody = BodySource &
   BodySink & {
-    /** What arrived, where it is the complete body and nobody reads it yet. */
+    /** The complete body if it has arrived without a reader. */
     whole(): Uint8Array | undefined
   }
 
-/** Bytes held for a reader that has not come yet; more pauses the connection. */
+/** Buffer limit before reading starts; above it the connection pauses. */
 const maxEarlyBytes = 64 * 1024
 
-/** Holds what arrives before somebody reads; the connection is paused as long as the reader is full. */
+/** Buffers data until reading starts, and pauses the connection while the reader is full. */
 export function createUpstreamBody(flow: Flow, onCancel: () => void): UpstreamBody {
   let sink: BodySink | undefined
   let early: Uint8Array[] = []
@@ -47,7 +47,7 @@ export function createUpstreamBody(flow: Flow, onCancel: () => void): UpstreamBo
       early = []
       if (ended || failure) return
       onCancel()
-      flow.abort(new GatewayError('request_aborted', 'the answer is no longer wanted'))
+      flow.abort(new GatewayError('request_aborted', 'response discarded by its reader'))
     },
     write(chunk) {
       if (cancelled) return true

@@ -1,12 +1,12 @@
 import type { AdmittedConnection } from '../listener/admission.ts'
 
-/** Memory for the body of one request, where it is collected. */
+/** Memory budget of one buffered request body. */
 export type BodyBudget = {
-  /** Occupies memory until the request is over; false if a bound is reached. */
+  /** Reserves memory until the request is over; false at a limit. */
   acquire(bytes: number): boolean
 }
 
-/** The budget of one request. `onEnd` registers the function that returns what was taken, when something is. */
+/** Creates the budget of one request. `onEnd` registers the release of reserved memory, if any. */
 export function createBodyBudget(admitted: AdmittedConnection, onEnd: (end: () => void) => void): BodyBudget {
   let taken = 0
   return {

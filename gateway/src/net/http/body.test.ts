@@ -35,7 +35,7 @@ describe('readAll', () => {
     expect((await read).toString()).toBe('abcd')
   })
 
-  it('keeps copies of small chunks, not the large buffers they may be cut out of', async () => {
+  it('copies small chunks, instead of retaining the large buffers they were cut from', async () => {
     let sink: BodySink | undefined
     const source: BodySource = {
       start(reader) {
@@ -61,12 +61,12 @@ describe('readAll', () => {
     expect((await read).toString()).toBe(`first ${'ab'.repeat(20_000)}${'L'.repeat(5000)}cd`)
   })
 
-  it('takes bytes at hand and nothing as they are', async () => {
+  it('returns a buffered body and an empty one unchanged', async () => {
     expect((await readAll(Buffer.from('x'), 100, 'request_too_large')).toString()).toBe('x')
     expect((await readAll(undefined, 100, 'request_too_large')).length).toBe(0)
   })
 
-  it('accepts exactly the limit and refuses one byte more, cancelling the source', async () => {
+  it('accepts exactly the limit and rejects one byte more, cancelling the source', async () => {
     const fitting = manualSource()
     const read = readAll(fitting.source, 4, 'request_too_large')
     fitting.write('abcd')
@@ -81,12 +81,12 @@ describe('readAll', () => {
     expect(large.state.cancelled).toBe(true)
   })
 
-  it('holds a body at hand to the same limit', async () => {
+  it('applies the limit to a buffered body', async () => {
     const refused = readAll(Buffer.from('abcde'), 4, 'request_too_large')
     await expect(refused).rejects.toMatchObject({ code: 'request_too_large' })
   })
 
-  it('passes a failure of the source on', async () => {
+  it('forwards a failure of the source', async () => {
     const manual = manualSource()
     const read = readAll(manual.source, 4, 'request_too_large')
     manual.fail(new Error('cut'))
@@ -95,7 +95,7 @@ describe('readAll', () => {
 })
 
 describe('withTransform', () => {
-  it('puts the transform between source and sink and keeps flow control', () => {
+  it('puts the transform between source and sink and preserves flow control', () => {
     const manual = manualSource()
     const shouting = withTransform(manual.source, (sink) => ({
       ...sink,

@@ -2,38 +2,38 @@ import { GatewayError, type GatewayErrorCode } from '../../lib/gateway-error.ts'
 import type { BodyBudget } from './body-budget.ts'
 import type { Headers } from './headers.ts'
 
-/** Takes a body piece by piece. After `end` or `fail` nothing more is called. */
+/** Consumer of body chunks. No calls follow `end` or `fail`. */
 export type BodySink = {
-  /** Returns false when full: the source stops until `BodySource.resume` is called. */
+  /** Returns false when full: the source pauses until `BodySource.resume`. */
   write(chunk: Uint8Array): boolean
-  /** `trailers` are fields that came behind the body (RFC 9110 section 6.5). */
+  /** `trailers` are the fields behind the body (RFC 9110 section 6.5). */
   end(trailers?: Headers): void
   fail(error: Error): void
 }
 
-/** A body that is still to come. Push-based, because a promise per chunk would dominate the cost of a stream. */
+/** A streaming body. Push-based, because a promise per chunk would dominate the cost of a stream. */
 export type BodySource = {
-  /** Starts the flow into `sink`. Called exactly once. */
+  /** Starts the flow into `sink`. Must be called exactly once. */
   start(sink: BodySink): void
-  /** Goes on after `write` returned false. */
+  /** Continues after `write` returned false. */
   resume(): void
-  /** Discards the rest and frees the connection; the sink hears nothing more. Harmless when called twice. */
+  /** Discards the rest and releases the connection; the sink receives no more calls. Idempotent. */
   cancel(): void
-  /** Memory for those who collect the body; without it, their own bound is the only one. */
+  /** Memory budget for buffering; without it, only the limit of the reader applies. */
   readonly budget?: BodyBudget | undefined
 }
 
-/** A whole body at hand, one still to come, or none. */
+/** A buffered body, a streaming body, or none. */
 export type Body = Uint8Array | BodySource | undefined
 
 export function isSource(body: Body): body is BodySource {
   return body !== undefined && !(body instanceof Uint8Array)
 }
 
-/** A step between a source and a sink: reads, changes, holds back or ends the stream. */
+/** A step between source and sink that reads, changes, delays or ends the stream. */
 export type BodyTransform = (sink: BodySink) => BodySink
 
-/** The source as seen through a transform. */
+/** Returns the source with a transform applied. */
 export function withTransform(source: BodySource, transform: BodyTransform): BodySource {
   return {
     start: (sink) => source.start(transform(sink)),
@@ -45,14 +45,16 @@ export function withTransform(source: BodySource, transform: BodyTransform): Bod
 
 const nothing = Buffer.alloc(0)
 
-/** A chunk keeps alive the buffer it was cut out of, so small ones are copied together: a body may come byte by byte. */
+/**
+ * A chunk retains the buffer it was cut from, so small chunks are copied together: a body may arrive byte by
+ * byte.
+ */
 const smallChunkBytes = 1024
 const blockBytes = 16 * 1024
 
 /**
- * Reads a body to its end.
- * Rejects with `tooLarge` as soon as it exceeds `maxBytes`, and with `overloaded` as soon as its budget is used up, and cancels the source;
- * passes on the source's own failure.
+ * Reads a complete body. Rejects with `tooLarge` above `maxBytes` and with `overloaded` above its budget, and
+ * cancels the source; forwards the source's own failure.
  */
 export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode): Promise<Buffer> {
   if (!isSource(body)) {
@@ -122,9 +124,9 @@ export function readAll(body: Body, maxBytes: number, tooLarge: GatewayErrorCode
   })
 }
 
-/** The failure of a body for which there is no memory now. */
+/** Error of a body without memory budget. */
 export function overBudget(): GatewayError {
-  return new GatewayError('overloaded', 'the gateway collects too many request bodies: try again later')
+  return new GatewayError('overloaded', 'memory for request bodies is exhausted: try again later')
 }
 
 function overLimit(code: GatewayErrorCode, maxBytes: number): GatewayError {

@@ -1,5 +1,5 @@
 /**
- * RFC 9113 section 8.2.2: fields that speak of one HTTP/1 connection. HTTP/2 has none of them, but for `te: trailers` in
+ * Connection-specific fields of HTTP/1 (RFC 9113 section 8.2.2). HTTP/2 permits only `te: trailers` in
  * requests.
  */
 export const connectionFields: ReadonlySet<string> = new Set([

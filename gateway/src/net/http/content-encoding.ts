@@ -1,7 +1,7 @@
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
 import { GatewayError, type GatewayErrorCode } from '../../lib/gateway-error.ts'
 
-/** Which errors decoding ends in; they differ between a client's body and an upstream's. */
+/** Error codes of decoding; they differ between a client's body and an upstream's. */
 export type DecodeErrors = {
   tooLarge: GatewayErrorCode
   malformed: GatewayErrorCode
@@ -22,14 +22,14 @@ const decompressors = new Map<string, Decompress>([
   ['zstd', zstdDecompress],
 ])
 
-/** True when the body is what it seems to be, without a content coding. */
+/** Whether a body has no content coding. */
 export function isPlain(encoding: string | undefined): boolean {
   return encoding === undefined || encoding === '' || encoding === 'identity'
 }
 
 /**
- * The body behind one content coding (RFC 9110 section 8.4.1). Stops as soon as it grows past `maxBytes`, so a small
- * body that unfolds to gigabytes costs no more than that. Several codings on top of each other are refused.
+ * Decodes one content coding (RFC 9110 section 8.4.1). Stops above `maxBytes`, which bounds the cost of a
+ * decompression bomb. Rejects nested codings.
  */
 export function decode(
   body: Uint8Array,

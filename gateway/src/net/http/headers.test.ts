@@ -18,15 +18,15 @@ describe('createHeaderFilter', () => {
     })
   })
 
-  it('leaves its argument alone', () => {
+  it('does not modify its argument', () => {
     const headers = { connection: 'keep-alive', accept: '*/*' }
     createHeaderFilter((name) => name === 'accept')(headers)
     expect(headers).toEqual({ connection: 'keep-alive', accept: '*/*' })
   })
 })
 
-describe('a filter that remembers', () => {
-  it('decides about names past its bound as well', () => {
+describe('a caching filter', () => {
+  it('decides about names beyond its cache', () => {
     const filter = createHeaderFilter((name) => name.startsWith('x-'))
     for (let index = 0; index < 3_000; index++) {
       expect(filter({ [`x-${index}`]: '1', [`y-${index}`]: '1' })).toEqual({ [`y-${index}`]: '1' })
@@ -35,7 +35,7 @@ describe('a filter that remembers', () => {
 })
 
 describe('firstHeader', () => {
-  it('takes the first of several values', () => {
+  it('returns the first of several values', () => {
     expect(firstHeader({ a: ['1', '2'] }, 'a')).toBe('1')
     expect(firstHeader({ a: '3' }, 'a')).toBe('3')
     expect(firstHeader({}, 'a')).toBeUndefined()

@@ -1,7 +1,7 @@
-/** Header fields by lower-case name; a list where a field may not be joined (`set-cookie`). */
+/** Header fields by lower-case name; a list for fields that must not be joined (`set-cookie`). */
 export type Headers = Record<string, string | string[]>
 
-/** RFC 9110 section 7.6.1 plus the de-facto ones: they describe one connection and are never forwarded. */
+/** Hop-by-hop fields of RFC 9110 section 7.6.1 and de-facto ones, which are never forwarded. */
 const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -14,7 +14,7 @@ const hopByHopHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Whether a header describes one connection, whoever sends it. */
+/** Whether a field is hop-by-hop, independent of `connection`. */
 export function isHopByHop(name: string): boolean {
   return hopByHopHeaders.has(name)
 }
@@ -25,13 +25,15 @@ export function firstHeader(headers: Headers, name: string): string | undefined 
   return typeof value === 'object' ? value[0] : value
 }
 
-/** Copies headers without hop-by-hop ones, those that `connection` lists, and those it was made to drop. */
+/**
+ * Copies headers without hop-by-hop fields, fields listed in `connection`, and fields that the filter drops.
+ */
 export type HeaderFilter = (headers: Headers) => Headers
 
-/** Names remembered per filter; clients may send any, so there is a bound. */
+/** Limit of cached names per filter; clients may send any name. */
 const maxRememberedNames = 1_000
 
-/** A filter for headers on their way through. `drops` is asked once per name, not once per request. */
+/** Creates a filter for forwarded headers. `drops` is called once per name, not once per request. */
 export function createHeaderFilter(drops: (name: string) => boolean): HeaderFilter {
   const decisions = new Map<string, boolean>()
 
@@ -55,7 +57,7 @@ export function createHeaderFilter(drops: (name: string) => boolean): HeaderFilt
   }
 }
 
-/** The fields a `connection` header declares hop-by-hop; undefined for the values that name none. */
+/** Fields listed in a `connection` header; undefined for values without field names. */
 function connectionOptions(connection: string | string[]): Set<string> | undefined {
   if (connection === 'keep-alive' || connection === 'close') return undefined
   const options = typeof connection === 'string' ? connection : connection.join(',')

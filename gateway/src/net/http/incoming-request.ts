@@ -4,57 +4,63 @@ import type { Connection } from '../listener/connection.ts'
 import type { BodySource } from './body.ts'
 import type { Headers } from './headers.ts'
 
-/** One request as it came from the wire. */
+/** A received request. */
 export type IncomingRequest = {
   method: string
-  /** As sent; not normalised. */
+  /** As received; not normalised. */
   target: string
   version: string
   headers: Headers
   connection: Connection
-  /** The protocol the client wants to change to (`websocket`), where it may; such a request has no body. */
+  /** Requested protocol upgrade (`websocket`), if permitted; such a request has no body. */
   upgrade: string | undefined
-  /** Sends a 1xx answer before the final one; undefined where the client's HTTP version has none. */
+  /** Sends an informational response (1xx); undefined for HTTP/1.0 clients. */
   informational: ((status: number, headers: Headers) => void) | undefined
-  /** Undefined when the request has none. */
+  /** Undefined without a body. */
   body: BodySource | undefined
-  /** Cancelled when the connection closes before the answer is complete. */
+  /** Cancelled when the connection closes before the response is complete. */
   cancellation: Cancellation
-  /** `Clock.monotonic()` when the head had arrived. */
+  /** `Clock.monotonic()` at the receipt of the head. */
   startedAt: number
 }
 
-/** What became of an answer. */
+/** Delivery result: completeness, status, bytes sent. */
 export type Delivery = {
-  /** False when the client left, or the answer broke off. */
+  /** False after a disconnect of the client or an aborted response. */
   complete: boolean
-  /** Status sent, or undefined when no head was sent. */
+  /** Status sent, undefined before the head was sent. */
   status: number | undefined
   bytesSent: number
-  /** `Clock.monotonic()` at the first byte of the body; undefined when none was sent. */
+  /** `Clock.monotonic()` at the first byte of the body; undefined if none was sent. */
   firstByteAt: number | undefined
-  /** Why the answer could not be written. */
+  /** Error that prevented the response. */
   failure?: unknown
 }
 
-/** Answers requests. A `reply` that rejects breaks the connection; `end` is called once per request when all is over. */
+/**
+ * The response of a request in progress. A rejected `reply` aborts the connection; `end` is called once per
+ * request, at its end.
+ */
 export type PendingExchange = {
   reply: Promise<Reply>
   end(delivery: Delivery): void
 }
 
 export type HttpServerLimits = {
-  /** Size of a request's head; more is 431. */
+  /** Size of a request head; more is 431. */
   maxHeaderBytes: number
-  /** Length of a request's target; more is 414. */
+  /** Length of a request target; more is 414. */
   maxTargetBytes: number
-  /** Longest wait for a request's head. */
+  /** Longest wait for a request head. */
   headersTimeoutMs: number
-  /** Longest wait for a whole request; slow senders are cut off. */
+  /** Longest wait for a complete request. */
   requestTimeoutMs: number
-  /** How long an idle connection is kept. */
+  /** How long an idle connection stays open. */
   keepAliveMs: number
-  /** Longest wait for a client that reads none of what waits for it; the answer, and the upstream's, are given up. */
+  /**
+   * Longest time without progress of a client with unread data; then the response and the upstream call are
+   * aborted.
+   */
   stalledReaderMs: number
 }
 
@@ -67,5 +73,5 @@ export const defaultServerLimits: HttpServerLimits = {
   stalledReaderMs: 300_000,
 }
 
-/** What a client is told whose request's target is longer than that. */
+/** Message of the 414 response. */
 export const targetTooLongMessage = 'the request target is too long'

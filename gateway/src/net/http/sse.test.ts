@@ -21,11 +21,11 @@ describe('createSseParser', () => {
     expect(parse([text])).toEqual([{ event: 'a', data: '1' }])
   })
 
-  it('does not take a CR LF pair cut between two chunks for an empty line', () => {
+  it('does not parse a CR LF pair split between two chunks as an empty line', () => {
     expect(parse(['data: 1\r', '\ndata: 2\r', '\n\r', '\n'])).toEqual([{ data: '1\n2' }])
   })
 
-  it('joins data lines with line feeds and keeps empty ones', () => {
+  it('joins data lines with line feeds and preserves empty ones', () => {
     expect(parse(['data: a\ndata\ndata:\ndata:  b\n\n'])).toEqual([{ data: 'a\n\n\n b' }])
   })
 
@@ -40,7 +40,7 @@ describe('createSseParser', () => {
     ])
   })
 
-  it('tells id and retry without data to who wants to reconnect', () => {
+  it('reports id and retry without data', () => {
     const marks: object[] = []
     const events: SseEvent[] = []
     const parser = createSseParser({
@@ -53,7 +53,7 @@ describe('createSseParser', () => {
     expect(events).toEqual([{ data: 'c', id: 'b' }])
   })
 
-  it('lets an empty event name mean none', () => {
+  it('treats an empty event name as none', () => {
     expect(parse(['event:\ndata: a\n\n'])).toEqual([{ data: 'a' }])
   })
 
@@ -64,16 +64,16 @@ describe('createSseParser', () => {
     ])
   })
 
-  it('puts a character together that two chunks share', () => {
+  it('decodes a character split between two chunks', () => {
     const bytes = Buffer.from('data: 🚪\n\n')
     expect(parse([bytes.subarray(0, 8), bytes.subarray(8)])).toEqual([{ data: '🚪' }])
   })
 
-  it('discards an event that the end of the stream cuts off', () => {
+  it('discards an event truncated by the end of the stream', () => {
     expect(parse(['data: a\n\ndata: b\n'])).toEqual([{ data: 'a' }])
   })
 
-  it('reports nothing after end(), called from within an event as well', () => {
+  it('reports nothing after end(), also when called within an event', () => {
     const events: SseEvent[] = []
     const parser = createSseParser({
       maxEventBytes: 100,
@@ -87,7 +87,7 @@ describe('createSseParser', () => {
     expect(events).toEqual([{ data: 'a' }])
   })
 
-  it('keeps its own copy of an incomplete line', () => {
+  it('copies an incomplete line', () => {
     const events: SseEvent[] = []
     const parser = createSseParser({ maxEventBytes: 100, onEvent: (event) => events.push(event) })
     const chunk = Buffer.from('data: ab')
@@ -116,11 +116,11 @@ describe('createSseParser', () => {
     expect(events).toEqual([])
   })
 
-  it('counts the limit anew for each event', () => {
+  it('applies the limit to each event', () => {
     expect(parse(['data: 012345\n\n'.repeat(50)], 15)).toHaveLength(50)
   })
 
-  it('gives the same events however the bytes are cut', () => {
+  it('returns the same events for any chunk boundaries', () => {
     const line = fc.constantFrom(
       'data: a',
       'data:é🚪',
@@ -151,7 +151,7 @@ describe('createSseParser', () => {
     )
   })
 
-  it('puts a long event together that arrives byte by byte', () => {
+  it('joins a long event that arrives byte by byte', () => {
     const bytes = Buffer.from(`data: ${'x'.repeat(200_000)}\n\n`)
     const events: SseEvent[] = []
     const parser = createSseParser({ maxEventBytes: 300_000, onEvent: (event) => events.push(event) })
@@ -178,13 +178,13 @@ describe('formatSseEvent', () => {
     )
   })
 
-  it('cannot be made to start another field through a name', () => {
+  it('does not start another field from a name', () => {
     expect(formatSseEvent({ event: 'a\ndata: injected', data: 'b' })).toBe(
       'event: adata: injected\ndata: b\n\n',
     )
   })
 
-  it('is undone by the parser', () => {
+  it('is reversed by the parser', () => {
     const text = fc.string({ unit: 'grapheme' }).filter((value) => !/[\r\0]/.test(value))
     const oneLine = text.filter((value) => value !== '' && !value.includes('\n') && !value.startsWith(' '))
     const event = fc.record(

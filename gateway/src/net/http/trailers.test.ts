@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { acceptsTrailers, allowedTrailers } from './trailers.ts'
 
 describe('trailers', () => {
-  it('are passed on but for fields that frame, route or authenticate', () => {
+  it('are forwarded except fields for framing, routing or authentication', () => {
     const fields = {
       'x-sum': '1',
       'set-cookie': ['a'],
@@ -14,7 +14,7 @@ describe('trailers', () => {
     expect(allowedTrailers(fields)).toEqual({ 'x-sum': '1', etag: 'e' })
   })
 
-  it('are none where nothing is left', () => {
+  it('are undefined if none remain', () => {
     expect(allowedTrailers({ 'content-length': '1' })).toBeUndefined()
     expect(allowedTrailers(undefined)).toBeUndefined()
   })
@@ -25,7 +25,7 @@ describe('trailers', () => {
     ['gzip', false],
     ['trailersX', false],
     [undefined, false],
-  ])('are read by a client that says te: %s: %s', (te, expected) => {
+  ])('are read by a client with te: %s: %s', (te, expected) => {
     expect(acceptsTrailers(te === undefined ? {} : { te })).toBe(expected)
   })
 })

@@ -1,8 +1,8 @@
 import type { Headers } from './headers.ts'
 
 /**
- * RFC 9110 section 6.5.1: fields that frame, route, authenticate or describe a message are no trailers, whoever sends
- * them.
+ * RFC 9110 section 6.5.1: fields for framing, routing, authentication or description of a message are not
+ * allowed as trailers.
  */
 const neverTrailers: ReadonlySet<string> = new Set([
   'authorization',
@@ -27,7 +27,7 @@ const neverTrailers: ReadonlySet<string> = new Set([
   'www-authenticate',
 ])
 
-/** The fields that may stand behind a body; undefined when there are none. */
+/** The fields allowed as trailers; undefined if none remain. */
 export function allowedTrailers(fields: Headers | undefined): Headers | undefined {
   if (fields === undefined) return undefined
   let allowed: Headers | undefined
@@ -40,7 +40,7 @@ export function allowedTrailers(fields: Headers | undefined): Headers | undefine
   return allowed
 }
 
-/** RFC 9110 section 10.1.4: only who says `te: trailers` is known to read them. */
+/** RFC 9110 section 10.1.4: trailers are sent only to clients with `te: trailers`. */
 export function acceptsTrailers(request: Headers): boolean {
   const te = request['te']
   if (te === undefined || te === 'trailers') return te !== undefined

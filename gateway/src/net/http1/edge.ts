@@ -5,40 +5,43 @@ import type { Reply } from '../http-client/send.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
 
-/** What every request of one server shares. */
+/** State shared by all requests of one HTTP/1 server. */
 export type Http1Edge = {
   readonly clock: Clock
   readonly stalledReaderMs: number
   readonly maxPipelinedRequests: number
-  /** Instruments of requests under way. */
+  /** Meter of active requests. */
   readonly requests: AdmissionMeter
-  /** By socket, as requests know it. */
+  /** Connections by the socket that requests expose. */
   readonly connections: WeakMap<object, Http1Connection>
   draining: boolean
   closeIdle(): void
 }
 
 export type Http1Connection = HttpConnection & {
-  /** Requests that have arrived and whose answers are not complete. */
+  /** Requests received whose responses are incomplete. */
   underWay: number
-  /** Those of them that are not answered yet (`http1-pipeline.ts`). */
+  /** Pipelined requests without a response yet, oldest first (`pipelining.ts`). */
   readonly pipelined: PipelinedRequest[]
-  /** Ends the requests whose answers wait for those of earlier ones: Node reports the end of a connection to the first only. */
+  /**
+   * End functions of requests whose responses are queued behind earlier ones: Node reports the end of a
+   * connection only to the first.
+   */
   readonly awaitingTurn: Set<() => void>
-  /** The request after which the connection closes, where one is known to be the last. */
+  /** The request after which the connection closes, if known. */
   last: IncomingMessage | undefined
 }
 
-/** How a request came, beyond its message. */
+/** Properties of a request that are not part of its message. */
 export type RequestMode = {
-  /** The client sends its body once it is told to. */
+  /** The client sends the body after a 100 (Continue) response. */
   readonly awaitsContinue: boolean
   readonly upgrade: string | undefined
-  /** Takes a 101 answer to the client, and the connection with it, until `ended`. Only where there is an `upgrade`. */
+  /** Sends a 101 response and takes over the connection until `ended`. Defined only with `upgrade`. */
   readonly openTunnel: ((reply: Reply, delivery: Delivery, ended: () => void) => void) | undefined
 }
 
-/** A request that waits for earlier ones of its connection. */
+/** A request queued behind earlier requests of its connection. */
 export type PipelinedRequest = {
   readonly request: IncomingMessage
   readonly response: ServerResponse

@@ -10,17 +10,17 @@ import { discard, type Reply } from '../http-client/send.ts'
 import type { Http1Connection, Http1Edge, RequestMode } from './edge.ts'
 import { requestBody } from './request-body.ts'
 
-/** How much longer than the answer a client may go on sending a body nobody reads. */
+/** Time after the response during which a client may continue to send an unread body. */
 export const lingerMs = 5_000
 
-/** What may wait unsent on a connection before further 1xx answers, which are hints, are left out. */
+/** Unsent bytes of a connection above which further informational responses are dropped. */
 const maxHintBytes = 64 * 1024
 
-/** The turn of a request among those of its connection. */
+/** Connection and mode of one request. */
 type Turn = {
   readonly connection: Http1Connection
   readonly mode: RequestMode
-  /** Called once, when the request is over. */
+  /** Called once, when the exchange is over. */
   onOver(): void
 }
 
@@ -66,12 +66,12 @@ export function handleExchange(
     if (tunnelled) return
     delivery.complete = response.writableFinished && delivery.complete
     if (!response.writableFinished) {
-      // First the stream, so that what cancelling sets off no longer reaches this answer.
+      // Order: abandon the body first, so that the effects of the cancellation cannot reach this response.
       abandon?.()
       cancellation.cancel()
     }
     endWhenOver()
-    // A connection that was busy when the drain began is idle only now.
+    // A connection that was active at the start of the drain is idle only now.
     if (edge.draining) edge.closeIdle()
   }
 
@@ -88,7 +88,7 @@ export function handleExchange(
     if (reply.status === 101) {
       if (!mode.openTunnel) {
         reply.tunnel?.destroy()
-        throw new Error('an answer changes the protocol, and nobody asked for it')
+        throw new Error('protocol change without an upgrade request')
       }
       mode.openTunnel(reply, delivery, () => exchange.end(delivery))
       tunnelled = true
@@ -100,7 +100,7 @@ export function handleExchange(
     if (!request.complete) limitUnreadBody(request, response)
   }
 
-  // Node refuses to write some heads an upstream may send. That ends this connection, not the process.
+  // Node rejects some heads that an upstream may send. This ends the connection, not the process.
   exchange.reply.then(deliver).catch((error: unknown) => {
     replied = true
     delivery.failure = error
@@ -134,7 +134,7 @@ function writeWhole(
   if (response.writableLength > 0) limitStall(response, stalledReaderMs)
 }
 
-/** Returns the function that gives the source up when the client has gone. */
+/** Returns a function that cancels the source after a disconnect of the client. */
 function writeStream(
   { request, response, delivery }: { request: IncomingMessage; response: ServerResponse; delivery: Delivery },
   reply: Reply,
@@ -143,7 +143,7 @@ function writeStream(
 ): () => void {
   let over = false
   delivery.status = reply.status
-  // RFC 9110 section 6.6.2 announces trailers; Node takes it for a mistake where none can follow.
+  // RFC 9110 section 6.6.2 announces trailers; Node throws where no trailers can follow.
   if (reply.headers['trailer'] !== undefined && !mayHaveTrailers(request, reply)) {
     delete reply.headers['trailer']
   }
@@ -172,7 +172,7 @@ function writeStream(
       response.end()
       if (response.writableLength > 0) limitStall(response, stalledReaderMs)
     },
-    // A broken body must not look complete: the connection breaks with it.
+    // An aborted body must not appear complete: the connection is aborted with it.
     fail() {
       if (over) return
       over = true
@@ -195,7 +195,7 @@ function mayHaveTrailers(request: IncomingMessage, reply: Reply): boolean {
   )
 }
 
-/** False for fields that HTTP cannot carry: the answer must not look complete without them. */
+/** Returns false for invalid fields: without them the response must not appear complete. */
 function addTrailers(response: ServerResponse, trailers: Headers): boolean {
   const allowed = allowedTrailers(trailers)
   if (allowed === undefined) return true
@@ -213,13 +213,13 @@ function sendHint(response: ServerResponse, status: number, headers: Headers): v
   try {
     response.writeInformation(status, informationalFields(headers).flat())
   } catch {
-    // A field that HTTP cannot carry: the final answer does not depend on it.
+    // Invalid field: the final response does not depend on it.
   }
 }
 
 /**
- * Bounds the wait for a client that has something to read: a connection that takes none of it for so long is closed.
- * An answer behind an earlier one on its connection has no socket yet, and waits without a limit for its turn.
+ * Limits the time without progress of a client with unread data; then the connection closes. A response
+ * behind an earlier one on its connection has no socket yet, and waits for its turn without a limit.
  */
 function limitStall(response: ServerResponse, limitMs: number): void {
   const { socket } = response
@@ -232,12 +232,12 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-/** A reset connection also emits `close`, which is where it is dealt with. */
+/** A reset connection also emits `close`, which is handled. */
 function ignore(): void {}
 
 /**
- * An answer given before the body was read: the rest is thrown away for a moment, so that the client gets to read the
- * answer.
+ * For a response sent before the body was read: discards the rest for a limited time, so that the client can
+ * read the response.
  */
 function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   request.on('error', ignore)

@@ -10,7 +10,7 @@ let server: ListeningServer | undefined
 
 afterEach(() => server?.close())
 
-/** Serves one fixed answer; resolves with what a raw client got and what became of the answer. */
+/** Serves one fixed response; resolves with the bytes received by a raw client, and the delivery result. */
 async function exchangeWith(reply: () => Promise<Reply>): Promise<{ text: string; delivery: Delivery }> {
   const ended = Promise.withResolvers<Delivery>()
   server = await listen({
@@ -35,7 +35,7 @@ async function exchangeWith(reply: () => Promise<Reply>): Promise<{ text: string
 }
 
 describe('listen', () => {
-  it('delivers a whole answer and says so', async () => {
+  it('delivers a complete response and reports it', async () => {
     const { text, delivery } = await exchangeWith(async () => ({
       status: 200,
       headers: {},
@@ -45,7 +45,7 @@ describe('listen', () => {
     expect(delivery).toMatchObject({ complete: true, status: 200, bytesSent: 5 })
   })
 
-  it('breaks the connection, and only that, when a head cannot be written', async () => {
+  it('aborts only the connection when a head is invalid', async () => {
     const { text, delivery } = await exchangeWith(async () => ({
       status: 200,
       headers: { 'x-bad': 'a\nb' },
@@ -55,13 +55,13 @@ describe('listen', () => {
     expect(delivery).toMatchObject({ complete: false, failure: { code: 'ERR_INVALID_CHAR' } })
   })
 
-  it('breaks the connection when the answer fails altogether', async () => {
+  it('aborts the connection when the reply rejects', async () => {
     const { text, delivery } = await exchangeWith(() => Promise.reject(new Error('broken')))
     expect(text).toBe('')
     expect(delivery).toMatchObject({ complete: false, failure: { message: 'broken' } })
   })
 
-  it('lets none of two hosts or two credentials vanish', async () => {
+  it('preserves duplicate hosts and credentials', async () => {
     const heads: IncomingRequest[] = []
     server = await listen({
       admission: defaultAdmission(),

@@ -9,14 +9,14 @@ import { enqueueRequest } from './pipelining.ts'
 import { type Refusal, refusalOf, refuse, refuseSocket } from './refusal.ts'
 import { acceptUpgrade, mayUpgrade } from './upgrade.ts'
 
-/** Speaks HTTP/1 on connections that others accept. */
+/** HTTP/1 on connections accepted elsewhere. */
 export type Http1 = {
   accept(socket: Socket, connection: HttpConnection): void
-  /** Answers a connection whose first bytes took too long. */
+  /** Sends 408 to a connection without a complete first request in time. */
   refuseLate(socket: Socket): void
-  /** Ends each connection once it is idle. */
+  /** Closes each connection when it becomes idle. */
   drain(): void
-  /** No connection is left. */
+  /** Closes the server. Requires that no connection is open. */
   close(): void
 }
 
@@ -53,13 +53,13 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
       keepAliveTimeout: limits.keepAliveMs,
       connectionsCheckingInterval: Math.min(limits.headersTimeoutMs, 5_000),
       insecureHTTPParser: false,
-      // Else all but the first of two hosts or two credentials would vanish; joined, they are no valid value.
+      // Node would drop all but the first of duplicate `host` or credential fields; joined, they are invalid.
       joinDuplicateHeaders: true,
       shouldUpgradeCallback: (request) => mayUpgrade(request, edge),
     },
     onRequest,
   )
-  // Node drops headers past a count without a word; the size limit refuses them instead.
+  // Node silently drops headers beyond a count; the size limit rejects them instead.
   server.maxHeadersCount = 0
   server.on('checkContinue', onContinue)
   server.on('clientError', refuseMalformed)
@@ -69,7 +69,7 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
     if (refusal) refuseSocket(socket, refusal)
     else acceptUpgrade({ request, socket, head }, edge)
   })
-  // It never listens itself, and this is what starts its time limits.
+  // The server does not listen; this event starts its time limits.
   server.emit('listening')
 
   return {
@@ -101,12 +101,12 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
 const plainRequest: RequestMode = { awaitsContinue: false, upgrade: undefined, openTunnel: undefined }
 const waitingRequest: RequestMode = { awaitsContinue: true, upgrade: undefined, openTunnel: undefined }
 
-/** Nobody is lent a connection to wherever they like. */
+/** CONNECT is rejected: the gateway is not a forward proxy. */
 function refuseConnect(socket: Socket): void {
-  refuseSocket(socket, { status: 405, message: 'CONNECT is not served' })
+  refuseSocket(socket, { status: 405, message: 'CONNECT is not supported' })
 }
 
-/** Requests the parser refuses never reach a route; the answer says which kind of mistake it was. */
+/** Rejects requests that the parser rejects; the response names the kind of error. */
 function refuseMalformed(error: { code?: string; rawPacket?: unknown }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') socket.destroy()
   else refuseSocket(socket, refusals[error.code ?? ''] ?? malformed)
@@ -115,5 +115,5 @@ function refuseMalformed(error: { code?: string; rawPacket?: unknown }, socket: 
 const malformed: Refusal = { status: 400, message: 'malformed HTTP request' }
 const refusals: Record<string, Refusal> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'request headers are too large' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to enqueueRequest' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to arrive' },
 }

@@ -1,13 +1,13 @@
 import type { Http1Connection, Http1Edge, PipelinedRequest } from './edge.ts'
 import { handleExchange } from './exchange.ts'
 
-/** Held requests of one connection. The parser takes apart all that has arrived, which may be thousands. */
+/** Queued requests of one connection. The parser reads all received data, which may contain thousands. */
 const maxHeldRequests = 112
 
 /**
- * Answers a request, or holds it until fewer of its connection are under way. Clients may send requests without waiting for
- * answers (RFC 9112 section 9.3.2). The connection is read on, because nothing else reports that the client has left, and closed if too
- * many requests are pipelined.
+ * Handles a request, or queues it until fewer requests of its connection are active. Clients may pipeline
+ * requests (RFC 9112 section 9.3.2). Reading continues, because only reading detects a disconnect; with too
+ * many queued requests the connection closes.
  */
 export function enqueueRequest({ request, response, mode }: PipelinedRequest, edge: Http1Edge): void {
   const connection = edge.connections.get(request.socket)
@@ -16,7 +16,7 @@ export function enqueueRequest({ request, response, mode }: PipelinedRequest, ed
     return
   }
   if (connection.last !== undefined) {
-    // It closes before an answer to this one could be sent.
+    // The connection closes before a response to this request could be sent.
     if (connection.last !== request) return
     response.shouldKeepAlive = false
   }
@@ -25,7 +25,7 @@ export function enqueueRequest({ request, response, mode }: PipelinedRequest, ed
   if (pipelined.length >= maxHeldRequests) {
     edge.requests.refused()
     pipelined.length = 0
-    // The parser goes on with what has arrived.
+    // The parser continues with data received earlier.
     connection.last = request
     request.socket.destroy()
     return
@@ -38,7 +38,7 @@ export function enqueueRequest({ request, response, mode }: PipelinedRequest, ed
   pipelined.push({ request, response, mode })
 }
 
-/** A request of the connection is over: the next one begins. */
+/** Starts the next queued request after the end of one. */
 function onOver(connection: Http1Connection, edge: Http1Edge): void {
   connection.underWay -= 1
   const next = connection.pipelined.shift()

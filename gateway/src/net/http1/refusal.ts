@@ -3,18 +3,22 @@ import type { Socket } from 'node:net'
 import { type HttpServerLimits, targetTooLongMessage } from '../http/incoming-request.ts'
 import { lingerMs } from './exchange.ts'
 
-/** What is wrong with a request before it is known what it asks for. */
+/** Rejection of a request before routing. */
 export type Refusal = { readonly status: number; readonly message: string }
 
-const otherVersion: Refusal = { status: 505, message: 'HTTP/1.0 and HTTP/1.1 are served here' }
+const otherVersion: Refusal = {
+  status: 505,
+  message: 'HTTP version is not supported: use HTTP/1.1 or HTTP/1.0',
+}
 const longTarget: Refusal = { status: 414, message: targetTooLongMessage }
 const codingInHttp10: Refusal = { status: 400, message: 'HTTP/1.0 has no transfer codings' }
-const otherCoding: Refusal = { status: 501, message: 'the only transfer coding that is read is chunked' }
+const otherCoding: Refusal = { status: 501, message: 'transfer coding is not supported: use chunked' }
 
 /**
- * Why a request that the parser accepts is not answered by a route. The parser also accepts HTTP/0.9 and 2.0; takes off
- * `chunked` and leaves other transfer codings on the body, which would go on without a word of them (RFC 9112 section
- * 6.1); and believes one in HTTP/1.0, which a server between this one and the client may not.
+ * Returns the rejection of a request that the parser accepts but that is not routed. The parser also accepts
+ * HTTP/0.9 and 2.0; removes `chunked` and retains other transfer codings on the body, which would be
+ * forwarded without their label (RFC 9112 section 6.1); and accepts transfer codings in HTTP/1.0, which an
+ * intermediary may ignore.
  */
 export function refusalOf(
   { httpVersion, url, headers }: IncomingMessage,
@@ -28,13 +32,13 @@ export function refusalOf(
   return coding.toLowerCase() === 'chunked' ? undefined : otherCoding
 }
 
-/** Answers and closes: what follows on the connection may not be what it seems. */
+/** Responds and closes the connection, because the framing of later data is uncertain. */
 export function refuse(response: ServerResponse, { status, message }: Refusal): void {
   response.writeHead(status, headOf(message))
   response.end(message)
 }
 
-/** The same for a connection that has left the parser, or made it fail. */
+/** `refuse` for a connection without a usable parser. */
 export function refuseSocket(socket: Socket, { status, message }: Refusal): void {
   const fields = Object.entries(headOf(message)).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.on('error', ignore)
@@ -51,5 +55,5 @@ function headOf(message: string) {
   }
 }
 
-/** A reset connection also emits `close`, and nothing waits for this one. */
+/** A reset connection also emits `close`; nothing waits for this error. */
 function ignore(): void {}

@@ -7,7 +7,7 @@ import { allowedTrailers } from '../http/trailers.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
 import type { RequestMode } from './edge.ts'
 
-/** The body of an HTTP/1 request. A client that waits to be told to send it is told when somebody reads. */
+/** Body of an HTTP/1 request. Sends 100 (Continue) at the start of reading, if expected. */
 export function requestBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -27,7 +27,7 @@ export function requestBody(
         over = true
         sink.end(request.rawTrailers.length > 0 ? allowedTrailers(request.trailers as Headers) : undefined)
       })
-      // A connection that breaks closes the response; the request itself stays silent without an error listener.
+      // An aborted connection closes the response; the request emits nothing without an error listener.
       response.on('close', () => {
         if (over) return
         over = true

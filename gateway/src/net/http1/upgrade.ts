@@ -13,21 +13,21 @@ import { enqueueRequest } from './pipelining.ts'
 export type UpgradeRequest = {
   readonly request: IncomingMessage
   readonly socket: Socket
-  /** What the client sent behind its request. */
+  /** Bytes received behind the request. */
   readonly head: Buffer
 }
 
-/** Silence is part of many protocols, so this only ends what both sides have forgotten. */
+/** Many protocols have long idle times; this limit ends only abandoned connections. */
 const idleTimeoutMs = 24 * 60 * 60 * 1000
 
-/** RFC 9110 section 7.8: a list of protocols, each a token, maybe with a version. */
+/** RFC 9110 section 7.8: a list of protocols, each a token with an optional version. */
 const protocolPattern = new RegExp(`^${tokenSource}(?:/${tokenSource})?$`)
 
 /**
- * Whether a request leaves HTTP if it is granted. The others are answered as if they had not asked, which RFC 9110 section
- * 7.8 lets a server do: those for h2c, which RFC 9113 retired; those of HTTP/1.0; those with a body, which would stand
- * between the request and the protocol; and those behind requests whose answers are still to come. Such a request is the
- * last of its connection, because the parser has lost what came with it.
+ * Reports whether a request may change the protocol. For others the `upgrade` field is ignored, as RFC 9110
+ * section 7.8 permits: h2c (retired by RFC 9113), HTTP/1.0, requests with a body, which would precede the new
+ * protocol, and requests behind pending responses. Such a request is the last of its connection, because the
+ * parser drops the data received with it.
  */
 export function mayUpgrade(request: IncomingMessage, { connections }: Http1Edge): boolean {
   const connection = connections.get(request.socket)
@@ -38,15 +38,15 @@ export function mayUpgrade(request: IncomingMessage, { connections }: Http1Edge)
   return granted
 }
 
-/** The first protocol that is not HTTP/2. */
+/** Returns the first protocol other than HTTP/2. */
 function protocolOf({ headers }: IncomingMessage): string | undefined {
   const offered = (headers.upgrade ?? '').split(',').map((protocol) => protocol.trim())
   return offered.find((protocol) => protocol !== '' && !/^h2c?$/i.test(protocol))
 }
 
 /**
- * Answers a request that wants to change the protocol. The connection has left the HTTP parser, so whatever the answer
- * is, no request follows it.
+ * Handles an upgrade request. The connection has left the HTTP parser, so no request follows it after any
+ * response.
  */
 export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: Http1Edge): void {
   const protocol = protocolOf(request) ?? ''
@@ -75,7 +75,7 @@ export function acceptUpgrade({ request, socket, head }: UpgradeRequest, edge: H
   enqueueRequest({ request, response, mode }, edge)
 }
 
-/** A client that closes while it waits for the answer is only noticed by reading, and nothing reads yet. */
+/** Detects a disconnect while the response is pending: nothing else reads the socket yet. */
 function watchLeaving(socket: Socket): () => void {
   function onReadable() {
     if (socket.readableLength === 0) socket.read()
@@ -96,10 +96,10 @@ function openTunnel(
   { headers, tunnel }: Reply,
   { delivery, ended }: { delivery: Delivery; ended: () => void },
 ): void {
-  if (!tunnel) throw new Error('an answer changes the protocol without a connection that speaks it')
+  if (!tunnel) throw new Error('101 response without an upgraded connection')
   if (tunnel.destroyed || socket.destroyed) {
     tunnel.destroy()
-    throw new Error('a connection broke while it changed its protocol')
+    throw new Error('connection closed during the protocol upgrade')
   }
   try {
     response.writeHead(101, switchingHead(headers, protocol))
@@ -109,7 +109,7 @@ function openTunnel(
     throw error
   }
   delivery.status = 101
-  // The limits of HTTP end here: what is silent now may be meant so.
+  // The time limits of HTTP end here: silence may be intended.
   socket.setTimeout(0)
   splice(socket, tunnel, {
     idleTimeoutMs,
@@ -125,7 +125,7 @@ function openTunnel(
   })
 }
 
-/** A 101 answer has no body (RFC 9110 section 15.2), whatever the upstream said of one. */
+/** A 101 response has no body (RFC 9110 section 15.2): `content-length` is removed. */
 function switchingHead(headers: Headers, protocol: string): Headers {
   const head: Headers = {}
   for (const name in headers) {
@@ -137,7 +137,7 @@ function switchingHead(headers: Headers, protocol: string): Headers {
   return head
 }
 
-/** Ends the connection behind an answer that leaves it in HTTP; what the client still sends is thrown away meanwhile. */
+/** Closes the connection behind a response that remains HTTP; data received meanwhile is discarded. */
 function closeAfter(response: ServerResponse, socket: Socket): void {
   response.on('finish', () => {
     socket.end()

@@ -14,21 +14,21 @@ import type { HttpConnection } from '../listener/connection-handler.ts'
 import { readRequestHead } from './request.ts'
 import { type RequestBody, requestBody, resetStream } from './request-body.ts'
 
-/** What the streams of one connection share. */
+/** State shared by the streams of one HTTP/2 connection. */
 export type Http2Edge = {
   readonly connection: HttpConnection
   readonly clock: Clock
   readonly limits: HttpServerLimits
-  /** Instruments of requests under way. */
+  /** Meter of active requests. */
   readonly requests: AdmissionMeter
 }
 
 const { NGHTTP2_NO_ERROR } = constants
 
-/** 1xx answers for one request; further ones, which are hints, are left out. */
+/** Informational responses per request; further ones are dropped. */
 const maxHints = 16
 
-/** `lines` are the fields of the request as they came: names and values by turns. */
+/** Handles one request. `lines` are its fields as received: names and values alternate. */
 export function handleExchange(stream: ServerHttp2Stream, lines: readonly string[], edge: Http2Edge): void {
   const { clock, limits, requests } = edge
   const { connection, handle, admitted } = edge.connection
@@ -69,11 +69,11 @@ export function handleExchange(stream: ServerHttp2Stream, lines: readonly string
   stream.on('close', () => {
     closed = true
     requests.changed(-1)
-    // A stream whose two halves have ended is destroyed before its `finish` would be told.
+    // A stream with both halves ended is destroyed before it emits `finish`.
     delivery.complete &&=
       stream.writableLength === 0 && stream.rstCode === NGHTTP2_NO_ERROR && !stream.aborted
     if (!delivery.complete) {
-      // First the stream, so that what cancelling sets off no longer reaches this answer.
+      // Order: abandon the body first, so that the effects of the cancellation cannot reach this response.
       abandon?.()
       cancellation.cancel()
     }
@@ -92,7 +92,7 @@ export function handleExchange(stream: ServerHttp2Stream, lines: readonly string
     if (body) endUnread(stream, body)
   }
 
-  // Heads that HTTP cannot carry are refused where they are written. That ends this stream, not the process.
+  // Invalid heads are rejected on writing. This ends the stream, not the process.
   exchange.reply.then(deliver).catch((error: unknown) => {
     delivery.failure = error
     delivery.complete = false
@@ -132,7 +132,7 @@ function writeWhole(
   if (stream.writableLength > 0) limitStall(stream, limits.stalledReaderMs)
 }
 
-/** Returns the function that gives the source up when the client has gone. */
+/** Returns a function that cancels the source after a disconnect of the client. */
 function writeStream(
   { stream, delivery, isHead, acceptsTrailers }: Writing,
   reply: Reply,
@@ -168,7 +168,7 @@ function writeStream(
       stream.end()
       if (stream.writableLength > 0) limitStall(stream, limits.stalledReaderMs)
     },
-    // A broken body must not look complete: the stream breaks with it.
+    // An aborted body must not appear complete: the stream is reset with it.
     fail() {
       if (over) return
       over = true
@@ -182,7 +182,10 @@ function writeStream(
   }
 }
 
-/** Answers to HEAD, and those that have no body by their status: Node has ended the stream with their head. */
+/**
+ * Reports whether a response may have a body. For HEAD and statuses without one, Node ends the stream with
+ * the head.
+ */
 function mayHaveBody(isHead: boolean, status: number): boolean {
   return !isHead && status !== 204 && status !== 205 && status !== 304
 }
@@ -194,15 +197,15 @@ function sendTrailers(stream: ServerHttp2Stream, trailers: Headers | undefined):
     for (const name in allowed) validateField(name, allowed[name] ?? '')
     stream.sendTrailers(allowed)
   } catch {
-    // Fields that HTTP cannot carry: the answer must not look complete without them.
+    // Invalid fields: without them the response must not appear complete.
     resetStream(stream)
   }
 }
 
-/** RFC 9113 section 8.2.2: what speaks of the connection stays behind. Other fields must be ones that HTTP can carry. */
+/** RFC 9113 section 8.2.2: removes connection-specific fields. Other fields must be valid in HTTP. */
 function outgoingHead({ status, headers, tunnel }: Reply): OutgoingHttpHeaders {
   tunnel?.destroy()
-  if (status < 200) throw new Error(`an answer of status ${status} cannot be given in HTTP/2`)
+  if (status < 200) throw new Error(`status ${status} is not valid in HTTP/2`)
   const head: OutgoingHttpHeaders = { ':status': status }
   for (const name in headers) {
     const value = headers[name]
@@ -213,7 +216,7 @@ function outgoingHead({ status, headers, tunnel }: Reply): OutgoingHttpHeaders {
   return head
 }
 
-/** Node checks the names it sends in HTTP/2, not the values: a NUL in one would begin another field. */
+/** Node validates names in HTTP/2, but not values: a NUL in a value would start another field. */
 function validateField(name: string, value: string | string[]): void {
   validateHeaderName(name)
   if (typeof value === 'string') validateHeaderValue(name, value)
@@ -240,18 +243,18 @@ function hintsOf(stream: ServerHttp2Stream): (status: number, headers: Headers) 
       }
       stream.additionalHeaders(head)
     } catch {
-      // A field that HTTP cannot carry: the final answer does not depend on it.
+      // Invalid field: the final response does not depend on it.
     }
   }
 }
 
-/** Bounds the wait for a client that has something to read and takes none of it. */
+/** Limits the time without progress of a client with unread data. */
 function limitStall(stream: ServerHttp2Stream, limitMs: number): void {
   if (stream.listenerCount('timeout') === 0) stream.on('timeout', () => resetStream(stream))
   stream.setTimeout(limitMs)
 }
 
-/** RFC 9113 section 8.1: once the answer is complete, a client may be told to send no more of the body. */
+/** RFC 9113 section 8.1: after a complete response, a reset with NO_ERROR stops the upload of the rest. */
 function endUnread(stream: ServerHttp2Stream, body: RequestBody): void {
   body.discardUnlessRead()
   stream.on('finish', () => {
@@ -261,7 +264,7 @@ function endUnread(stream: ServerHttp2Stream, body: RequestBody): void {
   })
 }
 
-/** Answers a request that reaches no route. */
+/** Rejects a request before routing. */
 function refuse(stream: ServerHttp2Stream, status: number, message: string): void {
   stream.respond({
     ':status': status,

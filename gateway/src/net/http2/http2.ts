@@ -12,20 +12,22 @@ import type { Admission } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
 import { handleExchange } from './exchange.ts'
 
-/** Speaks HTTP/2 on connections that others accept. */
+/** HTTP/2 on connections accepted elsewhere. */
 export type Http2 = {
-  /** The client has said that it speaks HTTP/2: by ALPN, or with the preface that still lies in the socket. */
+  /**
+   * Requires a client that selected HTTP/2 by ALPN, or by the preface, which is still unread in the socket.
+   */
   accept(socket: Socket, connection: HttpConnection): void
-  /** Takes no new streams and closes each connection once its streams are over. */
+  /** Accepts no new streams and closes each connection after its last stream. */
   drain(): void
 }
 
 const maxHeaderFields = 200
-/** For what a session keeps of a client's streams, headers and unsent answers, in megabytes. */
+/** Memory limit per session for streams, headers and unsent responses, in megabytes. */
 const maxSessionMegabytes = 10
-/** RFC 9113 section 6.5.3: who does not acknowledge settings is not held by them. */
+/** RFC 9113 section 6.5.3: limit for the acknowledgement of settings. */
 const settingsLimitMs = 10_000
-/** Longest wait for a client to take note that no new streams are accepted. */
+/** Longest wait for the acknowledgement of GOAWAY. */
 const goawayNoticeMs = 1_000
 const lastStreamId = 2 ** 31 - 1
 
@@ -38,7 +40,7 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
     maxSessionMemory: maxSessionMegabytes,
     maxHeaderListPairs: maxHeaderFields,
     settings: { maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes, enablePush: false },
-    // A client that opens streams only to reset them makes work for free (CVE-2023-44487).
+    // Rapid reset (CVE-2023-44487): streams opened only to be reset cost work.
     streamResetBurst: 1000,
     streamResetRate: 33,
     maxSessionInvalidFrames: 100,
@@ -58,13 +60,13 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
           streams -= 1
           idleSince = clock.monotonic()
         })
-        // A stream that breaks also closes, which is where it is dealt with.
+        // A failed stream also closes, which is handled.
         stream.on('error', ignore)
         if (stream.destroyed || stream.closed) return
         handleExchange(stream, lines, { connection, clock, limits, requests: admission.requests })
       },
     )
-    // A session that breaks closes its streams and itself.
+    // A failed session closes its streams and itself.
     session.on('error', ignore)
     const idleCheck = setInterval(() => {
       if (streams === 0 && clock.monotonic() - idleSince >= limits.keepAliveMs) session.close()
@@ -83,7 +85,7 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
   return {
     accept(socket, connection) {
       const session = performServerHandshake(socket, sessionOptions)
-      // A connection may be half open for HTTP/1's sake. A client that sends no more reads no more in HTTP/2.
+      // The socket permits half-open connections for HTTP/1. In HTTP/2 the end of input ends the session.
       socket.on('end', () => session.destroy())
       open(session, connection)
     },
@@ -95,8 +97,8 @@ export function createHttp2({ clock, limits, admission }: Http2Options): Http2 {
 }
 
 /**
- * RFC 9113 section 6.8: streams may be on their way while the client is told to open no more. So it is told first, and
- * the last stream is only named once it must have heard.
+ * Graceful shutdown by RFC 9113 section 6.8: streams may be in flight during GOAWAY, so the first GOAWAY
+ * names the highest stream id, and the final one follows the acknowledgement.
  */
 function shutDown(session: ServerHttp2Session): void {
   if (session.closed || session.destroyed) return

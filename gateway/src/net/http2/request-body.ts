@@ -8,15 +8,15 @@ import type { AdmittedConnection } from '../listener/admission.ts'
 
 export type RequestBody = {
   readonly source: BodySource
-  /** Throws the body away where nobody has begun to read it. */
+  /** Discards an unread body. */
   discardUnlessRead(): void
-  /** Tells whoever reads it that the rest will not come. */
+  /** Fails the reader: the rest of the body will not arrive. */
   abort(): void
-  /** The client has sent all of it. */
+  /** Whether the client has sent the complete body. */
   ended(): boolean
 }
 
-/** The body of an HTTP/2 request, which must be complete within `limitMs`. */
+/** Body of an HTTP/2 request, which must be complete within `limitMs`. */
 export function requestBody(
   stream: ServerHttp2Stream,
   headers: Headers,
@@ -47,7 +47,7 @@ export function requestBody(
         if (!over && !sink.write(chunk)) stream.pause()
       })
       stream.on('end', () => {
-        // Node ends a stream that was reset without an error as if its body were complete.
+        // Node ends a stream that was reset without an error like one with a complete body.
         if (over || stream.aborted || (stream.closed && !stream.writableFinished)) return
         over = true
         sink.end(trailers)
@@ -80,9 +80,9 @@ function awaitsContinue({ expect }: Headers): boolean {
 }
 
 /**
- * Resets a stream, so that what was sent of it does not look complete. `close` would not do: it ends the stream in order
- * before it resets it. The error becomes the code INTERNAL_ERROR.
+ * Resets a stream with INTERNAL_ERROR, so that sent data does not appear complete. `close` would end the
+ * stream in order before the reset.
  */
 export function resetStream(stream: ServerHttp2Stream): void {
-  stream.destroy(new Error('the stream was broken off'))
+  stream.destroy(new Error('stream aborted'))
 }

@@ -9,7 +9,7 @@ function read(fields: Record<string, string>, ...more: string[]) {
 }
 
 describe('the head of an HTTP/2 request', () => {
-  it('becomes one of HTTP/1', () => {
+  it('is converted to HTTP/1', () => {
     expect(read({ 'x-a': '1' }, 'cookie', 'a=1', 'cookie', 'b=2', 'x-a', '2')).toEqual({
       kind: 'head',
       method: 'GET',
@@ -35,7 +35,7 @@ describe('the head of an HTTP/2 request', () => {
     expect(read(fields)).toMatchObject({ kind: 'refused', status: 400 })
   })
 
-  it('is refused with a second host', () => {
+  it('is rejected with a second host', () => {
     expect(read({ host: 'h.test' }, 'host', 'h.test')).toMatchObject({ kind: 'refused', status: 400 })
   })
 
@@ -54,17 +54,17 @@ describe('the head of an HTTP/2 request', () => {
     expect(read({ ':method': method })).toMatchObject({ kind: 'head', method })
   })
 
-  it('keeps te, which HTTP/2 has for trailers', () => {
+  it('retains te, which HTTP/2 defines for trailers', () => {
     expect(read({ te: 'trailers' })).toMatchObject({ kind: 'head', headers: { te: 'trailers' } })
   })
 
-  it('of too many bytes is refused, be they in few fields or in many', () => {
+  it('is rejected with too many bytes, in few fields or in many', () => {
     const many = Array.from({ length: 900 }, (_, index) => [`x-${index}`, '']).flat()
     expect(read({ 'x-long': 'a'.repeat(40_000) })).toMatchObject({ kind: 'refused', status: 431 })
     expect(read({}, ...many)).toMatchObject({ kind: 'refused', status: 431 })
   })
 
-  it('that is accepted can be written as HTTP/1 without another line', () => {
+  it('has no line break in HTTP/1 if accepted', () => {
     const anything = fc.string({ unit: 'binary', maxLength: 12 })
     fc.assert(
       fc.property(anything, anything, anything, (method, path, authority) => {

@@ -3,22 +3,22 @@ import { connectionFields } from '../http/connection-fields.ts'
 import type { Headers } from '../http/headers.ts'
 import { type HttpServerLimits, targetTooLongMessage } from '../http/incoming-request.ts'
 
-/** The head of an HTTP/2 request in the form HTTP/1 has. */
+/** Head of an HTTP/2 request in the form of HTTP/1. */
 export type RequestHead =
   | { readonly kind: 'head'; readonly method: string; readonly target: string; readonly headers: Headers }
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
 
-/** What a name and a value take in a header list besides their own length (RFC 9113 section 6.5.2). */
+/** Overhead of one field in a header list (RFC 9113 section 6.5.2). */
 const fieldOverheadBytes = 32
 
-/** Visible characters: what a request line of HTTP/1 can carry. */
+/** Visible characters: valid in a request line of HTTP/1. */
 const targetPattern = /^[\x21-\x7e]+$/
-/** The methods that the parser of HTTP/1 accepts: names are case-sensitive, and rules and backends see one set. */
+/** Methods of the HTTP/1 parser: names are case-sensitive, and rules and backends share one set. */
 const methods: ReadonlySet<string> = new Set(METHODS)
 
 /**
- * Reads the head of a stream from its field lines: names and values by turns, as they came. What would mean something
- * else once it is forwarded as HTTP/1, or that says where it goes in two ways, is refused.
+ * Reads the head of a stream from its field lines (names and values alternate). Rejects heads with another
+ * meaning after conversion to HTTP/1, and conflicting targets.
  */
 export function readRequestHead(lines: readonly string[], limits: HttpServerLimits): RequestHead {
   const headers: Headers = {}
@@ -38,7 +38,7 @@ export function readRequestHead(lines: readonly string[], limits: HttpServerLimi
     else addField(headers, name, value)
   }
   if (size > limits.maxHeaderBytes) return refused(431, 'request headers are too large')
-  if (method === 'CONNECT') return refused(405, 'CONNECT is not served')
+  if (method === 'CONNECT') return refused(405, 'CONNECT is not supported')
   if (!methods.has(method)) return refused(400, 'unknown method')
   if (target.length > limits.maxTargetBytes) return refused(414, targetTooLongMessage)
   if (!targetPattern.test(target)) return refused(400, 'malformed request target')
@@ -49,14 +49,17 @@ export function readRequestHead(lines: readonly string[], limits: HttpServerLimi
   return { kind: 'head', method, target, headers }
 }
 
-/** Lines of one name become one value, as HTTP/1 has them: none of two credentials or two lengths vanishes. */
+/** Joins lines of one name as HTTP/1 does, so that no credential or length disappears. */
 function addField(headers: Headers, name: string, value: string): void {
   const known = Object.hasOwn(headers, name) ? headers[name] : undefined
-  // RFC 9113 section 8.2.3: a cookie may come in several lines, which belong together.
+  // RFC 9113 section 8.2.3: a cookie may be split into several lines.
   headers[name] = known === undefined ? value : `${known}${name === 'cookie' ? '; ' : ', '}${value}`
 }
 
-/** RFC 9113 section 8.3.1: both say the same, or one is missing. User information is no part of it. */
+/**
+ * RFC 9113 section 8.3.1: `:authority` and `host` must be equal unless one is missing. User information is
+ * not permitted.
+ */
 function hostOf(authority: string, host: string | string[] | undefined): string | undefined {
   if (typeof host === 'object') return undefined
   if (authority !== '' && host !== undefined && authority.toLowerCase() !== host.toLowerCase())

@@ -12,7 +12,7 @@ function metered() {
 }
 
 describe('admission of connections', () => {
-  it('refuses above the total until one has closed', () => {
+  it('rejects connections above the total until one has closed', () => {
     const { meters, inUse, refused } = metered()
     const { connect } = createAdmission(
       { ...defaultAdmissionLimits, maxConnections: 2, maxConnectionsPerClient: 10 },
@@ -43,7 +43,7 @@ describe('admission of connections', () => {
     expect(connect('2001:db8::3', false)).toBeDefined()
   })
 
-  it('bounds a proxy by the total only', () => {
+  it('limits a proxy by the total only', () => {
     const { meters } = metered()
     const { connect } = createAdmission(
       { ...defaultAdmissionLimits, maxConnections: 3, maxConnectionsPerClient: 1 },

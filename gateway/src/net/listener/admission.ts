@@ -2,44 +2,44 @@ import { totalmem } from 'node:os'
 import { constrainedMemory } from 'node:process'
 import { clientNetwork } from '../../lib/address/client-network.ts'
 
-/** Bounds on what clients can occupy. */
+/** Limits on resources of clients. */
 export type AdmissionLimits = {
   readonly maxConnections: number
   /** Connections of one client network: an IPv4 address or an IPv6 /64. */
   readonly maxConnectionsPerClient: number
-  /** Requests under way on one HTTP/1 connection. */
+  /** Active requests on one HTTP/1 connection. */
   readonly maxPipelinedRequests: number
-  /** Requests under way on one HTTP/2 connection. */
+  /** Active requests on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number
-  /** Bytes of request bodies that are collected in memory; half of them for one client network. */
+  /** Bytes of buffered request bodies; half of them for one client network. */
   readonly maxBufferedBytes: number
 }
 
-/** Instruments of one bound. */
+/** Meter of one limit. */
 export type AdmissionMeter = {
-  /** A change of what is in use. */
+  /** Adds to the amount in use. */
   changed(by: number): void
   refused(): void
 }
 
 export type AdmissionResource = 'connections' | 'connections_per_client' | 'requests' | 'buffered_bytes'
 
-/** Admits connections to the listeners that share it, and what their requests occupy. */
+/** Admission control of connections and of the resources of their requests, shared by listeners. */
 export type Admission = {
   readonly limits: AdmissionLimits
-  /** Instruments of requests under way. */
+  /** Meter of active requests. */
   readonly requests: AdmissionMeter
   /**
-   * Admits a connection from a peer address in plain form. Undefined if a bound is reached; else `release` must be called once, when the
-   * connection has closed. `isProxy`: the peer carries the requests of many clients.
+   * Admits a connection from a peer address in plain form. Undefined at a limit; else `release` must be
+   * called once, after the connection has closed. `isProxy`: the peer forwards requests of many clients.
    */
   connect(address: string, isProxy: boolean): AdmittedConnection | undefined
 }
 
 export type AdmittedConnection = {
-  /** Returns the connection and the bytes that it still occupies. */
+  /** Releases the connection and the bytes still reserved. */
   release(): void
-  /** Occupies memory for the body of a request; false if a bound is reached. */
+  /** Reserves memory for the body of a request; false at a limit. */
   acquireBytes(count: number): boolean
   releaseBytes(count: number): void
 }
@@ -58,7 +58,7 @@ export const defaultAdmissionLimits: AdmissionLimits = {
   maxBufferedBytes: Math.max(minBufferedBytes, Math.floor(memoryBytes() * bufferedShare)),
 }
 
-/** `meterOf` creates the instruments of each bound. */
+/** Creates admission control. `meterOf` creates the meter of each limit. */
 export function createAdmission(
   limits: AdmissionLimits,
   meterOf: (resource: AdmissionResource) => AdmissionMeter,
@@ -130,7 +130,7 @@ function newClient({ maxBufferedBytes }: AdmissionLimits, isProxy: boolean): Cli
   return { connections: 0, bytes: 0, maxBytes: isProxy ? maxBufferedBytes : Math.ceil(maxBufferedBytes / 2) }
 }
 
-/** Memory limit of the process as far as the system reports one, else the memory of the machine. */
+/** Memory limit of the process if the system reports one, else the memory of the machine. */
 function memoryBytes(): number {
   const limit = constrainedMemory()
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem()

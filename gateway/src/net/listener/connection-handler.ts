@@ -4,16 +4,16 @@ import type { ServerTls } from '../tls/server-tls.ts'
 import type { AdmittedConnection } from './admission.ts'
 import type { Connection } from './connection.ts'
 
-/** A connection that carries no HTTP the gateway would read. TLS, if any, has been taken off. */
+/** A connection of an opaque protocol, after TLS termination if any. */
 export type TcpConnection = {
   readonly socket: Duplex
-  /** Its server name is the client's, whether TLS ends here or passes through. */
+  /** Contains the server name of the client, with terminated or passed-through TLS. */
   readonly connection: Connection
 }
 
 type Address = {
   readonly tls: ServerTls | undefined
-  /** Whether a peer is a trusted proxy, whose connections carry the requests of many clients. */
+  /** Whether a peer is a trusted proxy, which forwards requests of many clients. */
   readonly isProxy?: ((address: string) => boolean) | undefined
 }
 
@@ -24,16 +24,19 @@ export type HttpHandler = Address & {
 
 export type TcpHandler = Address & {
   readonly kind: 'tcp'
-  /** Reads the server name of a TLS handshake that passes through before `connect` is called. */
+  /** Reads the server name of passed-through TLS before `connect` is called. */
   readonly readsServerName: boolean
-  /** Takes over the connection, and ends it. */
+  /** Takes over the connection, and must end it. */
   connect(connection: TcpConnection): void
 }
 
-/** What an address serves. Asked for when a connection comes, so a reload may change it without reopening the port. */
+/**
+ * Handler of the connections of an address. Looked up per connection, so that a reload may change it without
+ * a new port.
+ */
 export type ConnectionHandler = HttpHandler | TcpHandler
 
-/** A connection that speaks HTTP, once TLS is off it, and who answers its requests. */
+/** An HTTP connection after TLS, with the handler of its requests. */
 export type HttpConnection = {
   readonly handle: HttpHandler['handle']
   readonly connection: Connection

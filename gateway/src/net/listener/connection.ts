@@ -5,22 +5,24 @@ import { type AddressScope, addressScope } from '../../lib/address/scope.ts'
 import type { TlsIdentity } from '../tls/server-tls.ts'
 
 /**
- * One accepted connection. Made once, after TLS, before its first request; every later check reads this record and never the
- * socket, so that no check can see another server name or address than the one before it.
+ * One accepted connection. Created once, after TLS and before the first request. Later checks read this
+ * record and never the socket, so that all checks see the same server name and addresses.
  */
 export type Connection = {
-  /** Peer address in plain form (IPv4-mapped addresses as IPv4); empty if the peer has disconnected. */
+  /** Peer address in plain form (IPv4-mapped addresses as IPv4); empty after a disconnect. */
   readonly address: string
   readonly port: number
   readonly peerScope: AddressScope
-  /** Address of the gateway that the peer connected to. */
+  /** Address of the gateway at which the peer connected. */
   readonly localAddress: string
   readonly localPort: number
   readonly localScope: AddressScope
   readonly scheme: 'http' | 'https'
-  /** Server name of the TLS handshake in lower case; the name that `identity` was chosen for. */
+  /** Server name of the TLS handshake in lower case; `identity` was selected by it. */
   readonly serverName: string | undefined
-  /** Certificate and client rules of the TLS handshake; undefined without TLS, and where TLS passes through. */
+  /**
+   * Certificate and client rules of the TLS handshake; undefined without TLS, and with passed-through TLS.
+   */
   readonly identity: TlsIdentity | undefined
 }
 
@@ -29,7 +31,7 @@ export type ConnectionTls = Pick<Connection, 'serverName' | 'identity'>
 
 export const withoutTls: ConnectionTls = { serverName: undefined, identity: undefined }
 
-/** The addresses of a connection as a socket reports them. */
+/** Addresses of a socket. */
 export type Endpoints = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>
 
 /** Describes an accepted socket. */
@@ -53,8 +55,9 @@ export function describeConnection(
 }
 
 /**
- * A peer at the gateway's own address is on this machine, and one in its IPv6 network is a neighbour, although both may have public
- * addresses: browsers of this machine and of its network have them in IPv6.
+ * Scope of a peer. A peer with the gateway's own address is on this machine, and one in its IPv6 network is a
+ * neighbour, although both may have public addresses: browsers of this machine and of its network have them
+ * in IPv6.
  */
 function scopeOfPeer(address: string, localAddress: string): AddressScope {
   const scope = addressScope(address)

@@ -19,33 +19,36 @@ export type ListenOptions = {
   clock: Clock
   limits: HttpServerLimits
   admission: Admission
-  /** What the address serves now; undefined closes the connection. */
+  /** Returns the current handler of the address; undefined closes the connection. */
   serve(): ConnectionHandler | undefined
 }
 
 export type ListeningServer = {
-  /** Port it listens on; the chosen one when 0 was asked for. */
+  /** Listening port; the assigned one for port 0. */
   readonly port: number
-  /** Accepts nothing new and closes idle connections; resolves when the last connection has ended, and its requests with it. */
+  /**
+   * Stops accepting and closes idle connections; resolves after the end of the last connection and its
+   * requests.
+   */
   drain(): Promise<void>
-  /** Ends every connection at once. */
+  /** Closes every connection immediately. */
   close(): void
 }
 
-/** Listens; rejects with the system's error (`EADDRINUSE`, `EACCES`) when it cannot. */
+/** Listens on an address; rejects with the error of the system (`EADDRINUSE`, `EACCES`). */
 export function listen(options: ListenOptions): Promise<ListeningServer> {
   const { host, port, clock, limits, admission, serve } = options
   const http1 = createHttp1({ clock, limits, admission })
   const http2 = createHttp2({ clock, limits, admission })
   const connections = new Set<Socket>()
-  /** Those that have not said yet what they speak. */
+  /** Connections of a protocol not yet detected. */
   const silent = new Set<Socket>()
   const acceptTls = createTlsAcceptor(silent, onSecured)
-  /** Those whose protocol nobody here knows: its end is the end of the connection. */
+  /** Connections of opaque protocols, where the end of the connection is the only end of a message. */
   const unread = new WeakSet<Socket>()
 
   function onConnection(socket: Socket) {
-    // A connection that breaks also closes, which is where it is dealt with.
+    // A failed connection also closes, which is handled.
     socket.on('error', ignore)
     const handler = serve()
     const admitted = handler && admit(socket, handler)
@@ -80,7 +83,10 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
     })
   }
 
-  /** The handshake is complete. The configuration may have changed since it began, and then demands more of clients. */
+  /**
+   * Accepts a connection after its handshake. The configuration may have changed since its start, with
+   * stricter demands on clients.
+   */
   function onSecured(socket: TLSSocket, { admitted, ...tls }: Handshake) {
     socket.on('error', ignore)
     const handler = serve()
@@ -115,17 +121,17 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
     })
   }
 
-  /** A server counts a connection as ended before those who serve its requests hear of it. */
+  /** A server counts a connection as ended before its handlers receive `close`. */
   async function lastConnectionsTold(): Promise<void> {
     await Promise.all([...connections].map((socket) => new Promise((told) => socket.once('close', told))))
-    // What their end cancels is over a moment later.
+    // Effects of the cancellation are over one tick later.
     await new Promise(setImmediate)
   }
 
   const server = createServer({ noDelay: true, allowHalfOpen: true }, onConnection)
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // Without a host, Node takes all addresses, also on a machine without IPv6, where `::` would fail.
+    // Without a host, Node listens on all addresses, also on a machine without IPv6, where `::` would fail.
     server.listen({ host: host === '::' ? undefined : host, port }, () => {
       server.off('error', reject)
       resolve({
@@ -144,7 +150,7 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
           server.close()
           http1.close()
           for (const socket of connections) {
-            // What is cut off must not look complete.
+            // Truncated data must not appear complete.
             if (unread.has(socket)) reset(socket)
             else socket.destroy()
           }
@@ -162,11 +168,11 @@ type Accepted = {
   readonly admitted: AdmittedConnection
 }
 
-/** RFC 9113 section 3.4: what a client sends first that knows the server speaks HTTP/2. */
+/** Client preface of HTTP/2 with prior knowledge (RFC 9113 section 3.4). */
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 
 function protocolOf(bytes: Buffer): Protocol | undefined {
-  // No method of HTTP/1 that anybody serves begins as the preface does for longer than a letter or two.
+  // No HTTP/1 method in use shares more than two letters with the preface.
   if (bytes[0] !== preface[0]) return 'http/1'
   const length = Math.min(bytes.length, preface.length)
   if (bytes.compare(preface, 0, length, 0, length) !== 0) return 'http/1'

@@ -17,7 +17,7 @@ afterEach(() => {
 })
 
 describe('dial', () => {
-  it('opens a connection that may stay half-open', async () => {
+  it('opens a connection that permits half-open', async () => {
     const port = await serving((socket) => {
       socket.resume().on('end', () => setTimeout(() => socket.end('late answer'), 20))
     })
@@ -26,14 +26,14 @@ describe('dial', () => {
     expect(await readAll(socket)).toBe('late answer')
   })
 
-  it('keeps what arrives at once for whoever reads later', async () => {
+  it('retains early data for a later reader', async () => {
     const socket = await dialled({ port: await serving((near) => near.end('early')) })
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(await readAll(socket)).toBe('early')
     socket.end()
   })
 
-  it('says what the system says when nobody listens', async () => {
+  it('returns the error of the system for a closed port', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const port = portOf(server)
@@ -53,7 +53,7 @@ describe('dial', () => {
     expect(connections).toBe(0)
   })
 
-  it('calls nobody once it was given up', async () => {
+  it('does not call back after cancellation', async () => {
     const port = await serving((near) => near.resume())
     let called = false
     const giveUp = dial(
@@ -73,7 +73,7 @@ describe('dial with TLS', () => {
   const authority = createAuthority()
   const good = authority.issue('db.internal', '127.0.0.1')
 
-  it('trusts a certificate of the authority for the name that is asked for, and asks for it', async () => {
+  it('requests and verifies the configured server name', async () => {
     const { port, names } = await tlsServing(good)
     const socket = await dialled({ port, tls: trusting(authority, { serverName: 'db.internal' }) })
     expect(await readAll(socket)).toBe('secret')
@@ -81,7 +81,7 @@ describe('dial with TLS', () => {
     socket.end()
   })
 
-  it('asks for no name, and checks the address, where there is only an address', async () => {
+  it('requests no name, and verifies the address, without a name', async () => {
     const { port, names } = await tlsServing(good)
     const socket = await dialled({ port, tls: trusting(authority) })
     expect(await readAll(socket)).toBe('secret')
@@ -112,7 +112,7 @@ describe('dial with TLS', () => {
     socket.end()
   })
 
-  it('shows its own certificate where it has one', async () => {
+  it('sends its own certificate if configured', async () => {
     const demanding = { requestCert: true, rejectUnauthorized: true, ca: authority.cert }
     const { port } = await tlsServing(good, demanding)
     const own = authority.issue('gateway.internal')
@@ -121,7 +121,7 @@ describe('dial with TLS', () => {
     socket.end()
   })
 
-  it('stays half-open as well', async () => {
+  it('permits half-open connections', async () => {
     const { port } = await tlsServing(good, { allowHalfOpen: true }, (socket) => {
       socket.resume().on('end', () => setTimeout(() => socket.end('late answer'), 20))
     })
@@ -130,19 +130,19 @@ describe('dial with TLS', () => {
     expect(await readAll(socket)).toBe('late answer')
   })
 
-  it('waits for a handshake no longer than its limit', async () => {
+  it('waits for a handshake within its limit only', async () => {
     const port = await serving((near) => near.resume())
     expect(await refused({ port, tls: trusting(authority), timeoutMs: 100 })).toMatchObject({
       message: 'no connection within 100 ms',
     })
   })
 
-  it('does not wait for a handshake that is cut off', async () => {
+  it('fails when the peer closes during the handshake', async () => {
     const port = await serving((near) => near.once('data', () => near.end()))
     expect(await refused({ port, tls: trusting(authority) })).toBeInstanceOf(Error)
   })
 
-  it('does not take something else for TLS', async () => {
+  it('fails for a protocol other than TLS', async () => {
     const port = await serving((near) => near.end('220 mail.example.com ESMTP\r\n'))
     expect(await refused({ port, tls: trusting(authority) })).toBeInstanceOf(Error)
   })
@@ -167,7 +167,7 @@ async function dialled(wanted: Wanted): Promise<Socket> {
   return result
 }
 
-/** The cause of a connection that could not be made. */
+/** The cause of a failed connection. */
 async function refused(wanted: Wanted): Promise<unknown> {
   const result = await attempt(wanted)
   if (!(result instanceof GatewayError)) throw new Error('connected')

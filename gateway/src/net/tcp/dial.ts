@@ -12,42 +12,44 @@ import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egre
 import type { UpstreamTls } from '../http-client/send.ts'
 import { checkCertificateNames } from '../tls/certificate-names.ts'
 
-/** Where a connection leads, and how it gets there. */
+/** Destination of a connection, with its TLS settings and limits. */
 export type DialTarget = {
-  /** A name or an IP address. */
+  /** A host name or an IP address. */
   readonly host: string
   readonly port: number
   readonly tls: DialTls | undefined
-  /** Longest wait for the connection: name, TCP and TLS together. */
+  /** Longest wait for name resolution, TCP and TLS together. */
   readonly timeoutMs: number
-  /** Addresses the connection may lead to. */
+  /** Policy on the addresses of the connection. */
   readonly egress: EgressPolicy
 }
 
-/** TLS towards an upstream, its files read and understood. */
+/** TLS settings of an upstream with parsed certificates and key. */
 export type DialTls = Pick<UpstreamTls, 'serverName' | 'names' | 'insecure'> & {
   readonly context: SecureContext
 }
 
-/** Prepares TLS once for all connections. Throws OpenSSL's error about a certificate or key that cannot be used. */
+/** Prepares TLS once for all connections. Throws OpenSSL's error about an unusable certificate or key. */
 export function createDialTls({ ca, cert, key, ...checks }: UpstreamTls): DialTls {
-  // Authorities that are none would be passed over without a word, and then nobody be trusted.
+  // Node silently skips invalid authorities, after which no certificate would be trusted.
   if (ca !== undefined) new X509Certificate(ca)
   return { ...checks, context: createSecureContext({ ca, cert, key, minVersion: 'TLSv1.2' }) }
 }
 
-/** After so much silence the system asks whether the peer is still there. */
+/** Idle time before TCP keep-alive probes. */
 const keepAliveDelayMs = 60_000
 
-/** What a connection that carries somebody else's protocol needs: no waiting for company, and an eye on silent peers. */
+/**
+ * Configures a socket of an opaque protocol: no delay for coalescing, and keep-alive probes for dead peers.
+ */
 export function configureSocket(socket: Socket): void {
   socket.setNoDelay(true)
   socket.setKeepAlive(true, keepAliveDelayMs)
 }
 
 /**
- * Opens a connection, which may stay half-open. `done` gets it, or an `upstream_connect` error, once; never before this returns.
- * The returned function gives up, after which `done` is not called any more.
+ * Opens a connection that permits half-open. Calls `done` once with the socket or an `upstream_connect`
+ * error, never before this returns. The returned function cancels the attempt; `done` is not called after it.
  */
 export function dial(target: DialTarget, done: (result: Socket | GatewayError) => void): () => void {
   const { host, port, tls, timeoutMs, egress } = target

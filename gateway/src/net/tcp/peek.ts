@@ -2,19 +2,19 @@ import type { Socket } from 'node:net'
 
 export type Peek<Verdict> = {
   readonly limitMs: number
-  /** Holds the connection for as long as it is looked at. */
+  /** Contains the connection during inspection. */
   readonly silent: Set<Socket>
-  /** Undefined asks for more bytes, so it must come to a verdict at some length. */
+  /** Returns undefined to request more bytes; must return a verdict at some length. */
   read(bytes: Buffer): Verdict | undefined
-  /** The bytes are in the socket again, to be read by who comes next. */
+  /** Called with the bytes back in the socket. */
   done(verdict: Verdict): void
-  /** The time is over without a verdict. */
+  /** Called at the time limit without a verdict. */
   late(): void
 }
 
 /**
- * Looks at the first bytes of a connection and puts them back. A connection that ends without a verdict is closed. It
- * listens for `readable` instead of taking `data`, because that leaves the flow of the socket as it was.
+ * Inspects the first bytes of a connection and restores them. A connection that ends without a verdict is
+ * closed. It reads on `readable` instead of `data`, which would change the flow of the socket.
  */
 export function peek<Verdict>(socket: Socket, { limitMs, silent, read, done, late }: Peek<Verdict>): void {
   let bytes: Buffer | undefined

@@ -15,7 +15,7 @@ afterEach(() => {
 })
 
 describe('splice', () => {
-  it('passes on what each side says, and ends when both have ended', async () => {
+  it('forwards in both directions, and ends when both sides have ended', async () => {
     const { client, upstream, end, counts } = await spliced()
     client.write('question')
     expect(await read(upstream, 8)).toBe('question')
@@ -27,7 +27,7 @@ describe('splice', () => {
     expect(counts).toEqual({ received: 8, sent: 6 })
   })
 
-  it('passes on what was put back into a connection before', async () => {
+  it('forwards data that was unshifted before', async () => {
     const { client, upstream } = await spliced({
       async prepare(near, far) {
         far.write('peeked and more')
@@ -40,7 +40,7 @@ describe('splice', () => {
     client.destroy()
   })
 
-  it('lets the side that listens get everything after it has said everything', async () => {
+  it('delivers all data to a half-closed side', async () => {
     const { client, upstream, end } = await spliced()
     client.end('all I have to say')
     await once(upstream.resume(), 'end')
@@ -51,7 +51,7 @@ describe('splice', () => {
     expect(await end).toEqual({ kind: 'complete' })
   })
 
-  it('lets the other side end first as well', async () => {
+  it('permits the other side to end first', async () => {
     const { client, upstream, end } = await spliced()
     upstream.end('goodbye')
     expect((await readAll(client)).toString()).toBe('goodbye')
@@ -60,7 +60,7 @@ describe('splice', () => {
     expect(await end).toEqual({ kind: 'complete' })
   })
 
-  it('carries much in both directions at once without a change', async () => {
+  it('forwards large data in both directions unchanged', async () => {
     const { client, upstream, end, counts } = await spliced()
     const up = randomBytes(20_000_000)
     const down = randomBytes(20_000_000)
@@ -73,7 +73,7 @@ describe('splice', () => {
     expect(counts).toEqual({ received: up.length, sent: down.length })
   })
 
-  it('leaves what it passed on alone where the other side keeps it', async () => {
+  it('does not release a chunk retained by the other side', async () => {
     const [client, near] = await pair()
     const kept = new PassThrough({ highWaterMark: 4_000_000 })
     const options = { idleTimeoutMs: 60_000, onReceived() {}, onSent() {}, onEnd() {} }
@@ -84,11 +84,11 @@ describe('splice', () => {
     expect(digest(await received)).toBe(digest(sent))
   })
 
-  it('reads no more than the other side takes', async () => {
+  it('stops reading while the other side is full', async () => {
     const { client, upstream, counts } = await spliced()
     upstream.pause()
     client.write(Buffer.alloc(64_000_000))
-    // Buffers of the system take a few megabytes; then nothing moves any more.
+    // Buffers of the system take a few megabytes; then no more data flows.
     await vi.waitUntil(() => counts.received > 0)
     let before = -1
     while (before !== counts.received) {
@@ -100,7 +100,7 @@ describe('splice', () => {
     await vi.waitUntil(() => counts.received === 64_000_000, { timeout: 5_000 })
   })
 
-  it('breaks the upstream when the client breaks', async () => {
+  it('aborts the upstream when the client fails', async () => {
     const { client, upstream, end } = await spliced()
     const broken = once(upstream, 'error')
     client.resetAndDestroy()
@@ -108,7 +108,7 @@ describe('splice', () => {
     expect(await end).toMatchObject({ kind: 'broken', by: 'client' })
   })
 
-  it('breaks the client when the upstream breaks, so that what came looks cut off', async () => {
+  it('aborts the client when the upstream fails, so that data appears truncated', async () => {
     const { client, upstream, end } = await spliced()
     const broken = once(client, 'error')
     upstream.write('half an answ')
@@ -118,7 +118,7 @@ describe('splice', () => {
     expect(await end).toMatchObject({ kind: 'broken', by: 'upstream' })
   })
 
-  it('breaks the other when somebody else closes the near end of one', async () => {
+  it('aborts the other side when one side is closed locally', async () => {
     const { upstream, near, end } = await spliced()
     const broken = once(upstream, 'error')
     near.destroy()
@@ -126,7 +126,7 @@ describe('splice', () => {
     expect(await end).toEqual({ kind: 'broken', by: 'client', error: undefined })
   })
 
-  it('ends once and leaves nothing open, whatever the two sides do', async () => {
+  it('ends once and closes both sides in any sequence of events', async () => {
     const step = fc.record({
       by: fc.constantFrom('client' as const, 'upstream' as const),
       does: fc.constantFrom('write' as const, 'write much' as const, 'end' as const, 'break' as const),
@@ -155,7 +155,7 @@ describe('splice', () => {
     )
   }, 20_000)
 
-  it('ends what says nothing for too long, and only that', async () => {
+  it('ends idle connections only', async () => {
     const { client, upstream, end } = await spliced({ idleTimeoutMs: 800 })
     let ended = false
     void end.then(() => {
@@ -175,14 +175,14 @@ describe('splice', () => {
 })
 
 describe('reset', () => {
-  it('breaks a connection', async () => {
+  it('aborts a connection', async () => {
     const [far, near] = await pair()
     const broken = once(far, 'error')
     reset(near)
     expect(await broken).toMatchObject([{ code: 'ECONNRESET' }])
   })
 
-  it('closes a connection whose end is on its way, whenever that is', async () => {
+  it('closes a connection with a pending FIN at any moment', async () => {
     const later = [
       (act: () => void) => act(),
       process.nextTick,
@@ -200,7 +200,7 @@ describe('reset', () => {
     }
   })
 
-  it('does nothing to one that is closed', async () => {
+  it('has no effect on a closed connection', async () => {
     const [far, near] = await pair()
     far.on('error', () => {})
     near.destroy()
@@ -212,7 +212,7 @@ describe('reset', () => {
 
 type Setup = { idleTimeoutMs?: number; prepare?: (near: Socket, far: Socket) => Promise<void> }
 
-/** A client and an upstream, as they see it, and the splice between them. */
+/** A client and an upstream, as seen by their peers, and the splice between them. */
 async function spliced({ idleTimeoutMs = 60_000, prepare }: Setup = {}) {
   const [client, near] = await pair()
   const [upstream, nearUpstream] = await pair()

@@ -2,19 +2,19 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 
-/** How two connections that were one to their ends came apart. */
+/** Result of a connection between client and upstream. */
 export type SpliceOutcome =
-  /** Both said that they have no more to say. */
+  /** Both sides ended in order. */
   | { readonly kind: 'complete' }
-  /** One of them broke off, with the system's error where there was one. */
+  /** One side failed, with the error of the system if there was one. */
   | { readonly kind: 'broken'; readonly by: 'client' | 'upstream'; readonly error: Error | undefined }
-  /** Nothing moved in either direction for too long. */
+  /** No data in either direction within the limit. */
   | { readonly kind: 'idle' }
 
 export type SpliceOptions = {
   /** Longest time without a byte in either direction. */
   readonly idleTimeoutMs: number
-  /** Called for each piece that is passed on. */
+  /** Called per chunk after forwarding. */
   onReceived(bytes: number): void
   onSent(bytes: number): void
   /** Called once, when both connections are closed. */
@@ -22,9 +22,9 @@ export type SpliceOptions = {
 }
 
 /**
- * Passes on what each of two connections says to the other until both are closed. A side that is read slowly slows the
- * other down; a side that has said everything may go on listening; a side that breaks breaks the other, so that nothing cut off looks
- * complete. Both must allow half-open connections, and have nobody else who reads them.
+ * Forwards data between two connections until both are closed. Backpressure applies in both directions,
+ * half-open connections remain open, and a failed side aborts the other, so that truncated data does not
+ * appear complete. Both must permit half-open connections and have no other reader.
  */
 export function splice(client: Duplex, upstream: Duplex, options: SpliceOptions): void {
   let outcome: SpliceOutcome = { kind: 'complete' }
@@ -39,7 +39,7 @@ export function splice(client: Duplex, upstream: Duplex, options: SpliceOptions)
   watch(upstream, 'upstream')
 
   function forward(from: Duplex, to: Duplex, count: (bytes: number) => void): void {
-    // Other streams may hold on to what they were given.
+    // Other streams may retain chunks after writing.
     const takes = to instanceof Socket
     from.on('data', (chunk: Buffer) => {
       idle.refresh()
@@ -74,19 +74,22 @@ export function splice(client: Duplex, upstream: Duplex, options: SpliceOptions)
   }
 }
 
-/** Smaller pieces are not worth it, and may share their memory with others. */
+/** Smaller chunks are not worth releasing and may share their memory. */
 const releasedFromBytes = 4096
 
 /**
- * Gives the memory of a piece back once the system has a copy of it. Left to the garbage collector, some hundred megabytes a second
- * would send it through the whole heap all the time, which costs as much as moving them.
+ * Releases the memory of a chunk after the system has copied it. With garbage collection alone, a few hundred
+ * megabytes per second would trigger constant major collections, which cost as much as the forwarding.
  */
 function release({ buffer, length }: Buffer): void {
   if (length < releasedFromBytes || length !== buffer.byteLength) return
   if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
-/** Ends a connection so that its peer does not take it for a complete one; TLS says that by the lack of its closing message. */
+/**
+ * Aborts a connection so that its peer detects truncation: by reset in TCP, by the missing close_notify in
+ * TLS.
+ */
 export function reset(socket: Duplex): void {
   if (socket.destroyed) return
   if (socket instanceof Socket && !(socket instanceof TLSSocket) && !isEnding(socket))
@@ -95,8 +98,8 @@ export function reset(socket: Duplex): void {
 }
 
 /**
- * Whether all was said and only the end is on its way. The system refuses to reset a connection at that moment, and Node would then
- * lose track of it; nothing is lost by an ordinary end, because its peer gets all that there was.
+ * Whether all data is sent and only the FIN is pending. The system rejects a reset in this state, and Node
+ * would then lose the connection; an ordinary end loses nothing, because the peer receives all data.
  */
 function isEnding(socket: Socket): boolean {
   return socket.writableEnded && !socket.writableFinished && socket.writableLength === 0

@@ -6,10 +6,10 @@ import { peek } from '../tcp/peek.ts'
 import { type ClientHello, maxClientHelloBytes, parseClientHello } from './client-hello.ts'
 import type { ServerTls, TlsIdentity } from './server-tls.ts'
 
-/** Takes TLS off connections. */
+/** TLS termination of accepted connections. */
 export type TlsAcceptor = (socket: Socket, tls: ServerTls, admitted: AdmittedConnection) => void
 
-/** Receives a connection whose handshake is complete, with the name and the identity that it was made with. */
+/** Receives a connection after its handshake, with the server name and identity of the handshake. */
 export type Secured = (socket: TLSSocket, handshake: Handshake) => void
 
 export type Handshake = ConnectionTls & {
@@ -17,7 +17,7 @@ export type Handshake = ConnectionTls & {
   readonly admitted: AdmittedConnection
 }
 
-/** Longest wait for a ClientHello, and then again for the rest of the handshake. */
+/** Longest wait for a ClientHello, and for the rest of the handshake. */
 export const helloLimitMs = 5_000
 const handshakeLimitMs = 10_000
 
@@ -25,21 +25,21 @@ const handshakeLimitMs = 10_000
 const unrecognizedName = alert(112)
 const decodeError = alert(50)
 
-/** For those who forgot the s of https. */
-const plainHttpMessage = 'plain HTTP was sent to a port that speaks TLS'
+/** Sent to clients that use http instead of https. */
+const plainHttpMessage = 'plain HTTP request sent to a TLS port'
 const plainHttp =
   'HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n' +
   `content-length: ${plainHttpMessage.length}\r\nconnection: close\r\n\r\n${plainHttpMessage}`
 
 /**
- * Handshakes with the identity that belongs to the server name, then calls `secured`. The name is read before OpenSSL
- * sees the connection: its own callback for names comes too late to choose versions and rules for client certificates.
- * A client that receives a HelloRetryRequest sends a second ClientHello (RFC 8446 section 4.1.2). The server name must be the
- * same in both; otherwise the connection ends, because the identity was chosen for the first.
- * `silent` holds the connections that have not said which name they want.
+ * Handshakes with the identity of the server name, then calls `secured`. The name is read before OpenSSL: its
+ * own callback is too late for the choice of versions and client certificate rules. After a HelloRetryRequest
+ * the client sends a second ClientHello (RFC 8446 section 4.1.2); its server name must be the same, otherwise
+ * the connection closes, because the identity was chosen for the first. `silent` contains connections without
+ * a server name yet.
  */
 export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcceptor {
-  // Node emits the secured socket without the one it was made from. Both have the same two addresses and ports.
+  // Node emits the secured socket without its raw socket. Both have the same two addresses and ports.
   const handshakes = new Map<string, Handshake>()
 
   function begin(socket: Socket, handshake: Handshake, alpn: readonly string[]): void {
@@ -64,7 +64,8 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
     else socket.destroy()
   }
 
-  // One for each identity, with ticket keys of its own: a session cannot be resumed under the rules of another identity.
+  // One server per identity, each with its own ticket keys: a session cannot be resumed under the rules of
+  // another identity.
   const servers = new WeakMap<TlsIdentity, { alpn: readonly string[]; server: Server }>()
 
   function serverFor(identity: TlsIdentity, alpn: readonly string[]): Server {
@@ -78,7 +79,7 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
       ...(alpn.length > 0 ? { ALPNProtocols: [...alpn] } : {}),
     })
     server.on('secureConnection', (socket) => complete(socket, identity))
-    // Node reports a handshake that fails or takes too long, and leaves the connection open.
+    // Node reports a failed or late handshake, and leaves the connection open.
     server.on('tlsClientError', (_error, socket) => socket.destroy())
     servers.set(identity, { alpn, server })
     return server
@@ -103,7 +104,7 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
     })
 }
 
-/** Both addresses and ports, which no other open connection has; undefined if the peer has disconnected. */
+/** Both addresses and ports, which identify an open connection; undefined after a disconnect. */
 function addressesOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string | undefined {
   if (remoteAddress === undefined || localAddress === undefined) return undefined
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
@@ -114,7 +115,7 @@ function nameOf({ servername }: TLSSocket): string | undefined {
   return servername ? servername.toLowerCase() : undefined
 }
 
-/** The ClientHello once there is a whole one, or none can come any more. */
+/** The ClientHello when complete, or invalid when it cannot become complete. */
 export function readHello(bytes: Buffer): ClientHello | undefined {
   const hello = parseClientHello(bytes)
   if (hello.kind !== 'incomplete') return hello

@@ -1,6 +1,6 @@
 import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 
-/** An error unless the certificate bears one of the names: DNS names, IP addresses or URIs. */
+/** Returns an error unless the certificate has one of the names: DNS names, IP addresses or URIs. */
 export function checkCertificateNames(
   names: readonly string[],
   certificate: PeerCertificate,
@@ -8,5 +8,7 @@ export function checkCertificateNames(
   const borne = (certificate.subjectaltname ?? '').split(', ')
   const bears = (name: string) =>
     borne.includes(`URI:${name}`) || checkServerIdentity(name, certificate) === undefined
-  return names.some(bears) ? undefined : new Error(`the certificate bears none of: ${names.join(', ')}`)
+  return names.some(bears)
+    ? undefined
+    : new Error(`the certificate has none of the names: ${names.join(', ')}`)
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { maxClientHelloBytes, parseClientHello } from './client-hello.ts'
 
-describe('what a real client sends', () => {
+describe('the hello of a real client', () => {
   it('is read with its server name and protocols', async () => {
     const hello = await captureHello({ servername: 'API.Example.COM', ALPNProtocols: ['h2', 'http/1.1'] })
     expect(parseClientHello(hello)).toEqual({
@@ -30,7 +30,7 @@ describe('what a real client sends', () => {
     expect(parseClientHello(hello)).toEqual({ kind: 'hello', serverName: 'old.example.com', alpn: protocols })
   })
 
-  it('is incomplete in every part of it, and the same with anything behind it', async () => {
+  it('is incomplete in every prefix, and unchanged by data behind it', async () => {
     const hello = await captureHello({ servername: 'api.example.com', ALPNProtocols: ['h2'] })
     for (let length = 0; length < hello.length; length++) {
       expect(parseClientHello(hello.subarray(0, length)), `${length} bytes`).toEqual({ kind: 'incomplete' })
@@ -39,7 +39,7 @@ describe('what a real client sends', () => {
     expect(parseClientHello(Buffer.concat([hello, Buffer.alloc(20_000, 0xff)]))).toEqual(verdict)
   })
 
-  it('is read however it is spread over records', async () => {
+  it('is read in any fragmentation over records', async () => {
     const hello = await captureHello({ servername: 'api.example.com', ALPNProtocols: ['h2'] })
     const message = hello.subarray(5)
     const verdict = parseClientHello(hello)
@@ -52,8 +52,8 @@ describe('what a real client sends', () => {
   })
 })
 
-describe('what is built by hand', () => {
-  it('may hold values that mean nothing, as clients send to keep servers tolerant', () => {
+describe('a constructed hello', () => {
+  it('may contain reserved values (GREASE)', () => {
     const bytes = record(
       hello({
         extensions: [
@@ -72,7 +72,7 @@ describe('what is built by hand', () => {
     })
   })
 
-  it('may leave all extensions out', () => {
+  it('may omit all extensions', () => {
     expect(parseClientHello(record(hello({ extensions: undefined })))).toEqual({
       kind: 'hello',
       serverName: undefined,
@@ -131,7 +131,7 @@ describe('what is built by hand', () => {
     expect(parseClientHello(Uint8Array.from(bytes))).toEqual({ kind: 'invalid' })
   })
 
-  it('gets no more than its share of bytes', () => {
+  it('is limited in size', () => {
     const endless = inRecords(Uint8Array.from([1, 0, 0x3f, 0, ...Array(0x3f00).fill(0)]), [1])
     expect(parseClientHello(endless.subarray(0, maxClientHelloBytes - 1))).toEqual({ kind: 'incomplete' })
     expect(parseClientHello(endless.subarray(0, maxClientHelloBytes))).toEqual({ kind: 'invalid' })
@@ -142,7 +142,7 @@ describe('what is built by hand', () => {
 describe('any bytes', () => {
   const anyBytes = fc.uint8Array({ maxLength: 600 })
 
-  it('get an answer, which more bytes do not change once it is there', () => {
+  it('return a result, which more bytes do not change once it is final', () => {
     fc.assert(
       fc.property(fc.oneof(anyBytes, mutatedHello()), (bytes) => {
         const verdict = parseClientHello(bytes)
@@ -155,7 +155,7 @@ describe('any bytes', () => {
     )
   })
 
-  it('give nothing but DNS names', () => {
+  it('return DNS names only', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary-ascii', maxLength: 40 }), (name) => {
         const verdict = parseClientHello(record(hello({ extensions: [serverName(name)] })))
@@ -169,7 +169,7 @@ describe('any bytes', () => {
   })
 })
 
-/** A good hello with a few bytes changed, so that the parser gets further than random bytes would. */
+/** A valid hello with a few bytes changed, so that the parser gets further than with random bytes. */
 function mutatedHello(): fc.Arbitrary<Uint8Array> {
   const good = Uint8Array.from(
     record(hello({ extensions: [serverName('api.example.com'), protocols(text('h2'), text('http/1.1'))] })),

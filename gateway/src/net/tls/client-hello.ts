@@ -1,16 +1,22 @@
-/** What the first bytes of a connection say. `incomplete` asks for more of them; the other answers do not change with more. */
+/**
+ * Result of parsing the first bytes of a connection. `incomplete` requests more bytes; the other results are
+ * final.
+ */
 export type ClientHello =
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'invalid' }
   | {
       readonly kind: 'hello'
-      /** A DNS name in lower case; undefined where the client names none. */
+      /** A DNS name in lower case; undefined without the extension. */
       readonly serverName: string | undefined
-      /** Protocols offered, the preferred first; one character for each byte. */
+      /** Offered protocols, the preferred first; one character per byte. */
       readonly alpn: string[]
     }
 
-/** Bytes a hello may take with its record headers. Those with post-quantum keys have about two thousand. */
+/**
+ * Maximum size of a hello with its record headers. Those with post-quantum keys have about two thousand
+ * bytes.
+ */
 export const maxClientHelloBytes = 16 * 1024
 
 const incomplete: ClientHello = { kind: 'incomplete' }
@@ -29,15 +35,18 @@ const alpnExtension = 16
 const hostNameType = 0
 
 /**
- * Reads the ClientHello a TLS connection begins with (RFC 8446 4.1.2), spread over records as it may be (5.1), and of its
- * extensions the server name (RFC 6066 3) and ALPN (RFC 7301 3.1). Never throws, whatever the bytes are.
+ * Parses the ClientHello of a TLS connection (RFC 8446 4.1.2), also split over records (5.1), with its server
+ * name (RFC 6066 3) and ALPN (RFC 7301 3.1). Never throws.
  */
 export function parseClientHello(bytes: Uint8Array): ClientHello {
   const message = readMessage(bytes)
   return message instanceof Uint8Array ? (readHello(message) ?? invalid) : message
 }
 
-/** The first handshake message without its header; it must be a ClientHello. Of the records nothing behind it is looked at. */
+/**
+ * Returns the first handshake message without its header; it must be a ClientHello. Data behind it is
+ * ignored.
+ */
 function readMessage(bytes: Uint8Array): Uint8Array | ClientHello {
   const limit = Math.min(bytes.length, maxClientHelloBytes)
   const message = new Uint8Array(limit)
@@ -70,13 +79,13 @@ function readHello(message: Uint8Array): ClientHello | undefined {
     return undefined
   const compressionMethods = readVector(message, cipherSuites.end, 1)
   if (!compressionMethods || compressionMethods.bytes.length === 0) return undefined
-  // TLS 1.2 and older may leave the extensions out altogether.
+  // TLS 1.2 and older may omit the extensions.
   if (compressionMethods.end === message.length) return { kind: 'hello', serverName: undefined, alpn: [] }
   const extensions = readVector(message, compressionMethods.end, 2)
   return extensions?.end === message.length ? readExtensions(extensions.bytes) : undefined
 }
 
-/** Of two extensions of a kind, others might believe the one that is not believed here, so no kind may come twice (RFC 8446 4.2). */
+/** Duplicate extensions are invalid (RFC 8446 4.2): another implementation might use the other one. */
 function readExtensions(bytes: Uint8Array): ClientHello | undefined {
   const seen = new Set<number>()
   let serverName: string | undefined
@@ -99,7 +108,9 @@ function readExtensions(bytes: Uint8Array): ClientHello | undefined {
   return { kind: 'hello', serverName, alpn: alpn ?? [] }
 }
 
-/** The list holds exactly one name: `host_name` is the only kind there ever was, and no kind may come twice. */
+/**
+ * The list must contain exactly one name: `host_name` is the only defined kind, and no kind may occur twice.
+ */
 function readServerName(bytes: Uint8Array): string | undefined {
   const list = readVector(bytes, 0, 2)
   if (list?.end !== bytes.length || list.bytes[0] !== hostNameType) return undefined
@@ -123,11 +134,14 @@ function readProtocols(bytes: Uint8Array): string[] | undefined {
 }
 
 const maxNameCharacters = 253
-/** Labels of letters, digits, hyphens and, as people use them, underscores. */
+/** Labels of letters, digits, hyphens and, as in practice, underscores. */
 const dnsName = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/
 const ipv4Address = /^\d+(?:\.\d+){3}$/
 
-/** A vector with its length in front, in `lengthBytes` bytes, and where it ends; undefined where it ends behind `bytes`. */
+/**
+ * Reads a vector with a length prefix of `lengthBytes` bytes, with its end; undefined if it ends behind
+ * `bytes`.
+ */
 function readVector(
   bytes: Uint8Array,
   at: number,

@@ -2,16 +2,16 @@ import { constants, createHash, createPrivateKey, type KeyObject, X509Certificat
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { messageOf } from '../../lib/thrown.ts'
 
-/** One certificate and what clients must do to be served with it. Immutable: another certificate is another identity. */
+/** A certificate with its demands on clients. Immutable: another certificate is another identity. */
 export type TlsIdentity = {
   readonly settings: SecureContextOptions
-  /** Client certificates are asked for, and must be of the configured authorities. */
+  /** Client certificates are required and verified against the configured authorities. */
   readonly verifiesClients: boolean
-  /** Digest of the demands on clients (authorities, versions, cipher suites); empty where there are none. */
+  /** Digest of the demands on clients (authorities, versions, cipher suites); empty without demands. */
   readonly demands: string
 }
 
-/** TLS of one address, by the server name clients ask for. */
+/** TLS of one address, by requested server name. */
 export type ServerTls = {
   /** Undefined refuses the handshake (`unrecognized_name`). */
   identityFor(serverName: string | undefined): TlsIdentity | undefined
@@ -19,27 +19,27 @@ export type ServerTls = {
   readonly alpn: readonly string[]
 }
 
-/** What HTTP listeners offer by ALPN. */
+/** ALPN protocols of HTTP listeners. */
 export const httpAlpn: readonly string[] = ['h2', 'http/1.1']
 
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
 
 export type TlsIdentityOptions = {
-  /** PEM: the certificate, then those it was issued through. */
+  /** PEM: the certificate, then its chain. */
   readonly cert: string
   /** PEM, not encrypted. */
   readonly key: string
-  /** PEM: authorities whose client certificates are accepted. With them, every client must show one. */
+  /** PEM: authorities of client certificates. With them, a client certificate is required. */
   readonly ca?: string | undefined
   readonly minVersion?: TlsVersion | undefined
   readonly maxVersion?: TlsVersion | undefined
-  /** Names of OpenSSL or the RFCs; those of TLS 1.2 and 1.3 may be mixed. Node's own unless given. */
+  /** Names of OpenSSL or the RFCs; those of TLS 1.2 and 1.3 may be mixed. Default: Node's own. */
   readonly cipherSuites?: readonly string[] | undefined
 }
 
 /**
- * Checks a certificate with its key. Throws an error whose message starts with the part that is wrong: `cert`, `key`,
- * `root`, `minTLSVersion`, `cipherSuites`.
+ * Validates a certificate with its key. Throws an error whose message starts with the invalid part: `cert`,
+ * `key`, `root`, `minTLSVersion`, `cipherSuites`.
  */
 export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
   const { cert, key, ca, minVersion = 'TLSv1.2', maxVersion = 'TLSv1.3', cipherSuites } = options
@@ -54,7 +54,7 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
     minVersion,
     maxVersion,
     honorCipherOrder: true,
-    // A second handshake of TLS 1.2 could name another server.
+    // Renegotiation in TLS 1.2 could change the server name.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca === undefined ? {} : { ca }),
     ...(cipherSuites === undefined || cipherSuites.length === 0 ? {} : { ciphers: cipherSuites.join(':') }),
@@ -69,7 +69,7 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
   return { settings, verifiesClients: ca !== undefined, demands: digestOf(demands) }
 }
 
-/** Whether a connection with the one identity has met every demand of the other. */
+/** Whether a connection of one identity satisfies all demands of another. */
 export function satisfies(identity: TlsIdentity | undefined, { demands }: TlsIdentity): boolean {
   return demands === '' || identity?.demands === demands
 }
@@ -79,12 +79,12 @@ function digestOf(demands: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(demands)).digest('hex')
 }
 
-/** The reason a text holds no certificates, as words after its name; undefined if it does. */
+/** The reason why a text contains no certificates, as words after its name; undefined if it does. */
 export function certificateProblem(pem: string): string | undefined {
   return problemOf(() => readCertificates(pem))
 }
 
-/** The reason a text is no usable private key, as words after its name; undefined if it is one. */
+/** The reason why a text is not a usable private key, as words after its name; undefined if it is one. */
 export function privateKeyProblem(pem: string): string | undefined {
   return problemOf(() => readKey(pem))
 }
@@ -108,23 +108,23 @@ function part<T>(name: string, read: () => T): T {
 
 const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
-/** The first of the certificates; each must be readable. */
+/** The first of the certificates; all must be readable. */
 function readCertificates(pem: string): X509Certificate {
   const blocks = pem.match(certificatePattern) ?? []
   try {
     const [first] = blocks.map((block) => new X509Certificate(block))
     if (first) return first
   } catch (error) {
-    throw new Error('holds a certificate that cannot be read', { cause: error })
+    throw new Error('contains a certificate that cannot be read', { cause: error })
   }
-  throw new Error('holds no certificate in PEM format')
+  throw new Error('contains no certificate in PEM format')
 }
 
 function readKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem)
   } catch (error) {
-    const reason = pem.includes('ENCRYPTED') ? 'is encrypted' : 'holds no private key in PEM format'
+    const reason = pem.includes('ENCRYPTED') ? 'is encrypted' : 'contains no private key in PEM format'
     throw new Error(reason, { cause: error })
   }
 }

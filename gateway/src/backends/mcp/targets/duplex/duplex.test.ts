@@ -337,7 +337,7 @@ describe('a session over one wire', () => {
   it('says that a target which never spoke is not available', () => {
     const { request, die } = createSession()
     const { heard } = request(list('1'))
-    die('there is no such command')
+    die('command not found')
     expect(heard.end).toMatchObject({ kind: 'error', error: { code: 'upstream_connect' } })
   })
 

@@ -198,7 +198,7 @@ describe('a large document from a server', () => {
       'cannot be used',
     )
     const context = contextWith({}, [answer(padded('T'))])
-    const run = () => Promise.reject(new ThreadPoolError('deadline of a thread exceeded'))
+    const run = () => Promise.reject(new ThreadPoolError('task deadline exceeded'))
     const late = { ...context, threads: { run, close() {} } }
     await expect(createSource('pets', { url: 'http://api.test/doc' }, late)()).rejects.toThrow('deadline')
   })
