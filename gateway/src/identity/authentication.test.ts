@@ -54,7 +54,7 @@ describe('authentication', () => {
   it('remembers the credential of the first check, for targets that are to get it', async () => {
     const exchange = fixtureExchange({ headers: { 'x-a': '1', 'x-b': '2' } })
     await compileAuthentication('test', [wants('x-a'), wants('x-b')]).onRequest?.(exchange)
-    expect(exchange.credential).toBe('1')
+    expect(exchange.auth.credential).toBe('1')
   })
 
   it('refuses where one of several does', async () => {

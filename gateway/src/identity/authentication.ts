@@ -54,6 +54,6 @@ function applyOutcome(exchange: Exchange, outcome: AuthenticationOutcome): Reply
   if (outcome === undefined) return undefined
   if (outcome.kind === 'refused') return outcome.reply
   for (const location of outcome.locations) location.remove(exchange.facts, outcome.credential)
-  exchange.credential = outcome.credential
+  exchange.auth.credential = outcome.credential
   return undefined
 }

@@ -24,19 +24,21 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
     body: undefined,
     connection: fixtureConnection(),
     trailingSlash: false,
+    pathVariants: undefined,
     peer: undefined,
     cancellation: createCancellation(),
     startedAt: 10,
-    errorFormat: 'openai',
-    routeName: 'llm',
-    matchedPrefix: '/',
-    forwarding: undefined,
     upgrade: undefined,
     informational: undefined,
-    mayUseModel: undefined,
-    keyGroup: '',
-    refusedBy: undefined,
-    failure: undefined,
+    route: { target: { name: 'llm' }, prefix: '/' },
+    errorFormat: 'openai',
+    forwarding: undefined,
+    auth: { credential: undefined, models: undefined, keyGroup: '' },
+    limits: undefined,
+    llm: undefined,
+    mcp: undefined,
+    guards: undefined,
+    log: { refusedBy: undefined, failure: undefined },
     ...rest,
   }
 }
@@ -107,13 +109,13 @@ describe('accessLine', () => {
 
   it('says what an MCP message asked for', () => {
     const asked = { method: 'tools/call', item: 'two_"echo"\n', target: 'two' }
-    expect(lineOf(exchangeWith({}, { mcpCall: asked }))).toMatchObject({
+    expect(lineOf(exchangeWith({}, { mcp: { call: asked, onDelivered: undefined } }))).toMatchObject({
       mcpMethod: 'tools/call',
       mcpItem: 'two_"echo"\n',
       mcpTarget: 'two',
     })
     const all = { method: 'x'.repeat(999), item: undefined, target: undefined }
-    const line = lineOf(exchangeWith({}, { mcpCall: all }))
+    const line = lineOf(exchangeWith({}, { mcp: { call: all, onDelivered: undefined } }))
     expect(line.mcpMethod).toHaveLength(201)
     expect(line).not.toHaveProperty('mcpItem')
     expect(line).not.toHaveProperty('mcpTarget')
@@ -121,7 +123,10 @@ describe('accessLine', () => {
 
   it('names what refused, the failure, and a client that left', () => {
     const left: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
-    const line = lineOf(exchangeWith({}, { refusedBy: 'rate-limit', failure: new TypeError('boom') }), left)
+    const line = lineOf(
+      exchangeWith({}, { log: { refusedBy: 'rate-limit', failure: new TypeError('boom') } }),
+      left,
+    )
     expect(line).toMatchObject({ status: 499, incomplete: true, refusedBy: 'rate-limit' })
     expect(line.error).toMatchObject({ name: 'TypeError', message: 'boom' })
   })

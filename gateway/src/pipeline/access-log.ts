@@ -13,10 +13,11 @@ const plain = /^[ !#-[\]-~]*$/
  * Never bodies, header values or query strings: they hold secrets and content.
  */
 export function accessLine(exchange: Exchange, delivery: Delivery, time: string, endedAt: number): string {
-  const { facts, startedAt, mcpCall, guardDecisions } = exchange
+  const { facts, startedAt, guards, log } = exchange
+  const mcpCall = exchange.mcp?.call
   const { request, llm, usage, apiKey } = facts
   let line = `{"level":"info","time":"${time}","msg":"request","method":${text(request.method)},"path":${text(request.path)}`
-  line += `,"route":${text(exchange.routeName)},"status":${delivery.status ?? 499}`
+  line += `,"route":${text(exchange.route?.target.name ?? '')},"status":${delivery.status ?? 499}`
   line += `,"durationMs":${rounded(endedAt - startedAt)},"bytesSent":${delivery.bytesSent}`
   if (delivery.firstByteAt !== undefined)
     line += `,"firstByteMs":${rounded(delivery.firstByteAt - startedAt)}`
@@ -41,10 +42,10 @@ export function accessLine(exchange: Exchange, delivery: Delivery, time: string,
     if (mcpCall.target !== undefined) line += `,"mcpTarget":${text(mcpCall.target)}`
     if (mcpCall.item !== undefined) line += `,"mcpItem":${text(mcpCall.item)}`
   }
-  if (guardDecisions !== undefined) line += `,"guards":[${guardDecisions.map(decided).join()}]`
-  if (exchange.refusedBy !== undefined) line += `,"refusedBy":${text(exchange.refusedBy)}`
+  if (guards !== undefined) line += `,"guards":[${guards.map(decided).join()}]`
+  if (log.refusedBy !== undefined) line += `,"refusedBy":${text(log.refusedBy)}`
   if (!delivery.complete) line += ',"incomplete":true'
-  if (exchange.failure !== undefined) line += `,"error":${JSON.stringify(describeError(exchange.failure))}`
+  if (log.failure !== undefined) line += `,"error":${JSON.stringify(describeError(log.failure))}`
   return `${line}}\n`
 }
 

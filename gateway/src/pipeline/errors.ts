@@ -16,7 +16,7 @@ export type Refusal = {
 
 /** The reply for a refusal, in the error shape of the matched route. */
 export function refuse(exchange: Exchange, refusal: Refusal): Reply {
-  exchange.refusedBy ??= refusal.code
+  exchange.log.refusedBy ??= refusal.code
   const { contentType, body } = errorBody(exchange.errorFormat, refusal)
   return {
     status: refusal.status,
@@ -27,7 +27,7 @@ export function refuse(exchange: Exchange, refusal: Refusal): Reply {
 
 /** The reply for anything thrown while a request was served. The cause stays in the log. */
 export function replyToError(exchange: Exchange, error: unknown): Reply {
-  exchange.failure ??= error
+  exchange.log.failure ??= error
   if (!(error instanceof GatewayError)) {
     return refuse(exchange, { status: 500, code: 'internal', message: 'internal error' })
   }

@@ -10,15 +10,15 @@ import type { Client } from './client-address.ts'
 import type { LlmMessage } from './llm-message.ts'
 
 /**
- * What the client asked for. `scheme` and `host` are what the client used, as a trusted proxy in front may say; `path` is normalised:
- * dot segments, duplicate and trailing slashes are gone.
+ * The client's request. `scheme` and `host` are those of the client, reported by a trusted proxy if there is one; `path` is
+ * normalised: no dot segments, duplicate slashes or trailing slash.
  */
 export type RequestFacts = {
   readonly method: string
   readonly scheme: 'http' | 'https'
   readonly host: string
   readonly path: string
-  /** With its question mark; empty when there is none. */
+  /** Includes the question mark; empty without a query. */
   readonly query: string
   readonly version: string
   readonly headers: Headers
@@ -26,7 +26,7 @@ export type RequestFacts = {
   readonly arrivedAt?: number | undefined
 }
 
-/** The client, seen through trusted proxies. The port is 0 where only a proxy knows it. */
+/** The client address, resolved through trusted proxies. The port is 0 if only a proxy saw it. */
 export type SourceFacts = { readonly address: string; readonly port: number }
 
 /** Counts of one LLM call, in tokens. Input includes cached reads and cache writes, output includes reasoning. */
@@ -37,20 +37,20 @@ export type Usage = {
   cachedInputTokens: number
   cacheCreationInputTokens: number
   reasoningTokens: number
-  /** Part of the input, where the provider tells it apart. */
+  /** Part of the input, if the provider reports it separately. */
   inputAudioTokens?: number | undefined
-  /** Part of the output, where the provider tells it apart. */
+  /** Part of the output, if the provider reports it separately. */
   outputAudioTokens?: number | undefined
-  /** True where the answer ended without usage and the counts are bytes / 4. */
+  /** True if the response ended without usage and the counts are bytes / 4. */
   estimated: boolean
 }
 
-/** Whether what a call cost is known: by counts of the provider, by estimated ones, or not for want of a price or of the model. */
+/** Quality of the cost of a call: from reported counts, from estimated counts, or unavailable (no price, unknown model). */
 export type CostStatus = 'exact' | 'estimated' | 'unpriced' | 'missing'
 
 /**
- * What an LLM request asks for, whatever its path looks like. `operation` is `gen_ai.operation.name` of OpenTelemetry's
- * semantic conventions, with names of our own where these have none; `api` is the client API.
+ * The operation of an LLM request, independent of its path. `operation` is `gen_ai.operation.name` of OpenTelemetry's semantic
+ * conventions, extended by names of our own; `api` is the client API.
  */
 export type LlmOperation = {
   readonly operation:
@@ -71,7 +71,7 @@ export type LlmOperation = {
     | 'passthrough'
 }
 
-/** What is known of an LLM call. Names of models and providers come from the configuration where they say `configured`. */
+/** Properties of an LLM call. Names marked `configured` come from the configuration. */
 export type LlmFacts = LlmOperation & {
   /** The model name the client sent. */
   requestModel: string
@@ -80,20 +80,20 @@ export type LlmFacts = LlmOperation & {
   /** Provider kind, for example `openai`. */
   provider: string | undefined
   streaming: boolean
-  /** The model the provider says has answered; its text, not the configuration's. */
+  /** The model name reported by the provider. */
   responseModel?: string | undefined
-  /** US dollars, once the answer is over and where the catalog of models tells. */
+  /** US dollars; set after the response if the model catalog has a price. */
   cost?: number | undefined
-  /** Undefined before the end, and where no catalog is configured. */
+  /** Undefined before the end of the response and without a model catalog. */
   costStatus?: CostStatus | undefined
 }
 
 /**
- * What has been learnt about one request. Each slot has exactly one writer, and the slots are the variables of CEL
- * expressions: `request`, `source`, `jwt`, `apiKey`, `llmRequest`, `llm`.
+ * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`, `llmRequest`, `llm`.
+ * Each slot has exactly one writer.
  */
 export type Facts = {
-  /** For `now` of expressions, which is made only for those that read it. */
+  /** Clock for `now` of expressions, computed on demand. */
   readonly clock?: Clock | undefined
   readonly request: RequestFacts
   readonly source: SourceFacts
@@ -102,72 +102,72 @@ export type Facts = {
   /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
   apiKey: JsonObject | undefined
   /**
-   * The bytes of the body, without content coding: `request.body` of expressions. Written where a body is read before rules:
-   * by `policies/request-body` and `backends/llm`.
+   * The bytes of the body without content coding: `request.body` of expressions. Written by `policies/request-body` and
+   * `backends/llm`, which read bodies before rules run.
    */
   body?: Uint8Array | undefined
   /** The client's original body; written by `backends/llm`. */
   llmRequest: ExactJsonObject | undefined
   /** Written by `backends/llm`. */
   llm: LlmFacts | undefined
-  /** Written by `backends/llm` when the answer has ended, before `Policy.onEnd` runs. */
+  /** Written by `backends/llm` at the end of the response, before `Policy.onEnd` runs. */
   usage: Usage | undefined
 }
 
-/** How far a limit is from refusing: the content of the `x-ratelimit-*` headers. */
+/** Status of a limit: the content of the `x-ratelimit-*` headers. */
 export type LimitStatus = {
   readonly limit: number
   readonly remaining: number
   readonly resetSeconds: number
-  /** Contents of the headers where they are not just these numbers: limit, remaining, reset. */
+  /** Header values that override the numbers: limit, remaining, reset. */
   readonly headerValues?: readonly [limit: string, remaining: string, reset: string] | undefined
-  /** Further headers about the same limit (`ratelimit`, `ratelimit-policy`...), from the service that counts it. */
+  /** Further headers about the same limit (`ratelimit`, `ratelimit-policy`...), from the rate limit service. */
   readonly relatedHeaders?: Headers | undefined
 }
 
-/** What a request holds of the limits of one place. */
+/** Units of the limits of one scope that a request has reserved. */
 export type LimitReservation = {
-  /** Takes back what was counted, because another limit refused the request. */
+  /** Reverts the count, because another limit refused the request. */
   release(): void
-  /** Counts the tokens the request turned out to cost. */
+  /** Counts the tokens the request consumed. */
   charge(tokens: number): void
 }
 
-/** Where a request stands with the limits it was held against, over all places that limit it. */
+/** Limits applied to a request, over all scopes; written by `policies/rate-limit`. */
 export type RequestLimits = {
-  /** The limit closest to refusing, one for each unit that limits count in. */
+  /** The status with the least remaining, for each unit. */
   requests: LimitStatus | undefined
   tokens: LimitStatus | undefined
   refused: LimitStatus | undefined
-  /** What services that count for several gateways want the reply to carry. */
+  /** Response headers that rate limit services request. */
   headers?: Headers | undefined
-  /** The reply has its headers. */
+  /** Whether the limit headers are on the reply. */
   headersSent: boolean
-  /** Time spent waiting for rate limit services. Their timeouts bound the sum, not each wait. */
+  /** Time spent on rate limit services. Their timeouts bound the sum, not each wait. */
   waitedMs?: number | undefined
   readonly reservations: LimitReservation[]
 }
 
-/** How a request differs from the client's when it is forwarded. */
+/** Differences between the client's request and the forwarded request. */
 export type Forwarding = {
-  /** Path without query, where it is rewritten. */
+  /** Rewritten path without query. */
   path: string | undefined
   /** Host header towards the upstream: a value, the client's own, or by default the upstream's. */
   host: string | 'client' | undefined
-  /** Changes of headers, in order; applied to a copy. */
+  /** Header edits in order; applied to a copy. */
   readonly headerEdits: ((headers: Headers) => void)[]
 }
 
-/** What an MCP message asks for, for the access log. The texts are the client's, but for `target`. */
+/** The call of an MCP message, for the access log. All texts but `target` come from the client. */
 export type McpCall = {
   readonly method: string
-  /** Name of the tool or prompt, or URI of the resource, as the client calls it. */
+  /** Name of the tool or prompt, or URI of the resource, as sent by the client. */
   readonly item: string | undefined
-  /** Name of the target as configured; undefined for what all of them are asked. */
+  /** Name of the target as configured; undefined for calls to all targets. */
   target: string | undefined
 }
 
-/** What a guard came to, for the access log: never content. */
+/** Result of a guard, for the access log: never content. */
 export type GuardDecision = {
   readonly guard: string
   readonly phase: 'request' | 'response'
@@ -175,67 +175,103 @@ export type GuardDecision = {
   readonly reason: string | undefined
 }
 
-/** The client API whose error shape a refusal takes. */
+/** The client API that determines the error shape of a refusal. */
 export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 
-/** One request on its way through the gateway. */
-export type Exchange = {
-  readonly facts: Facts
-  /** Replaced by the bytes that rules have seen where these read it; written by `policies/request-body`. */
-  body: Body
-  /** The connection that the request came on. */
-  readonly connection: Connection
-  /** The path was sent with a slash at its end, which `facts.request.path` does not show. */
-  readonly trailingSlash: boolean
-  /** Other paths that lenient servers read in the one of the request. Rules must permit each of them, too. */
-  pathVariants?: readonly string[] | undefined
-  /** Headers that the route forwards although clients' own are withheld by default, in lower case. */
-  allowedClientHeaders?: readonly string[] | undefined
-  /** The trusted proxy that the request came through; undefined where the connection is the client's own. */
-  readonly peer: Client | undefined
-  /**
-   * Cancelled when the client goes away before the answer is complete. Replaced by one that is linked to it by what
-   * ends the work earlier (`pipeline/request-timeout.ts`), so it is read when it is needed.
-   */
-  cancellation: Cancellation
-  /** `Clock.monotonic()` at the arrival of the request's head. */
-  readonly startedAt: number
-  /** Shape of refusals on the matched route; plain text until a route is known. */
-  errorFormat: ErrorFormat
-  /** Name of the matched route; empty before. */
-  routeName: string
-  /** The path prefix that the matched route is for; `/` where it is for all paths or matches otherwise. */
-  matchedPrefix: string
-  /** Written by the policies that modify what is forwarded; read by backends. */
-  forwarding: Forwarding | undefined
-  /** The protocol the client wants to change to, where it may. */
-  readonly upgrade: string | undefined
-  /** Sends a 1xx answer ahead. */
-  readonly informational: ((status: number, headers: Headers) => void) | undefined
-  /** Whether the virtual key may use a model; written by `policies/api-key`, undefined allows all. */
-  mayUseModel: ((model: string) => boolean) | undefined
-  /** What `mayUseModel` allows, as configured: names, `prefix*` and `*suffix`. */
-  allowedModels?: readonly string[] | undefined
+/** A route that matched a request. */
+export type MatchedRoute<T> = {
+  readonly target: T
+  /** The matched path prefix, normalised; `/` if the match is not by prefix. */
+  readonly prefix: string
+}
+
+/** Properties of a route that policies and backends read. */
+export type RouteProperties = {
+  readonly name: string
+  /** Client headers that are forwarded although they are withheld by default, in lower case. */
+  readonly allowedClientHeaders?: readonly string[] | undefined
+}
+
+/** Models that virtual keys permit; written by `policies/api-key`. */
+export type ModelAccess = {
+  allows(model: string): boolean
+  /** Patterns as configured: names, `prefix*` and `*suffix`. */
+  readonly patterns: readonly string[]
+}
+
+/** State of authentication. */
+export type AuthState = {
+  /** The last accepted credential, removed from the request; written by `identity/authentication`. */
+  credential: string | undefined
+  /** Undefined permits all models. */
+  models: ModelAccess | undefined
   /** Group of the virtual key as configured, a metric label; written by `policies/api-key`. */
   keyGroup: string
-  /** Written by `policies/rate-limit`. */
-  limits?: RequestLimits | undefined
-  /** Receives the delivery result of the reply, once; written by `backends/mcp`. */
-  onDelivered?: ((delivery: Delivery) => void) | undefined
-  /** Written by `backends/mcp`. */
-  mcpCall?: McpCall | undefined
-  /** Written by `backends/llm` for every request it knows, calls of models or not. */
-  llmOperation?: LlmOperation | undefined
-  /** What goes between the client and a model; written by `backends/llm`. */
-  llmMessage?: LlmMessage | undefined
-  /** What guards came to, those that had nothing to say left out; written by `policies/guardrails`. */
-  guardDecisions?: GuardDecision[] | undefined
-  /** Private to the backend of the route and its own policies, which alone know what it is. */
-  backendState?: unknown
-  /** What the client was authenticated with last, and what the request no longer holds; written by `pipeline/authentication`. */
-  credential?: string | undefined
-  /** Who ended the request and why, for the log: `rate-limit`, `api-key: invalid credentials`. Never content, never secrets. */
+}
+
+/**
+ * State of an LLM request; written by `backends/llm`, which adds its private slots by declaration merging. The slots of the
+ * backend are typed there, because this folder does not depend on backends.
+ */
+export interface LlmState {
+  readonly operation: LlmOperation
+  /** The exchange of texts between client and model; undefined for other requests. */
+  message: LlmMessage | undefined
+}
+
+/** State of an MCP request; written by `backends/mcp`. */
+export type McpState = {
+  call: McpCall | undefined
+  /** Receives the delivery result of the reply, once. */
+  onDelivered: ((delivery: Delivery) => void) | undefined
+}
+
+/** Fields of the access log line that any stage may set. */
+export type LogState = {
+  /** Policy and reason of a refusal: `rate-limit`, `api-key: invalid credentials`. Never content, never secrets. */
   refusedBy: string | undefined
-  /** Cause of a failure, for the log only. */
+  /** Cause of a failure. */
   failure: unknown
+}
+
+/**
+ * One request on its way through the gateway. State is grouped by owner; a group that only some requests need is undefined
+ * until its owner creates it.
+ */
+export type Exchange = {
+  readonly facts: Facts
+  /** Replaced by the read bytes if rules read the body; written by `policies/request-body`. */
+  body: Body
+  /** The client connection of the request. */
+  readonly connection: Connection
+  /** The request path ended with a slash, which `facts.request.path` omits. */
+  readonly trailingSlash: boolean
+  /** Other paths that lenient servers derive from the request path. Rules must permit each of them, too. */
+  pathVariants: readonly string[] | undefined
+  /** The trusted proxy that sent the request; undefined on a direct connection of the client. */
+  readonly peer: Client | undefined
+  /**
+   * Cancelled if the client disconnects before the response is complete. `pipeline/request-timeout.ts` replaces it by a linked
+   * one that ends earlier, so read it at the time of use.
+   */
+  cancellation: Cancellation
+  /** `Clock.monotonic()` at the arrival of the request head. */
+  readonly startedAt: number
+  /** The protocol of a permitted upgrade request. */
+  readonly upgrade: string | undefined
+  /** Sends an informational response (1xx). */
+  readonly informational: ((status: number, headers: Headers) => void) | undefined
+  /** The matched route; written by the pipeline. */
+  route: MatchedRoute<RouteProperties> | undefined
+  /** Error shape of refusals on the matched route; plain text before routing. */
+  errorFormat: ErrorFormat
+  /** Written by the policies that modify the forwarded request; read by backends. */
+  forwarding: Forwarding | undefined
+  readonly auth: AuthState
+  limits: RequestLimits | undefined
+  llm: LlmState | undefined
+  mcp: McpState | undefined
+  /** Decisions of guards, without those that were neutral; written by `policies/guardrails`. */
+  guards: GuardDecision[] | undefined
+  readonly log: LogState
 }

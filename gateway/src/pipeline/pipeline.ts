@@ -8,9 +8,8 @@ import type { RouteMeter } from '../telemetry/metrics.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, MatchedRoute } from './exchange.ts'
 import type { Policy } from './policy.ts'
-import type { MatchedRoute } from './routing/route-table.ts'
 import type { Listener, Route } from './snapshot.ts'
 
 export type PipelineOptions = {
@@ -55,9 +54,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       }
     }
     const route = found.target
-    exchange.routeName = route.name
-    exchange.matchedPrefix = found.prefix
-    exchange.allowedClientHeaders = route.allowedClientHeaders
+    exchange.route = found
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
     if (target?.variants !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
       const ambiguity = findAmbiguity(target.variants, route, (path) =>
@@ -76,7 +73,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       reply: run(exchange, route, entered),
       end(delivery) {
         for (const policy of entered) endPolicy(policy)
-        exchange.onDelivered?.(delivery)
+        exchange.mcp?.onDelivered?.(delivery)
         finish(delivery, route.meter)
       },
     }
@@ -85,14 +82,14 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       try {
         policy.onEnd?.(exchange)
       } catch (error) {
-        exchange.failure ??= error
+        exchange.log.failure ??= error
       }
     }
 
     function finish(delivery: Delivery, meter: RouteMeter) {
       const endedAt = clock.monotonic()
       const { startedAt } = exchange
-      exchange.failure ??= delivery.failure
+      exchange.log.failure ??= delivery.failure
       const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
       // 499: the client left before an answer could be sent.
       meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
@@ -214,28 +211,20 @@ function createExchange(
     connection: request.connection,
     trailingSlash: target?.trailingSlash === true,
     pathVariants: undefined,
-    allowedClientHeaders: undefined,
     peer,
     cancellation: request.cancellation,
     startedAt: request.startedAt,
-    errorFormat: 'text',
-    routeName: '',
-    matchedPrefix: '/',
-    forwarding: undefined,
     upgrade: request.upgrade,
     informational: request.informational,
-    mayUseModel: undefined,
-    allowedModels: undefined,
-    keyGroup: '',
+    route: undefined,
+    errorFormat: 'text',
+    forwarding: undefined,
+    auth: { credential: undefined, models: undefined, keyGroup: '' },
     limits: undefined,
-    onDelivered: undefined,
-    mcpCall: undefined,
-    llmOperation: undefined,
-    llmMessage: undefined,
-    guardDecisions: undefined,
-    backendState: undefined,
-    refusedBy: undefined,
-    failure: undefined,
+    llm: undefined,
+    mcp: undefined,
+    guards: undefined,
+    log: { refusedBy: undefined, failure: undefined },
   }
 }
 

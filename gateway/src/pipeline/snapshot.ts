@@ -3,13 +3,11 @@ import type { TcpConnection } from '../net/listener/connection-handler.ts'
 import type { ServerTls } from '../net/tls/server-tls.ts'
 import type { RouteMeter } from '../telemetry/metrics.ts'
 import type { ClientReader } from './client-address.ts'
-import type { ErrorFormat, RequestFacts } from './exchange.ts'
+import type { ErrorFormat, MatchedRoute, RequestFacts, RouteProperties } from './exchange.ts'
 import type { Backend, Policy } from './policy.ts'
-import type { MatchedRoute } from './routing/route-table.ts'
 
 /** Where a request goes: the policies it passes, in order, and who answers. */
-export type Route = {
-  readonly name: string
+export type Route = RouteProperties & {
   readonly policies: readonly Policy[]
   readonly backend: Backend
   readonly meter: RouteMeter
@@ -17,8 +15,6 @@ export type Route = {
   errorFormat(request: RequestFacts): ErrorFormat
   /** Whether paths with several readings are forwarded unchecked. */
   readonly allowsAmbiguousPaths?: boolean | undefined
-  /** Headers that are forwarded although they are withheld by default, in lower case. */
-  readonly allowedClientHeaders?: readonly string[] | undefined
 }
 
 /** One listening address, and what it serves. */

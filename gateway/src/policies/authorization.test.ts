@@ -89,9 +89,9 @@ describe('a refusal', () => {
 
   it('names the rule for the log', () => {
     const rules: Rules = ['true', { deny: 'apiKey.group == "trial"' }, { require: 'has(apiKey.name)' }]
-    expect(decide(rules, trial).exchange.refusedBy).toBe('authorization: deny rule 2')
-    expect(decide(rules, admin).exchange.refusedBy).toBe('authorization: require rule 3')
-    expect(decide(['false']).exchange.refusedBy).toBe('authorization: no allow rule holds')
+    expect(decide(rules, trial).exchange.log.refusedBy).toBe('authorization: deny rule 2')
+    expect(decide(rules, admin).exchange.log.refusedBy).toBe('authorization: require rule 3')
+    expect(decide(['false']).exchange.log.refusedBy).toBe('authorization: no allow rule holds')
   })
 
   it('is counted by rule', () => {
@@ -181,7 +181,7 @@ describe('rules over large bodies', () => {
   ])('refuse beyond the work of a rule: %o', (given, name) => {
     const { status, exchange } = decide([given], large(6_000_000))
     expect(status).toBe(403)
-    expect(exchange.refusedBy).toBe(`authorization: ${name} ${log}`)
+    expect(exchange.log.refusedBy).toBe(`authorization: ${name} ${log}`)
   })
 
   it('run in turns, each with work of its own', async () => {
@@ -194,7 +194,7 @@ describe('rules over large bodies', () => {
       const exchange = fixtureExchange({}, large(3_000_000))
       const outcome = afterBody?.onRequest?.(exchange)
       expect(outcome).toBeInstanceOf(Promise)
-      return { reply: await outcome, refusedBy: exchange.refusedBy }
+      return { reply: await outcome, refusedBy: exchange.log.refusedBy }
     }
     expect((await answerTo([])).reply).toBeUndefined()
     const denied = await answerTo([{ deny: 'llmRequest.text.startsWith("words")' }])

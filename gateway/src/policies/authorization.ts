@@ -149,9 +149,9 @@ async function decideForOthers(
 }
 
 /** A request without an LLM body has an empty one, so that `has(llmRequest.model)` is false rather than an error. */
-function factsWithBody({ facts, llmOperation }: Exchange): object {
+function factsWithBody({ facts, llm }: Exchange): object {
   if (facts.llmRequest !== undefined) return facts
-  return { ...facts, llmRequest: {}, llm: facts.llm ?? llmOperation ?? {} }
+  return { ...facts, llmRequest: {}, llm: facts.llm ?? llm?.operation ?? {} }
 }
 
 /** The refusal, or undefined. */
@@ -169,6 +169,6 @@ function answer(exchange: Exchange, refusal: Denial<DenialReason> | undefined): 
   if (refusal === undefined) return undefined
   const { reason } = refusal
   reason.meter.refused()
-  exchange.refusedBy = `authorization: ${reason.name}${denialSuffix(refusal)}`
+  exchange.log.refusedBy = `authorization: ${reason.name}${denialSuffix(refusal)}`
   return refuse(exchange, { status: 403, code: 'authorization_failed', message: 'authorization failed' })
 }

@@ -96,7 +96,7 @@ describe('a request without a valid token', () => {
     expect(reply.status).toBe(401)
     expect(reply.headers['www-authenticate']).toBe('Bearer')
     expect(textOf(reply)).toContain('authentication failure: no bearer token found')
-    expect(exchange.refusedBy).toBe('jwt: no token')
+    expect(exchange.log.refusedBy).toBe('jwt: no token')
   })
 
   it('passes without claims where the mode says so', async () => {
@@ -119,7 +119,7 @@ describe('while there are no keys', () => {
     const { reply, exchange } = await send(bearer(await sign()))
     expect(reply.status).toBe(503)
     expect(reply.headers['retry-after']).toBe('1')
-    expect(exchange.refusedBy).toBe('jwt: no keys yet')
+    expect(exchange.log.refusedBy).toBe('jwt: no keys yet')
   })
 })
 
@@ -145,7 +145,7 @@ describe('several issuers', () => {
     const { sign, send } = setUp(config)
     const unknown = await send(bearer(await sign(first, { iss: 'https://evil.test' })))
     expect(unknown.status).toBe(401)
-    expect(unknown.exchange.refusedBy).toBe('jwt: unknown issuer')
+    expect(unknown.exchange.log.refusedBy).toBe('jwt: unknown issuer')
     for (const token of [
       await sign(first, { iss: undefined }),
       await sign(first, { iss: 7 }),

@@ -131,7 +131,7 @@ function verifierOf(config: JwtAuthConfig, context: CompileContext): TokenVerifi
 
 /** Clients are told that a token is not good, and not why (RFC 6750 section 3.1). */
 function unauthorized(exchange: Exchange, reason: string | undefined): Reply {
-  exchange.refusedBy = `jwt: ${reason ?? 'no token'}`
+  exchange.log.refusedBy = `jwt: ${reason ?? 'no token'}`
   const problem = reason === undefined ? 'no bearer token found' : 'the token is invalid or malformed'
   return refuse(exchange, {
     status: 401,
@@ -143,7 +143,7 @@ function unauthorized(exchange: Exchange, reason: string | undefined): Reply {
 
 /** Not a 401: that would make clients throw good tokens away while the provider is down. */
 function unavailable(exchange: Exchange): Reply {
-  exchange.refusedBy = 'jwt: no keys yet'
+  exchange.log.refusedBy = 'jwt: no keys yet'
   return refuse(exchange, {
     status: 503,
     code: 'keys_unavailable',

@@ -56,7 +56,7 @@ export type McpAuthorizationConfig = Infer<typeof mcpAuthorizationSchema>
 export type McpAuthorization = {
   /**
    * Whether the client may see the item in a list, or use it. At list time arguments are unknown: a rule that reads them
-   * counts as satisfied. A refused call is counted, and noted in `exchange.refusedBy`.
+   * counts as satisfied. A refused call is counted, and noted in `exchange.log.refusedBy`.
    */
   permits(exchange: Exchange, item: McpItem, at: 'list' | 'call'): boolean
   /** Whether the client may use a method at all, whatever it is about. */
@@ -121,7 +121,7 @@ function recordDenial(exchange: Exchange, refusal: Denial<DenialReason> | undefi
   if (refusal === undefined) return true
   const { reason } = refusal
   reason.meter.refused()
-  exchange.refusedBy = `mcp-authorization: ${reason.name}${denialSuffix(refusal)}`
+  exchange.log.refusedBy = `mcp-authorization: ${reason.name}${denialSuffix(refusal)}`
   return false
 }
 

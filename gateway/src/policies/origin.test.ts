@@ -81,7 +81,7 @@ describe('on loopback', () => {
   it('says what was refused', () => {
     const exchange = fixtureExchange({ host: 'evil.test' })
     throughPolicies([compileOrigin(loopback)], exchange)
-    expect(exchange.refusedBy).toBe('host_not_allowed')
+    expect(exchange.log.refusedBy).toBe('host_not_allowed')
   })
 })
 

@@ -1,12 +1,11 @@
 import type { Headers } from '../net/http/headers.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
 import type { BackendAuthConfig } from './config.ts'
 
-/** Puts the credential for a backend on the headers of a request to it. */
-export type Authorize = (headers: Headers, exchange: Pick<Exchange, 'credential'> | undefined) => void
+/** Sets the credential for a backend on request headers. `clientCredential` is the accepted one of the client, for passthrough. */
+export type Authorize = (headers: Headers, clientCredential: string | undefined) => void
 
-/** Throws when the credential's file cannot be read or does not hold a credential. */
+/** Compiles `backendAuth`. Throws if the credential file is not readable or its content is not a credential. */
 export function compileAuthorize(
   config: BackendAuthConfig | undefined,
   context: CompileContext,
@@ -16,9 +15,8 @@ export function compileAuthorize(
   const header = location?.name.toLowerCase() ?? 'authorization'
   const prefix = location === undefined ? 'Bearer ' : (location.prefix ?? '')
   if (config.key === undefined) {
-    return (headers, exchange) => {
-      const credential = exchange?.credential
-      if (credential !== undefined) headers[header] = prefix + credential
+    return (headers, clientCredential) => {
+      if (clientCredential !== undefined) headers[header] = prefix + clientCredential
     }
   }
   const value = prefix + readKey(config.key, context)
@@ -31,11 +29,11 @@ function readKey(key: NonNullable<BackendAuthConfig['key']>, { readFile }: Compi
   if (typeof key === 'string') return key
   const text = readFile(key.file).trim()
   if (!isCredential(text))
-    throw new Error(`${key.file} does not hold a credential: printable ASCII on one line`)
+    throw new Error(`${key.file} is not a credential: expected printable ASCII on one line`)
   return text
 }
 
-/** Whether a text can be sent as a credential; anything else would fail, or be cut, only once a request is served. */
+/** Whether a text is a valid credential. Other texts would fail or be truncated when a request is sent. */
 export function isCredential(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text)
 }

@@ -78,16 +78,19 @@ describe('a destination', () => {
 
   it('passes on what the client was authenticated with only where told to', () => {
     const exchange = fixtureExchange()
-    exchange.credential = 'token'
+    exchange.auth.credential = 'token'
     const headers: Headers = {}
-    compiled('api.test:1', { backendAuth: { passthrough: {} } }).authorize?.(headers, exchange)
+    compiled('api.test:1', { backendAuth: { passthrough: {} } }).authorize?.(
+      headers,
+      exchange.auth.credential,
+    )
     expect(headers).toEqual({ authorization: 'Bearer token' })
     expect(compiled('api.test:1', {}).authorize).toBeUndefined()
   })
 
-  it('refuses a file that does not hold a credential', () => {
+  it('refuses a file whose content is not a credential', () => {
     const policies = { backendAuth: { key: { file: '/two lines' } } }
-    expect(() => compiled('api.test:1', policies)).toThrow('/two lines does not hold a credential')
+    expect(() => compiled('api.test:1', policies)).toThrow('/two lines is not a credential')
   })
 
   it('is found by the name of its backend', () => {
@@ -208,7 +211,7 @@ function compiled(host: string, policies: BackendPolicies, shared = context()): 
 
 function authorized(backendAuth: BackendPolicies['backendAuth'], headers: Headers): Headers {
   const copy = { ...headers }
-  compiled('api.test:1', { backendAuth }).authorize?.(copy, fixtureExchange())
+  compiled('api.test:1', { backendAuth }).authorize?.(copy, undefined)
   return copy
 }
 

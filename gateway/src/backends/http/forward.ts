@@ -97,11 +97,12 @@ function headersFor(
   const headers = towardsUpstream(client)
   // RFC 9110 section 10.1.4: the one member that is not about this connection only.
   if (client['te'] !== undefined && acceptsTrailers(client['te'])) headers['te'] = 'trailers'
-  if (exchange.allowedClientHeaders) restore(headers, client, exchange.allowedClientHeaders)
+  const allowed = exchange.route?.target.allowedClientHeaders
+  if (allowed) restore(headers, client, allowed)
   writeForwarded(headers, exchange)
   if (exchange.forwarding) for (const edit of exchange.forwarding.headerEdits) edit(headers)
   editRequestHeaders?.(headers)
-  authorize?.(headers, exchange)
+  authorize?.(headers, exchange.auth.credential)
   if (typeof body === 'object' && !(body instanceof Uint8Array)) {
     const length = declaredLength(client)
     if (length !== undefined) headers['content-length'] = String(length)

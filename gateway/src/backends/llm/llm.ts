@@ -100,7 +100,7 @@ function settleUsage(exchange: Exchange, { clock }: CompileContext): void {
   }
   const firstByteMs = call.firstByteAt === undefined ? undefined : call.firstByteAt - exchange.startedAt
   meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
-  if (exchange.facts.usage) meter.tokens(exchange.facts.usage, exchange.keyGroup)
+  if (exchange.facts.usage) meter.tokens(exchange.facts.usage, exchange.auth.keyGroup)
 }
 
 /** Says what the call cost, once its usage is final. Prices go by the name the provider answered with, else by that it was asked for. */
@@ -117,7 +117,7 @@ function recordCost(exchange: Exchange, prices: Prices): void {
   }
   llm.costStatus = usage.estimated ? 'estimated' : 'exact'
   llm.cost = dollarsOf(cost.amount)
-  target.meter.cost(cost.amount, exchange.keyGroup)
+  target.meter.cost(cost.amount, exchange.auth.keyGroup)
 }
 
 /**

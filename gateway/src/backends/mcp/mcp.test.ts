@@ -173,7 +173,10 @@ describe('policies of a target', () => {
     const { sent, compile } = gateway()
     for (const policies of [undefined, { backendAuth: { passthrough: {} } }]) {
       const { backend } = compile(withPolicies(policies), 'mcp')
-      await backend({ ...mcpExchange('POST', { body: initialize }), credential: 'token' })
+      await backend({
+        ...mcpExchange('POST', { body: initialize }),
+        auth: { credential: 'token', models: undefined, keyGroup: '' },
+      })
     }
     const posted = sent.filter(({ method }) => method === 'POST')
     expect(posted.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer token'])
@@ -236,7 +239,7 @@ describe('the access log', () => {
     const headers = await begin({ backend })
     const exchange = mcpExchange('POST', { body: call, headers })
     await backend(exchange)
-    expect(exchange.mcpCall).toEqual({ method: 'tools/call', item: 'echo', target: 'up' })
+    expect(exchange.mcp?.call).toEqual({ method: 'tools/call', item: 'echo', target: 'up' })
   })
 
   it('learns which of several targets a call went to, and of none that does not exist', async () => {
@@ -245,7 +248,7 @@ describe('the access log', () => {
     for (const name of ['two_echo', 'three_echo']) {
       const exchange = mcpExchange('POST', { body: { ...call, params: { name } } })
       await backend(exchange)
-      noted.push(exchange.mcpCall)
+      noted.push(exchange.mcp?.call)
     }
     expect(noted).toEqual([
       { method: 'tools/call', item: 'two_echo', target: 'two' },
@@ -259,7 +262,7 @@ describe('the access log', () => {
     const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'http://x/y?token=s#f' } }
     const exchange = mcpExchange('POST', { body, headers })
     await backend(exchange)
-    expect(exchange.mcpCall?.item).toBe('http://x/y')
+    expect(exchange.mcp?.call?.item).toBe('http://x/y')
   })
 })
 

@@ -3,16 +3,12 @@ import type { Connection } from '../../net/listener/connection.ts'
 import { satisfies, type TlsIdentity } from '../../net/tls/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
-import type { RequestFacts } from '../../pipeline/exchange.ts'
+import type { MatchedRoute, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
-import {
-  createRouteTableBuilder,
-  type FindRoute,
-  type MatchedRoute,
-} from '../../pipeline/routing/route-table.ts'
+import { createRouteTableBuilder, type FindRoute } from '../../pipeline/routing/route-table.ts'
 import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
 import { compilePolicies } from '../../policies/registry/registry.ts'
 import type { PolicyScope } from '../../policies/registry/scope.ts'

@@ -1,4 +1,4 @@
-import type { RequestFacts } from '../exchange.ts'
+import type { MatchedRoute, RequestFacts } from '../exchange.ts'
 import { anyHost, createHostnameTable, normaliseHostname, valueOfHostname, visitHost } from './hostnames.ts'
 import {
   type Conditions,
@@ -18,12 +18,6 @@ export type RouteEntry<T> = {
   /** Any of them suffices; none are all requests. */
   readonly matches: readonly RouteMatch[]
   readonly target: T
-}
-
-export type MatchedRoute<T> = {
-  readonly target: T
-  /** The path prefix that matched, normalised; `/` where the match is none by prefix. */
-  readonly prefix: string
 }
 
 export type FindRoute<T> = (request: RequestFacts) => MatchedRoute<T> | undefined

@@ -34,14 +34,14 @@ describe('a known key', () => {
     expect(status).toBe(200)
     expect(left).toEqual({ accept: '*/*' })
     expect(exchange.facts.apiKey).toMatchObject({ name: 'a', user: 'ada', group: 'platform' })
-    expect(exchange.keyGroup).toBe('platform')
+    expect(exchange.auth.keyGroup).toBe('platform')
   })
 
   it('is accepted by its hash, in any case of its digits', () => {
     const { status, exchange } = send({}, bearer('key-b'))
     expect(status).toBe(200)
     expect(exchange.facts.apiKey).toEqual({ id: 'id-b', group: 7 })
-    expect(exchange.keyGroup).toBe('')
+    expect(exchange.auth.keyGroup).toBe('')
   })
 
   it('has an id that stays the same and reveals neither key nor hash', () => {
@@ -73,7 +73,7 @@ describe('a known key', () => {
   it('may use the models it lists', () => {
     const mayUse = (allowedModels?: string[]) => {
       const record = allowedModels === undefined ? { key: 'k' } : { key: 'k', allowedModels }
-      return send({ keys: [record] }, bearer('k')).exchange.mayUseModel
+      return send({ keys: [record] }, bearer('k')).exchange.auth.models?.allows
     }
     expect(mayUse()).toBeUndefined()
     const some = mayUse(['gpt-5', 'claude-*', '*-mini'])
@@ -82,7 +82,7 @@ describe('a known key', () => {
     expect(mayUse([])?.('gpt-5')).toBe(false)
     expect(mayUse(['*'])?.('anything')).toBe(true)
     const named = send({ keys: [{ key: 'k', allowedModels: ['gpt-5'] }] }, bearer('k'))
-    expect(named.exchange.allowedModels).toEqual(['gpt-5'])
+    expect(named.exchange.auth.models?.patterns).toEqual(['gpt-5'])
   })
 })
 
@@ -103,7 +103,7 @@ describe('a request without a known key', () => {
     expect(status).toBe(401)
     expect(reply.headers['www-authenticate']).toBe('Bearer')
     expect(JSON.parse(text).error).toMatchObject({ message, code: 'invalid_api_key' })
-    expect(exchange.refusedBy).toBe(`api-key: ${message.split(': ')[1]}`)
+    expect(exchange.log.refusedBy).toBe(`api-key: ${message.split(': ')[1]}`)
     expect(exchange.facts.apiKey).toBeUndefined()
   })
 

@@ -7,7 +7,7 @@ import {
 } from '../../identity/credential-location.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Exchange, ModelAccess } from '../../pipeline/exchange.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { createKeyIndex } from './key-index.ts'
@@ -49,7 +49,7 @@ export function checkApiKey(config: ApiKeyConfig, report: ReportIssue) {
 }
 
 /**
- * Finds out by virtual key who asks. Writes `facts.apiKey`, `mayUseModel`, `allowedModels` and `keyGroup`. Where a check
+ * Finds out by virtual key who asks. Writes `facts.apiKey`, `auth.models` and `auth.keyGroup`. Where a check
  * before it has, the key is the one found then, and models are those that both allow.
  *
  * Every place is looked at until one holds a known key; then all of them are to be cleared, so that a second credential
@@ -81,22 +81,29 @@ export function compileApiKey(
   }
 }
 
-function admit(exchange: Exchange, { facts, mayUseModel, allowedModels, group }: ApiKeyEntry) {
-  const { mayUseModel: known, allowedModels: knownModels } = exchange
+function admit(exchange: Exchange, { facts, models, group }: ApiKeyEntry) {
+  const { models: known } = exchange.auth
   if (exchange.facts.apiKey === undefined) {
     exchange.facts.apiKey = facts
-    exchange.keyGroup = group
+    exchange.auth.keyGroup = group
   }
-  if (mayUseModel === undefined) return
-  exchange.mayUseModel = known === undefined ? mayUseModel : (model) => known(model) && mayUseModel(model)
-  exchange.allowedModels = knownModels === undefined ? allowedModels : knownModels.filter(mayUseModel)
+  if (models === undefined) return
+  exchange.auth.models = known === undefined ? models : intersectModels(known, models)
+}
+
+/** The models that two keys of one request permit. */
+function intersectModels(one: ModelAccess, other: ModelAccess): ModelAccess {
+  return {
+    allows: (model) => one.allows(model) && other.allows(model),
+    patterns: one.patterns.filter(other.allows),
+  }
 }
 
 /** RFC 9110 section 15.5.2: a 401 names a way to authenticate. */
 const challenge = { 'www-authenticate': 'Bearer' }
 
 function unauthorized(exchange: Exchange, reason: string): AuthenticationOutcome {
-  exchange.refusedBy = `api-key: ${reason}`
+  exchange.log.refusedBy = `api-key: ${reason}`
   const reply = refuse(exchange, {
     status: 401,
     code: 'invalid_api_key',

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../lib/json/json.ts'
+import type { ModelAccess } from '../../pipeline/exchange.ts'
 import { exactlyOne, type Infer, jsonObject, list, name, optional, secret, string } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkAllowedModels, compileAllowedModels } from './allowed-models.ts'
@@ -42,8 +43,8 @@ export type ApiKeyEntry = {
   /** Metadata with `id`: the variable `apiKey`. */
   readonly facts: JsonObject
   readonly group: string
-  readonly mayUseModel: ((model: string) => boolean) | undefined
-  readonly allowedModels: readonly string[] | undefined
+  /** Undefined permits all models. */
+  readonly models: ModelAccess | undefined
 }
 
 const sendable = /^[!-~](?:[ -~]*[!-~])?$/
@@ -76,8 +77,7 @@ export function apiKeyEntry(record: ApiKeyRecord): ApiKeyEntry {
     digest,
     facts: Object.freeze({ ...metadata, id }),
     group: typeof group === 'string' ? group : '',
-    mayUseModel: allowedModels === undefined ? undefined : compileAllowedModels(allowedModels),
-    allowedModels,
+    models: allowedModels && { allows: compileAllowedModels(allowedModels), patterns: allowedModels },
   }
 }
 

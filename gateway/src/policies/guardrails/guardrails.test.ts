@@ -199,7 +199,7 @@ async function expectOutcome(api: LlmApi, setting: Setting, webhook: FixtureWebh
     expect(outcome.status).toBe(fails ? 503 : 418)
     expect(outcome.text).toBe(fails ? failedBody(phase) : 'no')
     expect(outcome.asked).toBe(phase === 'request' ? undefined : unchanged.asked)
-    expect(outcome.exchange.refusedBy).toBe(`guardrail: llm ${phase} webhook 1`)
+    expect(outcome.exchange.log.refusedBy).toBe(`guardrail: llm ${phase} webhook 1`)
     return
   }
   expect(outcome.status).toBe(200)

@@ -81,7 +81,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
   return {
     name: 'guardrails',
     onRequest(exchange) {
-      const message = exchange.llmMessage
+      const message = exchange.llm?.message
       if (message === undefined) return undefined
       message.readsAnswer = hasResponseGuards
       const { request } = guardsOf(message)
@@ -90,7 +90,7 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
       return checkRequest(message, exchange, { reading, check: check(request, reading, exchange), threads })
     },
     onReply(exchange, reply) {
-      const { llmMessage: message } = exchange
+      const message = exchange.llm?.message
       const answer = message?.answer
       if (message === undefined || answer === undefined) return reply
       const { response, streaming } = guardsOf(message)
@@ -163,7 +163,7 @@ async function checkWhole(
   exchange: Exchange,
   { reading, check, threads }: Check,
 ): Promise<Reply> {
-  const message = exchange.llmMessage
+  const message = exchange.llm?.message
   const answer = message?.answer
   if (message === undefined || answer?.kind !== 'whole') throw new Error('the answer was not read')
   const reader = contentReaders[message.api]
@@ -229,7 +229,7 @@ function delayReply(
 }
 
 function recordGuard(exchange: Exchange, guard: string): void {
-  exchange.refusedBy ??= `guardrail: ${guard}`
+  exchange.log.refusedBy ??= `guardrail: ${guard}`
 }
 
 function refusal(exchange: Exchange, { rejection, guard }: { rejection: Rejection; guard: string }): Reply {
@@ -242,7 +242,7 @@ function refusal(exchange: Exchange, { rejection, guard }: { rejection: Rejectio
 
 function refusalEvent(exchange: Exchange, { status, body }: Rejection): string {
   const refused = { status, code: 'guardrail_intervention', message: body }
-  return terminalEvent(exchange.llmMessage?.api, exchange.errorFormat, refused)
+  return terminalEvent(exchange.llm?.message?.api, exchange.errorFormat, refused)
 }
 
 /** A stream's body; one that is at hand is a stream that has ended. */

@@ -69,7 +69,7 @@ export async function runGuards(guards: readonly Guard[], checked: CheckedConten
       const reason = failureReason(error)
       note(guard.failOpen ? 'fail_open' : 'fail_closed', reason)
       if (guard.failOpen) continue
-      exchange.failure ??= error
+      exchange.log.failure ??= error
       return { kind: 'rejected', rejection: failureRejections[phase], guard: guard.name }
     }
     if (verdict.kind === 'allow') {
@@ -125,8 +125,8 @@ function failureReason(error: unknown): string {
 const maxDecisions = 16
 
 function recordDecision(exchange: Exchange, decision: GuardDecision): void {
-  const decisions = exchange.guardDecisions ?? []
-  exchange.guardDecisions = decisions
+  const decisions = exchange.guards ?? []
+  exchange.guards = decisions
   if (decisions.length >= maxDecisions) return
   const { guard, phase, outcome } = decision
   const isKnown = decisions.some(

@@ -166,7 +166,7 @@ describe('a request', () => {
       request: said({ type: 'hologram', data: 'x' }),
     })
     expect(outcome.status).toBe(200)
-    expect(outcome.exchange.guardDecisions).toMatchObject([
+    expect(outcome.exchange.guards).toMatchObject([
       { outcome: 'fail_open', reason: 'content of unknown type "hologram"' },
     ])
   })

@@ -36,7 +36,7 @@ type Challenge = Pick<AccessTokenCheckOptions, 'urls' | 'scopes'>
 function compileUnauthorized({ urls, scopes }: Challenge) {
   const scope = scopes.length === 0 ? '' : `, scope="${scopes.join(' ')}"`
   return (exchange: Exchange, reason: string | undefined): Reply => {
-    exchange.refusedBy = `mcp-authentication: ${reason ?? 'no token'}`
+    exchange.log.refusedBy = `mcp-authentication: ${reason ?? 'no token'}`
     const metadata = urls.resourceMetadata(exchange.facts.request)
     const error = reason === undefined ? '' : ', error="invalid_token"'
     return jsonReply(
@@ -49,7 +49,7 @@ function compileUnauthorized({ urls, scopes }: Challenge) {
 
 /** Not a 401: that would make clients throw good tokens away while the provider is down. */
 function keysUnavailable(exchange: Exchange): Reply {
-  exchange.refusedBy = 'mcp-authentication: no keys yet'
+  exchange.log.refusedBy = 'mcp-authentication: no keys yet'
   return jsonReply(
     503,
     {

@@ -95,7 +95,7 @@ describe('a request without a good token', () => {
     const { sign, send, clock } = setUp()
     const { reply, exchange } = await send()
     expectUnauthorized(reply, challenge)
-    expect(exchange.refusedBy).toBe('mcp-authentication: no token')
+    expect(exchange.log.refusedBy).toBe('mcp-authentication: no token')
     const bad = [
       await sign(second),
       await sign(first, { aud: 'someone else' }),
@@ -111,7 +111,7 @@ describe('a request without a good token', () => {
   it('says in the log what was wrong', async () => {
     const { sign, send } = setUp()
     const { exchange } = await send(`Bearer ${await sign(first, { aud: 'someone else' })}`)
-    expect(exchange.refusedBy).toBe('mcp-authentication: claim aud')
+    expect(exchange.log.refusedBy).toBe('mcp-authentication: claim aud')
   })
 
   it('passes in optional mode only without any, in permissive mode always', async () => {
@@ -159,7 +159,7 @@ describe('the keys of the provider', () => {
     const { reply, exchange } = await send(`Bearer ${token}`)
     expect(reply.status).toBe(503)
     expect(reply.headers['retry-after']).toBe('1')
-    expect(exchange.refusedBy).toBe('mcp-authentication: no keys yet')
+    expect(exchange.log.refusedBy).toBe('mcp-authentication: no keys yet')
     expect((await send()).status).toBe(401)
     expect((await send('Bearer nonsense')).status).toBe(401)
     upstream.answers.set(keysUrl, { text: keySetOf(first) })

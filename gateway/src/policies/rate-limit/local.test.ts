@@ -126,7 +126,7 @@ describe('request limits', () => {
     call(policies)
     const exchange = fixtureExchange()
     throughPolicies(policies, exchange)
-    expect(exchange.refusedBy).toBe('rate-limit: llm: requests per minute')
+    expect(exchange.log.refusedBy).toBe('rate-limit: llm: requests per minute')
     expect(Object.fromEntries(context.decisions)).toEqual({
       'llm: requests per minute allowed': 1,
       'llm: requests per minute refused': 1,

@@ -136,7 +136,7 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Refused)
   }
   releaseReservations(requestLimits)
   requestLimits.refused = longest
-  exchange.refusedBy = `rate-limit: ${label}`
+  exchange.log.refusedBy = `rate-limit: ${label}`
   return rateLimitReply(longest)
 }
 

@@ -256,12 +256,12 @@ describe('authentication on several scopes', () => {
     const inner = keys({ key: 'k', metadata: { group: 'inner' }, allowedModels: ['b', 'c'] })
     const { exchange } = await send(compile(llm, outer, inner), { 'x-api-key': 'k' })
     expect(exchange.facts.apiKey).toMatchObject({ group: 'inner' })
-    expect(exchange.keyGroup).toBe('inner')
-    expect(['a', 'b', 'c'].filter((model) => exchange.mayUseModel?.(model))).toEqual(['b'])
-    expect(exchange.allowedModels).toEqual(['b'])
+    expect(exchange.auth.keyGroup).toBe('inner')
+    expect(['a', 'b', 'c'].filter((model) => exchange.auth.models?.allows(model))).toEqual(['b'])
+    expect(exchange.auth.models?.patterns).toEqual(['b'])
     const withoutList = await send(compile(llm, outer, keys({ key: 'k' })), { 'x-api-key': 'k' })
-    expect(withoutList.exchange.allowedModels).toEqual(['a', 'b'])
-    expect(withoutList.exchange.mayUseModel?.('c')).toBe(false)
+    expect(withoutList.exchange.auth.models?.patterns).toEqual(['a', 'b'])
+    expect(withoutList.exchange.auth.models?.allows('c')).toBe(false)
   })
 
   it('lets one token pass a gateway and the MCP server behind it, which says how to get one', async () => {

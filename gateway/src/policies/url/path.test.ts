@@ -10,7 +10,7 @@ function changed(change: PathChange, path: string, matchedPrefix: string): strin
   const exchange = fixtureExchange({ path: target?.path ?? '' })
   return compilePathChange(change)({
     ...exchange,
-    matchedPrefix,
+    route: { target: { name: 'route' }, prefix: matchedPrefix },
     trailingSlash: target?.trailingSlash === true,
   })
 }

@@ -42,7 +42,7 @@ export function askedPath({ facts, trailingSlash }: Exchange): string {
   return trailingSlash ? `${facts.request.path}/` : facts.request.path
 }
 
-/** The path that a change makes of the one asked for, whose beginning `matchedPrefix` chose the route. */
+/** The path that a change makes of the one asked for, whose beginning chose the route. */
 export function compilePathChange(change: PathChange): (exchange: Exchange) => string {
   if (change.full !== undefined) {
     const { full } = change
@@ -52,7 +52,7 @@ export function compilePathChange(change: PathChange): (exchange: Exchange) => s
   const alone = change.prefix === '' ? '/' : change.prefix
   const before = change.prefix.endsWith('/') ? change.prefix.slice(0, -1) : change.prefix
   return (exchange) => {
-    const { matchedPrefix } = exchange
+    const matchedPrefix = exchange.route?.prefix ?? '/'
     const path = askedPath(exchange)
     if (path.length <= matchedPrefix.length) return alone
     const end = matchedPrefix.endsWith('/') ? matchedPrefix.length - 1 : matchedPrefix.length

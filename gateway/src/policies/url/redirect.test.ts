@@ -7,7 +7,7 @@ import { checkRequestRedirect, compileRequestRedirect, type RequestRedirectConfi
 
 function send(config: RequestRedirectConfig, request: Partial<RequestFacts> = {}, prefix = '/') {
   const exchange = fixtureExchange({ host: 'a.test:8080', path: '/foo/bar', query: '?q=1', ...request })
-  exchange.matchedPrefix = prefix
+  exchange.route = { target: { name: 'route' }, prefix }
   return throughPolicies([compileRequestRedirect(config)], exchange)
 }
 

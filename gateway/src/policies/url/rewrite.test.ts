@@ -5,7 +5,7 @@ import { checkUrlRewrite, compileUrlRewrite, type UrlRewriteConfig } from './rew
 
 function send(config: UrlRewriteConfig, request: Partial<RequestFacts> = {}) {
   const exchange = fixtureExchange({ host: 'a.test:8080', path: '/foo/bar', query: '?q=1', ...request })
-  exchange.matchedPrefix = '/foo'
+  exchange.route = { target: { name: 'route' }, prefix: '/foo' }
   const { status } = throughPolicies([compileUrlRewrite(config)], exchange)
   return { status, request: exchange.facts.request, ...exchange.forwarding }
 }

@@ -63,7 +63,7 @@ function ask(exchange: Exchange, call: Call, candidate: Candidate, request: Outg
   call.served = candidate
   call.asked = true
   if (target.authorize) {
-    target.authorize(request.headers, exchange)
+    target.authorize(request.headers, exchange.auth.credential)
     return target.send(request)
   }
   const credential = credentialFor(exchange, target)
@@ -79,15 +79,15 @@ function credentialFor(
   { credential, forwardsCredential: passesCredential }: Target,
 ): string | undefined {
   if (credential !== undefined) return credential
-  const used = passesCredential ? exchange.credential : undefined
+  const used = passesCredential ? exchange.auth.credential : undefined
   return used ?? clientCredential(clientHeaders(exchange))
 }
 
 /** What an attempt that failed has reported does not count. */
-function forget({ facts }: Exchange, call: Call): void {
+function forget({ facts, llm }: Exchange, call: Call): void {
   call.answered = false
   call.hasOutput = false
-  if (call.message) call.message.answer = undefined
+  if (llm?.message) llm.message.answer = undefined
   call.usage = undefined
   facts.usage = undefined
   if (facts.llm) facts.llm.responseModel = undefined

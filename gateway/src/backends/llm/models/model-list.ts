@@ -15,13 +15,13 @@ export function modelListReply(
   id: string | undefined,
   { models, started }: ModelList,
 ): Reply {
-  const { mayUseModel } = exchange
+  const access = exchange.auth.models
   const created = started.at
   const describe =
     exchange.facts.request.headers['anthropic-version'] === undefined ? openAiModel : anthropicModel
   if (id !== undefined) {
     // A name that a pattern serves can be asked for though the list has only the pattern.
-    if (models.isPublic(id) && (!mayUseModel || mayUseModel(id))) return json(describe(id, created))
+    if (models.isPublic(id) && access?.allows(id) !== false) return json(describe(id, created))
     return refuse(exchange, {
       status: 404,
       code: 'model_not_found',
@@ -40,11 +40,11 @@ export function modelListReply(
  * `allowedModels` name it: a key for `gpt-4o-mini` alone has to find it behind `gpt-*`.
  */
 function visibleNames(
-  { mayUseModel, allowedModels = [] }: Exchange,
+  { auth: { models: access } }: Exchange,
   { publicNames, isPublic }: ModelList['models'],
 ): readonly string[] {
-  if (!mayUseModel) return publicNames
-  return [...new Set([...publicNames.filter(mayUseModel), ...allowedModels.filter(isPublic)])]
+  if (!access) return publicNames
+  return [...new Set([...publicNames.filter(access.allows), ...access.patterns.filter(isPublic)])]
 }
 
 /** https://platform.openai.com/docs/api-reference/models/object */

@@ -354,7 +354,7 @@ describe('a stream', () => {
       expect(text.endsWith('\n\n')).toBe(true)
       expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed/)
       expect(exchange.facts.usage).toMatchObject({ estimated: true, outputTokens: 2 })
-      expect(exchange.failure).toMatchObject({ code: 'upstream_reset' })
+      expect(exchange.log.failure).toMatchObject({ code: 'upstream_reset' })
       expect(gateway.metered).toContain(`error * ${provider} upstream_reset`)
     },
   )
@@ -374,7 +374,7 @@ describe('a stream', () => {
     const { text, exchange } = await answered('anthropic', garbled, streaming)
     expect(text).toContain('"error"')
     expect(text).not.toContain('[DONE]')
-    expect(exchange.failure).toMatchObject({ code: 'upstream_invalid' })
+    expect(exchange.log.failure).toMatchObject({ code: 'upstream_invalid' })
   })
 
   it('that is compressed is refused, since nobody could watch it', async () => {

@@ -54,7 +54,7 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   const bytes = await readDecoded(answering, reply)
   const { workQueue } = answering.context
   const read =
-    translation === undefined && call.message?.readsAnswer
+    translation === undefined && exchange.llm?.message?.readsAnswer
       ? await readUnambiguous(bytes, workQueue)
       : undefined
   // A translated tool call has its input along: long numbers in it must survive.
@@ -74,20 +74,21 @@ async function answerWhole(answering: Answering, endpoint: Endpoint, reply: Repl
   call.usageFinal = usage !== undefined && isFinalUsage(upstreamEndpoint, message)
   call.hasOutput = true
   call.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
-  if (call.message && read?.kind === 'object') call.message.answer = { kind: 'whole', json: read }
+  if (exchange.llm?.message && read?.kind === 'object')
+    exchange.llm.message.answer = { kind: 'whole', json: read }
   if (!translation) return { status: reply.status, headers, body: bytes }
   headers['content-type'] = 'application/json'
   const translated = translation.reply(message, translationContext(answering))
   const body = isLarge(bytes)
     ? await workQueue.run(writeJsonSteps(translated))
     : Buffer.from(JSON.stringify(translated))
-  if (call.message?.readsAnswer) {
+  if (exchange.llm?.message?.readsAnswer) {
     const json = isLarge(body)
       ? await readJson(body, workQueue)
       : ({ kind: 'object', text: body.toString(), value: translated } as const)
     if (json.kind !== 'object')
       throw new GatewayError('upstream_invalid', 'upstream answered too large an object')
-    call.message.answer = { kind: 'whole', json }
+    exchange.llm.message.answer = { kind: 'whole', json }
   }
   return { status: reply.status, headers, body }
 }
@@ -133,11 +134,11 @@ function answerStream(answering: Answering, endpoint: Endpoint, reply: Reply): R
       call.firstByteAt = context.clock.monotonic()
     },
     onFailure(error) {
-      exchange.failure ??= error
+      exchange.log.failure ??= error
       candidate.target.meter.upstreamError(error instanceof GatewayError ? error.code : 'internal')
     },
   })
-  if (call.message) call.message.answer = { kind: 'stream' }
+  if (exchange.llm?.message) exchange.llm.message.answer = { kind: 'stream' }
   return { status: reply.status, headers, body: relayed }
 }
 

@@ -1,12 +1,10 @@
 import type { JsonText } from '../../../lib/json/text.ts'
 import type { Exchange, Usage } from '../../../pipeline/exchange.ts'
-import type { LlmMessage } from '../../../pipeline/llm-message.ts'
 import type { Candidate } from '../models/models.ts'
 import type { Endpoint } from './endpoints.ts'
 
 /** What is known of one LLM call between reading the request and the last byte of the answer. */
 export type Call = {
-  readonly kind: 'llm call'
   readonly endpoint: Endpoint | 'passthrough'
   /** The body as authorised, without content coding; empty once the last provider is asked. */
   bytes: Buffer
@@ -27,17 +25,21 @@ export type Call = {
   usage: Usage | undefined
   usageFinal: boolean
   served: Candidate | undefined
-  /** The call as policies see it. */
-  message: LlmMessage | undefined
   /** `Clock.monotonic()` at the first byte of an answer's content. */
   firstByteAt: number | undefined
+}
+
+declare module '../../../pipeline/exchange.ts' {
+  interface LlmState {
+    /** Private to `backends/llm`. */
+    call?: Call | undefined
+  }
 }
 
 export type CallRequest = Pick<Call, 'endpoint' | 'bytes' | 'json' | 'candidates' | 'hideUsage'>
 
 export function createCall({ endpoint, bytes, json, candidates, hideUsage }: CallRequest): Call {
   return {
-    kind: 'llm call',
     endpoint,
     bytes,
     json,
@@ -50,7 +52,6 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
     usage: undefined,
     usageFinal: false,
     served: undefined,
-    message: undefined,
     firstByteAt: undefined,
   }
 }
@@ -64,10 +65,6 @@ export function releaseRequest(call: Call): void {
 }
 
 /** The call of an exchange whose request has been read, else undefined. */
-export function callOf({ backendState }: Exchange): Call | undefined {
-  return isCall(backendState) ? backendState : undefined
-}
-
-function isCall(value: unknown): value is Call {
-  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'llm call'
+export function callOf({ llm }: Exchange): Call | undefined {
+  return llm?.call
 }

@@ -7,7 +7,7 @@ import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
-import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { Exchange, ModelAccess } from '../../../pipeline/exchange.ts'
 import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { type RequestBodyLimits, readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
@@ -43,7 +43,11 @@ export function readRequest(
   const path = requestPath(exchange)
   const match = rules.endpoints.match(path)
   if (match.kind !== 'unknown')
-    exchange.llmOperation = operations[match.kind === 'endpoint' ? match.endpoint : match.kind]
+    exchange.llm = {
+      operation: operations[match.kind === 'endpoint' ? match.endpoint : match.kind],
+      message: undefined,
+      call: undefined,
+    }
   switch (match.kind) {
     case 'models':
       exchange.facts.body = emptyBody
@@ -135,10 +139,11 @@ function acceptCall(
   { endpoint, bytes, json, model }: ParsedCall,
   { models, workQueue }: RequestRules,
 ): Reply | undefined {
-  const { facts, mayUseModel } = exchange
-  if (mayUseModel && !mayUseModel(model)) return refuse(exchange, modelNotAllowed)
+  const { facts } = exchange
+  const access = exchange.auth.models
+  if (access && !access.allows(model)) return refuse(exchange, modelNotAllowed)
   for (const param of ['models', 'fallbacks']) {
-    if (mayUseModel && !mayUseFallbacks(json?.value[param], mayUseModel))
+    if (access && !mayUseFallbacks(json?.value[param], access))
       return refuse(exchange, { ...modelNotAllowed, param })
   }
   facts.llmRequest = json && exactObject(json)
@@ -158,9 +163,10 @@ function acceptCall(
   const options = json?.value['stream_options']
   const hideUsage = isJsonObject(options) && options['include_usage'] === false
   const call = createCall({ endpoint, bytes, json, candidates: resolution.candidates, hideUsage })
-  exchange.backendState = call
-  call.message = llmMessageOf(call, workQueue)
-  exchange.llmMessage = call.message
+  if (exchange.llm) {
+    exchange.llm.call = call
+    exchange.llm.message = llmMessageOf(call, workQueue)
+  }
   return undefined
 }
 
@@ -168,12 +174,12 @@ function acceptCall(
  * `models` (OpenRouter) and `fallbacks` (Anthropic) name further models to some services, which must not be a way around the key's.
  * The word `default` of `fallbacks` may be any model.
  */
-function mayUseFallbacks(models: JsonValue | undefined, mayUseModel: (model: string) => boolean): boolean {
+function mayUseFallbacks(models: JsonValue | undefined, access: ModelAccess): boolean {
   if (models === undefined || models === null) return true
   if (!Array.isArray(models)) return false
   return models.every((item) => {
     const name = isJsonObject(item) ? item['model'] : item
-    return typeof name === 'string' && mayUseModel(name)
+    return typeof name === 'string' && access.allows(name)
   })
 }
 

@@ -2,7 +2,7 @@ import { clientNetwork } from '../../../lib/address/client-network.ts'
 import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/json/json.ts'
 import { exactText } from '../../../lib/json/text.ts'
 import { createHeaderFilter } from '../../../net/http/headers.ts'
-import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { Exchange, McpState } from '../../../pipeline/exchange.ts'
 import type { McpItem } from '../../../pipeline/mcp-item.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Federation } from '../federation/federation.ts'
@@ -31,12 +31,12 @@ export function callContext(
   if (exchange.forwarding !== undefined) {
     for (const edit of exchange.forwarding.headerEdits) edit(forwarded)
   }
-  const { cancellation, credential, mcpCall } = exchange
+  const { cancellation, auth, mcp } = exchange
   const context: CallContext = {
     headers: forwarded,
     cancellation,
-    credential,
-    loggedCall: mcpCall,
+    credential: auth.credential,
+    loggedCall: mcp?.call,
     client: () => clientOf(exchange).quotaKey,
   }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
@@ -48,11 +48,17 @@ export function recordCall(exchange: Exchange, message: ClientMessage, { members
   if (message.kind === 'response') return
   const { method } = message
   const [only] = members
-  exchange.mcpCall = {
+  mcpStateOf(exchange).call = {
     method,
     item: loggableName(callTargetOf(message.json.value)),
     target: members.length === 1 ? only?.name : undefined,
   }
+}
+
+/** The MCP state of an exchange, created on first use. */
+export function mcpStateOf(exchange: Exchange): McpState {
+  exchange.mcp ??= { call: undefined, onDelivered: undefined }
+  return exchange.mcp
 }
 
 /** Bound on the text about a batch in the access log. */
@@ -65,7 +71,11 @@ export function recordBatch(exchange: Exchange, messages: readonly ClientMessage
     const item = loggableName(callTargetOf(message.json.value))
     return [item === undefined ? message.method : `${message.method} ${item}`]
   })
-  exchange.mcpCall = { method: 'batch', item: notes.join(', ').slice(0, maxRecordedChars), target: undefined }
+  mcpStateOf(exchange).call = {
+    method: 'batch',
+    item: notes.join(', ').slice(0, maxRecordedChars),
+    target: undefined,
+  }
 }
 
 /** The query of a URI may hold secrets. */

@@ -215,7 +215,7 @@ describe('a session', () => {
     const { backend, target: own } = fixture()
     const exchange = mcpExchange('POST', { body: initialize })
     const reply = await backend(exchange)
-    exchange.onDelivered?.({ ...delivery, bytesSent: 0, firstByteAt: undefined })
+    exchange.mcp?.onDelivered?.({ ...delivery, bytesSent: 0, firstByteAt: undefined })
     expect(own.sessions[0]?.closed).toBe(status === 404 ? 1 : 0)
     const headers = { 'mcp-session-id': String(reply.headers['mcp-session-id']) }
     expect((await backend(mcpExchange('POST', { headers, body: call(1) }))).status).toBe(status)
@@ -398,7 +398,7 @@ describe('what the client sends', () => {
     }
     const exchange = mcpExchange('POST', { headers, body: { jsonrpc: '2.0', method: 'notifications/x' } })
     expect(await backend(exchange)).toEqual({ status: 202, headers: {}, body: undefined })
-    expect(exchange.refusedBy).toBe('mcp: target')
+    expect(exchange.log.refusedBy).toBe('mcp: target')
   })
 
   it('is refused with the challenge of a target', async () => {
@@ -431,7 +431,7 @@ describe('a batch', () => {
     ])
     expect(reply.ended).toBe(true)
     expect(own.sessions[0]?.delivered).toEqual([ping])
-    expect(exchange.mcpCall).toMatchObject({
+    expect(exchange.mcp?.call).toMatchObject({
       method: 'batch',
       item: 'tools/call echo, notifications/x, tools/call b',
     })
@@ -585,7 +585,7 @@ describe('failures of a target', () => {
         id: 3,
         error: { code: -32603, message: 'what happened' },
       })
-      expect(exchange.failure).toBe(error)
+      expect(exchange.log.failure).toBe(error)
     },
   )
 

@@ -22,7 +22,7 @@ export type FailedRequest = { idText: string; json: Message }
 /** A refusal as JSON-RPC error where the request's id is known or the body itself is at fault, as plain text elsewhere. */
 export function refuseMcp(exchange: Exchange, refusal: McpRefusal, idText?: string): Reply {
   const { status, reason, message, code = internalError, data } = refusal
-  exchange.refusedBy ??= `mcp: ${reason}`
+  exchange.log.refusedBy ??= `mcp: ${reason}`
   return idText === undefined
     ? textReply(status, `mcp: ${message}`)
     : jsonReply(status, errorText(idText, code, message, data))
@@ -35,10 +35,10 @@ export function replyToFailure(
   asked: FailedRequest | undefined,
 ): Reply {
   if (failure.kind === 'reply') {
-    exchange.refusedBy ??= 'mcp: target'
+    exchange.log.refusedBy ??= 'mcp: target'
     return failure.reply
   }
-  if (failure.kind === 'error') exchange.failure ??= failure.error
+  if (failure.kind === 'error') exchange.log.failure ??= failure.error
   const { status, reason, code, message } = describeFailure(failure, asked)
   return refuseMcp(exchange, { status, reason, code, message }, asked?.idText)
 }
@@ -54,8 +54,8 @@ export function replyWithJsonRpcError(
   asked: FailedRequest,
 ): Reply {
   if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, asked)
-  if (failure.kind === 'error') exchange.failure ??= failure.error
-  exchange.refusedBy ??= `mcp: ${describeFailure(failure, asked).reason}`
+  if (failure.kind === 'error') exchange.log.failure ??= failure.error
+  exchange.log.refusedBy ??= `mcp: ${describeFailure(failure, asked).reason}`
   return jsonReply(200, failureText(failure, asked))
 }
 
@@ -65,8 +65,8 @@ export function replyWithJsonRpcError(
  */
 export function replyToUndelivered(exchange: Exchange, failure: TargetFailure): Reply {
   if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, undefined)
-  if (failure.kind === 'error') exchange.failure ??= failure.error
-  exchange.refusedBy ??= `mcp: ${describeFailure(failure, undefined).reason}`
+  if (failure.kind === 'error') exchange.log.failure ??= failure.error
+  exchange.log.refusedBy ??= `mcp: ${describeFailure(failure, undefined).reason}`
   return accepted()
 }
 

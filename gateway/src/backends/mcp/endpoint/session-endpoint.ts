@@ -9,7 +9,7 @@ import { revisionOf } from '../message/protocol.ts'
 import type { Session, SessionUse } from '../sessions/sessions.ts'
 import type { CallContext, Listening } from '../targets/target.ts'
 import { handleBatch } from './batch.ts'
-import { callContext, clientOf, tokenLifetimeMs } from './call-context.ts'
+import { callContext, clientOf, mcpStateOf, tokenLifetimeMs } from './call-context.ts'
 import {
   accepted,
   failureText,
@@ -70,7 +70,7 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
         void target.close()
       },
     })
-    exchange.onDelivered = (delivery) => {
+    mcpStateOf(exchange).onDelivered = (delivery) => {
       const delivered = delivery.complete && delivery.status === 200
       if (session !== undefined && !delivered) void sessions.end(session, 'its id was not delivered')
     }

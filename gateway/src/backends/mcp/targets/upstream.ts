@@ -77,7 +77,7 @@ export function withClientCredential(target: Target, authorize: Destination['aut
   if (authorize === undefined || hasOwnCredential(authorize)) return target
   const authorized = (context: CallContext): CallContext => {
     const headers: Headers = { ...context.headers }
-    authorize(headers, context)
+    authorize(headers, context.credential)
     return { ...context, headers }
   }
   const bearing = (session: TargetSession): TargetSession => ({

@@ -137,7 +137,7 @@ describe.each(cases)('a stream of $api that is $streaming', ({ api, streaming })
     expect(client.text).toContain('not this')
     expect(client.text).not.toContain('bad')
     expect(client.text).not.toContain(end)
-    expect(exchange.refusedBy).toBe('guardrail: llm response webhook 1')
+    expect(exchange.log.refusedBy).toBe('guardrail: llm response webhook 1')
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -353,7 +353,7 @@ describe('a stream that is only noted', () => {
     await vi.advanceTimersByTimeAsync(1)
     expect(client.text).toBe(events.join(''))
     expect(client.state).toBe('ended')
-    expect(exchange.guardDecisions).toMatchObject([{ outcome: 'audit_reject' }])
+    expect(exchange.guards).toMatchObject([{ outcome: 'audit_reject' }])
   })
 })
 

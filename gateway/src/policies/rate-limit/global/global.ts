@@ -230,7 +230,7 @@ async function check(
     releaseReservations(limits)
     // The reply says where the service sees the request; the other limits did not refuse it.
     limits.headersSent = true
-    exchange.refusedBy = `rate-limit: ${limiter.label}`
+    exchange.log.refusedBy = `rate-limit: ${limiter.label}`
     return verdict.refusal
   }
   state.meter.checked('allowed')
@@ -315,8 +315,8 @@ function failed({ failsOpen, state, label }: Limiter, exchange: Exchange, error:
   const limits = requestLimitsOf(exchange)
   releaseReservations(limits)
   limits.headersSent = true
-  exchange.failure ??= error
-  exchange.refusedBy = `rate-limit: ${label} failed`
+  exchange.log.failure ??= error
+  exchange.log.refusedBy = `rate-limit: ${label} failed`
   return {
     status: 500,
     headers: { 'content-type': 'text/plain' },

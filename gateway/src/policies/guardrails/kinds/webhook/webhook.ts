@@ -164,7 +164,7 @@ function requestTo(
   const { method, path, headers } = headOf(question)
   // What the backend is configured with holds against everything that comes from a client.
   destination.editRequestHeaders?.(headers)
-  destination.authorize?.(headers, question.exchange)
+  destination.authorize?.(headers, question.exchange.auth.credential)
   return {
     origin: destination.origin,
     path,

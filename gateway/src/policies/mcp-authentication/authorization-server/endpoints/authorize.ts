@@ -88,7 +88,7 @@ export function compileAuthorize(options: AuthorizeOptions) {
     if ('status' in caller) return caller
     const problem = problemOf(parameters, urls.resource)
     if (problem === undefined) return consent(exchange, parameters, caller)
-    exchange.refusedBy = `mcp-authentication: ${problem.error}`
+    exchange.log.refusedBy = `mcp-authentication: ${problem.error}`
     const state = parameters.repeated.has('state') ? undefined : parameters.get('state')
     const { error, description } = problem
     const { redirectUri, target } = caller

@@ -54,7 +54,7 @@ export function compileCallback(options: CallbackOptions) {
       return toClient(request, { code: sealed.seal('code', value, now() + codeLifetimeMs) })
     }
     const shown = error !== undefined && forwardedErrors.has(error) ? error : 'server_error'
-    exchange.refusedBy = `mcp-authentication: provider answered ${shown}`
+    exchange.log.refusedBy = `mcp-authentication: provider answered ${shown}`
     return toClient(login.request, {
       error: shown,
       error_description: 'the identity provider refused the login',

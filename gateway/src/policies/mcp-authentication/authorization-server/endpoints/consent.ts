@@ -41,7 +41,7 @@ export function compileConsent({ urls, cookie, sealed, provider, now }: ConsentO
       scopes: request.scopes,
     })
     if (url !== undefined) return browserRedirect(url)
-    exchange.refusedBy = 'mcp-authentication: temporarily_unavailable'
+    exchange.log.refusedBy = 'mcp-authentication: temporarily_unavailable'
     return refused(request, 'temporarily_unavailable', 'the identity provider does not answer')
   }
 
@@ -64,7 +64,7 @@ export function compileConsent({ urls, cookie, sealed, provider, now }: ConsentO
     if (cookie.digest(headers) !== request.browser)
       return errorPage(exchange, 403, 'the sign-in was begun in another browser, or cookies are blocked')
     if (form.get('decision') === 'allow') return toProvider(exchange, request)
-    exchange.refusedBy = 'mcp-authentication: access_denied'
+    exchange.log.refusedBy = 'mcp-authentication: access_denied'
     return refused(request, 'access_denied', 'access was denied on the consent page')
   }
 }

@@ -49,7 +49,7 @@ export async function handleRequest(
   if (method !== endpoint.method && !(isMetadata && method === 'HEAD'))
     return { status: 405, headers: { allow: endpoint.method }, body: undefined }
   if (!isMetadata && !rate.tryAcquire(address)) {
-    exchange.refusedBy = 'mcp-authentication: too many requests'
+    exchange.log.refusedBy = 'mcp-authentication: too many requests'
     return withCors(tooManyRequests, endpoint)
   }
   const reply = await endpoint.handle(exchange)
@@ -64,7 +64,7 @@ const requestsOfLogin = 3
  * The requests that a good answer removes from the count. Services refresh the tokens of all their users from a few
  * addresses, and the people of an office sign in from one: a good code, refresh token or login is no attack.
  */
-function uncountedRequests(name: EndpointName, { refusedBy }: Exchange, { status }: Reply): number {
+function uncountedRequests(name: EndpointName, { log: { refusedBy } }: Exchange, { status }: Reply): number {
   if (name === 'token' && status === 200) return 1
   return name === 'callback' && status === 303 && refusedBy === undefined ? requestsOfLogin : 0
 }

@@ -24,7 +24,7 @@ const statuses: Partial<Record<OAuthError, number>> = { server_error: 500, tempo
 
 /** An error of an endpoint that answers JSON. */
 export function oauthError(exchange: Exchange, error: OAuthError, description: string): Reply {
-  exchange.refusedBy = `mcp-authentication: ${error}`
+  exchange.log.refusedBy = `mcp-authentication: ${error}`
   const status = statuses[error] ?? 400
   return jsonReply(status, { error, error_description: description }, noStore)
 }

@@ -83,7 +83,7 @@ function targetText({ kind, label }: RedirectTarget): string {
 
 /** A page for errors that must not be sent to a redirect URI. The reason names no secret. */
 export function errorPage(exchange: Exchange, status: number, reason: string): Reply {
-  exchange.refusedBy = `mcp-authentication: ${reason}`
+  exchange.log.refusedBy = `mcp-authentication: ${reason}`
   return page(
     status,
     'Sign-in failed',
