@@ -42,20 +42,14 @@ describe('the guarantees of SECURITY.md', () => {
     expect(names.length).toBeGreaterThan(40)
     expect(names.filter((name) => !exists(name))).toEqual([])
   })
-
-  it('name source files that exist', () => {
-    const names = cells.filter((name) => /^[a-z]+\/.*(\.ts|\/)$/.test(name) && !name.endsWith('.test.ts'))
-    const missing = names.filter((name) => {
-      const folder = name.startsWith('gateway/') || name.startsWith('scripts/') ? '' : 'gateway/src/'
-      return globSync(`${folder}${name}`, { cwd: root }).length === 0
-    })
-    expect(names.length).toBeGreaterThan(40)
-    expect(missing).toEqual([])
-  })
 })
 
 describe('documents', () => {
   const documents = files.filter((path) => path.endsWith('.md'))
+  /** A file or folder of the repository, of gateway/src or of gateway/test. */
+  const sourcePath = /^[a-z0-9-]+(\/[\w.*-]+)*(\/|\/[\w*-]+\.m?ts)$/
+  const folders = ['', 'gateway/src/', 'gateway/test/', 'gateway/src/**/']
+  const isPresent = (pattern: string) => globSync(pattern, { cwd: root }).length > 0
 
   it('link only to files that exist', () => {
     const broken = documents.flatMap((path) =>
@@ -64,6 +58,17 @@ describe('documents', () => {
         .map((target) => `${path} -> ${target}`),
     )
     expect(broken).toEqual([])
+  })
+
+  it.each([
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    ...globSync('docs/decisions/*.md', { cwd: root }),
+  ])('%s names source files and folders that exist', (document) => {
+    const names = [...read(document).matchAll(/`([\w./*-]+)`/g)].map(([, name = '']) => name)
+    const sources = names.filter((name) => sourcePath.test(name) && !/\.test\.ts$|^x\/|^dist\/$/.test(name))
+    expect(sources.filter((name) => !folders.some((folder) => isPresent(folder + name)))).toEqual([])
   })
 
   it('are all in the index of the documentation', () => {
