@@ -5,6 +5,7 @@ import { configureSocket, type DialTarget, dial } from '../../net/tcp/dial.ts'
 import { reset, type SpliceOutcome, splice } from '../../net/tcp/splice.ts'
 import type { TcpOutcome } from '../../telemetry/metrics.ts'
 import type { Health } from '../../upstream/health.ts'
+import { chooseWeighted } from '../../upstream/weighted-choice.ts'
 
 /** A backend of a TCP route. */
 export type TcpTarget = {
@@ -56,7 +57,7 @@ export function forwardConnection(
   attempt(targets, new GatewayError('upstream_connect', 'the route has no backends'))
 
   function attempt(untried: readonly TcpTarget[], lastFailure: GatewayError): void {
-    const target = pickByWeight(untried.filter(isHealthy), random()) ?? pickByWeight(untried, random())
+    const target = chooseWeighted(untried.filter(isHealthy), random()) ?? chooseWeighted(untried, random())
     if (target === undefined) {
       client.off('close', onClientClose)
       reset(client)
@@ -115,19 +116,6 @@ function describeBreak(
   return by === 'client'
     ? new GatewayError('request_aborted', 'the client broke the connection', { cause })
     : new GatewayError('upstream_reset', 'the backend broke the connection', { cause })
-}
-
-/** One of the targets, as likely as its share of the weights; `random` is in [0, 1). Undefined where all weights are 0. */
-export function pickByWeight(targets: readonly TcpTarget[], random: number): TcpTarget | undefined {
-  let total = 0
-  for (const { weight } of targets) total += weight
-  let at = random * total
-  for (const target of targets) {
-    if (at < target.weight) return target
-    at -= target.weight
-  }
-  // Rounding may lead past the end.
-  return targets.findLast(({ weight }) => weight > 0)
 }
 
 function isHealthy({ health }: TcpTarget): boolean {

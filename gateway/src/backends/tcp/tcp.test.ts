@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import { anywhere } from '../../net/egress/egress.ts'
@@ -8,7 +7,7 @@ import { describeConnection } from '../../net/listener/connection.ts'
 import { createDialTls } from '../../net/tcp/dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { createMetrics } from '../../telemetry/metrics.ts'
-import { pickByWeight, type TcpTarget } from './forward.ts'
+import type { TcpTarget } from './forward.ts'
 import { compileTcpRoutes, type TcpAttachment, type TcpPortOptions, type TcpRoute } from './tcp.ts'
 
 const servers: Server[] = []
@@ -255,41 +254,6 @@ describe('a connection', () => {
     compileTcpRoutes([], context, options)
     client.end('still here')
     expect(await readAll(client)).toBe('.still here')
-  })
-})
-
-describe('pickByWeight', () => {
-  it('picks each as often as its share says, and never one without weight', () => {
-    const weights = fc.array(fc.nat(5), { minLength: 1, maxLength: 6 })
-    fc.assert(
-      fc.property(weights, (list) => {
-        const targets = list.map((weight, index) => target(1, String(index), weight))
-        const total = list.reduce((sum, weight) => sum + weight, 0)
-        const steps = total * 4
-        const counts = new Map<string | undefined, number>()
-        for (let step = 0; step < Math.max(steps, 1); step++) {
-          const name = pickByWeight(targets, (step + 0.5) / Math.max(steps, 1))?.name
-          counts.set(name, (counts.get(name) ?? 0) + 1)
-        }
-        if (total === 0) expect([...counts.keys()]).toEqual([undefined])
-        else
-          list.forEach((weight, index) => {
-            expect(counts.get(String(index)) ?? 0).toBe(weight * 4)
-          })
-      }),
-    )
-  })
-
-  it('stays inside whatever rounding does', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.double({ min: 0.1, max: 1, noNaN: true }), { minLength: 1, maxLength: 9 }),
-        (weights) => {
-          const targets = weights.map((weight, index) => target(1, String(index), weight))
-          expect(pickByWeight(targets, 1 - Number.EPSILON / 2)).toBeDefined()
-        },
-      ),
-    )
   })
 })
 

@@ -6,6 +6,7 @@ import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Refusal } from '../../../pipeline/errors.ts'
 import type { Facts } from '../../../pipeline/exchange.ts'
+import { chooseWeighted } from '../../../upstream/weighted-choice.ts'
 import { type LlmConfig, type ModelConfig, type RoutingConfig, routingRoots } from '../config/config.ts'
 import { availableFirst, shuffleWithinPriority } from './candidate-order.ts'
 import { compileNamePattern, type NamePattern } from './name-pattern.ts'
@@ -150,17 +151,13 @@ function resolveOne(model: string, lookup: Lookup, facts: Facts): Resolution {
   return target ? { kind: 'candidates', candidates: [candidate(target, model)] } : targetNotFound
 }
 
-type Weighted = readonly { model: string; weight?: number | undefined }[]
+type WeightedTargets = readonly { model: string; weight?: number | undefined }[]
 
-function compileWeighted(targets: Weighted, lookup: Lookup, { random }: CompileContext): Virtual {
-  const total = targets.reduce((sum, { weight }) => sum + (weight ?? 1), 0)
+function compileWeighted(targets: WeightedTargets, lookup: Lookup, { random }: CompileContext): Virtual {
+  const weighted = targets.map(({ model, weight = 1 }) => ({ model, weight }))
   return (facts) => {
-    let rest = random() * total
-    for (const { model, weight } of targets) {
-      rest -= weight ?? 1
-      if (rest < 0) return resolveOne(model, lookup, facts)
-    }
-    return targetNotFound
+    const chosen = chooseWeighted(weighted, random())
+    return chosen ? resolveOne(chosen.model, lookup, facts) : targetNotFound
   }
 }
 
