@@ -2,37 +2,36 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import { defaultJsonLimits, type JsonLimits } from '../../lib/json/limits.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import type { ErrorFormat, Exchange, RequestFacts, Usage } from '../../pipeline/exchange.ts'
+import type { ErrorFormat, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Backend, Policy } from '../../pipeline/policy.ts'
 import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
-import { type AttemptOptions, attempt } from './attempt/attempt.ts'
+import { type AttemptOptions, serveCall } from './attempt/attempt.ts'
 import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
-import { dollarsOf } from './catalog/money.ts'
 import type { Prices } from './catalog/prices.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
 import type { Models } from './models/models.ts'
-import { estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.ts'
+import { estimateTokens } from './reply/usage.ts'
 import { type Call, callOf } from './request/call.ts'
 import type { Endpoints } from './request/endpoints.ts'
-import { isBackground, outputLimit } from './request/output-limit.ts'
 import { readRequest } from './request/request.ts'
+import { recordCost, settleUsage } from './settlement.ts'
 
 export type LlmLimits = {
-  /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
+  /** Limit of a request body: `frontendPolicies.http.maxBufferSize`. */
   maxBufferSize: number
-  /** Bounds on the structure of a request body: `frontendPolicies.http.json`. */
+  /** Limits on the structure of a request body: `frontendPolicies.http.json`. */
   jsonLimits?: JsonLimits | undefined
-  /** Bound on an answer that is read whole. */
+  /** Limit of a response body that is read completely. */
   maxReplyBytes?: number
-  /** What calls cost; undefined where no catalog says so. */
+  /** Price lookup; undefined without a model catalog. */
   prices?: Prices | undefined
 }
 
-/** What a route to LLM providers is made of. */
+/** LLM traffic of one route: the policy that reads requests, and the backend. */
 export type Llm = {
   /**
-   * Reads the request; placed behind authentication and request limits, before rules on the body and token limits. Its
-   * `onEnd` settles the usage, so it has to run before that of the token limits: in the order of entry it does.
+   * Reads the request. Its place is after authentication and request limits, before rules on the body and token limits. Its
+   * `onEnd` settles the usage and precedes that of the token limits, because policies end in the order of entry.
    */
   llmRequest: Policy
   backend: Backend
@@ -41,10 +40,9 @@ export type Llm = {
 
 const defaultMaxReplyBytes = 64 * 1024 * 1024
 
-/** What LLM traffic of one place is served by. */
 export type LlmParts = { models: Models; endpoints: Endpoints; timeLimits: TimeLimits }
 
-/** Puts together the policy that reads requests and the backend that answers them. */
+/** Creates the request policy and the backend from compiled models and endpoints. */
 export function createLlm(
   { models, endpoints, timeLimits }: LlmParts,
   context: CompileContext,
@@ -66,7 +64,7 @@ export function createLlm(
     },
     backend(exchange) {
       const call = callOf(exchange)
-      if (call) return countsLocally(call) ? tokenCountReply(call) : attempt(exchange, call, options)
+      if (call) return countsLocally(call) ? tokenCountReply(call) : serveCall(exchange, call, options)
       const match = endpoints.match(requestPath(exchange))
       if (match.kind === 'models') return modelListReply(exchange, match.id, list)
       throw new GatewayError('internal', 'the request was not read')
@@ -75,7 +73,7 @@ export function createLlm(
   }
 }
 
-/** Providers of OpenAI's API cannot count: the gateway estimates for them. */
+/** Providers of OpenAI's API have no token counting, so the gateway estimates. */
 function countsLocally({ endpoint, candidates }: Call): boolean {
   if (endpoint !== 'count_tokens') return false
   return candidates[0]?.target.provider.paths.count_tokens === undefined
@@ -88,57 +86,4 @@ function tokenCountReply({ json }: Call): Reply {
     headers: { 'content-type': 'application/json' },
     body: Buffer.from(JSON.stringify({ input_tokens: inputTokens })),
   }
-}
-
-/** Makes the usage final when the answer is over, estimating where the provider did not say, and counts it. */
-function settleUsage(exchange: Exchange, { clock }: CompileContext): void {
-  const call = callOf(exchange)
-  if (!call?.served) return
-  const { meter } = call.served.target
-  if (reportsUsage(call) && !call.usageFinal && mayHaveWorked(exchange, call)) {
-    exchange.facts.usage = estimateCall(exchange, call)
-  }
-  const firstByteMs = call.firstByteAt === undefined ? undefined : call.firstByteAt - exchange.startedAt
-  meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
-  if (exchange.facts.usage) meter.tokens(exchange.facts.usage, exchange.auth.keyGroup)
-}
-
-/** Says what the call cost, once its usage is final. Prices go by the name the provider answered with, else by that it was asked for. */
-function recordCost(exchange: Exchange, prices: Prices): void {
-  const { llm, usage } = exchange.facts
-  const served = callOf(exchange)?.served
-  if (!llm || !usage || !served) return
-  const { target, model } = served
-  const cost = prices(target.provider.name, [llm.responseModel, model, target.configuredModel], usage)
-  if (cost.kind !== 'cost') {
-    llm.costStatus = cost.kind
-    target.meter.unknownCost(cost.kind)
-    return
-  }
-  llm.costStatus = usage.estimated ? 'estimated' : 'exact'
-  llm.cost = dollarsOf(cost.amount)
-  target.meter.cost(cost.amount, exchange.auth.keyGroup)
-}
-
-/**
- * The usage of a call whose provider did not report all of it: what was seen, or the most it may be where nothing can be
- * seen. That is a response in the background, and an unstreamed answer that the client did not wait for.
- */
-function estimateCall(exchange: Exchange, call: Call): Usage {
-  const { llmRequest = {}, llm } = exchange.facts
-  const { endpoint, served } = call
-  const seen = estimateUsage(call.usage, estimateTokens(llmRequest), call.generatedBytes)
-  const isUnseen = !call.hasOutput && llm?.streaming !== true
-  if (endpoint === 'passthrough' || served === undefined) return seen
-  if (!isUnseen && !isBackground(endpoint, llmRequest)) return seen
-  return withOutputTokens(seen, outputLimit(endpoint, llmRequest, served.target))
-}
-
-function reportsUsage({ endpoint }: Call): boolean {
-  return endpoint !== 'count_tokens' && endpoint !== 'passthrough'
-}
-
-/** A client that left early pays for what was asked in its name; an upstream's failure costs nothing. */
-function mayHaveWorked({ cancellation }: Exchange, { asked, answered }: Call): boolean {
-  return answered || (asked && cancellation.cancelled)
 }

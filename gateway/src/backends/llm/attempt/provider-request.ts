@@ -16,59 +16,70 @@ import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import { messagesToChat } from '../translate/messages-to-chat/messages-to-chat.ts'
 import type { Translation } from '../translate/translate.ts'
 
-/** How one provider is asked for a call: the request, and the translation its answer needs, if any. */
-export type Prepared =
+/** The request to one provider, and the translation of its response, if any. The credential is added before sending. */
+export type PreparedRequest =
   | { kind: 'request'; request: OutgoingRequest; translation: Translation | undefined }
-  | { kind: 'refused'; refusal: Refusal }
+  | Refused
 
 export type PrepareOptions = { timeLimits: TimeLimits; workQueue: WorkQueue }
 
 export type TimeLimits = { firstByteTimeoutMs: number | undefined; idleTimeoutMs: number | undefined }
 
-/** The request for one candidate. The credential is not on it yet. */
-export function prepare(
+type Refused = { kind: 'refused'; refusal: Refusal }
+
+/** Builds the request to one candidate; asynchronous for large bodies that are translated. */
+export function prepareRequest(
   exchange: Exchange,
   call: Call,
   candidate: Candidate,
   { timeLimits, workQueue }: PrepareOptions,
-): Prepared | Promise<Prepared> {
+): PreparedRequest | Promise<PreparedRequest> {
   const route = routeTo(call, requestPath(exchange), candidate)
   if (route.kind === 'refused') return route
-  const body = bodyFor(call, candidate, route, workQueue)
-  const complete = (made: BodyFor) => completed(exchange, call, candidate, { made, route, timeLimits })
-  return body instanceof Promise ? body.then(complete) : complete(body)
+  const request = outgoingRequest(exchange, call, candidate, route.path)
+  if (timeLimits.firstByteTimeoutMs !== undefined) request.firstByteTimeoutMs = timeLimits.firstByteTimeoutMs
+  if (timeLimits.idleTimeoutMs !== undefined) request.idleTimeoutMs = timeLimits.idleTimeoutMs
+  const body = requestBody(call, candidate, route.translation, workQueue)
+  return body instanceof Promise
+    ? body.then((built) => withBody(request, built, route.translation))
+    : withBody(request, body, route.translation)
 }
 
-type Completing = { made: BodyFor; route: RouteTo; timeLimits: TimeLimits }
-
-function completed(
+/** The request without its body. */
+function outgoingRequest(
   exchange: Exchange,
   call: Call,
   candidate: Candidate,
-  { made: body, route, timeLimits: limits }: Completing,
-): Prepared {
-  if (typeof body === 'object' && 'refusal' in body) return body
+  path: string,
+): OutgoingRequest {
   const { facts, cancellation } = exchange
-  const request: OutgoingRequest = {
+  return {
     origin: candidate.target.origin,
-    path: route.path + facts.request.query,
+    path: path + facts.request.query,
     method: facts.request.method,
     headers: headersFor(clientHeaders(exchange), call, candidate),
-    body,
+    body: undefined,
     cancellation,
     connection: candidate.target.connection,
   }
-  if (limits.firstByteTimeoutMs !== undefined) request.firstByteTimeoutMs = limits.firstByteTimeoutMs
-  if (limits.idleTimeoutMs !== undefined) request.idleTimeoutMs = limits.idleTimeoutMs
-  return { kind: 'request', request, translation: route.translation }
 }
 
-/** The path that is asked for, as a policy may have rewritten it. */
+function withBody(
+  request: OutgoingRequest,
+  built: RequestBody,
+  translation: Translation | undefined,
+): PreparedRequest {
+  if (built.kind === 'refused') return built
+  request.body = built.body
+  return { kind: 'request', request, translation }
+}
+
+/** The request path after rewrites by policies. */
 export function requestPath({ facts, forwarding }: Exchange): string {
   return forwarding?.path ?? facts.request.path
 }
 
-/** The client's headers with the changes of policies. */
+/** The client's headers after edits by policies. */
 export function clientHeaders({ facts, forwarding }: Exchange): Headers {
   const { headers } = facts.request
   if (forwarding === undefined || forwarding.headerEdits.length === 0) return headers
@@ -77,33 +88,24 @@ export function clientHeaders({ facts, forwarding }: Exchange): Headers {
   return edited
 }
 
-type RouteTo = {
-  kind: 'route'
-  /** At the upstream, without query. */
-  path: string
-  endpoint: Endpoint | 'passthrough'
-  translation: Translation | undefined
-}
+/** `path` is the path at the upstream, without query. */
+type ProviderRoute = { kind: 'route'; path: string; translation: Translation | undefined }
 
-/** The upstream's path: of the same call where the provider offers it, else of the one it can be translated to. */
-function routeTo(
-  call: Call,
-  path: string,
-  { target }: Candidate,
-): RouteTo | { kind: 'refused'; refusal: Refusal } {
+/** Selects the provider's path: of the same endpoint if it has one, else of the endpoint after translation. */
+function routeTo(call: Call, path: string, { target }: Candidate): ProviderRoute | Refused {
   const { endpoint } = call
   const { paths, name } = target.provider
   if (endpoint === 'passthrough') {
-    return { kind: 'route', path: passthroughPath(path, target), endpoint, translation: undefined }
+    return { kind: 'route', path: passthroughPath(path, target), translation: undefined }
   }
   const to = (own: string) => target.fixedPath ?? target.basePath + own
   const same = paths[endpoint]
-  if (same !== undefined) return { kind: 'route', path: to(same), endpoint, translation: undefined }
+  if (same !== undefined) return { kind: 'route', path: to(same), translation: undefined }
   if (endpoint === 'chat' && paths.messages !== undefined) {
-    return { kind: 'route', path: to(paths.messages), endpoint: 'messages', translation: chatToMessages }
+    return { kind: 'route', path: to(paths.messages), translation: chatToMessages }
   }
   if (endpoint === 'messages' && paths.chat !== undefined) {
-    return { kind: 'route', path: to(paths.chat), endpoint: 'chat', translation: messagesToChat }
+    return { kind: 'route', path: to(paths.chat), translation: messagesToChat }
   }
   const message = `provider ${name} of model "${target.configuredModel}" does not offer ${endpointLabels[endpoint]}`
   return { kind: 'refused', refusal: { status: 400, code: 'unsupported_endpoint', message } }
@@ -118,31 +120,32 @@ const endpointLabels: Record<Endpoint, string> = {
   count_tokens: 'token counting',
 }
 
-type BodyFor = Uint8Array | string | undefined | { kind: 'refused'; refusal: Refusal }
+type RequestBody = { kind: 'body'; body: Uint8Array | string | undefined } | Refused
 
-function bodyFor(
+function requestBody(
   call: Call,
   candidate: Candidate,
-  route: RouteTo,
+  translation: Translation | undefined,
   workQueue: WorkQueue,
-): BodyFor | Promise<BodyFor> {
+): RequestBody | Promise<RequestBody> {
   const { json, bytes } = call
-  if (json === undefined) return bytes.length > 0 ? bytes : undefined
-  // Read again, because the input of a tool call may hold numbers longer than `JSON.parse` keeps.
-  if (route.translation) {
-    if (json.large) return translatedLarge(json, candidate, route.translation, workQueue)
-    const translated = translatedBody(parseExactObject(json.text) ?? json.value, candidate, route.translation)
-    return isRefusal(translated) ? translated : JSON.stringify(translated)
+  if (json === undefined) return { kind: 'body', body: bytes.length > 0 ? bytes : undefined }
+  if (translation) {
+    if (json.large) return translateLarge(json, candidate, translation, workQueue)
+    // Parsed again, because the input of a tool call may contain numbers that `JSON.parse` rounds.
+    const translated = translateRequest(parseExactObject(json.text) ?? json.value, candidate, translation)
+    if (translated.kind === 'refused') return translated
+    return { kind: 'body', body: JSON.stringify(translated.value) }
   }
   const edits = editsFor(json, call, candidate)
-  return edits ? editBytes(json, edits) : bytes
+  return { kind: 'body', body: edits ? editBytes(json, edits) : bytes }
 }
 
 type Edits = { set: Map<string, string>; remove: Set<string> }
 
 /**
- * What has to change in a body of the upstream's own format, or undefined for nothing: the model, then overrides, then
- * defaults for what is still absent, then what the provider and the counting need.
+ * Edits of a body that needs no translation, or undefined for none: the model, then overrides, then defaults for absent
+ * fields, then fields that the provider and the usage count need.
  */
 function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edits | undefined {
   const { value } = json
@@ -161,7 +164,7 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
 }
 
-/** Streams of OpenAI's older APIs report usage only when asked; every stream is asked, because every stream is counted. */
+/** Requests the usage of a stream, which OpenAI's older APIs report on request only; every stream is counted. */
 function requestUsage(json: JsonText, { endpoint }: Call, set: Map<string, string>): void {
   if (endpoint !== 'chat' && endpoint !== 'completions') return
   const streams = set.get('stream') ?? (json.value['stream'] === true ? 'true' : 'false')
@@ -191,29 +194,24 @@ function renameMaxTokens(
   remove.add('max_tokens')
 }
 
-type Refused = { kind: 'refused'; refusal: Refusal }
-
-function isRefusal(body: JsonObject | Refused): body is Refused {
-  return 'refusal' in body && body['kind'] === 'refused'
-}
-
-/** As `translatedBody`, in slices. */
-async function translatedLarge(
+/** `translateRequest` in slices of time. */
+async function translateLarge(
   json: JsonText,
   candidate: Candidate,
   translation: Translation,
   workQueue: WorkQueue,
-): Promise<BodyFor> {
+): Promise<RequestBody> {
   const value = json.large && (await readExactObject(json.large.bytes, workQueue))
-  const translated = translatedBody(value ?? json.value, candidate, translation)
-  return isRefusal(translated) ? translated : workQueue.run(writeJsonSteps(translated))
+  const translated = translateRequest(value ?? json.value, candidate, translation)
+  if (translated.kind === 'refused') return translated
+  return { kind: 'body', body: await workQueue.run(writeJsonSteps(translated.value)) }
 }
 
-function translatedBody(
+function translateRequest(
   value: JsonObject,
   { target, model }: Candidate,
   translation: Translation,
-): JsonObject | Refused {
+): { kind: 'object'; value: JsonObject } | Refused {
   const edited: JsonObject = { ...value, model }
   for (const [name, text] of target.overrides) edited[name] = JSON.parse(text)
   for (const [name, text] of target.defaults)
@@ -227,33 +225,36 @@ function translatedBody(
   if (target.provider.paths.chat !== undefined) {
     const { max_tokens: maxTokens, ...rest } = body
     if (maxTokens !== undefined && target.provider.renamesMaxTokens?.(model)) {
-      return { ...rest, max_completion_tokens: maxTokens }
+      return { kind: 'object', value: { ...rest, max_completion_tokens: maxTokens } }
     }
   }
-  return body
+  return { kind: 'object', value: body }
 }
 
 function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
   const headers = filterHeaders(client)
-  // Parameters of the client's type are not forwarded: servers that obey a charset would read another text.
+  // Parameters of the client's media type are not forwarded: a server that applies a charset would decode another text.
   if (call.json !== undefined) headers['content-type'] = 'application/json'
   target.editHeaders?.(headers)
-  // Bodies are read for usage and by guards: a coding would have to be taken off again.
+  // Bodies are read for usage and by guards, so a content coding would only be removed again.
   headers['accept-encoding'] = 'identity'
   const { defaultHeaders } = target.provider
   for (const name in defaultHeaders) headers[name] ??= defaultHeaders[name] ?? ''
   return headers
 }
 
-/** The path of a call nobody knows: the client's, or what is behind its version; the version itself where the provider's address lacks it. */
-function passthroughPath(path: string, { provider, basePath, preservesPath: keepsPath }: Target): string {
-  if (keepsPath) return path
+/**
+ * The upstream path of a passthrough call: the client's path, or its part after the version. The version is added if the
+ * provider's address lacks it.
+ */
+function passthroughPath(path: string, { provider, basePath, preservesPath }: Target): string {
+  if (preservesPath) return path
   const versioned = Object.values(provider.paths).every((known) => known?.startsWith('/v1/'))
   const rest = pathAfterVersion(path)
   return versioned ? `${basePath}/v1${rest}` : basePath + rest
 }
 
-/** A credential of the client that no policy has used up. */
+/** The client's credential, unless a policy consumed it. */
 export function clientCredential(headers: Headers): string | undefined {
   const authorization = firstHeader(headers, 'authorization')
   if (authorization !== undefined && authorization.slice(0, 7).toLowerCase() === 'bearer ') {
@@ -262,7 +263,7 @@ export function clientCredential(headers: Headers): string | undefined {
   return firstHeader(headers, 'x-api-key')
 }
 
-/** Headers that tell about the client or the way to the gateway, or that are made anew. */
+/** Headers about the client or the connection to the gateway, and headers that are set again. */
 const withheldNames: ReadonlySet<string> = new Set([
   'host',
   'content-length',

@@ -1,137 +1,177 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { BodySource } from '../../../net/http/body.ts'
+import type { BodySink, BodySource } from '../../../net/http/body.ts'
+import { createLineBuffer } from './line-buffer.ts'
 import { parseDataLine, type StreamWatch } from './stream-watch.ts'
 
-/** Turns the upstream's events into the client's where their APIs differ; takes whole lines. Throws `GatewayError`. */
+/** Converts events of the provider's API to the client's; the input is complete lines. Throws `GatewayError`. */
 export type StreamConversion = (lines: Buffer) => string
 
 export type RelayOptions = {
   watch: StreamWatch
   conversion: StreamConversion | undefined
-  /** The event that ends a stream that broke, in the client API's own shape. */
+  /** The event that ends a failed stream, in the shape of the client's API. */
   errorEvent(error: Error): string
   onFirstByte(): void
   onFailure(error: Error): void
 }
 
-/** Bound on one line of a stream; more is no event but an attack or a defect. */
+/** Limit of one line of a stream, beyond which it is an attack or a defect. */
 export const maxLineBytes = 1024 * 1024
 
+/** Shared by both sides of a relay. `over`: the client's stream ended or was cancelled. */
+type RelayState = { over: boolean }
+
 /**
- * The client's side of an upstream's event stream. Whole lines go on as they come; a line that is not complete waits, so
- * that a stream that breaks can always be ended by an event of its own. A stream that broke never looks complete.
+ * The client's side of a provider's event stream. Complete lines are forwarded on arrival; an incomplete line is buffered,
+ * so that an error event can follow at any time. A truncated stream never looks complete.
  */
 export function relayStream(source: BodySource, options: RelayOptions): BodySource {
-  const { watch, conversion, errorEvent, onFirstByte, onFailure } = options
-  let over = false
+  const state: RelayState = { over: false }
   return {
     resume: () => source.resume(),
     cancel() {
-      over = true
+      state.over = true
       source.cancel()
     },
     start(sink) {
-      const held = createLineBuffer()
-      let started = false
-      let last = ''
-
-      function forward(lines: Buffer, text: string): boolean {
-        return emit(lines, text, watch.read(text))
-      }
-
-      function emit(lines: Buffer, text: string, kept: string): boolean {
-        last = text
-        if (!started) {
-          started = true
-          onFirstByte()
-        }
-        if (conversion) {
-          const converted = conversion(lines)
-          return converted === '' || sink.write(Buffer.from(converted))
-        }
-        if (kept.length === 0) return true
-        return sink.write(kept.length === text.length ? lines : Buffer.from(kept, 'latin1'))
-      }
-
-      /** The upstream has nothing more to say. */
-      function finish(error: Error | undefined): void {
-        if (over) return
-        if (watch.state === 'open') {
-          breakOff(error ?? truncatedStream())
-          return
-        }
-        try {
-          // Without its closing empty line the last event would be none.
-          if (!endsEvent(last)) emit(lineFeed, '\n', '\n')
-        } catch (unreadableEvent) {
-          reject(unreadableEvent)
-          return
-        }
-        over = true
-        if (watch.state === 'failed') onFailure(upstreamReportedError)
-        sink.end()
-      }
-
-      function breakOff(error: Error): void {
-        over = true
-        onFailure(error)
-        sink.write(Buffer.from(errorEvent(error)))
-        sink.end()
-      }
-
-      /** The upstream says something it should not: nothing more is wanted of it. */
-      function reject(error: unknown): void {
-        source.cancel()
-        breakOff(error instanceof GatewayError ? error : invalidStream(error))
-      }
-
-      source.start({
-        write(chunk) {
-          if (over) return true
-          const bytes = asBuffer(chunk)
-          const text = bytes.toString('latin1')
-          const newline = text.lastIndexOf('\n')
-          const lineBytes = held.size + (newline === -1 ? text.length : text.indexOf('\n'))
-          if (lineBytes > maxLineBytes) {
-            reject(lineTooLong)
-            return true
-          }
-          try {
-            if (held.size === 0 && newline === text.length - 1) return forward(bytes, text)
-            if (newline === -1) {
-              held.add(bytes)
-              return true
-            }
-            const lines = held.take(bytes.subarray(0, newline + 1))
-            held.add(bytes.subarray(newline + 1))
-            return forward(lines, lines.toString('latin1'))
-          } catch (error) {
-            reject(error)
-            return true
-          }
-        },
-        end() {
-          if (over) return
-          try {
-            if (held.size > 0) {
-              // A line without its end was cut, unless its data is whole all the same.
-              const lines = held.take(lineFeed)
-              const text = lines.toString('latin1')
-              if (isWholeData(text)) forward(lines, text)
-            }
-          } catch (error) {
-            reject(error)
-            return
-          }
-          finish(undefined)
-        },
-        fail: finish,
-      })
+      const output = createLineOutput(sink, options)
+      const ending = createStreamEnding(state, { source, sink, output, options })
+      source.start(createLineInput(state, output, ending))
     },
   }
 }
 
-function isWholeData(line: string): boolean {
+/** Writes complete lines to the client, converted if the APIs differ. */
+type LineOutput = {
+  /** `text` is `lines` with one character per byte. Returns false if the client's buffer is full. */
+  write(lines: Buffer, text: string): boolean
+  /** Closes the last event if its empty line is missing; without one it would be no event. */
+  endEvent(): void
+}
+
+function createLineOutput(sink: BodySink, { watch, conversion, onFirstByte }: RelayOptions): LineOutput {
+  let started = false
+  let last = ''
+
+  function emit(lines: Buffer, text: string, visible: string): boolean {
+    last = text
+    if (!started) {
+      started = true
+      onFirstByte()
+    }
+    if (conversion) {
+      const converted = conversion(lines)
+      return converted === '' || sink.write(Buffer.from(converted))
+    }
+    if (visible.length === 0) return true
+    return sink.write(visible.length === text.length ? lines : Buffer.from(visible, 'latin1'))
+  }
+
+  return {
+    write: (lines, text) => emit(lines, text, watch.read(text)),
+    endEvent() {
+      if (!endsEvent(last)) emit(lineFeed, '\n', '\n')
+    },
+  }
+}
+
+type StreamEnding = {
+  /** Ends the stream after the last byte of the upstream or its failure. */
+  finish(error: Error | undefined): void
+  /** Cancels the upstream after an invalid line or event, and ends the stream with an error event. */
+  reject(error: unknown): void
+}
+
+type Relay = { source: BodySource; sink: BodySink; output: LineOutput; options: RelayOptions }
+
+function createStreamEnding(state: RelayState, { source, sink, output, options }: Relay): StreamEnding {
+  const { watch, errorEvent, onFailure } = options
+
+  function fail(error: Error): void {
+    state.over = true
+    onFailure(error)
+    sink.write(Buffer.from(errorEvent(error)))
+    sink.end()
+  }
+
+  function reject(error: unknown): void {
+    source.cancel()
+    fail(error instanceof GatewayError ? error : invalidStream(error))
+  }
+
+  return {
+    reject,
+    finish(error) {
+      if (state.over) return
+      if (watch.state === 'open') {
+        fail(error ?? truncatedStream())
+        return
+      }
+      try {
+        output.endEvent()
+      } catch (invalidEvent) {
+        reject(invalidEvent)
+        return
+      }
+      state.over = true
+      if (watch.state === 'failed') onFailure(upstreamReportedError)
+      sink.end()
+    },
+  }
+}
+
+/** Receives the provider's chunks and splits them into complete lines. */
+function createLineInput(state: RelayState, output: LineOutput, ending: StreamEnding): BodySink {
+  const pending = createLineBuffer()
+
+  function writeLines(bytes: Buffer): boolean {
+    const text = bytes.toString('latin1')
+    const newline = text.lastIndexOf('\n')
+    const lineBytes = pending.size + (newline === -1 ? text.length : text.indexOf('\n'))
+    if (lineBytes > maxLineBytes) throw lineTooLong
+    if (pending.size === 0 && newline === text.length - 1) return output.write(bytes, text)
+    if (newline === -1) {
+      pending.add(bytes)
+      return true
+    }
+    const lines = pending.flush(bytes.subarray(0, newline + 1))
+    pending.add(bytes.subarray(newline + 1))
+    return output.write(lines, lines.toString('latin1'))
+  }
+
+  /** A last line without a line end counts as truncated unless its data is complete. */
+  function writeLastLine(): void {
+    if (pending.size === 0) return
+    const lines = pending.flush(lineFeed)
+    const text = lines.toString('latin1')
+    if (isCompleteData(text)) output.write(lines, text)
+  }
+
+  return {
+    write(chunk) {
+      if (state.over) return true
+      try {
+        return writeLines(asBuffer(chunk))
+      } catch (error) {
+        ending.reject(error)
+        return true
+      }
+    },
+    end() {
+      if (state.over) return
+      try {
+        writeLastLine()
+      } catch (error) {
+        ending.reject(error)
+        return
+      }
+      ending.finish(undefined)
+    },
+    fail: (error) => ending.finish(error),
+  }
+}
+
+function isCompleteData(line: string): boolean {
   return parseDataLine(line) !== undefined || /^data: ?\[DONE\]\s*$/.test(line)
 }
 
@@ -139,47 +179,12 @@ function endsEvent(lines: string): boolean {
   return lines === '\n' || lines === '\r\n' || lines.endsWith('\n\n') || lines.endsWith('\n\r\n')
 }
 
-/** The beginning of a line whose end has not come. */
-type LineBuffer = {
-  readonly size: number
-  add(bytes: Buffer): void
-  /** What was held, followed by `rest`; nothing is held any more. */
-  take(rest: Buffer): Buffer
-}
-
-/** Copies into a buffer that doubles, so that a line in tiny pieces costs no more than one in large ones. */
-function createLineBuffer(): LineBuffer {
-  let buffer = emptyBuffer
-  let size = 0
-  return {
-    get size() {
-      return size
-    },
-    add(bytes) {
-      const needed = size + bytes.length
-      if (needed > buffer.length) {
-        const larger = Buffer.allocUnsafe(needed * 2)
-        buffer.copy(larger, 0, 0, size)
-        buffer = larger
-      }
-      bytes.copy(buffer, size)
-      size = needed
-    },
-    take(rest) {
-      if (size === 0) return rest
-      const taken = Buffer.concat([buffer.subarray(0, size), rest])
-      buffer = emptyBuffer
-      size = 0
-      return taken
-    },
-  }
-}
-
 const lineTooLong = new GatewayError(
   'upstream_too_large',
   `a line of the stream is larger than ${maxLineBytes} bytes`,
 )
-/** Not made beforehand: an error costs more than all else that the end of a stream does. */
+
+/** Created on demand: an error costs more than everything else at the end of a stream. */
 function truncatedStream(): GatewayError {
   return new GatewayError('upstream_reset', 'upstream ended the stream before it was complete')
 }
@@ -190,7 +195,6 @@ function invalidStream(cause: unknown): GatewayError {
   return new GatewayError('upstream_invalid', 'upstream stream cannot be read', { cause })
 }
 
-const emptyBuffer = Buffer.alloc(0)
 const lineFeed = Buffer.from('\n')
 
 function asBuffer(chunk: Uint8Array): Buffer {

@@ -1,31 +1,42 @@
 import type { JsonText } from '../../../lib/json/text.ts'
 import type { Exchange, Usage } from '../../../pipeline/exchange.ts'
 import type { Candidate } from '../models/models.ts'
+import type { Translation } from '../translate/translate.ts'
 import type { Endpoint } from './endpoints.ts'
 
-/** What is known of one LLM call between reading the request and the last byte of the answer. */
+/** State of one LLM call, from the parsed request to the last byte of the response. */
 export type Call = {
   readonly endpoint: Endpoint | 'passthrough'
-  /** The body as authorised, without content coding; empty once the last provider is asked. */
+  /** The authorized body, without content coding; empty after the request to the last candidate is prepared. */
   bytes: Buffer
-  /** Undefined for a passthrough that is no JSON object, and once the last provider is asked. */
+  /** Undefined for a passthrough body that is not a JSON object, and after the last request is prepared. */
   json: JsonText | undefined
   readonly candidates: readonly Candidate[]
-  /** The client said `include_usage: false`: it does not get the usage chunk that is asked for all the same. */
+  /** The client sent `include_usage: false`, so the usage chunk that the gateway requests is removed. */
   readonly hideUsage: boolean
-  /** Whether a provider has been asked, so that it may have worked even if no answer was waited for. */
-  asked: boolean
-  /** Whether a provider answered with success. */
-  answered: boolean
-  /** Whether a whole answer was read or a stream began, so that `generatedBytes` counts what was generated. */
-  hasOutput: boolean
-  /** Bytes of generated text seen so far. */
+  /** The latest attempt; undefined before the first request to a provider. */
+  attempt: Attempt | undefined
+}
+
+/**
+ * One request to one candidate, with the usage and the state of its response. An attempt that failed is dropped as a
+ * whole, so nothing it recorded counts.
+ */
+export type Attempt = {
+  readonly exchange: Exchange
+  readonly call: Call
+  readonly candidate: Candidate
+  /** Undefined if client and provider use the same API. */
+  readonly translation: Translation | undefined
+  /** A response with a success status was read completely, or its stream started. */
+  succeeded: boolean
+  /** Bytes of generated text, counted for estimates. */
   generatedBytes: number
-  /** What has been reported so far; `final` once it counts the whole answer. */
+  /** The latest reported usage. */
   usage: Usage | undefined
+  /** `usage` covers the complete response. */
   usageFinal: boolean
-  served: Candidate | undefined
-  /** `Clock.monotonic()` at the first byte of an answer's content. */
+  /** `Clock.monotonic()` at the first byte of streamed content. */
   firstByteAt: number | undefined
 }
 
@@ -45,26 +56,39 @@ export function createCall({ endpoint, bytes, json, candidates, hideUsage }: Cal
     json,
     candidates,
     hideUsage,
-    asked: false,
-    answered: false,
-    hasOutput: false,
+    attempt: undefined,
+  }
+}
+
+/** Its parameters are single values, because an object for them would be one more allocation per request. */
+export function createAttempt(
+  exchange: Exchange,
+  call: Call,
+  candidate: Candidate,
+  translation: Translation | undefined,
+): Attempt {
+  return {
+    exchange,
+    call,
+    candidate,
+    translation,
+    succeeded: false,
     generatedBytes: 0,
     usage: undefined,
     usageFinal: false,
-    served: undefined,
     firstByteAt: undefined,
   }
 }
 
 const emptyBuffer = Buffer.alloc(0)
 
-/** Lets go of the request's bytes and text once nobody is left to be asked: answers may take minutes, and prompts are large. */
+/** Releases the request's bytes and text before the last attempt: responses may take minutes, and prompts are large. */
 export function releaseRequest(call: Call): void {
   call.json = undefined
   call.bytes = emptyBuffer
 }
 
-/** The call of an exchange whose request has been read, else undefined. */
+/** The call of an exchange with a parsed LLM request, else undefined. */
 export function callOf({ llm }: Exchange): Call | undefined {
   return llm?.call
 }

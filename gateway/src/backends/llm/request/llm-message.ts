@@ -4,7 +4,7 @@ import type { LlmApi, LlmMessage } from '../../../pipeline/llm-message.ts'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoints.ts'
 
-/** The client API of an endpoint whose requests and answers are texts, else undefined. */
+/** The client API of an endpoint with texts as requests and responses, else undefined. */
 export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
   switch (endpoint) {
     case 'chat':
@@ -17,7 +17,7 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
   }
 }
 
-/** A call as policies see it; undefined for one whose content is not text. */
+/** The view of policies on a call; undefined for calls without text content. */
 export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | undefined {
   const api = apiOf(call.endpoint)
   if (api === undefined) return undefined
@@ -26,14 +26,14 @@ export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | und
     request: () => call.json,
     async replaceRequest(bytes) {
       const json = await readJson(bytes, workQueue)
-      if (json.kind !== 'object') throw new Error('a request was replaced by what is no JSON object')
+      if (json.kind !== 'object') throw new Error('the replacement of a request is not a JSON object')
       call.json = json
       call.bytes = bytes
     },
     guardrailsOfModels() {
-      const asked = call.served === undefined ? call.candidates : [call.served]
+      const candidates = call.attempt === undefined ? call.candidates : [call.attempt.candidate]
       const found = new Set<object>()
-      for (const { target } of asked) if (target.guardrails !== undefined) found.add(target.guardrails)
+      for (const { target } of candidates) if (target.guardrails !== undefined) found.add(target.guardrails)
       return [...found]
     },
     readsAnswer: false,

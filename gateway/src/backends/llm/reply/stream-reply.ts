@@ -1,0 +1,113 @@
+import { GatewayError } from '../../../lib/gateway-error.ts'
+import { type BodySource, isSource } from '../../../net/http/body.ts'
+import { isPlain } from '../../../net/http/content-encoding.ts'
+import { firstHeader } from '../../../net/http/headers.ts'
+import { createSseParser, formatSseEvent } from '../../../net/http/sse.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import { type Refusal, terminalEvent } from '../../../pipeline/errors.ts'
+import type { Exchange } from '../../../pipeline/exchange.ts'
+import type { Attempt } from '../request/call.ts'
+import type { Endpoint } from '../request/endpoints.ts'
+import { apiOf } from '../request/llm-message.ts'
+import { isFinalUsage } from '../request/output-limit.ts'
+import type { Translation, TranslationContext } from '../translate/translate.ts'
+import { recordModel, recordUsage, translatedEndpoint, translationContext } from './record.ts'
+import { cancelReply, filterDecodedHeaders } from './reply-body.ts'
+import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
+import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
+import { mergeUsage, modelIn } from './usage.ts'
+
+/** Converts an event stream, and records usage and model as their events arrive. Throws `upstream_invalid`. */
+export function convertStream(
+  attempt: Attempt,
+  endpoint: Endpoint,
+  reply: Reply,
+  context: CompileContext,
+): Reply {
+  const { translation, exchange, candidate } = attempt
+  const { body } = reply
+  if (!isPlain(firstHeader(reply.headers, 'content-encoding'))) {
+    cancelReply(reply)
+    throw new GatewayError(
+      'upstream_invalid',
+      'upstream sent a compressed event stream although the request does not accept it',
+    )
+  }
+  const headers = filterDecodedHeaders(reply.headers)
+  // Without these, a proxy in front of the gateway may buffer events.
+  headers['x-accel-buffering'] ??= 'no'
+  headers['cache-control'] ??= 'no-cache'
+  const source = isSource(body) ? body : bytesSource(body)
+  const relayed = relayStream(source, {
+    watch: watchUsage(attempt, translation ? translatedEndpoint(endpoint) : endpoint),
+    conversion: translation && createConversion(translation, translationContext(attempt, context)),
+    errorEvent: (error) => errorEvent(exchange, endpoint, error),
+    onFirstByte() {
+      attempt.firstByteAt = context.clock.monotonic()
+    },
+    onFailure(error) {
+      exchange.log.failure ??= error
+      candidate.target.meter.upstreamError(error instanceof GatewayError ? error.code : 'internal')
+    },
+  })
+  attempt.succeeded = true
+  if (exchange.llm?.message) exchange.llm.message.answer = { kind: 'stream' }
+  return { status: reply.status, headers, body: relayed }
+}
+
+function watchUsage(attempt: Attempt, endpoint: Endpoint): StreamWatch {
+  return createStreamWatch({
+    endpoint,
+    hideUsage: attempt.call.hideUsage,
+    onUsage(usage, message) {
+      recordUsage(attempt, endpoint === 'messages' ? mergeUsage(attempt.usage, usage) : usage)
+      recordModel(attempt, modelIn(endpoint, message))
+      // The first report in a stream of messages covers the input only.
+      const isComplete = endpoint !== 'messages' || message['type'] === 'message_delta'
+      attempt.usageFinal = isComplete && isFinalUsage(endpoint, message)
+    },
+    onGenerated(bytes) {
+      attempt.generatedBytes += bytes
+      // The last report does not cover these bytes, and the client may disconnect before the next one.
+      attempt.usageFinal = false
+    },
+  })
+}
+
+function createConversion(translation: Translation, context: TranslationContext): StreamConversion {
+  const translator = translation.stream(context)
+  let out = ''
+  const parser = createSseParser({
+    maxEventBytes: maxLineBytes,
+    onEvent(event) {
+      for (const translated of translator.event(event)) out += formatSseEvent(translated)
+    },
+  })
+  return (lines) => {
+    out = ''
+    parser.push(lines)
+    if (translator.state === 'ended') for (const closing of translator.end()) out += formatSseEvent(closing)
+    return out
+  }
+}
+
+/** The event that ends a failed stream. */
+function errorEvent(exchange: Exchange, endpoint: Endpoint, error: Error): string {
+  const code = error instanceof GatewayError ? error.code : 'internal'
+  const message = error instanceof GatewayError ? error.message : 'internal error'
+  const refusal: Refusal = { status: code === 'upstream_timeout' ? 504 : 502, code, message }
+  // The empty line closes an event that the upstream left open.
+  return `\n${terminalEvent(apiOf(endpoint), exchange.errorFormat, refusal)}`
+}
+
+function bytesSource(body: Uint8Array | undefined): BodySource {
+  return {
+    start(sink) {
+      if (body) sink.write(body)
+      sink.end()
+    },
+    resume() {},
+    cancel() {},
+  }
+}
