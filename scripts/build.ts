@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 import { billOfMaterials, bundledPackages, licenseTexts } from './bill-of-materials.ts'
 
 // `npm run build`: bundles the gateway with its libraries, one file per entry point, and packs the publishable
-// package, which therefore installs without a network. Leaves the package in dist/, or in the folder that --out names.
+// package, which installs without a network. Writes the package to dist/, or to the folder of --out.
 
 const { values } = parseArgs({ options: { out: { type: 'string', default: 'dist' } } })
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -18,6 +18,7 @@ const { metafile } = await build({
   entryPoints: {
     tollgate: 'gateway/src/main.ts',
     'sqlite-thread': 'gateway/src/resources/stores/sqlite/thread.ts',
+    'config-worker': 'gateway/src/app/config-worker.ts',
   },
   outdir: 'gateway/dist',
   bundle: true,
@@ -25,11 +26,11 @@ const { metafile } = await build({
   format: 'esm',
   target: 'node24.15',
   sourcemap: true,
-  // The reader of a stack trace needs names and lines; copies of all sources would double the package.
+  // Stack traces need names and lines only; copies of all sources would double the package.
   sourcesContent: false,
   metafile: true,
   logLevel: 'warning',
-  // Libraries in CommonJS load Node's own modules with require, which an ES module does not have.
+  // Libraries in CommonJS load Node's own modules with require, which is not defined in an ES module.
   banner: {
     js: "import { createRequire as nodeRequire } from 'node:module'\nconst require = nodeRequire(import.meta.url)",
   },
@@ -54,12 +55,12 @@ const packed = execFileSync(
 )
 process.stdout.write(`${values.out}/${packedName(JSON.parse(packed))}\n`)
 
-/** npm answers a list of packages, from version 12 on an object of them by name. */
-function packedName(answer: unknown): string {
-  if (typeof answer === 'object' && answer !== null) {
-    for (const entry of Object.values(answer)) {
+/** The output of npm is a list of packages; from version 12 on, an object of packages by name. */
+function packedName(output: unknown): string {
+  if (typeof output === 'object' && output !== null) {
+    for (const entry of Object.values(output)) {
       if (typeof entry === 'object' && entry !== null && 'filename' in entry) return String(entry.filename)
     }
   }
-  throw new Error(`npm pack answered something unexpected: ${JSON.stringify(answer)}`)
+  throw new Error(`unexpected output of npm pack: ${JSON.stringify(output)}`)
 }

@@ -1,15 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
-import { parentPort, Worker, workerData } from 'node:worker_threads'
-import { poolTasks, startApp, tasks, validateConfigFile } from './app.ts'
-import { reasonsOf } from './config/live/live.ts'
+import { parentPort, Worker } from 'node:worker_threads'
+import { startApp } from './app/app.ts'
+import { createPoolTasks } from './app/pool-tasks.ts'
+import { validateConfigFile } from './app/validate-file.ts'
+import { reasonsOf } from './config/config-rejected.ts'
 import { createDefaultFile, defaultFilePath } from './config/load/default-file.ts'
-import { createWorkerTasks, serveWorkerTasks, workerIdleMs } from './config/load/worker-task.ts'
+import { createWorkerTasks, workerIdleMs } from './config/load/worker-task.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/scheduling/keep-tick-shape.ts'
-import { releaseMemory } from './lib/scheduling/release-memory.ts'
 import { createThreadPool, serveTasks } from './lib/scheduling/thread-pool.ts'
 import { createYieldPoint } from './lib/scheduling/yielding.ts'
 import { messageOf } from './lib/thrown.ts'
@@ -19,28 +20,30 @@ const usage = `Tollgate, a gateway between clients and MCP servers and LLM provi
 
 Usage:
   tollgate [-f FILE]                    run with a configuration file
-  tollgate --validate-only [-f FILE]    check the file, open nothing, and exit
+  tollgate --validate-only [-f FILE]    check the file and exit, without opening ports
   tollgate schema                       print the JSON Schema of the configuration file
 
 Options:
   -f, --file FILE        configuration file (YAML); without it ~/.config/tollgate/config.yaml,
-                         which is created where it does not exist
+                         which is created if it does not exist
       --validate-only    only check the configuration
   -V, --version          print the version
   -h, --help             print this text
 `
 
-const poolThread = 'pool'
-/** Threads for large work of single requests, and the work that may wait for them. */
+/** Threads for large work of single requests. */
 const poolLimits = { maxThreads: 2, maxQueued: 64, maxQueuedBytes: 256 * 1024 * 1024, idleMs: 60_000 }
+/** A single thread: changes of the configuration are sequential. */
+const configWorkerLimits = { maxThreads: 1, maxQueued: 64, maxQueuedBytes: 0, idleMs: workerIdleMs }
 
-const taskThread = 'tasks'
-/** One thread: changes of the configuration come one after another. */
-const taskLimits = { maxThreads: 1, maxQueued: 64, maxQueuedBytes: 0, idleMs: workerIdleMs }
+/** Source in a checkout, a bundle of its own in the package (scripts/build.ts). */
+const configWorkerUrl = new URL(
+  import.meta.url.endsWith('.ts') ? './app/config-worker.ts' : './config-worker.js',
+  import.meta.url,
+)
 
-// The same file is the thread that tasks run on, so that the package stays one file.
-if (parentPort && workerData === poolThread) serveTasks(parentPort, poolTasks())
-else if (parentPort) serveWorkerTasks(parentPort, tasks, releaseMemory)
+// The threads of the pool run this file too: their tasks share most code with the gateway.
+if (parentPort) serveTasks(parentPort, createPoolTasks())
 else void main(process.argv.slice(2))
 
 async function main(argv: string[]): Promise<void> {
@@ -66,7 +69,7 @@ async function main(argv: string[]): Promise<void> {
 type Arguments =
   | { kind: 'mistake'; message: string }
   | { kind: 'help' | 'version' | 'schema' }
-  /** Without a file the default one. */
+  /** Undefined stands for the default file. */
   | { kind: 'validate' | 'run'; file: string | undefined }
 
 function readArguments(argv: string[]): Arguments {
@@ -86,9 +89,9 @@ function readArguments(argv: string[]): Arguments {
     const [command, ...rest] = positionals
     if (command === 'schema' && rest.length === 0) return { kind: 'schema' }
     if (command !== undefined) return { kind: 'mistake', message: `unknown command "${command}"` }
-    // A variable of a shell that is not set: not the same as no -f at all.
+    // An unset shell variable (`-f "$FILE"`) must not select the default file.
     if (values.file === '')
-      return { kind: 'mistake', message: 'no configuration file: the name behind -f is empty' }
+      return { kind: 'mistake', message: 'no configuration file: the name after -f is empty' }
     return { kind: values['validate-only'] ? 'validate' : 'run', file: values.file }
   } catch (error) {
     return { kind: 'mistake', message: messageOf(error) }
@@ -105,19 +108,19 @@ async function validate(named: string | undefined): Promise<void> {
   }
 }
 
-/** Checking makes no file. */
+/** The default file. Throws if it does not exist: validation creates no file. */
 function existingDefaultFile(): string {
   const file = defaultFilePath(process.env, homedir())
   if (existsSync(file)) return file
-  throw new Error(`no configuration file: give one with -f FILE, for there is no ${file} either`)
+  throw new Error(`no configuration file: ${file} does not exist; name one with -f FILE`)
 }
 
-/** Says where it is, so that nobody has to look for what runs. */
-function madeDefaultFile(log: LogSink): string {
+/** The default file, created if it does not exist. Its path is logged. */
+function ensureDefaultFile(log: LogSink): string {
   const file = defaultFilePath(process.env, homedir())
   const isNew = createDefaultFile(file)
   if (isNew) process.stderr.write(`created the configuration file ${file}\n`)
-  log.info({ file, isNew }, 'no file was given with -f, the default one is used')
+  log.info({ file, isNew }, 'default configuration file used')
   return file
 }
 
@@ -125,20 +128,20 @@ async function run(named: string | undefined): Promise<void> {
   keepTickShape()
   const log = createLog('info', 1)
   process.on('uncaughtException', (error) => {
-    log.error({ err: error }, 'unexpected error, the process ends')
+    log.error({ err: error }, 'unexpected error, process exits')
     log.flush().finally(() => process.exit(1))
   })
   try {
     const app = await startApp({
-      file: named ?? madeDefaultFile(log),
+      file: named ?? ensureDefaultFile(log),
       env: process.env,
       version: version(),
       log,
       runTask: createWorkerTasks(
-        createThreadPool({ start: startThread(taskThread), ...taskLimits }),
+        createThreadPool({ start: () => startThread(configWorkerUrl), ...configWorkerLimits }),
         createYieldPoint(systemClock),
       ),
-      threads: createThreadPool({ start: startThread(poolThread), ...poolLimits }),
+      threads: createThreadPool({ start: () => startThread(new URL(import.meta.url)), ...poolLimits }),
     })
     process.on('exit', app.killChildren)
     stopOnSignal(app, log)
@@ -149,11 +152,11 @@ async function run(named: string | undefined): Promise<void> {
   }
 }
 
-function startThread(kind: string): () => Worker {
-  return () => new Worker(new URL(import.meta.url), { workerData: kind, execArgv: [], env: {} })
+function startThread(url: URL): Worker {
+  return new Worker(url, { execArgv: [], env: {} })
 }
 
-/** The first signal ends gracefully, a second one at once. */
+/** The first signal starts a graceful shutdown, a second one exits immediately. */
 function stopOnSignal(app: { stop(): Promise<void> }, log: { flush(): Promise<void> }): void {
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -168,7 +171,7 @@ function stopOnSignal(app: { stop(): Promise<void> }, log: { flush(): Promise<vo
   }
 }
 
-/** Writes the result of a command. A reader such as `head` may close the pipe early, which is no error. */
+/** Writes the result of a command. Ignores a pipe that its reader closes early, such as `head`. */
 function print(text: string): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
@@ -181,7 +184,7 @@ function fail(lines: readonly string[]): void {
   process.exitCode = 1
 }
 
-/** Beside the source in a checkout, beside the bundle in the package: both are one folder below package.json. */
+/** The version in package.json, which is one folder above the source and the bundle. */
 function version(): string {
   const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
   const parsed: unknown = JSON.parse(text)

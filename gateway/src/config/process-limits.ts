@@ -1,6 +1,6 @@
 import { mcpLimitFields } from '../backends/mcp/config.ts'
 import { defaultMcpLimits, type McpLimits } from '../backends/mcp/sessions/admission.ts'
-import { defaultUpstreamLimits } from '../net/http-client/http-client.ts'
+import { defaultUpstreamLimits } from '../net/http-client/limits.ts'
 import { type AdmissionLimits, defaultAdmissionLimits } from '../net/listener/admission.ts'
 import { type Infer, integer, object, optional } from '../schema/dsl.ts'
 

@@ -139,7 +139,7 @@ describe('without -f', () => {
     expect(missing).toEqual({
       code: 1,
       stdout: '',
-      stderr: `no configuration file: give one with -f FILE, for there is no ${file} either\n`,
+      stderr: `no configuration file: ${file} does not exist; name one with -f FILE\n`,
     })
     expect(readdirSync(home)).toEqual([])
     createDefaultFile(file)

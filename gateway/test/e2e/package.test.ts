@@ -68,6 +68,7 @@ describe('the package', () => {
       'dist/tollgate.js',
       'dist/tollgate.js.map',
       'dist/sqlite-thread.js',
+      'dist/config-worker.js',
     ])
       expect(existsSync(join(folder, file)), file).toBe(true)
     expect(existsSync(join(folder, 'src'))).toBe(false)

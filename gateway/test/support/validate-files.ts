@@ -1,5 +1,5 @@
-import { validateConfigFile } from '../../src/app.ts'
-import { reasonsOf } from '../../src/config/live/live.ts'
+import { validateConfigFile } from '../../src/app/validate-file.ts'
+import { reasonsOf } from '../../src/config/config-rejected.ts'
 
 // `node validate-files.ts JSON`: validates many configuration files in one process, each with its own
 // environment, as `tollgate --validate-only` validates one. Input: a list of [file, environment]. Output: the

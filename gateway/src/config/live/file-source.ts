@@ -1,6 +1,6 @@
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
+import { ConfigRejected } from '../config-rejected.ts'
 import type { Config } from '../schema.ts'
-import { ConfigRejected } from './live.ts'
 import { shareStructureInSteps } from './structural-share.ts'
 
 export type FileSourceOptions = {

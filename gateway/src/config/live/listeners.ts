@@ -1,8 +1,11 @@
 import type { ListeningServer } from '../../net/listener/listener.ts'
 import type { Listener, Snapshot } from '../../pipeline/snapshot.ts'
 
-/** Opens a listening address; rejects with the system's error. */
-export type OpenListener = (listener: Listener) => Promise<ListeningServer>
+/** Opens a listening address; rejects with the system's error. `find` returns the active listener of an address. */
+export type OpenListener = (
+  listener: Listener,
+  find: (key: string) => Listener | undefined,
+) => Promise<ListeningServer>
 
 /** A snapshot that could run now. */
 export type PreparedListeners = {
@@ -36,11 +39,15 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
   /** From then on no address is opened: a change that comes while the last requests finish must not invite new ones. */
   let isEnding = false
 
+  function find(key: string): Listener | undefined {
+    return snapshot.listeners.get(key)
+  }
+
   async function openNew(next: Snapshot): Promise<Map<string, ListeningServer>> {
     const opened = new Map<string, ListeningServer>()
     try {
       for (const [key, listener] of next.listeners) {
-        if (!servers.has(key) && !isEnding) opened.set(key, await open(listener))
+        if (!servers.has(key) && !isEnding) opened.set(key, await open(listener, find))
       }
     } catch (error) {
       for (const server of opened.values()) server.close()
@@ -72,7 +79,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
   }
 
   return {
-    find: (key) => snapshot.listeners.get(key),
+    find,
     async prepare(next) {
       const opened = await openNew(next)
       return {

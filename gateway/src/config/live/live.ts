@@ -1,26 +1,10 @@
 import { messageOf } from '../../lib/thrown.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { compileConfig, type ProcessFacts } from '../compile.ts'
+import { ConfigRejected } from '../config-rejected.ts'
 import type { Config } from '../schema.ts'
 import type { CompileCache } from './compile-cache.ts'
 import type { LiveListeners } from './listeners.ts'
-
-/** Why a configuration cannot run; `issues` are lines for a person. */
-export class ConfigRejected extends Error {
-  readonly issues: readonly string[]
-
-  constructor(issues: readonly string[]) {
-    super(issues.join('\n'))
-    this.name = 'ConfigRejected'
-    this.issues = issues
-  }
-}
-
-/** Why a configuration does not run, as lines for a person, whatever was thrown. */
-export function reasonsOf(error: unknown): readonly string[] {
-  if (error instanceof ConfigRejected) return error.issues
-  return [messageOf(error)]
-}
 
 /** What the admin API tells of the running configuration. */
 export type ConfigStatus = {
@@ -53,16 +37,18 @@ export type LiveConfigOptions = {
   cache: CompileCache
   facts: ProcessFacts
   listeners: LiveListeners
-  /** Called after every commit with the configuration and the contents of the files that it names. */
-  onCommit(config: Config, files: ReadonlyMap<string, string>): void
   onStatus(status: ConfigStatus): void
 }
+
+export type CommitListener = (config: Config, files: ReadonlyMap<string, string>) => void
 
 /** The one place where a Config becomes what runs, whoever changed it. */
 export type LiveConfig = {
   readonly status: ConfigStatus
   /** What runs; undefined before the first. */
   readonly config: Config | undefined
+  /** Adds a listener, called after every commit with the configuration and the contents of the files that it names. */
+  onCommit(listener: CommitListener): void
   /** Compiles and opens new ports. Throws `ConfigRejected`, or the error of a port; nothing has changed then. */
   prepare(config: Config): Promise<PreparedConfig>
   /** Notes that a source says something that cannot run; undefined that it agrees with what runs. */
@@ -75,6 +61,7 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
   const { context, cache, facts, listeners } = options
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   const errors = new Map<ConfigSource, string>()
+  const commitListeners: CommitListener[] = []
   let last: Promise<unknown> = Promise.resolve()
   let running: Config | undefined
   /** Files of what runs. */
@@ -93,6 +80,9 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
     get config() {
       return running
     },
+    onCommit(listener) {
+      commitListeners.push(listener)
+    },
     report,
     async prepare(config) {
       cache.begin(watched)
@@ -106,7 +96,7 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
           status.revision += 1
           status.appliedAt = new Date(context.clock.now()).toISOString()
           watched = new Set(files.keys())
-          options.onCommit(config, files)
+          for (const listener of commitListeners) listener(config, files)
           report('namedFiles', undefined)
           report('resources', undefined)
         },

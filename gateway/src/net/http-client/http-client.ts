@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net'
 import { anywhere, type EgressPolicy } from '../egress/egress.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
 import { dispatch } from './dispatch.ts'
+import { defaultUpstreamLimits } from './limits.ts'
 import { createPools } from './pools.ts'
 import type { Send } from './send.ts'
 
@@ -34,9 +35,6 @@ export type HttpClient = {
   /** Closes all connections; calls in flight fail. */
   close(): Promise<void>
 }
-
-/** Limits per origin. */
-export const defaultUpstreamLimits = { maxUpstreamConnections: 2_000, maxUpstreamQueue: 500 }
 
 const unmetered: AdmissionMeter = { changed() {}, refused() {} }
 

@@ -1,4 +1,4 @@
-import { reasonsOf } from '../../config/live/live.ts'
+import { reasonsOf } from '../../config/config-rejected.ts'
 import type { FileWriting } from '../../config/load/write-file.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Log } from '../../telemetry/log.ts'

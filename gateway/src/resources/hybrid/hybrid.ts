@@ -1,4 +1,5 @@
-import { ConfigRejected, type PreparedConfig, reasonsOf } from '../../config/live/live.ts'
+import { ConfigRejected, reasonsOf } from '../../config/config-rejected.ts'
+import type { PreparedConfig } from '../../config/live/live.ts'
 import { type ConfigTree, validationSteps } from '../../config/load/validate.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../lib/clock.ts'

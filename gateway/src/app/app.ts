@@ -1,0 +1,149 @@
+import { createUi } from '../admin/admin.ts'
+import { createFileSource, type FileSource } from '../config/live/file-source.ts'
+import { createLiveConfig } from '../config/live/live.ts'
+import { readConfigFile } from '../config/load/config-file.ts'
+import type { Environment } from '../config/load/environment.ts'
+import type { Config } from '../config/schema.ts'
+import { systemClock } from '../lib/clock.ts'
+import { longestTimerMs, parseDuration } from '../lib/duration.ts'
+import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
+import { createYieldPoint } from '../lib/scheduling/yielding.ts'
+import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
+import type { LogLevel, ProcessLog } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { acceptedConfig, isSmallText, loadConfig, type RunConfigTask } from './config-tasks.ts'
+import { createControlLink } from './control-link.ts'
+import { openControlPlane } from './control-plane.ts'
+import { createDataPlane } from './data-plane.ts'
+import { createProcessServers } from './process-servers.ts'
+import { createReload } from './reload.ts'
+
+export type AppOptions = {
+  file: string
+  env: Environment
+  version: string
+  log: ProcessLog
+  runTask: RunConfigTask
+  /** Runs the tasks of `createPoolTasks`; closed with the app. */
+  threads: ThreadPool
+}
+
+export type App = {
+  /** Kills the programs of stdio targets without a grace period, before an immediate exit of the process. */
+  killChildren(): void
+  /** Finishes the requests in flight up to the deadline, then closes everything. */
+  stop(): Promise<void>
+}
+
+const defaultTerminationDeadline = '25s'
+/** Time for the usage reports and log lines of requests that the deadline aborts. */
+const abortedRequestsMs = 1_000
+
+/**
+ * Starts the gateway. Throws `ConfigRejected`, or the error of an address that cannot be opened; then everything is closed
+ * again.
+ */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { file, env, version, log, threads } = options
+  const clock = systemClock
+  const metrics = createMetrics()
+  const text = readConfigFile(file)
+  const source = await createSource(text, options)
+  const settings = source.current.config ?? {}
+  log.setLevel(logLevelOf(source.current))
+
+  const link = createControlLink()
+  const servers = createProcessServers(clock, metrics)
+  const dataPlane = createDataPlane({
+    settings,
+    env,
+    clock,
+    log,
+    metrics,
+    threads,
+    adminPort: servers.adminPort,
+    unavailable: link.pending,
+  })
+  const { context, cache, listeners } = dataPlane
+  const live = createLiveConfig({
+    context,
+    cache,
+    facts: { version, sessionKey: env['SESSION_KEY'], webhooks: webhookLimits(env), ui: createUi(link.api) },
+    listeners,
+    onStatus: ({ synchronized }) => metrics.configSynchronized(synchronized),
+  })
+  live.onCommit((config) => log.setLevel(logLevelOf(config)))
+  const control = await openControlPlane({ ...options, settings, source, live, dataPlane })
+  const { resources } = control
+  link.connect(control)
+  const reload = createReload({ file, log, source, live, resources, cache })
+  const shutdown = new AbortController()
+
+  function pending(): string[] {
+    if (shutdown.signal.aborted) return ['shutdown']
+    if (live.status.revision === 0) return ['listeners']
+    const reason = control.pending()
+    return reason === undefined ? [] : [reason]
+  }
+
+  async function closeAll(): Promise<void> {
+    reload.close()
+    servers.close()
+    await Promise.all([dataPlane.close(), resources.close()])
+  }
+
+  try {
+    await servers.open({ settings, api: control.api, pending })
+    await live.exclusive(() => resources.useFile(source.current))
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+  log.info({ version, listeners: listeners.addresses() }, 'serving')
+  reload.watch(text)
+
+  return {
+    killChildren: dataPlane.killChildren,
+    async stop() {
+      shutdown.abort()
+      reload.close()
+      // Pending changes receive a response; an unresponsive database does not delay the exit.
+      const changes = resources.idle()
+      const drained = dataPlane.drain()
+      await atMost(Promise.all([drained, changes]), deadlineMsOf(settings))
+      // Aborts the remaining requests, whose usage and log lines are still to be written.
+      listeners.close()
+      await atMost(drained, abortedRequestsMs)
+      await closeAll()
+      await log.flush()
+    },
+  }
+}
+
+async function createSource(text: string, { file, env, runTask }: AppOptions): Promise<FileSource> {
+  const read = async (text: string) => {
+    const request = { text, file, env }
+    return acceptedConfig(isSmallText(text) ? loadConfig(request) : await runTask('load', request))
+  }
+  return createFileSource({ first: await read(text), read, yieldPoint: createYieldPoint(systemClock) })
+}
+
+function logLevelOf({ config }: Config): LogLevel {
+  return config?.logging?.level ?? 'info'
+}
+
+function deadlineMsOf({ connectionTerminationDeadline }: NonNullable<Config['config']>): number {
+  const deadlineMs = parseDuration(connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
+  return Math.min(deadlineMs, longestTimerMs)
+}
+
+/** Waits for work up to a time limit. */
+async function atMost(work: Promise<unknown>, ms: number): Promise<void> {
+  const expired = Promise.withResolvers<void>()
+  const timer = setTimeout(expired.resolve, ms)
+  try {
+    await Promise.race([work, expired.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

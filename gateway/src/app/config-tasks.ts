@@ -1,0 +1,47 @@
+import { ConfigRejected } from '../config/config-rejected.ts'
+import type { Environment } from '../config/load/environment.ts'
+import { formatChecks } from '../config/load/formats.ts'
+import { formatIssue, loadConfigText } from '../config/load/load.ts'
+import { checkNamedFiles } from '../config/load/named-files.ts'
+import type { createWorkerTasks } from '../config/load/worker-task.ts'
+import { type Config, checkConfig, configSchema } from '../config/schema.ts'
+import { editFile } from '../resources/file/file-edit.ts'
+
+/** Tasks of the config worker (config-worker.ts): for a large file they would delay traffic. */
+export const configTasks = { load: loadConfig, edit: editFile }
+
+/** Runs a task on the config worker. */
+export type RunConfigTask = ReturnType<typeof createWorkerTasks<typeof configTasks>>
+
+type LoadRequest = { text: string; file: string; env: Environment }
+
+/** Issues are lines of text. */
+type LoadOutcome = { kind: 'config'; config: Config } | { kind: 'issues'; issues: string[] }
+
+/** Parses and validates the text of a configuration file, including the files that it names. */
+export function loadConfig({ text, file, env }: LoadRequest): LoadOutcome {
+  const result = loadConfigText({
+    text,
+    file,
+    env,
+    schema: configSchema,
+    checks: [checkConfig, checkNamedFiles],
+    formats: formatChecks,
+  })
+  if (result.kind === 'issues') return { kind: 'issues', issues: result.issues.map(formatIssue) }
+  return { kind: 'config', config: result.config }
+}
+
+/** The configuration of an outcome. Throws `ConfigRejected` if there are issues. */
+export function acceptedConfig(outcome: LoadOutcome): Config {
+  if (outcome.kind === 'issues') throw new ConfigRejected(outcome.issues)
+  return outcome.config
+}
+
+/** Length in characters. Loading such a text takes some 10 ms, less than the start of a thread. */
+const maxSmallText = 32 * 1024
+
+/** Whether a task on this text runs on the main thread. */
+export function isSmallText(text: string): boolean {
+  return text.length <= maxSmallText
+}

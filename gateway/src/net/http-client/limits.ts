@@ -1,0 +1,2 @@
+/** Bounds on calls to one origin. */
+export const defaultUpstreamLimits = { maxUpstreamConnections: 2_000, maxUpstreamQueue: 500 }
