@@ -148,7 +148,7 @@ describe('an OpenAPI target', () => {
     const { target, server } = await start(({ url }) => ({ url: `${url}/openapi.yaml` }))
     server.next(jsonAnswer(500, {}))
     const failure = await call(target.open(), 'tools/list').ended
-    expect(reasonOf(failure)).toContain('its server answered status 500')
+    expect(reasonOf(failure)).toContain('its server returned status 500')
     expect(server.seen).toHaveLength(1)
   })
 })

@@ -114,7 +114,7 @@ describe('a stdio target', () => {
     expect(reasonOf(await call(session, 'pid').ended)).toBe('ended: exit code 3')
     expect(log).toContainEqual({
       fields: { target: 'files', line: 'about to crash' },
-      message: 'error output of an MCP target',
+      message: 'MCP target error output received',
     })
   })
 
@@ -160,7 +160,7 @@ describe('a stdio target', () => {
   it.each(['flood', 'chatter'])('ends a session whose program sends a %s', async (method) => {
     const { target, children, log } = start()
     const failure = await within('the session ends', call(target.open(), method).ended)
-    expect(reasonOf(failure)).toMatch(/it wrote (a line of more than|1000 lines in a row that are no)/)
+    expect(reasonOf(failure)).toMatch(/(a line exceeds|1000 consecutive lines are not)/)
     await until('the program is gone', () => children.count() === 0)
     expect(log.length).toBeLessThan(200)
   })

@@ -44,7 +44,7 @@ describe('the mcp section', () => {
           { name: 'a', mcp },
         ],
       }),
-    ).toEqual([['targets.1.name', 'there is another target named "a"']])
+    ).toEqual([['targets.1.name', 'must be unique: another target is named "a"']])
   })
 
   it('reports what is wrong inside a target at its place', () => {
@@ -70,7 +70,7 @@ describe('what targets lead to', () => {
 
   it('is a backend by a name with a slash, whose port is its own', () => {
     expect(issues({ targets: [{ name: 'a', mcp: { backend: 'up' } }] })).toMatchObject([
-      ['targets.0.mcp.backend', expect.stringContaining('slash')],
+      ['targets.0.mcp.backend', expect.stringContaining('must have the form')],
     ])
     expect(issues({ targets: [{ name: 'a', sse: { backend: '/up', port: 1 } }] })).toMatchObject([
       ['targets.0.sse.backend', expect.stringContaining('port')],

@@ -11,15 +11,15 @@ import { checkTargetPolicies } from './targets/upstream.ts'
 const namePattern = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
 const maxNameLength = 253
 
-/** Reports what a schema cannot see in the `mcp` section. */
+/** Reports problems of the `mcp` section that its schema cannot express. */
 export function checkMcp(config: McpConfig, report: ReportIssue): void {
   if (config.port !== undefined && config.gateways !== undefined) {
-    report(['gateways'], 'port and gateways exclude each other: keep one of them')
+    report(['gateways'], 'port and gateways are mutually exclusive: remove one of them')
   }
   checkMcpBackend(config, report)
 }
 
-/** Reports what a schema cannot see in an `mcp` backend. */
+/** Reports problems of an `mcp` backend that its schema cannot express. */
 export function checkMcpBackend(
   { targets, initializeTimeout }: Pick<McpBackendConfig, 'targets' | 'initializeTimeout'>,
   report: ReportIssue,
@@ -32,10 +32,10 @@ export function checkMcpBackend(
     if (!namePattern.test(name) || name.length > maxNameLength) {
       report(
         [...path, 'name'],
-        `must be lower-case letters, digits, "-" and ".", because "_" and "+" part it from names of tools and URIs, got "${name}"`,
+        `must consist of lower-case letters, digits, "-" and "." ("_" and "+" separate it from tool names and URIs), got "${name}"`,
       )
     }
-    if (seen.has(name)) report([...path, 'name'], `there is another target named "${name}"`)
+    if (seen.has(name)) report([...path, 'name'], `must be unique: another target is named "${name}"`)
     seen.add(name)
     checkTarget(target, (rest, message) => report([...path, ...rest], message))
   }
@@ -43,18 +43,18 @@ export function checkMcpBackend(
 
 /** Reports an unusable `config.session.key`. */
 export function checkSessionKey(key: string, report: ReportIssue): void {
-  // The text is a secret: it is not repeated.
+  // The message must not contain the secret.
   if (readSessionKey(key) === undefined) report([], 'must be 64 hexadecimal digits (32 bytes)')
 }
 
-/** Reports a `config.mcp.sessionTtl` that would end every session at once. */
+/** Reports a `config.mcp.sessionTtl` of zero. */
 export function checkSessionTtl(text: string, report: ReportIssue): void {
-  if (parseDuration(text) === 0) report([], 'must be longer than 0')
+  if (parseDuration(text) === 0) report([], 'must be greater than 0')
 }
 
 function checkTimeLimit(text: string, path: string[], report: ReportIssue): void {
   const limitMs = parseDuration(text)
-  if (limitMs === 0) report(path, 'must be longer than 0')
+  if (limitMs === 0) report(path, 'must be greater than 0')
   if (limitMs !== undefined && limitMs > longestTimerMs) report(path, 'must be at most 24d')
 }
 
@@ -69,13 +69,13 @@ function checkTarget(target: TargetConfig, report: ReportIssue): void {
   else if (target.openapi !== undefined) checkOpenApi(target.openapi, under('openapi'))
   if (target.policies === undefined) return
   if (target.stdio !== undefined) {
-    report(['policies'], 'a program has no policies: it gets what it needs by env')
+    report(['policies'], 'is not valid for stdio targets: set credentials in env')
   } else if ((target.mcp ?? target.sse ?? target.openapi)?.backend !== undefined) {
-    report(['policies'], 'a named backend has policies of its own: they belong there')
+    report(['policies'], 'is not valid with a named backend: set the policies of the backend')
   } else checkTargetPolicies(target.policies, under('policies'))
 }
 
-/** The named backends that targets lead to, with the path of each reference inside the section. */
+/** Named backends of targets, with the path of each reference in the section. */
 export function backendReferences({ targets }: Pick<McpBackendConfig, 'targets'>): BackendReference[] {
   return targets.flatMap((target, index) => {
     const { mcp, sse, openapi } = target

@@ -28,38 +28,40 @@ const target = exactlyOne(
   },
   {
     name: name({
-      doc: 'Name of the target: lower-case letters, digits, `-` and `.`. It prefixes names where there are several targets.',
+      doc: 'Name of the target: lower-case letters, digits, `-` and `.`. With several targets it prefixes the names of tools, prompts and resources.',
       example: 'everything',
     }),
     policies: optional(targetPoliciesSchema),
   },
-  { doc: 'An MCP server: a program, a server reached over HTTP, or an HTTP API offered as tools.' },
+  {
+    doc: 'An MCP server: a local program (`stdio`), a remote server (`mcp`, `sse`), or an HTTP API exposed as tools (`openapi`).',
+  },
 )
 
-/** What an MCP backend is, wherever it is configured. */
+/** Fields of an MCP backend in each location of the configuration. */
 const backendFields = {
-  targets: list(target, { doc: 'The MCP servers behind the endpoint.' }),
+  targets: list(target, { doc: 'MCP servers behind the endpoint.' }),
   statefulMode: optional(
     enumeration(['stateful', 'stateless'], {
-      doc: '`stateless` opens a session at the targets for every single request and gives clients none.',
+      doc: '`stateful`: clients have sessions. `stateless`: each request opens a separate session at the targets, and clients receive no session id.',
       default: 'stateful',
     }),
   ),
   prefixMode: optional(
     enumeration(['conditional', 'always', 'never'], {
-      doc: 'Whether names of tools and prompts carry their target (`<target>_<name>`): `conditional` with several targets.',
+      doc: 'Target prefix of tool and prompt names (`<target>_<name>`): `conditional` adds it if there are several targets.',
       default: 'conditional',
     }),
   ),
   initializeTimeout: optional(
     duration({
-      doc: 'How long a target may take to answer `initialize`, the start of its program included. The official clients wait for 60 s, and under `failOpen` a target that is slower is left out.',
+      doc: 'Time limit of a target for the response to `initialize`, including the start of its program. The official clients wait for 60 s. Under `failOpen`, a slower target is skipped.',
       default: '45s',
     }),
   ),
   failureMode: optional(
     enumeration(['failClosed', 'failOpen'], {
-      doc: 'With several targets: whether one that fails fails what all are asked, or is left out.',
+      doc: 'Effect of a failing target with several targets: `failClosed` fails requests to all targets, `failOpen` skips the target.',
       default: 'failClosed',
     }),
   ),
@@ -67,14 +69,14 @@ const backendFields = {
 
 /** `mcp` of a backend of a route, or of a named one. */
 export const mcpBackendSchema = object(backendFields, {
-  doc: 'MCP servers as one endpoint: every path of the route is the endpoint.',
+  doc: 'MCP servers as one endpoint, which serves every path of the route.',
 })
 
 /** Fields of the `mcp` section; the section adds `policies`. */
 export const mcpFields = {
   port: optional(
     port({
-      doc: 'Port of an MCP endpoint of its own, where every path is the endpoint.',
+      doc: 'Port of a separate MCP endpoint, which serves every path.',
       default: '3000 where there is neither gateways nor a gateway named default',
     }),
   ),
@@ -88,12 +90,12 @@ export type McpBackendConfig = Infer<typeof mcpBackendSchema>
 export type McpConfig = Infer<typeof fields>
 export type TargetConfig = McpBackendConfig['targets'][number]
 
-/** Fields of `config.limits` about MCP. */
+/** MCP fields of `config.limits`. */
 export const mcpLimitFields = {
   maxMcpSessions: optional(
     integer(
       {
-        doc: 'Most MCP sessions in memory. Beyond it, sessions that go on from their id are put out of memory, others are ended once they were unused for a minute; else new ones are refused with 503.',
+        doc: 'Maximum number of MCP sessions in memory. At the limit, resumable sessions leave memory, and other sessions end after a minute without use; otherwise new sessions are rejected with 503.',
         default: defaultMcpLimits.maxMcpSessions,
       },
       { min: 1 },
@@ -102,7 +104,7 @@ export const mcpLimitFields = {
   maxMcpSessionsPerClient: optional(
     integer(
       {
-        doc: 'Most MCP sessions of one client: of one subject or virtual key, without authentication of one address (IPv6: /64). A new session ends one that was unused for a minute, else it is refused with 429.',
+        doc: 'Maximum number of MCP sessions per client: per subject or virtual key, without authentication per address (IPv6: /64). At the limit, a new session ends a session without use for a minute, or is rejected with 429.',
         default: defaultMcpLimits.maxMcpSessionsPerClient,
       },
       { min: 1 },
@@ -111,7 +113,7 @@ export const mcpLimitFields = {
   maxMcpPrograms: optional(
     integer(
       {
-        doc: 'Most programs of `stdio` targets that run at a time. Beyond it, `initialize` is refused with 503.',
+        doc: 'Maximum number of concurrent programs of `stdio` targets. At the limit, `initialize` is rejected with 503.',
         default: defaultMcpLimits.maxMcpPrograms,
       },
       { min: 1, max: 5_000 },
@@ -120,7 +122,7 @@ export const mcpLimitFields = {
   maxMcpProgramsPerClient: optional(
     integer(
       {
-        doc: 'Most programs of `stdio` targets that run for one client. Beyond it, `initialize` is refused with 429.',
+        doc: 'Maximum number of concurrent programs of `stdio` targets per client. At the limit, `initialize` is rejected with 429.',
         default: defaultMcpLimits.maxMcpProgramsPerClient,
       },
       { min: 1 },
@@ -132,7 +134,7 @@ export const mcpLimitFields = {
 export const mcpSettingsSchema = object(
   {
     sessionTtl: optional(
-      duration({ doc: 'How long an MCP session may be unused before it ends.', default: '30m' }),
+      duration({ doc: 'Time without use after which an MCP session ends.', default: '30m' }),
     ),
   },
   { doc: 'Settings of MCP sessions.' },
@@ -143,7 +145,7 @@ export const sessionSettingsSchema = object(
   {
     key: optional(
       secret({
-        doc: 'Key that session ids are sealed with: 32 bytes as 64 hexadecimal digits. Replicas share it, so that a session can go on at another one or after a restart. Without it every process makes its own.',
+        doc: 'Encryption key of session ids: 32 bytes as 64 hexadecimal digits. Replicas with the same key can resume the sessions of each other, also after a restart. Without it, each process generates a key.',
         example: '$SESSION_KEY',
         default: 'the environment variable SESSION_KEY, else a random key',
       }),

@@ -35,35 +35,37 @@ import {
 } from './targets/upstream.ts'
 
 export type McpOptions = {
-  /** Bound on a request body: `frontendPolicies.http.maxBufferSize`. */
+  /** Maximum request body size in bytes: `frontendPolicies.http.maxBufferSize`. */
   maxBufferSize: number
-  /** Bound on the body of a message, beside `maxBufferSize`: `frontendPolicies.http.maxMcpMessageSize`. */
+  /**
+   * Maximum message size in bytes, in addition to `maxBufferSize`: `frontendPolicies.http.maxMcpMessageSize`.
+   */
   maxMessageSize?: number | undefined
-  /** Bounds on the structure of a request body: `frontendPolicies.http.json`. */
+  /** Limits on the JSON structure of a request body: `frontendPolicies.http.json`. */
   jsonLimits?: JsonLimits | undefined
   /** `config.session.key`, or the environment's `SESSION_KEY`. */
   sessionKey?: string | undefined
   /** `config.mcp.sessionTtl`. */
   sessionTtl?: string | undefined
-  /** Of `config.limits`; the first ones hold for as long as the process runs. */
+  /** Limits of `config.limits`; the values at process start apply until its end. */
   limits?: McpLimits | undefined
   rules?: McpRules | undefined
-  /** Version the gateway introduces itself with to clients and targets. */
+  /** Gateway version in `clientInfo` and `serverInfo`. */
   version: string
-  /** Names where this is configured; sessions belong to it, and are refused anywhere else. */
+  /** Identifies the configured endpoint; a session id is valid only at the endpoint that issued it. */
   scope?: string
-  /** Named backends, for targets that lead to one. */
+  /** Resolves the named backend of a target. */
   destination?: FindDestination | undefined
 }
 
-/** What a route to MCP servers is made of. */
+/** Compiled MCP endpoint. */
 export type Mcp = {
   backend: Backend
-  /** Ends all streams, and all sessions that no other process can go on with. To be called when the gateway stops. */
+  /** Ends all streams, and the sessions that other processes cannot resume; called at shutdown. */
   stop(): Promise<void>
 }
 
-/** Messages are decoded in one step: 4 MiB take up to 10 ms, 32 MiB 80 ms. */
+/** Messages are decoded synchronously: 4 MiB take up to 10 ms, 32 MiB 80 ms. */
 export const defaultMaxMessageBytes = 4 * 1024 * 1024
 
 const defaultInitializeTimeoutMs = 45_000
@@ -72,7 +74,10 @@ const maxEndedIds = 100_000
 const shortestSweepMs = 1_000
 const longestSweepMs = 30_000
 
-/** Compiles the `mcp` section, or the `mcp` backend of a route. Throws on what `checkMcp` reports. */
+/**
+ * Compiles the `mcp` section, or the `mcp` backend of a route. Throws for configurations that `checkMcp`
+ * reports.
+ */
 export function compileMcp(config: McpBackendConfig, context: CompileContext, options: McpOptions): Mcp {
   const { rules, version, scope = 'mcp' } = options
   const limits = options.limits ?? defaultMcpLimits
@@ -124,7 +129,9 @@ function refuseAll(exchange: Exchange): Reply {
   return refuseMcp(exchange, { status: 503, reason: 'no targets', message: 'no targets are configured' })
 }
 
-/** A node that lives as long as all of these: named backends have config nodes of their own. */
+/**
+ * Cache key with the lifetime of the node and its destinations, because named backends have separate nodes.
+ */
 function cacheNode(
   node: object,
   destinations: readonly (Destination | undefined)[],
@@ -148,7 +155,7 @@ function destinationOf(
   const reference = (mcp ?? sse ?? openapi)?.backend
   if (reference === undefined) return undefined
   const destination = find?.(reference)
-  if (destination === undefined) throw new Error(`target "${name}": there is no backend ${reference} to call`)
+  if (destination === undefined) throw new Error(`target "${name}": backend ${reference} does not exist`)
   return destination
 }
 
@@ -173,10 +180,10 @@ function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Targe
   if (mcp !== undefined) return compileStreamableHttp(name, mcp, context)
   if (sse !== undefined) return compileSse(name, sse, context)
   if (openapi !== undefined) return compileOpenApi(name, openapi, context)
-  throw new Error(`target "${name}": unknown kind of target`)
+  throw new Error(`target "${name}": unsupported kind of target`)
 }
 
-/** Sessions outlive reloads, and the place they belong to if nobody stops them. */
+/** Creates the sessions of an endpoint. They survive reloads, and the removal of the endpoint. */
 function retainSessions(
   { clock }: CompileContext,
   { sessionKey, sessionTtl, slots }: McpOptions & { slots: Slots },
@@ -194,7 +201,7 @@ function retainSessions(
     ttlMs,
     slots,
     maxEndedIds: maxEndedIds,
-    // A time to live that is short is meant: no session outlives it twice over.
+    // Sweeps at least once per TTL, so that no session lives longer than twice its TTL.
     sweepEveryMs: Math.max(shortestSweepMs, Math.min(longestSweepMs, ttlMs)),
   })
 }

@@ -9,9 +9,9 @@ import { accepted, failureText, refuseMcp, sessionEnded } from './error-response
 import type { ClientRequest } from './request-body.ts'
 import { createResponseStream, startResponse } from './response-stream.ts'
 
-/** The session that a batch belongs to. */
+/** Session of a batch. */
 export type BatchSession = {
-  /** Notes that the batch is under way; the returned function notes its end. */
+  /** Registers the batch as a use of the session; returns a function that releases it. */
   begin(response: { end(): void }): () => void
   /** Delivers a notification or response. */
   deliver(message: ClientMessage): Promise<Reply>
@@ -19,8 +19,8 @@ export type BatchSession = {
 }
 
 /**
- * Answers a JSON-RPC batch (JSON-RPC 2.0 section 6; MCP 2025-03-26, Transports): one event stream with the response to each
- * request, in the order in which they come. Each message is handled as if it had come alone.
+ * Handles a JSON-RPC batch (JSON-RPC 2.0 section 6; MCP 2025-03-26, Transports): one event stream with the
+ * response to each request, in order of arrival. Each message is handled like a single message.
  */
 export async function handleBatch(
   exchange: Exchange,
@@ -41,7 +41,7 @@ export async function handleBatch(
   return requests.length === 0 ? accepted() : handleRequests(exchange, requests, session)
 }
 
-/** The reason why requests may not come in one batch. */
+/** Describes an invalid batch; undefined for a valid one. */
 function problemOf(
   exchange: Exchange,
   messages: readonly ClientMessage[],
@@ -49,7 +49,8 @@ function problemOf(
 ): string | undefined {
   if (requests.some(({ method }) => method === 'initialize')) return 'initialize must not be part of a batch'
   if (new Set(requests.map(({ id }) => id)).size < requests.length) return 'two requests have the same id'
-  // Limits count HTTP requests, so more would evade them. A lenient target might also do what a call without an id asks for.
+  // Limits count HTTP requests, so several requests would evade them. A lenient target may also execute a
+  // call without an id.
   const asking = messages.filter(({ kind, json }) => kind === 'request' || callTargetOf(json.value))
   if (asking.length > 1 && exchange.limits !== undefined) {
     return 'a batch must have a single request where requests are limited'

@@ -12,14 +12,14 @@ import type { Revision } from '../message/protocol.ts'
 import type { SessionClient } from '../sessions/sessions.ts'
 import type { CallContext, Permissions } from '../targets/target.ts'
 
-/** Rules about single tools, prompts and resources (`mcpAuthorization`). */
+/** Authorization rules for tools, prompts and resources (`mcpAuthorization`). */
 export type McpRules = {
   permits(exchange: Exchange, item: McpItem, at: 'list' | 'call'): boolean
-  /** For methods that name no tool, prompt or resource. */
+  /** Decides on methods without a tool, prompt or resource. */
   permitsMethod(exchange: Exchange, method: string): boolean
 }
 
-/** What targets get to know of the client behind a request. */
+/** Creates the call context of a request for targets. */
 export function callContext(
   exchange: Exchange,
   revision: Revision,
@@ -43,7 +43,10 @@ export function callContext(
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }
 }
 
-/** Tells the access log what a message asks for. A call that several targets could be meant by learns its target later. */
+/**
+ * Records the method and item of a message for the access log. The target of an ambiguous call is recorded
+ * later.
+ */
 export function recordCall(exchange: Exchange, message: ClientMessage, { members }: Federation): void {
   if (message.kind === 'response') return
   const { method } = message
@@ -61,10 +64,10 @@ export function mcpStateOf(exchange: Exchange): McpState {
   return exchange.mcp
 }
 
-/** Bound on the text about a batch in the access log. */
+/** Maximum length of the batch description in the access log. */
 const maxRecordedChars = 1_000
 
-/** Notes a batch for the access log: the method and item of each message. */
+/** Records a batch for the access log: method and item of each message. */
 export function recordBatch(exchange: Exchange, messages: readonly ClientMessage[]): void {
   const notes = messages.flatMap((message) => {
     if (message.kind === 'response') return []
@@ -78,14 +81,14 @@ export function recordBatch(exchange: Exchange, messages: readonly ClientMessage
   }
 }
 
-/** The query of a URI may hold secrets. */
+/** Item name for logs: URIs without query and fragment, which may contain secrets. */
 function loggableName(subject: CallTarget | undefined): string | undefined {
   if (subject?.kind !== 'resource') return subject?.name
   const end = subject.name?.search(/[?#]/) ?? -1
   return end === -1 ? subject.name : subject.name?.slice(0, end)
 }
 
-/** The client that sessions of a request belong to. */
+/** Owner of the sessions of a request. */
 export function clientOf(exchange: Exchange): SessionClient {
   const owner = ownerOf(exchange)
   if (owner !== '') return { owner, quotaKey: owner }
@@ -93,7 +96,10 @@ export function clientOf(exchange: Exchange): SessionClient {
   return address.includes(':') ? anonymousClient(address) : { owner, quotaKey: address }
 }
 
-/** A client without identity at an IPv6 address. Its network is read only where sessions begin, because that takes 2 us. */
+/**
+ * Client without identity at an IPv6 address. Its network is computed lazily, at session start, because that
+ * takes 2 us.
+ */
 function anonymousClient(address: string): SessionClient {
   return {
     owner: '',
@@ -103,7 +109,7 @@ function anonymousClient(address: string): SessionClient {
   }
 }
 
-/** The identity behind a request, from its token and its key; empty where there is neither. */
+/** Identity of a request from its token and key; empty without either. */
 function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
   if (jwt === undefined) return apiKey === undefined ? '' : ownerText(undefined, apiKey)
   if (apiKey !== undefined) return ownerText(jwt, apiKey)
@@ -114,21 +120,24 @@ function ownerOf({ facts: { jwt, apiKey } }: Exchange): string {
   return owner
 }
 
-/** The claims of a token are the same object for as long as the token is known to be valid. */
+/** Owner by claims: a valid token has the same claims object for each request. */
 const ownersByClaims = new WeakMap<ExactJsonObject, string>()
 
-/** Unambiguous: each part is JSON with the name of its claim, so that no `client_id` equals the `sub` of another identity. */
+/**
+ * Unambiguous owner text: each part is JSON with its claim name, so that no `client_id` equals the `sub` of
+ * another identity.
+ */
 function ownerText(jwt: ExactJsonObject | undefined, apiKey: JsonObject | undefined): string {
   return exactText([jwt && identityOf(jwt), apiKey && (apiKey['id'] ?? apiKey)])
 }
 
 /**
- * Claims that name an identity, the most specific first. Tokens of people without `sub` (lightweight tokens of Keycloak) name a login
- * as `sid`; `client_id` and `azp` are the same for all people who use an application.
+ * Identity claims, the most specific first. User tokens without `sub` (lightweight tokens of Keycloak)
+ * identify a login by `sid`; `client_id` and `azp` are the same for all users of an application.
  */
 const identityClaims = ['sub', 'sid', 'client_id', 'azp'] as const
 
-/** A token without any of them has only itself. */
+/** Identity of a token; all claims if it has no identity claim. */
 function identityOf(jwt: ExactJsonObject): ExactJsonValue[] {
   const issuer = jwt['iss'] ?? null
   for (const claim of identityClaims) {
@@ -141,7 +150,7 @@ function identityOf(jwt: ExactJsonObject): ExactJsonValue[] {
 const maxStreamMs = 24 * 60 * 60_000
 const tokenLeewayMs = 60_000
 
-/** Milliseconds until the request's token ends, with the leeway that tokens are given; a day where there is none. */
+/** Milliseconds until the request's token expires, with leeway; a day without expiry. */
 export function tokenLifetimeMs({ facts: { jwt } }: Exchange, now: number): number {
   const expiry = jwt?.['exp']
   if (typeof expiry !== 'number') return maxStreamMs
@@ -155,7 +164,7 @@ function permissionsOf(exchange: Exchange, rules: McpRules): Permissions {
   }
 }
 
-/** Headers that tell about the way to the gateway, belong to the gateway's own session, or are made anew. */
+/** Headers of the connection to the gateway, of the gateway's session, or set by the target. */
 const withheldNames: ReadonlySet<string> = new Set([
   'host',
   'accept',
@@ -175,7 +184,10 @@ const withheldNames: ReadonlySet<string> = new Set([
 
 const forwardWithoutSession = createHeaderFilter(isWithheld)
 
-/** Revisions with sessions know no `mcp-method` and the like: a target that believed them would not read the message the rules saw. */
+/**
+ * Session-based revisions have no `mcp-method` and similar headers: a target that trusts them could read
+ * another message than the rules.
+ */
 const forward = createHeaderFilter((name) => isWithheld(name) || name.startsWith('mcp-'))
 
 function isWithheld(name: string): boolean {

@@ -25,13 +25,13 @@ import { type EndpointOptions, handleBody, idTextOf, refuseUnsupportedContent } 
 import { createSessionEndpoint } from './session-endpoint.ts'
 import { createSessionlessEndpoint } from './sessionless-endpoint.ts'
 
-/** Largest body without a session, which only begins one. */
+/** Maximum body size in bytes without a session (`initialize`). */
 const maxOpeningBytes = 64 * 1024
 
 /** The only revision with JSON-RPC batches. */
 const batchRevision = '2025-03-26'
 
-/** The HTTP side of MCP's streamable HTTP transport (revision 2025-11-25, "Transports"). */
+/** HTTP endpoint of the streamable HTTP transport (MCP 2025-11-25, Transports). */
 export function createEndpoint(options: EndpointOptions): Backend {
   const { federation, sessions, stateless, rules, maxBodyBytes, jsonLimits, workQueue } = options
   const legacy = createLegacyEndpoint(options)
@@ -40,14 +40,14 @@ export function createEndpoint(options: EndpointOptions): Backend {
   let current = false
 
   return (exchange) => {
-    // The first request shows that this configuration is the one that serves: sessions of targets that went with the old one end.
+    // The first request marks this configuration as active: sessions of removed targets end.
     if (!current) {
       current = true
       sessions.retain(federation)
     }
     const { method } = exchange.facts.request
     const path = exchange.forwarding?.path ?? exchange.facts.request.path
-    // Clients probe for metadata of authorization servers, some behind the path: 404 says that there is none.
+    // Clients probe for authorization server metadata, some below the path: 404 reports its absence.
     if (path.includes('/.well-known/')) {
       return refuseMcp(exchange, { status: 404, reason: 'no metadata', message: 'there is no such document' })
     }
@@ -61,7 +61,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     return method === 'GET' ? listen(exchange) : end(exchange)
   }
 
-  /** Checks the head, the session and its owner before the body is read. */
+  /** Handles a POST. Headers, session and owner are checked before the body is read. */
   function post(exchange: Exchange): Reply | Promise<Reply> {
     const { headers } = exchange.facts.request
     if (!acceptsPost(firstHeader(headers, 'accept'))) {
@@ -100,7 +100,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
   ): Reply | Promise<Reply> {
     const revision = revisionOf(exchange.facts.request.headers, message.json.value)
     if (revision.kind === 'unknown' || (revision.kind === 'sessionless' && !federation.target.sessionless)) {
-      // Who names the revision in the message has no use for those with sessions.
+      // A client with the revision in the message supports only sessionless revisions.
       const alone = federation.target.sessionless && versionInMeta(message.json.value) !== undefined
       const supported = alone ? sessionlessRevisions : revisions
       return refuseRevision(exchange, { requested: revision.version, supported }, message)
@@ -155,7 +155,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     return { status: 204, headers: {}, body: undefined }
   }
 
-  /** The session of a GET or DELETE, or the refusal. */
+  /** Session of a GET or DELETE, or the refusal. */
   function sessionOf(exchange: Exchange): Session | Reply {
     const { headers } = exchange.facts.request
     const revision = revisionOf(headers, undefined)
@@ -170,7 +170,7 @@ export function createEndpoint(options: EndpointOptions): Backend {
     return findSession(exchange, id) ?? refuseEnded(exchange, id, undefined)
   }
 
-  /** Sessions of the older transport belong to its own paths. */
+  /** Finds a session of this transport; sessions of HTTP+SSE have separate paths. */
   function findSession(exchange: Exchange, id: string): Session | undefined {
     const session = sessions.find(id, federation, clientOf(exchange))
     return session?.legacy === undefined ? session : undefined

@@ -6,20 +6,23 @@ import { errorText, internalError, invalidParams, sessionNotFound } from '../mes
 import type { Message, TargetFailure } from '../message/message.ts'
 import { readTargetRefusal } from '../targets/target-refusal.ts'
 
-/** Why a request is refused: an HTTP status, a code for the log, and what the client is told. */
+/** Refusal of an MCP request: HTTP status, reason for the log, message for the client. */
 export type McpRefusal = {
   status: number
   reason: string
   message: string
-  /** JSON-RPC code and data, where the message is answered as JSON-RPC. */
+  /** JSON-RPC code and data, for JSON-RPC replies. */
   code?: number
   data?: object
 }
 
-/** The request a failure answers, with its id as JSON. */
+/** Failed request with its id as JSON text. */
 export type FailedRequest = { idText: string; json: Message }
 
-/** A refusal as JSON-RPC error where the request's id is known or the body itself is at fault, as plain text elsewhere. */
+/**
+ * Reply to a refused request: a JSON-RPC error if the id is known or the body is invalid, otherwise plain
+ * text.
+ */
 export function refuseMcp(exchange: Exchange, refusal: McpRefusal, idText?: string): Reply {
   const { status, reason, message, code = internalError, data } = refusal
   exchange.log.refusedBy ??= `mcp: ${reason}`
@@ -28,40 +31,40 @@ export function refuseMcp(exchange: Exchange, refusal: McpRefusal, idText?: stri
     : jsonReply(status, errorText(idText, code, message, data))
 }
 
-/** The reply for what a target failed with before anything was sent. */
+/** Reply to a target failure before the first message. */
 export function replyToFailure(
   exchange: Exchange,
   failure: TargetFailure,
-  asked: FailedRequest | undefined,
+  request: FailedRequest | undefined,
 ): Reply {
   if (failure.kind === 'reply') {
     exchange.log.refusedBy ??= 'mcp: target'
     return failure.reply
   }
   if (failure.kind === 'error') exchange.log.failure ??= failure.error
-  const { status, reason, code, message } = describeFailure(failure, asked)
-  return refuseMcp(exchange, { status, reason, code, message }, asked?.idText)
+  const { status, reason, code, message } = describeFailure(failure, request)
+  return refuseMcp(exchange, { status, reason, code, message }, request?.idText)
 }
 
 /**
- * Reply to a failed request of a session-based revision: status 200 with the JSON-RPC error, because client libraries end their
- * session at any other status. HTTP statuses remain for HTTP matters: an ended session (404), and a target's challenge for
- * credentials, which the client has to answer.
+ * Reply to a failed request of a session-based revision: status 200 with the JSON-RPC error, because client
+ * libraries end their session for other statuses. Ended sessions (404) and authentication challenges of a
+ * target retain their HTTP status.
  */
 export function replyWithJsonRpcError(
   exchange: Exchange,
   failure: TargetFailure,
-  asked: FailedRequest,
+  request: FailedRequest,
 ): Reply {
-  if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, asked)
+  if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, request)
   if (failure.kind === 'error') exchange.log.failure ??= failure.error
-  exchange.log.refusedBy ??= `mcp: ${describeFailure(failure, asked).reason}`
-  return jsonReply(200, failureText(failure, asked))
+  exchange.log.refusedBy ??= `mcp: ${describeFailure(failure, request).reason}`
+  return jsonReply(200, failureText(failure, request))
 }
 
 /**
- * Reply to a notification or response that was not delivered. JSON-RPC has no answer to one-way messages, and client libraries
- * end their session at a 4xx or 5xx: accepted, with the reason in the access log.
+ * Reply to an undelivered notification or response. JSON-RPC has no response to one-way messages, and client
+ * libraries end their session at 4xx or 5xx: 202, with the reason in the access log.
  */
 export function replyToUndelivered(exchange: Exchange, failure: TargetFailure): Reply {
   if (failure.kind === 'ended' || isChallenge(failure)) return replyToFailure(exchange, failure, undefined)
@@ -70,29 +73,29 @@ export function replyToUndelivered(exchange: Exchange, failure: TargetFailure): 
   return accepted()
 }
 
-/** Reply to a message without an answer (202). */
+/** Reply to a message without a response (202). */
 export function accepted(): Reply {
   return { status: 202, headers: {}, body: undefined }
 }
 
-/** The JSON-RPC error that replaces the response to a request. */
-export function failureText(failure: TargetFailure, asked: FailedRequest): string {
-  const { code, message } = describeFailure(failure, asked)
-  if (failure.kind !== 'reply') return errorText(asked.idText, code, message)
-  const refusal = readTargetRefusal(failure.reply, asked.json.value['id'])
+/** JSON text of the error response to a failed request. */
+export function failureText(failure: TargetFailure, request: FailedRequest): string {
+  const { code, message } = describeFailure(failure, request)
+  if (failure.kind !== 'reply') return errorText(request.idText, code, message)
+  const refusal = readTargetRefusal(failure.reply, request.json.value['id'])
   return refusal.kind === 'error'
-    ? `{"jsonrpc":"2.0","id":${asked.idText},"error":${refusal.text}}`
-    : errorText(asked.idText, code, message, refusal.data)
+    ? `{"jsonrpc":"2.0","id":${request.idText},"error":${refusal.text}}`
+    : errorText(request.idText, code, message, refusal.data)
 }
 
-/** A refusal for want of credentials. */
+/** Whether the failure is an authentication challenge. */
 function isChallenge(failure: TargetFailure): boolean {
   if (failure.kind !== 'reply') return false
   const { status, headers } = failure.reply
   return status === 401 || (status === 403 && headers['www-authenticate'] !== undefined)
 }
 
-function describeFailure(failure: TargetFailure, asked: FailedRequest | undefined) {
+function describeFailure(failure: TargetFailure, request: FailedRequest | undefined) {
   switch (failure.kind) {
     case 'error': {
       const { error } = failure
@@ -110,7 +113,7 @@ function describeFailure(failure: TargetFailure, asked: FailedRequest | undefine
         message: `Session ended: ${failure.reason}`,
       }
     case 'unknown': {
-      const message = `Unknown ${failure.item}: ${(asked && callTargetOf(asked.json.value)?.name) ?? ''}`
+      const message = `Unknown ${failure.item}: ${(request && callTargetOf(request.json.value)?.name) ?? ''}`
       return { status: 400, reason: `unknown ${failure.item}`, code: invalidParams, message }
     }
     case 'refused': {
@@ -141,7 +144,7 @@ function jsonReply(status: number, text: string): Reply {
   return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) }
 }
 
-/** `ending` is the reason why the session ended, where it is known. */
+/** Reply for an unknown session. `ending` is the reason for its end, if known. */
 export function refuseUnknownSession(
   exchange: Exchange,
   idText: string | undefined,

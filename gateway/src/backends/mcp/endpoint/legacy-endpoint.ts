@@ -22,12 +22,15 @@ import {
 import { type EndpointOptions, handleBody, refuseUnsupportedContent } from './request-body.ts'
 import { createResponseStream } from './response-stream.ts'
 
-/** Bound on requests under way in one session: unlike those of the newer transport they hold no connection of the client. */
+/**
+ * Maximum number of concurrent requests per session: unlike streamable HTTP, they occupy no client
+ * connection.
+ */
 const maxRequests = 1_024
 
 /**
- * The HTTP+SSE transport of revision 2024-11-05: a GET opens the only stream of a session and is told where to POST; all
- * answers come on that stream, and the session ends with it.
+ * HTTP+SSE transport of revision 2024-11-05: a GET opens the single stream of a session, whose first event
+ * contains the POST URL. All responses use the stream, and the session ends with it.
  */
 export function createLegacyEndpoint(options: EndpointOptions): Backend {
   const { federation, sessions, clock, rules, maxBodyBytes, jsonLimits, workQueue } = options
@@ -89,7 +92,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     })
     const use: SessionUse = { kind: 'stream', end: () => response.sink.end() }
     session.uses.push(use)
-    // A stream must not outlive the newest token that the client has shown.
+    // A stream ends with the expiry of the client's latest token.
     const expireAfter = (lifeMs: number) => setTimeout(() => response.sink.end(), lifeMs).unref()
     let expiry = expireAfter(tokenLifetimeMs(exchange, clock.now()))
     session.legacy = {
@@ -140,7 +143,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
   ): Promise<Reply> {
     const { headers } = exchange.facts.request
     recordCall(exchange, message, federation)
-    // What is started here goes on after this exchange, so it is not cancelled with it.
+    // The request continues after this exchange, so it is not cancelled with it.
     const context = {
       ...callContext(exchange, revisionOf(headers, message.json.value), rules),
       cancellation: never,
@@ -191,7 +194,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     if (!over) flows.add(flow)
   }
 
-  /** What belongs to no request joins the same stream. Targets that have nothing of that kind, or fail to say it, have only answers. */
+  /** Adds messages outside requests to the stream. Targets without such a stream have responses only. */
   function listen(
     session: Session,
     stream: MessageSink,

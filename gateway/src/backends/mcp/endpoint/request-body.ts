@@ -12,7 +12,7 @@ import type { Sessions } from '../sessions/sessions.ts'
 import type { McpRules } from './call-context.ts'
 import { refuseMcp } from './error-responses.ts'
 
-/** What the HTTP sides of both transports stand on. */
+/** Options of the endpoints of both transports. */
 export type EndpointOptions = {
   federation: Federation
   sessions: Sessions
@@ -27,16 +27,16 @@ export type EndpointOptions = {
 
 export type ClientRequest = Extract<ClientMessage, { kind: 'request' }>
 
-/** What a POST may carry. */
+/** Limits of a POST body. */
 export type BodyLimits = {
   maxBytes: number
-  /** Whether a JSON-RPC batch may come in place of a message. */
+  /** Whether JSON-RPC batches are accepted. */
   batches: boolean
   jsonLimits: JsonLimits | undefined
   workQueue: WorkQueue
 }
 
-/** Refuses a POST by its head: only JSON without encoding is read. */
+/** Refuses a POST by its headers: only unencoded JSON is accepted. */
 export function refuseUnsupportedContent(exchange: Exchange): Reply | undefined {
   const { headers } = exchange.facts.request
   const mediaType = readJsonMediaType(headers)
@@ -54,7 +54,7 @@ export function refuseUnsupportedContent(exchange: Exchange): Reply | undefined 
   return undefined
 }
 
-/** Reads the message or batch that a POST carries and answers it, or refuses a malformed one. */
+/** Reads the message or batch of a POST and handles it, or refuses an invalid body. */
 export async function handleBody(
   exchange: Exchange,
   { maxBytes, batches, jsonLimits: limits, workQueue }: BodyLimits,
@@ -68,7 +68,7 @@ export async function handleBody(
   return refuseMcp(exchange, refusal, content.idText)
 }
 
-/** The id to answer, as JSON; undefined for what is not answered. */
+/** JSON text of a request's id; undefined for other messages. */
 export function idTextOf(message: ClientMessage): string | undefined {
   return message.kind === 'request' ? message.idText : undefined
 }

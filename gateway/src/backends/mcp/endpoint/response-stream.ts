@@ -6,30 +6,35 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 
-/** How an event stream towards a client begins and ends. */
+/** Options of an event stream to a client. */
 export type ResponseStreamOptions = {
-  /** True for the message that completes the answer; undefined where nothing does (streams outside of requests). */
+  /** Whether a message completes the response; undefined for streams outside requests. */
   completes?: ((message: Message) => boolean) | undefined
-  /** Nothing is sent before the answer is complete, because its head depends on it (`initialize`). */
+  /**
+   * Sends nothing before the response is complete, because the response head depends on it (`initialize`).
+   */
   buffered?: boolean
-  /** Text of events that a stream begins with. */
+  /** Initial SSE text of the stream. */
   opening?: string
-  /** Head fields beside those of every event stream; asked once, when the head is sent. */
+  /** Additional response headers, evaluated once with the response head. */
   headers?(): Headers
-  /** The reply for a failure before the first byte. */
+  /** Reply to a failure before the first byte. */
   refuse(failure: TargetFailure): Reply
-  /** The text of the last message of a stream that failed or ended too early; without it the stream just ends. */
+  /** Text of the final message after a failure or premature end; without it, the stream just ends. */
   errorText?(failure: TargetFailure): string
-  /** Told once when nothing more will come from the target. */
+  /** Called once at the end of the target's messages. */
   onEnd?(failure: TargetFailure | undefined): void
 }
 
-/** How long a stream may be silent. A head that is committed cannot say a status any more, so it waits as long. */
+/** Keep-alive interval of a stream. It also delays the response head, which fixes the status. */
 export const keepAliveMs = 15_000
 
-/** Bytes held for a client that has not come for them yet. */
+/** Maximum bytes in the buffer before the client reads. */
 const maxEarlyBytes = 64 * 1024
-/** Bound on what is held back until a whole answer is there; more is dropped, as nothing but log lines comes before it. */
+/**
+ * Maximum characters in the buffer before a complete response; the excess is dropped, since only log messages
+ * precede the response.
+ */
 const maxHeldChars = 1024 * 1024
 
 const comment = Buffer.from(':\n\n')
@@ -43,20 +48,20 @@ const eventStreamHeaders: Readonly<Headers> = {
 export type ResponseStream = {
   readonly sink: MessageSink
   readonly reply: Promise<Reply>
-  /** Names what feeds the sink. May come after the first messages. */
+  /** Sets the flow of the sink, possibly after the first messages. */
   attach(flow: MessageFlow): void
-  /** Sends the head now. */
+  /** Sends the response head. */
   open(): void
-  /** Nobody waits for the reply any more. */
+  /** Ends the response after a client disconnect. */
   abandon(): void
 }
 
 /**
- * Turns what a target delivers into the reply of one HTTP request. A response that comes first is sent in one piece;
- * otherwise the reply is a stream, kept alive with comments while the target is silent.
+ * Converts messages of a target to the reply of one HTTP request. An immediate response is sent with a
+ * complete body; otherwise the reply is a stream with keep-alive comments.
  */
 export function createResponseStream(options: ResponseStreamOptions): ResponseStream {
-  /** `waiting`: no head sent. `streaming`: head sent. `over`: the client has everything. */
+  /** `waiting`: head not sent. `streaming`: head sent. `over`: response complete. */
   let phase: 'waiting' | 'streaming' | 'over' = 'waiting'
   let held = ''
   let resumable = false
@@ -96,7 +101,7 @@ export function createResponseStream(options: ResponseStreamOptions): ResponseSt
     end() {
       over(undefined)
       if (phase === 'over') return
-      // A stream with event ids is not lost: the client goes on with it behind the last one.
+      // A stream with event ids is resumable: the client reconnects after the last id.
       if (phase === 'streaming' && resumable) finish()
       else conclude(undefined)
     },
@@ -113,7 +118,7 @@ export function createResponseStream(options: ResponseStreamOptions): ResponseSt
     reply,
     attach(attached) {
       flow = attached
-      // The session may have ended while its stream was being opened.
+      // The session may have ended during the opening of the stream.
       if (ended) attached.cancel()
     },
     open() {
@@ -165,7 +170,7 @@ export function createResponseStream(options: ResponseStreamOptions): ResponseSt
 
   function onSilence(): void {
     if (phase === 'over') {
-      // The client has its answer, but the target's stream goes on for no reason.
+      // The response is complete, but the target's stream continues without purpose.
       leave()
       return
     }
@@ -178,7 +183,9 @@ export function createResponseStream(options: ResponseStreamOptions): ResponseSt
   }
 }
 
-/** Starts the flow of an answer. A defect there ends the answer, so that its session is not in use for ever. */
+/**
+ * Starts the flow of a response. An exception ends the response, so that its session does not stay in use.
+ */
 export function startResponse(
   { cancellation }: Pick<Exchange, 'cancellation'>,
   answer: ResponseStream,
@@ -200,7 +207,7 @@ const noResponse: TargetFailure = {
   kind: 'refused',
   status: 502,
   code: -32603,
-  message: 'the target gave no answer',
+  message: 'the target sent no response',
 }
 
 function eventText(data: string, mark?: EventMark): string {
@@ -210,12 +217,12 @@ function eventText(data: string, mark?: EventMark): string {
 type StreamedBody = {
   readonly source: BodySource
   write(text: string): boolean
-  /** A sign of life; none for a client that does not even read what it has. */
+  /** Writes a keep-alive comment, except to a client with unread data. */
   comment(): void
   end(): void
 }
 
-/** Holds what comes before somebody reads. */
+/** Creates a body with a buffer for data before the first read. */
 function createBody(flow: MessageFlow): StreamedBody {
   let reader: BodySink | undefined
   let early: Uint8Array[] = []

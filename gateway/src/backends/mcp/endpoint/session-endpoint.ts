@@ -22,24 +22,24 @@ import {
 import type { ClientRequest, EndpointOptions } from './request-body.ts'
 import { createResponseStream, type ResponseStream, startResponse } from './response-stream.ts'
 
-/** Answers messages of one session. */
+/** Endpoint for messages of a session. */
 export type SessionEndpoint = {
-  /** Begins a session with the `initialize` request. */
+  /** Starts a session with the `initialize` request. */
   initialize(exchange: Exchange, message: ClientRequest, context: CallContext): Promise<Reply>
-  /** Answers one message. */
+  /** Handles one message. */
   message(exchange: Exchange, message: ClientMessage, context: CallContext, session: Session): Promise<Reply>
-  /** Answers a JSON-RPC batch (revision 2025-03-26). */
+  /** Handles a JSON-RPC batch (revision 2025-03-26). */
   batch(
     exchange: Exchange,
     messages: readonly ClientMessage[],
     context: CallContext,
     session: Session,
   ): Promise<Reply>
-  /** Answers a GET with the stream of messages outside of requests. */
+  /** Handles a GET: opens the stream of messages outside requests. */
   openStream(exchange: Exchange, session: Session): Promise<Reply>
 }
 
-/** The part of the streamable HTTP transport that belongs to sessions. */
+/** Session part of the streamable HTTP transport. */
 export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint {
   const { federation, sessions, clock, rules } = options
   return { initialize, message, batch, openStream: listen }
@@ -59,7 +59,7 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
       completes: (received) => isResponseTo(received, message.id),
       headers: () => (session ? { 'mcp-session-id': session.id } : {}),
       refuse(failure) {
-        // A place that becomes free takes its time, so it is for the next attempt.
+        // A slot becomes free only later, so it serves the next attempt.
         if (isFull(failure)) sessions.endUnused(failure.status === 429 ? 'client' : 'total', client)
         return replyToFailure(exchange, failure, message)
       },
@@ -172,7 +172,7 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
     })
     const use: SessionUse = { kind: 'stream', end: () => response.sink.end() }
     session.uses.push(use)
-    // The client opens the stream again with a new token: a stream must not outlive what it was opened with.
+    // A stream ends with its token; the client reopens it with a new one.
     const expiry = setTimeout(() => response.sink.end(), tokenLifetimeMs(exchange, clock.now()))
     expiry.unref()
     const context = callContext(exchange, revisionOf(headers, undefined), rules)
@@ -213,12 +213,12 @@ async function openStream(
   }
 }
 
-/** Whether a bound of `config.limits` was reached, of programs for example. */
+/** Whether a limit of `config.limits` was exceeded, for example of programs. */
 function isFull(failure: TargetFailure): failure is Extract<TargetFailure, { kind: 'refused' }> {
   return failure.kind === 'refused' && (failure.status === 429 || failure.status === 503)
 }
 
-/** The revision in the response to `initialize`. */
+/** Revision in the response to `initialize`. */
 function revisionIn({ value }: Message): string | undefined {
   const { result } = value
   const version = isJsonObject(result) ? result['protocolVersion'] : undefined

@@ -9,17 +9,17 @@ import { type ClientRequest, type EndpointOptions, idTextOf } from './request-bo
 import { createResponseStream, startResponse } from './response-stream.ts'
 import { sendStatelessRequest } from './stateless-request.ts'
 
-/** Answers messages that belong to no session. */
+/** Endpoint for messages without a session. */
 export type SessionlessEndpoint = {
-  /** A message of a revision without sessions, passed to the only target as it is. */
+  /** Forwards a message of a sessionless revision to the only target. */
   forward(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
-  /** A message in stateless mode: a session at the targets for this one request. */
+  /** Handles a message in stateless mode with a target session for this request. */
   handleStateless(exchange: Exchange, message: ClientMessage, context: CallContext): Reply | Promise<Reply>
 }
 
 type Refuse = (exchange: Exchange, failure: TargetFailure, message: ClientRequest) => Reply
 
-/** The part of the streamable HTTP transport that needs no sessions. */
+/** Sessionless part of the streamable HTTP transport. */
 export function createSessionlessEndpoint({ federation, version }: EndpointOptions): SessionlessEndpoint {
   return {
     forward(exchange, message, context) {
@@ -42,7 +42,7 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
       })
     },
     handleStateless(exchange, message, context) {
-      // A notification would reach a session of its own, without any receiver.
+      // A notification would reach a new session without any receiver.
       if (message.kind !== 'request') return accepted()
       const target = federation.target.openFor?.(message.json) ?? federation.target.open()
       if (message.method === 'initialize') {
@@ -52,7 +52,7 @@ export function createSessionlessEndpoint({ federation, version }: EndpointOptio
         })
       }
       return respondFrom(exchange, message, target, {
-        // The client believes itself in a session, and its library ends that at other statuses than 200.
+        // Client libraries end their session for statuses other than 200.
         refuse: replyWithJsonRpcError,
         start: (sink) => sendStatelessRequest(target, message.json, context, { sink, version }),
       })

@@ -7,8 +7,8 @@ import type { CallContext, TargetSession } from '../targets/target.ts'
 const defaultRevision = '2025-11-25'
 
 /**
- * Makes one request in a session that begins just before it: introduces the gateway, which can do nothing a client could
- * be asked for, then passes the request on. The caller closes the session.
+ * Sends one request in a new session: `initialize` without client capabilities, then the request. The caller
+ * closes the session.
  */
 export function sendStatelessRequest(
   session: TargetSession,

@@ -1,16 +1,19 @@
 import { isJsonObject } from '../../../lib/json/json.ts'
 
-/** Where several targets' lists or streams stand: the target's name and its own cursor or event id. */
+/** Cursors or event ids of several targets, by target name. */
 export type Cursors = ReadonlyMap<string, string>
 
 const maxLength = 64 * 1024
 
-/** One opaque text for the cursors of several targets. */
+/** Encodes the cursors of several targets as one opaque text. */
 export function formatCursors(cursors: Cursors): string {
   return Buffer.from(JSON.stringify(Object.fromEntries(cursors))).toString('base64url')
 }
 
-/** Reads what `formatPositions` made; undefined for anything else. The values are believed: they only mean something to their target. */
+/**
+ * Decodes the result of `formatCursors`; undefined for other texts. Values are not validated: they are
+ * meaningful only to their target.
+ */
 export function parseCursors(text: string): Cursors | undefined {
   if (text.length > maxLength) return undefined
   const bytes = Buffer.from(text, 'base64url')
@@ -30,19 +33,19 @@ export function parseCursors(text: string): Cursors | undefined {
   return cursors.size === 0 ? undefined : cursors
 }
 
-/** An event id of one target's stream, which only that target can go on with. */
+/** Event id of one target's stream, which only that target can resume. */
 export function memberEventId(index: number, id: string): string {
   return `r${index}.${id}`
 }
 
-/** An event id of the streams of all targets merged. */
+/** Event id of the merged streams of all targets. */
 export function mergedEventId(cursors: Cursors): string {
   return `l.${formatCursors(cursors)}`
 }
 
 export type EventId = { kind: 'one'; index: number; id: string } | { kind: 'merged'; cursors: Cursors }
 
-/** Takes an event id of either kind apart. */
+/** Decodes an event id of either kind. */
 export function parseEventId(text: string): EventId | undefined {
   if (text.startsWith('l.')) {
     const cursors = parseCursors(text.slice(2))

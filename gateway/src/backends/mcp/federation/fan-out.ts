@@ -12,10 +12,10 @@ import { type ListResult, readAllPages } from './list-all.ts'
 import { activeSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
 import { renameFromTarget, renameItem } from './rename.ts'
 
-/** A request of the client on its way to all targets. */
+/** A client request to all targets. */
 export type FanOutRequest = { message: Message; context: CallContext; merged: MergedSink }
 
-/** Begins the session at every target and introduces them as one. */
+/** Sends `initialize` to all targets and responds with the merged result. */
 export async function initializeAll(memberSessions: MemberSessions, request: FanOutRequest): Promise<void> {
   const results: MemberInitializeResult[] = []
   const failed: MemberOutcome[] = []
@@ -41,7 +41,9 @@ export async function initializeAll(memberSessions: MemberSessions, request: Fan
   )
 }
 
-/** Asks all targets for something without a result (`ping`, `logging/setLevel`); not every target has to know it. */
+/**
+ * Sends a request without a result (`ping`, `logging/setLevel`) to all targets; targets may lack the method.
+ */
 export async function broadcastRequest(
   memberSessions: MemberSessions,
   request: FanOutRequest,
@@ -56,10 +58,10 @@ export async function broadcastRequest(
   else respondWithResult(message, merged.sink, '{}')
 }
 
-/** Which target was the first to list a name, where names do not say. */
+/** Index of the first target with an item name, for names without prefixes. */
 export type ItemOwners = Map<string, number>
 
-/** Lists what all targets have; `member` is where lists of this method stand in results. */
+/** Responds with the merged list of all targets; `member` is the member of the result with the items. */
 export async function listFromAll(
   memberSessions: MemberSessions,
   request: FanOutRequest,
@@ -81,7 +83,7 @@ export async function listFromAll(
   else respondWithList(message, merged.sink, await mergeLists(memberSessions, member, lists, owners))
 }
 
-/** Learns which target has which tool or prompt. Targets that fail have none. */
+/** Loads the target of each tool or prompt name. Failing targets have none. */
 export async function loadItemOwners(
   memberSessions: MemberSessions,
   { context, merged }: Omit<FanOutRequest, 'message'>,
@@ -94,7 +96,7 @@ export async function loadItemOwners(
   await mergeLists(memberSessions, member, lists, owners)
 }
 
-/** A JSON-RPC error as the response to a request. */
+/** Sends a JSON-RPC error response. */
 export function respondWithError(request: Message, sink: MessageSink, code: number, message: string): void {
   respond(errorText(idTextOf(request), code, message), sink)
 }
@@ -111,13 +113,16 @@ function requestEach(
       sendGatewayRequest(session, message, context, forwardFrom(memberSessions, index, merged.sink)),
     )
     const outcome = await sent.outcome
-    if (outcome.kind === 'answer') return { index, outcome }
+    if (outcome.kind === 'response') return { index, outcome }
     return { index, outcome: { ...outcome, failure: memberFailure(memberSessions, index, outcome.failure) } }
   })
   return Promise.all(outcomes)
 }
 
-/** Passes on what a target sends before its response. Its event ids are of no use: no single target can go on with a request to all. */
+/**
+ * Forwards messages before the response. Their event ids are dropped: no single target can resume a request
+ * to all.
+ */
 function forwardFrom(
   memberSessions: MemberSessions,
   index: number,
@@ -183,7 +188,7 @@ async function mergeLists(
   return `{${JSON.stringify(member)}:[${items.join(',')}]${cursor}}`
 }
 
-/** Where names carry no target, the first target that has one serves it. */
+/** Without prefixes, the first target with a name serves it. */
 function isFirst(item: string, seen: Set<string>, own: (name: string) => void): boolean {
   const name = item.startsWith('{') ? readTargetObject(item).value['name'] : undefined
   if (typeof name !== 'string' || seen.has(name)) return false
@@ -193,13 +198,13 @@ function isFirst(item: string, seen: Set<string>, own: (name: string) => void): 
 }
 
 function resultOf(outcome: Outcome): JsonObject | undefined {
-  if (outcome.kind !== 'answer') return undefined
+  if (outcome.kind !== 'response') return undefined
   const { result } = outcome.message.value
   return isJsonObject(result) ? result : undefined
 }
 
 function isUnknownMethod(outcome: Outcome): boolean {
-  return outcome.kind === 'answer' && errorCodeOf(outcome.message) === methodNotFound
+  return outcome.kind === 'response' && errorCodeOf(outcome.message) === methodNotFound
 }
 
 function forwardOutcome(outcome: Outcome, sink: MessageSink): void {
@@ -213,14 +218,14 @@ function forwardOutcome(outcome: Outcome, sink: MessageSink): void {
 
 function forwardListFailure(list: ListResult, sink: MessageSink): void {
   if (list.kind === 'failed') sink.fail(list.failure)
-  else if (list.kind === 'error') forwardOutcome({ kind: 'answer', message: list.message }, sink)
+  else if (list.kind === 'error') forwardOutcome({ kind: 'response', message: list.message }, sink)
 }
 
 function respondWithResult(request: Message, sink: MessageSink, resultText: string): void {
   respond(`{"jsonrpc":"2.0","id":${idTextOf(request)},"result":${resultText}}`, sink)
 }
 
-/** A response with a list. A long one is not read again: its value has only the envelope. */
+/** Sends a list response. A large one is not parsed again: its value contains only the envelope. */
 function respondWithList(request: Message, sink: MessageSink, resultText: string): void {
   if (resultText.length < largeListChars) {
     respondWithResult(request, sink, resultText)
@@ -237,7 +242,7 @@ function respond(text: string, sink: MessageSink): void {
   sink.end()
 }
 
-/** The id as the client wrote it, which a number may not survive. */
+/** JSON text of the id as sent by the client, since numbers may lose precision. */
 function idTextOf({ text, value }: Message): string {
   let idText = JSON.stringify(value['id'] ?? null)
   editJson(text, ['id'], (written) => {

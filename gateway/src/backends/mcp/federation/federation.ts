@@ -3,11 +3,11 @@ import { withInitializeLimit } from '../targets/initialize-limit.ts'
 import type { Target } from '../targets/target.ts'
 import { createMultiplex } from './multiplex.ts'
 
-/** The targets behind one endpoint, as the sessions opened at it know them. */
+/** Targets of one endpoint. */
 export type Federation = {
-  /** All of them as one. */
+  /** Combined target. */
   readonly target: Target
-  /** In the order of the configuration; an unchanged target is the same object across reloads. */
+  /** Targets in configuration order; an unchanged target is the same object across reloads. */
   readonly members: readonly Target[]
 }
 
@@ -15,11 +15,11 @@ export type FederationOptions = {
   prefixMode: 'conditional' | 'always' | 'never'
   failOpen: boolean
   version: string
-  /** Longest wait for a target's answer to `initialize`. */
+  /** Time limit of a target for the response to `initialize`. */
   initializeTimeoutMs: number
 }
 
-/** A single target is passed through as it is, unless its names are to carry its own. */
+/** Combines targets. A single target is used directly unless its names require a prefix. */
 export function federate(members: readonly Target[], options: FederationOptions): Federation | undefined {
   const [only] = members
   if (only === undefined) return undefined

@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 
-/** What one target answered to `initialize`. */
+/** Response of one target to `initialize`. */
 export type MemberInitializeResult = { target: string; result: JsonObject }
 
 /**
- * One `initialize` result for several targets: the oldest revision, since all of them speak it to the client; everything any
- * of them can do; their instructions under headings.
+ * Merges the `initialize` results of several targets: the oldest revision, which all support; the union of
+ * capabilities; instructions with headings.
  */
 export function mergeInitializeResults(
   introductions: readonly MemberInitializeResult[],
@@ -21,8 +21,8 @@ export function mergeInitializeResults(
       protocolVersion = revision
     }
     if (isJsonObject(result['capabilities'])) capabilities = union(capabilities, result['capabilities'])
-    const words = result['instructions']
-    if (typeof words === 'string' && words !== '') instructions.push(`[${target}]\n${words}`)
+    const text = result['instructions']
+    if (typeof text === 'string' && text !== '') instructions.push(`[${target}]\n${text}`)
   }
   return {
     protocolVersion: protocolVersion ?? '2025-03-26',
@@ -32,7 +32,7 @@ export function mergeInitializeResults(
   }
 }
 
-/** Everything that either says it can; where both say something, a yes wins over a no. */
+/** Union of capabilities; if both contain a value, true overrides false. */
 function union(one: JsonObject, other: JsonObject): JsonObject {
   const both: JsonObject = { ...one }
   for (const [name, value] of Object.entries(other)) {

@@ -14,9 +14,9 @@ import { maxListResponseBytes, readList } from '../message/read-list.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
 import { withText } from './rename.ts'
 
-/** What one target lists. */
+/** List of one target. */
 export type ListResult =
-  /** JSON texts of items; `next` where there is more than is read at once. */
+  /** JSON texts of items; `next` is the cursor of unread pages. */
   | { kind: 'items'; items: string[]; next: string | undefined }
   | { kind: 'error'; message: Message }
   | { kind: 'failed'; failure: TargetFailure }
@@ -25,24 +25,24 @@ export type ListRequest = {
   session: TargetSession
   /** The client's request. */
   message: Message
-  /** Member of the result that holds the items. */
+  /** Member of the result with the items. */
   member: string
   cursor: string | undefined
   context: CallContext
-  /** An id that no request of the session has had. */
+  /** Returns an unused request id of the session. */
   newId(): string
-  /** Takes part in the client's flow. */
+  /** Adds a request to the client's flow. */
   add(asking: GatewayRequest): GatewayRequest
   onOther(message: Message, mark?: EventMark): boolean
 }
 
-/** Bounds on what one request reads of one target: the rest is behind the next cursor. */
+/** Limits per request and target; further pages follow the next cursor. */
 const maxPages = 64
 const maxListChars = 8 * 1024 * 1024
 
 /**
- * Follows the pages of one target's list. A target that does not know the method has nothing to list: servers need not
- * implement what they do not offer.
+ * Reads the pages of one target's list. A target without the method has an empty list, since servers need not
+ * implement unused methods.
  */
 export async function readAllPages(listing: ListRequest): Promise<ListResult> {
   const items: string[] = []
@@ -62,7 +62,7 @@ export async function readAllPages(listing: ListRequest): Promise<ListResult> {
       items.push(item)
       chars += item.length
     }
-    // A cursor that leads to itself leads nowhere.
+    // A repeated cursor would never end.
     if (read.next === undefined || read.next === cursor) return { kind: 'items', items, next: undefined }
     cursor = read.next
   }
@@ -76,7 +76,7 @@ function readPage(listing: ListRequest, cursor: string | undefined, page: number
   return add(sendGatewayRequest(session, pageRequest(listing, cursor, page), bounded, others)).outcome
 }
 
-/** The client's own request, for another page. Only the first carries its id, by which the client may cancel it. */
+/** The client's request for another page. Only the first page has its id, which the client may cancel. */
 function pageRequest({ message, newId }: ListRequest, cursor: string | undefined, page: number): Message {
   const set = new Map<string, string>()
   const json = readTargetObject(message.text)
@@ -88,7 +88,7 @@ function pageRequest({ message, newId }: ListRequest, cursor: string | undefined
   return set.size === 0 ? message : withText(message, editTopLevel(json, { set }))
 }
 
-/** A page that cannot be read is a failure of its target, which others may do without. */
+/** Reads a page; an invalid page is a failure of its target. */
 function tryReadItems(message: Message, member: string): PageItems | Extract<ListResult, { kind: 'failed' }> {
   try {
     return { kind: 'items', ...readPageItems(message, member) }
@@ -99,7 +99,7 @@ function tryReadItems(message: Message, member: string): PageItems | Extract<Lis
 
 type PageItems = { kind: 'items'; items: readonly string[]; next: string | undefined }
 
-/** Parsing a page and taking it apart are two steps of up to 30 ms. */
+/** Separates parsing and splitting of a page, which take up to 30 ms each. */
 function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -3,25 +3,25 @@ import type { TargetFailure } from '../message/message.ts'
 import type { Target, TargetSession } from '../targets/target.ts'
 import type { NameMapping } from './names.ts'
 
-/** One client's sessions at several targets. */
+/** Sessions of one client at several targets. */
 export type MemberSessions = {
   readonly members: readonly Target[]
   readonly names: NameMapping
-  /** Whether names of tools and prompts carry their target. URIs of resources always do. */
+  /** Whether tool and prompt names have a target prefix. Resource URIs always have one. */
   readonly prefixed: boolean
-  /** Whether a target that fails is left out, instead of failing what all targets are asked. */
+  /** Whether failing targets are skipped instead of failing requests to all targets. */
   readonly failOpen: boolean
-  /** Version the gateway introduces itself with. */
+  /** Gateway version in `serverInfo`. */
   readonly version: string
-  /** In the order of the configuration; undefined for a target that is lost or was not asked. */
+  /** Sessions in configuration order; undefined for a terminated or unused target. */
   readonly sessions: (TargetSession | undefined)[]
-  /** An id that no request of the session has had. */
+  /** Returns an unused request id of the session. */
   newId(): string
 }
 
 export type MemberSession = { index: number; session: TargetSession }
 
-/** The sessions that are not lost. */
+/** Sessions of active targets. */
 export function activeSessions({ sessions: parts }: MemberSessions): MemberSession[] {
   return parts.flatMap((session, index) => (session ? { index, session } : []))
 }
@@ -30,7 +30,7 @@ export function memberName({ members }: MemberSessions, index: number): string {
   return members[index]?.name ?? ''
 }
 
-/** A failure that says of which target it is. */
+/** Adds the target name to a failure. */
 export function memberFailure(
   memberSessions: MemberSessions,
   index: number,

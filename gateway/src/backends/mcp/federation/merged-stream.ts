@@ -4,7 +4,9 @@ import { type Cursors, memberEventId, mergedEventId, parseEventId } from './curs
 import { activeSessions, type MemberSessions, memberFailure, memberName } from './member-sessions.ts'
 import { createRenamingSink } from './renaming-sink.ts'
 
-/** Opens the targets' own streams, or goes on with a broken one: the event id says of which target, or that it is of all. */
+/**
+ * Opens the streams of all targets, or resumes a broken stream: the event id identifies one target, or all.
+ */
 export function openStream(
   memberSessions: MemberSessions,
   context: CallContext,
@@ -15,7 +17,7 @@ export function openStream(
   return resumeMemberStream(memberSessions, eventId.index, { ...context, lastEventId: eventId.id }, sink)
 }
 
-/** A mark of one target's stream. */
+/** Event mark for the stream of one target. */
 export function memberMark(index: number, { id, retry }: EventMark): EventMark {
   return {
     ...(id === undefined ? undefined : { id: memberEventId(index, id) }),
@@ -41,7 +43,7 @@ async function resumeMemberStream(
   return listening
 }
 
-/** All targets' streams as one. It ends with the first of them, so that the client opens it anew, for all. */
+/** Merges the streams of all targets. It ends with the first of them, so that the client reopens all. */
 async function openMergedStream(
   memberSessions: MemberSessions,
   { lastEventId: _, ...context }: CallContext,
@@ -88,7 +90,7 @@ async function openMergedStream(
     return { kind: 'failed', failure: memberFailure(memberSessions, index, listening.failure) }
   }
 
-  /** Where all streams stand after an event of one. */
+  /** Event mark with the positions of all streams after an event of one. */
   function place(name: string, { id, retry }: EventMark): EventMark {
     if (id === undefined) return retry === undefined ? {} : { retry }
     cursors.set(name, id)
@@ -113,7 +115,9 @@ async function openMergedStream(
   }
 }
 
-/** A server that cannot stream on its own says so in many ways; only a lost session or server is a failure. */
+/**
+ * Servers without streams report that in many ways; only a terminated session or connection error is fatal.
+ */
 function isFatal(failure: TargetFailure): boolean {
   return failure.kind === 'ended' || failure.kind === 'error'
 }

@@ -22,7 +22,7 @@ import { createRenamingSink } from './renaming-sink.ts'
 
 export type MultiplexOptions = Pick<MemberSessions, 'prefixed' | 'failOpen' | 'version'>
 
-/** Several targets as one: what is called goes to the target that its name says, what is listed comes from all. */
+/** Combines several targets: calls go to the target of their name, lists come from all targets. */
 export function createMultiplex(members: readonly Target[], options: MultiplexOptions): Target {
   const names = prefixedNames(members.map((member) => member.name))
   return {
@@ -79,7 +79,7 @@ function stateOf({ members, sessions }: MemberSessions): JsonObject | undefined 
 
 function createSession(memberSessions: MemberSessions): TargetSession {
   const { members, names, sessions } = memberSessions
-  /** Requests under way at one target, by id, so that a cancellation finds it. */
+  /** Target index by id of pending requests, for cancellation. */
   const pending = new Map<JsonValue, number>()
   const owners: ItemOwners = new Map()
   let onTerminated: ((reason: string) => void) | undefined
@@ -111,7 +111,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     },
     deliver(message, context) {
       if (message.value['method'] === undefined) return deliverResponse(message, context)
-      // What names a tool or the like is for one target, and its name would be another's here.
+      // A call without an id concerns a single target; its name may exist at others.
       if (callTargetOf(message.value)) return Promise.resolve(callWithoutId)
       const { index, text } = recipientOf(message)
       const session = index === undefined ? undefined : sessions[index]
@@ -127,7 +127,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     },
   }
 
-  /** A target has ended. Without it the session goes on only where failures are left out. */
+  /** Removes a terminated target. The session continues only under `failOpen`. */
   function remove(index: number, reason: string): void {
     sessions[index] = undefined
     if (!memberSessions.failOpen || sessions.every((session) => session === undefined)) onTerminated?.(reason)
@@ -163,7 +163,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     return index === undefined ? undefined : { index, name }
   }
 
-  /** Passes a request to one target under the name the target knows. */
+  /** Forwards a request to one target with the target's name of the item. */
   function route(
     { index, name }: NameLocation,
     path: readonly string[],
@@ -204,7 +204,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     }
   }
 
-  /** The client answers a request of a server: the id says of which. */
+  /** Forwards a client response to the server of the id. */
   function deliverResponse(message: Message, context: CallContext): Promise<TargetFailure | undefined> {
     const located = unwrapId(message.value['id'], members.length)
     const session = located && sessions[located.index]
@@ -220,7 +220,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     return session.deliver(withText(message, restoreTaskId(text, located.index, names)), context)
   }
 
-  /** The target a notification concerns, where it is only one, and how the notification reads there. */
+  /** Target of a notification, if it has a single one, and the text for that target. */
   function recipientOf({ text, value }: Message): { index: number | undefined; text: string } {
     const params = paramsOf(value)
     if (value['method'] === 'notifications/progress') {
@@ -256,7 +256,7 @@ function listMember(method: JsonValue | undefined): string | undefined {
   return typeof method === 'string' ? itemListOf(method)?.member : undefined
 }
 
-/** The target that a request names. */
+/** Target of a request, from its name. */
 function destinationOf(request: JsonObject, names: NameMapping): NameLocation | undefined {
   const callTarget = callTargetOf(request)
   if (callTarget === undefined) return locateTask(request, names)
@@ -272,7 +272,7 @@ function locateTask(request: JsonObject, names: NameMapping): NameLocation | und
   return names.locateTask(taskId)
 }
 
-/** An answer that belongs to a task says so with the server's own id of it. */
+/** Restores the server's task id in a response that belongs to a task. */
 function restoreTaskId(text: string, index: number, names: NameMapping): string {
   if (!text.includes('related-task')) return text
   const path = ['result', '_meta', 'io.modelcontextprotocol/related-task', 'taskId']

@@ -1,16 +1,16 @@
-/** Where a name that a client used leads to: the index of a target, and the target's own name. */
+/** Resolved name: index of the target, and name at the target. */
 export type NameLocation = { index: number; name: string }
 
 /**
- * How names of several targets live side by side. Targets' names hold neither `_` nor `+`, so the first separator ends the
- * target's name, whatever the rest looks like.
+ * Mapping between names at targets and names for clients. Target names contain neither `_` nor `+`, so the
+ * first separator ends the target name.
  */
 export type NameMapping = {
-  /** The name of a tool or prompt as clients see it. */
+  /** Tool or prompt name for clients. */
   nameOf(index: number, name: string): string
-  /** Undefined where no target has such a prefix. */
+  /** Undefined for an unknown target prefix. */
   locateName(name: string): NameLocation | undefined
-  /** The URI (or URI template) of a resource as clients see it. */
+  /** Resource URI (or URI template) for clients. */
   uriOf(index: number, uri: string): string
   locateUri(uri: string): NameLocation | undefined
   taskOf(index: number, task: string): string
@@ -19,7 +19,7 @@ export type NameMapping = {
 
 const uiScheme = 'ui://'
 
-/** Names with the target's name in front: `<target>_<name>`, `<target>+<uri>`, `ui://<target>+…`. */
+/** Creates a mapping with target prefixes: `<target>_<name>`, `<target>+<uri>`, `ui://<target>+…`. */
 export function prefixedNames(targets: readonly string[]): NameMapping {
   const indexes = new Map(targets.map((target, index) => [target, index]))
 
@@ -36,7 +36,7 @@ export function prefixedNames(targets: readonly string[]): NameMapping {
   return {
     nameOf: (index, name) => join(index, '_', name),
     locateName: (name) => split(name, '_'),
-    // Hosts show `ui://` resources in frames and know them by that scheme, so there it stays in front.
+    // Hosts recognize UI resources by the scheme `ui://`, so the prefix follows it.
     uriOf: (index, uri) =>
       uri.startsWith(uiScheme)
         ? uiScheme + join(index, '+', uri.slice(uiScheme.length))
@@ -51,12 +51,12 @@ export function prefixedNames(targets: readonly string[]): NameMapping {
   }
 }
 
-/** A server's own id or token with its target in front; `text` is JSON, so that 1 and "1" stay two. */
+/** Encodes a server's id or token with its target index; `text` is JSON, so that 1 and "1" differ. */
 export function wrapId(index: number, text: string): string {
   return JSON.stringify(`${index}:${text}`)
 }
 
-/** Takes apart what `wrapId` made: `name` is the JSON text. Undefined for anything else. */
+/** Decodes the result of `wrapId`: `name` is the JSON text. Undefined for other values. */
 export function unwrapId(id: unknown, targets: number): NameLocation | undefined {
   if (typeof id !== 'string') return undefined
   const match = /^(\d{1,4}):(-?\d[\d.eE+-]*|".*")$/s.exec(id)

@@ -3,12 +3,12 @@ import { editJson, editString, type JsonEdit, readTargetObject } from '../messag
 import type { Message } from '../message/message.ts'
 import { type NameMapping, wrapId } from './names.ts'
 
-/** Where a message or a result says which task it belongs to (revision 2025-11-25, "Tasks"). */
+/** Path of the task id in a message or result (revision 2025-11-25, "Tasks"). */
 const relatedTask = ['_meta', 'io.modelcontextprotocol/related-task', 'taskId'] as const
 
 /**
- * A message of one of several targets as the client may see it: names of resources and tasks carry the target, and so do
- * ids and progress tokens of the server's own requests, so that the answers find back. Everything else stays.
+ * Renames a target's message for the client: resources, tasks, and ids and progress tokens of server requests
+ * receive the target, so that responses can be routed. Other content is unchanged.
  */
 export function renameFromTarget(message: Message, index: number, names: NameMapping): Message {
   const { method } = message.value
@@ -19,13 +19,13 @@ export function renameFromTarget(message: Message, index: number, names: NameMap
   return withText(message, text)
 }
 
-/** The message with another text. Rules may decide by what it says, so it is read as carefully as that of a client. */
+/** The message with another text, parsed strictly because rules may depend on it. */
 export function withText(message: Message, text: string): Message {
   if (text === message.text) return message
   return readTargetObject(text)
 }
 
-/** An item of a list under the name the client knows it by. */
+/** A list item with its client-visible name. */
 export function renameItem(item: string, member: string, index: number, names: NameMapping): string {
   switch (member) {
     case 'tools': {
@@ -51,7 +51,7 @@ const name = (index: number, names: NameMapping) => editString((text) => names.n
 const uri = (index: number, names: NameMapping) => editString((text) => names.uriOf(index, text))
 const task = (index: number, names: NameMapping) => editString((text) => names.taskOf(index, text))
 
-/** What a server sends on its own: requests and notifications. */
+/** Renames a server's request or notification. */
 function renameServerMessage(
   { text, value }: Message,
   method: string,
@@ -74,7 +74,7 @@ function renameServerMessage(
     : renamed
 }
 
-/** What a server answers. Most answers name nothing, so the text is searched before it is taken apart. */
+/** Renames a server's response. Most responses contain no names, so a text search precedes parsing. */
 function renameResult(text: string, index: number, names: NameMapping): string {
   let renamed = text
   if (text.includes('"uri"')) {

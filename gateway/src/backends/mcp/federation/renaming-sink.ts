@@ -4,15 +4,15 @@ import { type MemberSessions, memberFailure } from './member-sessions.ts'
 import { renameFromTarget } from './rename.ts'
 
 export type RenamingOptions = {
-  /** The mark a client sees for one of the target. */
+  /** Maps an event mark of the target to one for the client. */
   mark(mark: EventMark): EventMark
-  /** Told once, when nothing more comes. */
+  /** Called once at the end. */
   onEnd?(): void
-  /** Stops the target, whose messages cannot be understood. */
+  /** Stops the target after an invalid message. */
   stop(): void
 }
 
-/** Passes a target's stream on under the names that clients know. */
+/** Forwards a target's stream with client-visible names. */
 export function createRenamingSink(
   memberSessions: MemberSessions,
   index: number,

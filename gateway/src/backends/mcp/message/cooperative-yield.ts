@@ -1,15 +1,15 @@
-/** Counts work in characters; returns a promise to wait for where other work should go on first. */
+/** Counts work in characters; returns a promise if other work should run first. */
 export type CooperativeYield = (chars: number) => Promise<void> | undefined
 
-/** Renaming or filtering so much of a list takes about 5 ms. */
+/** Renaming or filtering this amount takes about 5 ms. */
 const charsBetweenYields = 64 * 1024
-/** Work for an item, however short it is. */
+/** Minimum work per item. */
 const charsOfItem = 100
 
-/** Work on a shorter list takes some milliseconds, and is done at once. */
+/** Shorter lists take a few milliseconds and are processed synchronously. */
 export const largeListChars = 64 * 1024
 
-/** Splits work on a long list, so that it does not stop the event loop. */
+/** Creates a counter that yields to the event loop during work on large lists. */
 export function createCooperativeYield(): CooperativeYield {
   let done = 0
   return (chars) => {

@@ -21,7 +21,7 @@ describe('a request the gateway waits for', () => {
       return { tools: [] }
     })
     expect(await asking.outcome).toMatchObject({
-      kind: 'answer',
+      kind: 'response',
       message: { value: { id: 1, result: { tools: [] } } },
     })
     expect(others).toHaveBeenCalledOnce()

@@ -4,25 +4,25 @@ import type { CallContext, TargetSession } from '../targets/target.ts'
 import { isResponseTo } from './json-rpc.ts'
 import type { EventMark, Message, MessageFlow, TargetFailure } from './message.ts'
 
-/** What became of a request the gateway waits for: a response, which may be a JSON-RPC error, or none. */
-export type Outcome = { kind: 'answer'; message: Message } | { kind: 'failed'; failure: TargetFailure }
+/** Outcome of a gateway request: a response, which may be a JSON-RPC error, or a failure. */
+export type Outcome = { kind: 'response'; message: Message } | { kind: 'failed'; failure: TargetFailure }
 
 export type GatewayRequest = { outcome: Promise<Outcome>; flow: MessageFlow }
 
-/** Longest wait for an answer. That to `initialize` has a limit of its own (`initialize-limit.ts`). */
-const answerTimeoutMs = 60_000
-/** How long a target's stream may stay open behind its response. */
+/** Maximum wait for a response. `initialize` has a separate limit (`targets/initialize-limit.ts`). */
+const responseTimeoutMs = 60_000
+/** Maximum time that a target's stream stays open after its response. */
 const lingerMs = 1_000
 
 /**
- * Sends a request that the gateway itself waits for, with a deadline, so that a target that hangs cannot hold up the others.
- * What comes before the response goes to `others`, which says whether it has room.
+ * Sends a request of the gateway with a deadline, so that an unresponsive target cannot block others.
+ * Messages before the response go to `onOther`, which returns false at capacity.
  */
 export function sendGatewayRequest(
   session: TargetSession,
   message: Message,
   context: CallContext,
-  others: (message: Message, mark?: EventMark) => boolean,
+  onOther: (message: Message, mark?: EventMark) => boolean,
 ): GatewayRequest {
   const { id, method } = message.value
   const { promise: outcome, resolve } = Promise.withResolvers<Outcome>()
@@ -34,15 +34,15 @@ export function sendGatewayRequest(
     clearTimeout(timer)
     resolve(result)
   }
-  const timer = method === 'initialize' ? undefined : setTimeout(expire, answerTimeoutMs)
+  const timer = method === 'initialize' ? undefined : setTimeout(expire, responseTimeoutMs)
   timer?.unref()
   const flow = session.request(message, context, {
     message(received, mark) {
       if (settled) return true
       if (!(typeof id === 'string' || typeof id === 'number') || !isResponseTo(received, id)) {
-        return passOn(received, mark)
+        return forward(received, mark)
       }
-      settle({ kind: 'answer', message: received })
+      settle({ kind: 'response', message: received })
       if (!over) linger = setTimeout(() => flow.cancel(), lingerMs).unref()
       return true
     },
@@ -50,7 +50,7 @@ export function sendGatewayRequest(
     end() {
       over = true
       clearTimeout(linger)
-      const error = new GatewayError('upstream_invalid', 'the target gave no answer')
+      const error = new GatewayError('upstream_invalid', 'the target sent no response')
       if (!settled) settle({ kind: 'failed', failure: { kind: 'error', error } })
     },
     fail(failure) {
@@ -64,10 +64,10 @@ export function sendGatewayRequest(
     settle({ kind: 'failed', failure: responseTimeout })
   }
 
-  /** A message that cannot be passed on fails the request; the target must not hear of it. */
-  function passOn(received: Message, mark: EventMark | undefined): boolean {
+  /** Forwards a message. An error fails the request and stays invisible to the target. */
+  function forward(received: Message, mark: EventMark | undefined): boolean {
     try {
-      return others(received, mark)
+      return onOther(received, mark)
     } catch (error) {
       settle({ kind: 'failed', failure: { kind: 'error', error: asGatewayError(error) } })
       linger = setTimeout(() => flow.cancel(), 0)
@@ -87,7 +87,7 @@ export function sendGatewayRequest(
   }
 }
 
-/** Code of the JSON-RPC error a message is, or undefined for a result. */
+/** Code of a JSON-RPC error response; undefined for a result. */
 export function errorCodeOf({ value }: Message): number | undefined {
   const { error } = value
   if (error === undefined) return undefined
@@ -101,5 +101,5 @@ const clientGone: TargetFailure = {
 }
 const responseTimeout: TargetFailure = {
   kind: 'error',
-  error: new GatewayError('upstream_timeout', 'a target took too long to answer'),
+  error: new GatewayError('upstream_timeout', 'no response of the target within the time limit'),
 }

@@ -2,15 +2,15 @@ import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import type { McpItemKind } from '../../../pipeline/mcp-item.ts'
 import { paramsOf } from './json-rpc.ts'
 
-/** What a call is about; `name` is undefined where the call should name something and does not. */
+/** Item of a call; `name` is undefined if the request lacks it. */
 export type CallTarget = {
   kind: McpItemKind
   name: string | undefined
-  /** Where the name stands in the message. */
+  /** Path of the name in the message. */
   path: readonly string[]
 }
 
-/** A method that lists things: where they are in the result, and which member names one. */
+/** Result of a list method: kind of its items, member of the result, and name field of an item. */
 export type ItemList = { kind: McpItemKind; member: string; nameField: string }
 
 const lists: ReadonlyMap<string, ItemList> = new Map([
@@ -30,12 +30,12 @@ const calls: ReadonlyMap<string, { kind: McpItemKind; path: readonly string[]; m
   ['resources/unsubscribe', { kind: 'resource', ...byUri }],
 ])
 
-/** What a method lists, or undefined for one that lists no tools, prompts or resources. */
+/** Item list of a method; undefined for other methods. */
 export function itemListOf(method: string): ItemList | undefined {
   return lists.get(method)
 }
 
-/** The tool, prompt or resource a request is about; undefined for a method that is about none. */
+/** Tool, prompt or resource of a request; undefined for methods without one. */
 export function callTargetOf(request: JsonObject): CallTarget | undefined {
   const { method } = request
   if (typeof method !== 'string') return undefined

@@ -2,29 +2,29 @@ import { GatewayError } from '../../../lib/gateway-error.ts'
 import { endOfString } from '../../../lib/json/string.ts'
 import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../../lib/json/text.ts'
 
-/** A place inside JSON: names of members, and `*` for every item of an array. */
+/** Path in JSON: member names, and `*` for each item of an array. */
 export type JsonPath = readonly string[]
 
-/** The new text of a value; the same for no change, undefined to leave an item of an array out. */
+/** Returns the new text of a value; the same text for no change, undefined to remove an array item. */
 export type JsonEdit = (text: string) => string | undefined
 
 /**
- * Edits every value at a path of a JSON object's text and leaves all other bytes alone. Places that do not exist are no
- * mistake. Throws `upstream_invalid` on text that could be read in two ways.
+ * Edits all values at a path of a JSON object's text and preserves all other bytes. Missing paths are no
+ * error. Throws `upstream_invalid` for ambiguous text.
  */
 export function editJson(text: string, path: JsonPath, edit: JsonEdit): string {
   return editFrom(text, path, 0, edit) ?? text
 }
 
-/** Reads the text of an object that came from a target. */
+/** Reads the JSON object of a target. Throws `upstream_invalid` for ambiguous or invalid text. */
 export function readTargetObject(text: string): JsonText {
   const json = readJsonObject(text)
   if (json.kind === 'object') return json
-  const why = json.kind === 'duplicate' ? `"${json.path}" occurs twice` : json.message
-  throw new GatewayError('upstream_invalid', `a target answered JSON that cannot be read safely: ${why}`)
+  const problem = json.kind === 'duplicate' ? `"${json.path}" occurs twice` : json.message
+  throw new GatewayError('upstream_invalid', `a target sent ambiguous or invalid JSON: ${problem}`)
 }
 
-/** The texts of the items of a JSON array. The text must be valid. */
+/** Texts of the items of a valid JSON array. */
 export function itemTexts(text: string): string[] {
   const items: string[] = []
   let depth = 0
@@ -43,7 +43,7 @@ export function itemTexts(text: string): string[] {
   return items
 }
 
-/** An edit of JSON strings by their meaning; other values stay. */
+/** Edit of decoded JSON strings; other values are unchanged. */
 export function editString(change: (value: string) => string): JsonEdit {
   return (text) => {
     if (!text.startsWith('"')) return text

@@ -8,7 +8,7 @@ import { itemTexts } from './json-edit.ts'
 import { findAmbiguousMcpName } from './member-names.ts'
 import type { Message } from './message.ts'
 
-/** A message of a client that may go on. `idText` is the id exactly as written, for answers the gateway gives itself. */
+/** A valid message of a client. `idText` is the id exactly as written, for responses of the gateway. */
 export type ClientMessage =
   | { kind: 'request'; json: JsonText; method: string; id: string | number; idText: string }
   | { kind: 'notification'; json: JsonText; method: string }
@@ -17,7 +17,7 @@ export type ClientMessage =
 /** A JSON-RPC batch: at least one message. */
 export type ClientBatch = { kind: 'batch'; messages: ClientMessage[] }
 
-/** Why a body is no single JSON-RPC message, in JSON-RPC's own codes. */
+/** JSON-RPC error for an invalid body. */
 export type Malformed = { kind: 'malformed'; code: number; message: string; idText: string }
 
 const parseError = -32700
@@ -25,22 +25,22 @@ export const invalidRequest = -32600
 export const methodNotFound = -32601
 export const invalidParams = -32602
 export const internalError = -32603
-/** Codes of the official servers: a request that does not fit its session, and a session that is over. */
+/** Codes of the official servers: request without a valid session, and unknown session. */
 export const badRequest = -32000
 export const sessionNotFound = -32001
 /** Codes of revision 2026-07-28. */
 export const headerMismatch = -32020
 export const unsupportedVersion = -32022
 
-/** Bound on the messages of a batch. */
+/** Maximum number of messages in a batch. */
 const maxBatch = 50
 
 export type ContentOptions = { batches: boolean; limits: JsonLimits | undefined; workQueue: WorkQueue }
 type Content = ClientMessage | ClientBatch | Malformed
 
 /**
- * Reads the body of a POST: one message, or an array of them where `batches` are accepted (MCP 2025-03-26 only). A large message
- * is read in slices; a batch is as small as what is read at once.
+ * Reads the body of a POST: a message, or an array of messages if `batches` are accepted (MCP 2025-03-26
+ * only). A large message is read cooperatively with other traffic; a batch must not be large.
  */
 export function readClientContent(bytes: Buffer, options: ContentOptions): Content | Promise<Content> {
   const { batches, limits, workQueue } = options
@@ -57,9 +57,9 @@ function isListText(text: string): boolean {
   return /^\s*\[/.test(text)
 }
 
-/** One message that cannot be read refuses the whole batch: no part of it has been handled then. */
+/** Reads a batch. One invalid message rejects the whole batch before any part is processed. */
 function readBatch(text: string, limits: JsonLimits | undefined): ClientBatch | Malformed {
-  // As the member of an object, so that the same reader finds duplicate keys at any depth.
+  // Wrapped in an object, so that the same reader detects duplicate keys at any depth.
   const json = readJsonObject(`{"batch":${text}}`, limits)
   if (json.kind === 'duplicate') return malformed(invalidRequest, `"${json.path}" occurs twice`)
   if (json.kind === 'invalid') return malformed(parseError, `the body is ${json.message}`)
@@ -79,9 +79,8 @@ function readBatch(text: string, limits: JsonLimits | undefined): ClientBatch | 
 }
 
 /**
- * Reads the body of a POST: exactly one message (JSON-RPC 2.0 section 4 and 5; batches went with MCP 2025-06-18).
- * Names that differ from the protocol's only by case are refused, because readers that ignore case would see another
- * message than the rules saw.
+ * Reads the body of a POST: a message, or an array of messages if `batches` are accepted (MCP 2025-03-26
+ * only). A large message is read cooperatively with other traffic; a batch must not be large.
  */
 export function readClientMessage(text: string, limits?: JsonLimits): ClientMessage | Malformed {
   return clientMessageOf(readJsonObject(text, limits), isListText(text))
@@ -122,29 +121,29 @@ function messageFor({ kind, path }: NameProblem): string {
   return kind === 'ambiguous' ? `"${path}" is misspelt` : `too many unknown keys, the last of them "${path}"`
 }
 
-/** The id as JSON. Only a number too long to be read exactly has to be looked for in the text. */
+/** The id as JSON text; only a number beyond exact precision is read from the source text. */
 function textOfId(id: string | number, json: JsonText): string {
   if (typeof id === 'string' || Number.isSafeInteger(id)) return JSON.stringify(id)
   return memberText(json, 'id') ?? 'null'
 }
 
-/** A JSON-RPC error as text. `idText` is JSON. */
+/** JSON text of a JSON-RPC error. `idText` is JSON. */
 export function errorText(idText: string, code: number, message: string, data?: object): string {
   const error = JSON.stringify(data === undefined ? { code, message } : { code, message, data })
   return `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
 }
 
-/** A message made here, from its value. */
+/** Creates a message from its value. */
 export function messageOf(value: JsonObject): Message {
   return { text: JSON.stringify(value), value }
 }
 
-/** True for the message that answers the request with this id. */
+/** Whether the message is the response to the request with this id. */
 export function isResponseTo({ value }: Message, id: string | number): boolean {
   return value['id'] === id && value['method'] === undefined
 }
 
-/** The `params` of a message, empty where it has none. */
+/** The `params` of a message; empty by default. */
 export function paramsOf(value: JsonObject): JsonObject {
   const { params } = value
   return isJsonObject(params) ? params : {}

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 import { compileJsonNames, type FindAmbiguousName } from '../../../lib/json/names.ts'
 
-/** A form that a user has filled in (elicitation) has names of the form; content of a sampled message has the protocol's. */
+/** Elicitation results have the field names of the form; sampling content has the protocol's names. */
 const isForm = ({ action }: JsonObject): boolean => typeof action === 'string'
 
 const isToolCall = ({ type }: JsonObject): boolean => type === 'tool_use'
@@ -30,11 +30,13 @@ const findInMessage = compileJsonNames({
   },
 })
 
-/** Methods whose parameters the protocol defines; those of others are free JSON. */
+/** Methods with parameters defined by the protocol; parameters of other methods are free JSON. */
 const knownMethods =
   /^(?:initialize|ping|notifications\/(?:cancelled|initialized|message|progress)|(?:notifications\/)?(?:tools|prompts|resources|completion|tasks|logging|roots|sampling|elicitation|server|subscriptions)\/)/
 
-/** Finds names in a message of a client that lenient readers would take for others (MCP 2025-11-25, JSON-RPC 2.0). */
+/**
+ * Finds member names that lenient parsers could confuse with protocol names (MCP 2025-11-25, JSON-RPC 2.0).
+ */
 export const findAmbiguousMcpName: FindAmbiguousName = (value) => {
   const { method, params } = value
   if (typeof method !== 'string' || params === undefined || knownMethods.test(method))

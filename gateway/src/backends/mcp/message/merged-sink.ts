@@ -1,17 +1,17 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
 import type { MessageFlow, MessageSink } from './message.ts'
 
-/** A sink for what several sources say together, and the flows that feed it. */
+/** A sink with several sources, and the flows of these sources. */
 export type MergedSink = {
   readonly sink: MessageSink
-  /** Makes a source part of the client's flow. */
+  /** Adds the flow of a source to the client's flow. */
   add<T extends { flow: MessageFlow }>(source: T): T
 }
 
-/** The flow of what is answered at once. */
+/** Flow of a response without pending messages. */
 export const idleFlow: MessageFlow = { resume() {}, cancel() {} }
 
-/** Answers a request in several steps, with one flow for all of them. What it throws is the request's failure. */
+/** Handles a request in several steps with one flow. Errors of `run` fail the request. */
 export function withMergedSink(sink: MessageSink, run: (merged: MergedSink) => Promise<void>): MessageFlow {
   const flows: MessageFlow[] = []
   let over = false

@@ -6,14 +6,14 @@ import { type ClientMessage, paramsOf } from './json-rpc.ts'
 export const revisions: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 const known: ReadonlySet<string> = new Set(revisions)
 
-/** Revisions in which every request stands for itself. */
+/** Revisions without sessions. */
 export const sessionlessRevisions: readonly string[] = ['2026-07-28']
 const sessionless: ReadonlySet<string> = new Set(sessionlessRevisions)
 
-/** The revision a request says it is of; without a word, one with sessions. */
+/** Protocol revision of a request; `session` by default. */
 export type Revision = { kind: 'session' | 'sessionless' | 'unknown'; version: string | undefined }
 
-/** Reads the revision from the header and, where the newer revisions repeat it, from the message. */
+/** Reads the revision from the header, or from the message for revisions that repeat it there. */
 export function revisionOf(headers: Headers, message: JsonObject | undefined): Revision {
   const header = firstHeader(headers, 'mcp-protocol-version')
   const version = header ?? (message && versionInMeta(message))
@@ -22,7 +22,10 @@ export function revisionOf(headers: Headers, message: JsonObject | undefined): R
   return { kind: known.has(version) ? 'session' : 'unknown', version }
 }
 
-/** What header fields of a sessionless request contradict its body, which rules and targets would then read differently. */
+/**
+ * Describes a header of a sessionless request that differs from the body; rules and targets could interpret
+ * the request differently.
+ */
 export function headerMismatchOf(headers: Headers, message: ClientMessage): string | undefined {
   if (firstHeader(headers, 'mcp-session-id') !== undefined) return 'this revision has no sessions'
   const { value } = message.json
@@ -41,7 +44,7 @@ export function headerMismatchOf(headers: Headers, message: ClientMessage): stri
   return undefined
 }
 
-/** True where a POST may be answered with JSON and with an event stream. */
+/** Whether the client accepts both JSON and event streams as POST responses. */
 export function acceptsPost(accept: string | undefined): boolean {
   if (accept === undefined) return false
   if (accept === 'application/json, text/event-stream') return true
@@ -59,14 +62,14 @@ export function acceptsEventStream(accept: string | undefined): boolean {
   return types.has('text/event-stream') || types.has('text/*') || types.has('*/*')
 }
 
-/** Which parameter `mcp-name` repeats. */
+/** Parameter that `mcp-name` repeats, by method. */
 const nameParameters: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
 ])
 
-/** The revision a message itself names, as only those of sessionless revisions do. */
+/** Revision in `_meta` of a message, as sent by sessionless revisions. */
 export function versionInMeta(message: JsonObject): string | undefined {
   const { _meta: meta } = paramsOf(message)
   const version = isJsonObject(meta) ? meta['io.modelcontextprotocol/protocolVersion'] : undefined
@@ -77,7 +80,7 @@ function mediaTypes(accept: string): Set<string> {
   return new Set(accept.split(',').map((range) => (range.split(';')[0] ?? '').trim().toLowerCase()))
 }
 
-/** Values that are no plain header text are sent as `=?base64?…?=`. */
+/** Decodes values beyond plain header text, sent as `=?base64?…?=`. */
 function decodeHeader(value: string): string {
   const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/i.exec(value)
   return encoded ? Buffer.from(encoded[1] ?? '', 'base64').toString() : value

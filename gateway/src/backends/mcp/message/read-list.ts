@@ -4,12 +4,12 @@ import { itemTexts, readTargetObject } from './json-edit.ts'
 import type { Message } from './message.ts'
 
 /**
- * Largest answer to a list request that is read, in bytes. Reading it takes less than 50 ms; longer lists have to come in pages
+ * Maximum size of a list response in bytes. Reading it takes less than 50 ms; longer lists must use pages
  * (MCP 2025-11-25, Pagination).
  */
 export const maxListResponseBytes = 4 * 1024 * 1024
 
-/** A list in a response, read once: each item as text and value, in order. */
+/** Parsed list of a response: text and value of each item, in order. */
 export type ReadList = {
   readonly message: JsonText
   readonly result: JsonText
@@ -17,13 +17,13 @@ export type ReadList = {
   readonly values: readonly JsonValue[]
 }
 
-/** Reads the list of a response; undefined where there is none. Throws `upstream_invalid` on text that could be read in two ways. */
+/** Reads the list of a response; undefined without a list. Throws `upstream_invalid` for ambiguous text. */
 export function readList({ text }: Message, member: string): ReadList | undefined {
   const message = readTargetObject(text)
   const { result } = message.value
   const resultText = memberText(message, 'result')
   if (!isJsonObject(result) || resultText === undefined) return undefined
-  // The result is part of an object that has been read, so it is not read again.
+  // The result is part of a validated object, so no second read is necessary.
   const resultJson: JsonText = { kind: 'object', text: resultText, value: result }
   const values = result[member]
   const texts = Array.isArray(values) ? itemTexts(memberText(resultJson, member) ?? '[]') : []

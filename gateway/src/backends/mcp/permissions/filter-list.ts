@@ -6,12 +6,12 @@ import type { ItemList } from '../message/items.ts'
 import type { Message, MessageSink } from '../message/message.ts'
 import { type ReadList, readList } from '../message/read-list.ts'
 
-/** A sink behind a filter. After `cancel` nothing more reaches the sink. */
+/** A filtering sink. After `cancel` the wrapped sink receives nothing. */
 export type FilteredSink = { readonly sink: MessageSink; cancel(): void }
 
 /**
- * Leaves items out of the response to a list request; one without a name cannot be judged and goes too. A long list is filtered in
- * turns with other work, and what comes behind it waits.
+ * Removes items from the response to a list request; items without a name are removed too. A large list is
+ * filtered cooperatively, and later messages wait.
  */
 export function createFilteredSink(
   sink: MessageSink,
@@ -19,7 +19,7 @@ export function createFilteredSink(
   permits: (name: string) => boolean,
 ): FilteredSink {
   let over = false
-  /** Set while a long list is filtered: what comes behind it. */
+  /** Queue of later calls while a large list is filtered. */
   let waiting: (() => void)[] | undefined
 
   function inOrder(action: () => void): void {
@@ -105,7 +105,7 @@ async function filterWithYields(
   return withItems(read, list, filtered)
 }
 
-/** Read anew: a reader that understands the text in another way than the rules would see items that were left out. */
+/** Reads the list strictly: a lenient parser of the client could otherwise see items that rules hide. */
 function listIn(message: Message, { member }: ItemList): ReadList | undefined {
   return 'result' in message.value ? readList(message, member) : undefined
 }

@@ -9,8 +9,8 @@ import type { CallContext, Permissions, Target, TargetSession } from '../targets
 import { createFilteredSink } from './filter-list.ts'
 
 /**
- * A target under rules: what a client may not use is left out of lists and unknown when called. Rules see the target's own
- * names, so they stand between the target and whatever renames its things.
+ * Applies authorization rules to a target: denied items are absent from lists and unknown in calls. Rules use
+ * the target's names, so they apply before renaming.
  */
 export function withPermissions(target: Target): Target {
   const { openFor: _, ...rest } = target
@@ -34,7 +34,7 @@ export function withPermissions(target: Target): Target {
       async deliver(message, context) {
         const { permissions } = context
         const { method } = message.value
-        // A request without an id is a notification, and a lenient target might do what it says.
+        // A request without an id is a notification, which lenient targets may execute.
         const failure =
           permissions && typeof method === 'string' ? denialOf(permissions, method, message) : undefined
         return failure ?? session.deliver(message, context)
@@ -70,7 +70,7 @@ export function withPermissions(target: Target): Target {
       return idleFlow
     }
 
-    /** Why a message other than a list may not reach the target. */
+    /** Denial of a message other than a list; undefined if permitted. */
     function denialOf(
       permissions: Permissions,
       method: string,
@@ -90,7 +90,7 @@ export function withPermissions(target: Target): Target {
   }
 }
 
-/** The arguments as rules read them: with exact integers. */
+/** Arguments of a tool call with exact integers. */
 function argumentsOf({ text, value }: Message): ExactJsonObject | undefined {
   const given = paramsOf(value)['arguments']
   if (!isJsonObject(given)) return undefined

@@ -2,7 +2,7 @@ import type { AdmissionMeter } from '../../../net/listener/admission.ts'
 import { internalError } from '../message/json-rpc.ts'
 import type { TargetFailure } from '../message/message.ts'
 
-/** Bounds on what MCP clients can occupy in the process (`config.limits`). */
+/** Limits on MCP sessions and programs in the process (`config.limits`). */
 export type McpLimits = {
   readonly maxMcpSessions: number
   readonly maxMcpSessionsPerClient: number
@@ -17,12 +17,12 @@ export const defaultMcpLimits: McpLimits = {
   maxMcpProgramsPerClient: 64,
 }
 
-/** The bound that is reached. */
+/** Scope of the exceeded limit. */
 export type LimitScope = 'total' | 'client'
 
-/** A place that is occupied until it is released. */
+/** An occupied slot. */
 export type Slot = {
-  /** Frees the place. Harmless when called twice. */
+  /** Frees the slot. Idempotent. */
   release(): void
 }
 
@@ -30,17 +30,17 @@ export type Admission =
   | { readonly kind: 'admitted'; readonly slot: Slot }
   | { readonly kind: 'refused'; readonly bound: LimitScope; readonly failure: TargetFailure }
 
-/** Places of one resource, in total and for each client. */
+/** Slots of one resource, in total and per client. */
 export type Slots = {
-  /** The bound that the next place of a client would exceed. */
+  /** Limit that another slot of the client would exceed. */
   exhausted(client: string | undefined): LimitScope | undefined
-  /** Occupies a place. `client`: the key that clients are counted by; undefined counts for the total only. */
+  /** Acquires a slot. `client` is the key of the limit per client; undefined counts toward the total only. */
   admit(client: string | undefined): Admission
 }
 
 type MeterOf = (resource: string) => AdmissionMeter
 
-/** Places of sessions, for all endpoints together. `meterOf` creates the instruments of each bound. */
+/** Slots of sessions for all endpoints together. `meterOf` creates the instruments of each limit. */
 export function createSessionSlots(limits: McpLimits, meterOf: MeterOf): Slots {
   return createSlots(
     { noun: 'sessions', total: limits.maxMcpSessions, perClient: limits.maxMcpSessionsPerClient },
@@ -48,7 +48,7 @@ export function createSessionSlots(limits: McpLimits, meterOf: MeterOf): Slots {
   )
 }
 
-/** Places of programs of stdio targets, for all endpoints together. */
+/** Slots of programs of stdio targets for all endpoints together. */
 export function createProgramSlots(limits: McpLimits, meterOf: MeterOf): Slots {
   return createSlots(
     { noun: 'programs', total: limits.maxMcpPrograms, perClient: limits.maxMcpProgramsPerClient },
@@ -60,7 +60,7 @@ function createSlots(
   { noun, total, perClient }: { noun: string; total: number; perClient: number },
   meters: Readonly<Record<LimitScope, AdmissionMeter>>,
 ): Slots {
-  /** By client; holds clients that occupy a place. */
+  /** Number of slots by client. */
   const counts = new Map<string, number>()
   let used = 0
 

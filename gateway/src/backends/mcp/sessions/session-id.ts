@@ -1,41 +1,42 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 
-/** What a session id says to whoever holds the key. */
+/** Content of a session id. */
 export type SealedSession = {
   /** Milliseconds since the epoch. */
   createdAt: number
-  /** Digest of who opened the session. */
+  /** Digest of the session's owner. */
   owner: string
-  /** What the targets need to go on. */
+  /** State for resumption at the targets. */
   state: JsonObject
-  /** Revision that the targets agreed to. */
+  /** Revision from the response to `initialize`. */
   revision?: string | undefined
 }
 
 export type SessionIds = {
-  /** An id that carries the session; undefined where it would be too long for a header. */
+  /** Encrypts a session into an id; undefined if the id exceeds common header limits. */
   seal(session: SealedSession): string | undefined
-  /** What an id carries; undefined for one that was not made with this key for this place, or was changed. */
+  /** Decrypts an id; undefined for ids of another key or endpoint, and for modified ids. */
   unseal(id: string): SealedSession | undefined
-  /** Unique to one id, and short. */
+  /** Short unique fingerprint of an id. */
   fingerprint(id: string): string
 }
 
-/** Header fields of more than some kilobytes are refused by common proxies. */
+/** Common proxies reject header fields of several kilobytes. */
 const maxIdLength = 4_096
 const nonceBytes = 12
 const tagBytes = 16
 
 /**
- * Session ids sealed with AES-256-GCM, so that any replica with the key can go on with a session and nobody without it
- * can make one. `place` is authenticated too: an id is good only where it was made.
+ * Creates session ids sealed with AES-256-GCM: replicas with the key can resume a session, and forgery
+ * requires the key. `scope` is authenticated data, so an id is valid only at its endpoint.
  */
 export function createSessionIds(key: Buffer, scope: string): SessionIds {
   const context = Buffer.from(`tollgate/mcp-session/1/${scope}`)
   return {
     seal({ createdAt, owner, state, revision }) {
-      // A random nonce may be used 2^32 times with one key (NIST SP 800-38D, 8.3), far more than sessions are opened.
+      // Random nonces allow 2^32 uses of one key (NIST SP 800-38D, 8.3), far more than the number of
+      // sessions.
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)
       cipher.setAAD(context)
@@ -47,7 +48,7 @@ export function createSessionIds(key: Buffer, scope: string): SessionIds {
     unseal(id) {
       if (id.length > maxIdLength) return undefined
       const sealed = Buffer.from(id, 'base64url')
-      // One session has one spelling; the decoder takes many.
+      // Rejects other encodings of the same bytes, which the decoder accepts.
       if (sealed.length < nonceBytes + tagBytes || sealed.toString('base64url') !== id) return undefined
       const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), {
         authTagLength: tagBytes,
@@ -65,7 +66,7 @@ export function createSessionIds(key: Buffer, scope: string): SessionIds {
   }
 }
 
-/** A digest of whoever a session belongs to, so that the id names nobody. */
+/** Digest of a session's owner, so that ids contain no identity. */
 export function digestOwner(owner: string): string {
   return createHash('sha256').update(owner).digest('base64url').slice(0, 22)
 }

@@ -6,111 +6,116 @@ import type { CallContext, TargetSession } from '../targets/target.ts'
 import type { Admission, LimitScope, Slot, Slots } from './admission.ts'
 import { digestOwner, type SessionIds } from './session-id.ts'
 
-/** A request under way, or a stream that stays open by itself. */
+/** An active request or stream of a session. */
 export type SessionUse = {
   readonly kind: 'request' | 'stream'
-  /** The session has ended. */
+  /** Called at the end of the session. */
   end(): void
 }
 
-/** The only stream of a session of the legacy SSE transport. */
+/** The single stream of a session of the HTTP+SSE transport (2024-11-05). */
 export type LegacyStream = {
-  /** Starts a request whose answer goes to the stream; false while the client does not read what it has. */
+  /** Starts a request with its response on the stream; returns false while the client does not read. */
   start(message: Message, context: CallContext): boolean
-  /** The client has shown a token that is good for so long. */
+  /** Extends the stream by the lifetime of a new token, in milliseconds. */
   extend(lifeMs: number): void
 }
 
-/** The client that a session belongs to. */
+/** Owner of a session. */
 export type SessionClient = {
-  /** Identity that may use the session; empty without authentication. */
+  /** Identity with access to the session; empty without authentication. */
   readonly owner: string
-  /** Key that sessions are counted by: the identity, else the network of the client's address. */
+  /** Key for session limits: the identity, or the network of the client's address. */
   readonly quotaKey: string
 }
 
-/** What a session begins with. */
+/** Properties of a new session. */
 export type NewSession = Pick<Session, 'target' | 'federation' | 'client' | 'revision' | 'slot'>
 
 /** A session of one client. */
 export type Session = {
   readonly id: string
   readonly target: TargetSession
-  /** The targets as they were configured when the session began. */
+  /** Targets at the start of the session. */
   readonly federation: Federation
   readonly client: SessionClient
-  /** Its place among those that may be in memory. */
+  /** Slot of the session in memory. */
   readonly slot: Slot
-  /** Revision that the targets agreed to in the answer to `initialize`. */
+  /** Revision from the response to `initialize`. */
   readonly revision: string | undefined
-  /** True where another process can go on with it. */
+  /** Whether another process can resume the session. */
   readonly sealed: boolean
-  /** `Clock.monotonic()` after which a sealed session ends even if it is in use. */
+  /** `Clock.monotonic()` at which a sealed session expires, even with active uses. */
   readonly endsAt: number
   lastUsedAt: number
-  /** Set by the first message after its beginning. */
+  /** Set by the first message after `initialize`. */
   confirmed: boolean
-  /** When it last took its place among the others. */
+  /** Time of the last move to the end of the usage order. */
   reorderedAt: number
   /**
-   * What is under way: a session in use does not expire. An array, because a Set that is added to and deleted from all the
-   * time leaves a chain of dead tables behind, which keeps every request alive until the next full garbage collection.
+   * Active uses: a session in use does not expire. An array, because frequent additions and deletions of a
+   * Set retain dead tables, and with them each request, until the next full garbage collection.
    */
   readonly uses: SessionUse[]
   ended: boolean
-  /** Set for sessions of the legacy SSE transport. */
+  /** Set for sessions of the HTTP+SSE transport. */
   legacy: LegacyStream | undefined
-  /** Set once the process is about to end: told when nothing of the session is left here. */
+  /** Set during shutdown; called after the last use has ended. */
   onDetached: (() => void) | undefined
 }
 
 export type SessionsOptions = {
   clock: Clock
   ids: SessionIds
-  /** True where other processes, or this one after a restart, have the key. */
+  /** Whether other processes, or this one after a restart, have the key. */
   sharedKey: boolean
-  /** How long a session may be unused. */
+  /** Maximum time without use. */
   ttlMs: number
-  /** Places of sessions in memory. */
+  /** Slots of sessions in memory. */
   slots: Slots
-  /** Bound on ended sessions that are remembered one by one. */
+  /** Maximum number of stored ids of ended sessions. */
   maxEndedIds: number
-  /** How often unused ones are looked for; left out, only when asked to. */
+  /** Interval of the search for expired sessions; without it, only `sweep` searches. */
   sweepEveryMs?: number
 }
 
 export type Sessions = {
   readonly size: number
-  /** Occupies a place for a session that is about to begin, if need be the place of one that is not used. */
+  /** Acquires a slot for a new session, if necessary from an unused session. */
   admit(client: SessionClient): Admission
-  /** Begins a session in the place it was admitted to. */
+  /** Starts a session in its slot. */
   begin(opened: NewSession): Session
-  /** Begins a session that lives as long as a stream of this process. */
+  /** Starts a session bound to a stream of this process. */
   beginLocal(opened: NewSession): Session
-  /** Ends a session that is not used and has programs or streams of its own: of this client, or of any for the scope in total. */
+  /**
+   * Ends an unused session with programs or streams: of this client, or of any client for the total limit.
+   */
   endUnused(scope: LimitScope, client: SessionClient): void
-  /** The session of an id, if it lives and belongs to `client`; one that another process began goes on here. */
+  /** Returns the active session of an id if it belongs to `client`; resumes a session of another process. */
   find(id: string, federation: Federation, client: SessionClient): Session | undefined
-  /** The reason why a session of `client` ended, for as long as it is remembered. */
+  /** Reason for the end of a session of `client`, while stored. */
   endReasonOf(id: string, client: SessionClient): string | undefined
-  /** Notes that a use of a session is over. */
+  /** Ends a use of a session. */
   release(session: Session, use: SessionUse): void
   /** Ends a session; `reason` is reported to its client. */
   end(session: Session, reason: string): Promise<void>
-  /** Ends what has not been used for too long. */
+  /** Ends expired sessions. */
   sweep(): void
-  /** Ends every session whose targets are no longer configured as they were. */
+  /** Ends sessions with targets that differ from the configuration. */
   retain(federation: Federation): void
-  /** Ends streams at once, and sessions that cannot go on elsewhere as soon as their requests are answered. Resolves when all are. */
+  /**
+   * Ends streams immediately, and sessions that cannot be resumed elsewhere after their requests. Resolves at
+   * completion.
+   */
   stop(): Promise<void>
 }
 
-/** Longest life of a sealed session, which is also how long an ended one is remembered. */
+/** Maximum lifetime of a sealed session, and storage time of its id after its end. */
 export const sealedLifetimeMs = 24 * 60 * 60 * 1000
-/** A session without a process of its own may be ended for a new one once it has been unused for this long. */
+/** Time without use after which a new session may replace a session. */
 const evictableAfterMs = 60_000
 const reorderIntervalMs = 10_000
-/** Longest wait for the first message after `initialize`, for sessions with programs or streams of their own. */
+/** Maximum wait for the first message after `initialize`, for sessions with programs or streams. */
 const unconfirmedMs = 30_000
 /** Bound on endReasons whose reasons are remembered. */
 const maxEndReasons = 1_000
@@ -118,20 +123,23 @@ const slotNeeded = 'it was not used, and its place was needed for another sessio
 const unused = 'it was not used for too long'
 const targetsChanged = 'the configuration of its targets has changed'
 
-/** The sessions of one endpoint. */
+/** Creates the sessions of one endpoint. */
 export function createSessions(options: SessionsOptions): Sessions {
   const { clock, ids, sharedKey, ttlMs, slots, maxEndedIds, sweepEveryMs } = options
-  /** In the order of last use, about. */
+  /** Sessions in approximate order of last use. */
   const live = new Map<string, Session>()
-  /** Ids of sealed sessions that ended, with the time their lifetime is over. */
+  /** Ids of ended sealed sessions, with the end of their lifetime. */
   const ended = new Map<string, number>()
-  /** Reasons of the latest endReasons, by the fingerprint of the id. */
+  /** Latest end reasons by fingerprint of the id. */
   const endReasons = new Map<string, { owner: string; reason: string }>()
-  /** Sealed sessions created until then that are not live count as ended, because some of them were forgotten. */
+  /**
+   * Sealed sessions created until this time count as ended unless active, because some stored ids were
+   * evicted.
+   */
   let presumedEndedUntil = 0
   let sweeping: NodeJS.Timeout | undefined
 
-  /** Looks through the sessions from time to time for as long as there are any. */
+  /** Sweeps periodically while sessions exist. */
   function scheduleSweep(): void {
     if (sweepEveryMs === undefined || sweeping !== undefined) return
     sweeping = setInterval(() => {
@@ -164,7 +172,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     const now = clock.monotonic()
     session.lastUsedAt = now
     session.confirmed = true
-    // Moved rarely, because moving makes garbage; the order needs no more than that.
+    // Moves are rare because they allocate; approximate order is sufficient.
     if (now - session.reorderedAt < reorderIntervalMs || session.ended || !live.has(session.id))
       return session
     session.reorderedAt = now
@@ -184,7 +192,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     session.onDetached?.()
   }
 
-  /** Lets go of a session because the process ends: another one may go on with it, if it can have the key. */
+  /** Detaches a session at shutdown: another process may resume it if the key is shared. */
   function detach(session: Session): void {
     evict(session)
     const closed = session.sealed && sharedKey ? Promise.resolve() : session.target.close()
@@ -219,8 +227,9 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   /**
-   * Frees the place of a session that is not used. For the total, and for a session that is resumed, one that goes on from its id is
-   * put out of memory. A new session of a client at its scope ends an older one, so that targets have no more of them either.
+   * Frees the slot of an unused session. For the total limit, and for resumption, a resumable session leaves
+   * memory. A new session of a client at its limit ends an older one, so that targets have no more sessions
+   * either.
    */
   function freeSlot(scope: LimitScope, client: SessionClient, purpose: 'begin' | 'resume'): void {
     const mayEvict = scope === 'total' || purpose === 'resume'

@@ -2,19 +2,19 @@ import { formatHostPort, type HostPort, parseHostPort } from '../../../lib/addre
 import { name, optional, port, string } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 
-/** The two ways to say where a target is. */
+/** Address variants of a target. */
 export const addressVariants = {
   host: name({
-    doc: 'Address of the server: a whole URL, `host:port`, or a host beside `port` and `path`.',
+    doc: 'Address of the server: a URL, `host:port`, or a host with `port` and `path`.',
     example: 'http://localhost:8080/mcp',
   }),
-  backend: name({ doc: 'The named backend it is at, as `/<name>`.', example: '/tools' }),
+  backend: name({ doc: 'Named backend of the server, as `/<name>`.', example: '/tools' }),
 }
 
-/** What goes with either. */
+/** Fields for both variants. */
 export const addressFields = {
-  port: optional(port({ doc: 'Port, where `host` is a bare host.' })),
-  path: optional(string({ doc: 'Path of the endpoint, where `host` does not name it.', example: '/mcp' })),
+  port: optional(port({ doc: 'Port, if `host` is a host without port.' })),
+  path: optional(string({ doc: 'Path of the endpoint, if `host` has none.', example: '/mcp' })),
 }
 
 export type AddressConfig = {
@@ -24,11 +24,11 @@ export type AddressConfig = {
   path?: string | undefined
 }
 
-/** What policies and named backends say of a target's address. */
+/** Address properties from policies and named backends. */
 export type AddressContext = {
-  /** The named backend, where one is named. */
+  /** Named backend, if referenced. */
   readonly destination?: { readonly origin: string } | undefined
-  /** Whether the target is reached over TLS, though its address need not say so. */
+  /** Whether the connection uses TLS regardless of the address. */
   readonly secure?: boolean | undefined
 }
 
@@ -39,7 +39,7 @@ export type TargetAddress = {
   path: string
 }
 
-/** Takes an address apart, or says what is wrong with it. */
+/** Parses an address. */
 export function readAddress(
   config: AddressConfig,
   defaultPath: string,
@@ -49,8 +49,9 @@ export function readAddress(
   const pathMistake = mistakeInPath(config.path)
   if (pathMistake !== undefined) return { mistake: pathMistake }
   if (host === undefined) {
-    if (config.port !== undefined) return { mistake: 'a named backend has a port of its own' }
-    if (destination === undefined) return { mistake: `there is no backend ${backend ?? ''} to call` }
+    if (config.port !== undefined)
+      return { mistake: 'port is not valid with a named backend: set the port of the backend' }
+    if (destination === undefined) return { mistake: `backend ${backend ?? ''} does not exist` }
     return { origin: destination.origin, path: config.path || defaultPath }
   }
   if (!host.includes('://')) return bareAddress({ ...config, host }, defaultPath, secure ? 'https' : 'http')
@@ -58,8 +59,8 @@ export function readAddress(
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     return { mistake: `host must be an http or https URL, or a host, got "${host}"` }
   }
-  if (url.username !== '' || url.password !== '') return { mistake: 'host must not hold credentials' }
-  if (url.hash !== '') return { mistake: 'host must not hold a fragment' }
+  if (url.username !== '' || url.password !== '') return { mistake: 'host must not contain credentials' }
+  if (url.hash !== '') return { mistake: 'host must not contain a fragment' }
   if (secure) url.protocol = 'https:'
   if (config.port !== undefined) url.port = String(config.port)
   const own = `${url.pathname === '/' ? '' : url.pathname}${url.search}`
@@ -73,7 +74,7 @@ function bareAddress(
 ): TargetAddress | { mistake: string } {
   const withPort = parseHostPort(host)
   if (withPort) {
-    if (port !== undefined) return { mistake: 'the port is given twice, in host and in port' }
+    if (port !== undefined) return { mistake: 'port must be set once: host already has a port' }
     return { origin: originOf(scheme, withPort), path: path || defaultPath }
   }
   if (port === undefined)
@@ -90,16 +91,19 @@ function originOf(scheme: 'http' | 'https', address: HostPort): string {
 function mistakeInPath(path: string | undefined): string | undefined {
   if (path === undefined || path === '') return undefined
   if (!/^\/[\x21-\x7e]*$/.test(path) || path.includes('#')) {
-    return `path must start with a slash and hold no blanks, got "${path}"`
+    return `path must start with a slash and must not contain blanks, got "${path}"`
   }
   return undefined
 }
 
-/** What a schema cannot see in an address, told with the key it is about. Which backends there are is checked with all names at hand. */
+/**
+ * Reports problems of an address that its schema cannot express, with the key. The existence of a named
+ * backend is checked with all names.
+ */
 export function checkAddress(config: AddressConfig, defaultPath: string, report: ReportIssue): void {
   const { backend } = config
   if (backend !== undefined && !/^\/[^/]/.test(backend)) {
-    report(['backend'], `a named backend is written with a slash before its name, got "${backend}"`)
+    report(['backend'], `backend must have the form /<name>, got "${backend}"`)
     return
   }
   const address = readAddress(config, defaultPath, backend === undefined ? {} : anywhere)

@@ -1,23 +1,23 @@
 import type { Message, MessageSink, TargetFailure } from '../message/message.ts'
 
-/** A sink that may be full, with the messages that wait for it. */
+/** A sink with a queue for messages beyond its capacity. */
 export type BufferedSink = {
   push(message: Message): void
-  /** Ends the sink once everything before has been delivered. */
+  /** Ends the sink after delivery of queued messages. */
   end(): void
-  /** As `end`, with a failure. */
+  /** Like `end`, with a failure. */
   fail(failure: TargetFailure): void
-  /** Takes the sink for full until `resume`. */
+  /** Queues messages until `resume`. */
   block(): void
-  /** The sink has room again. */
+  /** Continues delivery to the sink. */
   resume(): void
-  /** Drops what waits; the sink hears nothing more. */
+  /** Drops queued messages and stops delivery. */
   cancel(): void
 }
 
 /**
- * Holds messages back while the sink is full, because one stream from the target feeds many sinks and one slow reader
- * must not hold up the others at once. `onBuffered` is told by how many characters the amount held has changed.
+ * Queues messages while the sink is at capacity, because one stream of the target serves many sinks and a
+ * slow reader must not block others. `onBuffered` receives changes of the queue size in characters.
  */
 export function createBufferedSink(sink: MessageSink, onBuffered: (change: number) => void): BufferedSink {
   let waiting: Message[] = []

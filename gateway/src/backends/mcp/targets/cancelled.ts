@@ -2,8 +2,8 @@ import { editTopLevel, memberText, readJsonObject } from '../../../lib/json/text
 import type { TargetFailure } from '../message/message.ts'
 
 /**
- * What a cancelled request ends with. Its sender ignores it (MCP 2025-11-25, Cancellation), but the connection that waits
- * for the answer becomes free. The code is the one that the Language Server Protocol has for it.
+ * Failure of a cancelled request. Its sender ignores it (MCP 2025-11-25, Cancellation), but the waiting
+ * connection becomes free. The code is that of the Language Server Protocol.
  */
 export const requestCancelled: TargetFailure = {
   kind: 'refused',
@@ -12,10 +12,10 @@ export const requestCancelled: TargetFailure = {
   message: 'the request was cancelled',
 }
 
-/** A `notifications/cancelled`: the id of the request, as JSON text, and the notification with another id in its place. */
+/** A `notifications/cancelled`: the request id as JSON text, and the notification with a replaced id. */
 export type Cancelled = { readonly id: string; withId(id: string): string }
 
-/** Reads the text of a `notifications/cancelled`; undefined where it names no request. */
+/** Parses a `notifications/cancelled`; undefined without a request id. */
 export function readCancelled(text: string): Cancelled | undefined {
   const json = readJsonObject(text)
   const paramsText = json.kind === 'object' ? memberText(json, 'params') : undefined

@@ -3,8 +3,8 @@ import type { MessageSink, TargetFailure } from '../message/message.ts'
 import type { Target, TargetSession } from './target.ts'
 
 /**
- * A target whose answer to `initialize` has a time limit, whatever it sends before. The failure is the target's own, so that a
- * federation with `failOpen` goes on without it.
+ * Limits the time of a target for the response to `initialize`, regardless of earlier messages. The failure
+ * belongs to the target, so a federation with `failOpen` continues without it.
  */
 export function withInitializeLimit(target: Target, limitMs: number): Target {
   return {

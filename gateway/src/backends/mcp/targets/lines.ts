@@ -1,19 +1,22 @@
-/** Cuts bytes into lines. */
+/** Line splitter for byte streams. */
 export type LineSplitter = {
-  /** Takes the next bytes; every line they complete is reported before the call returns. */
+  /** Adds bytes; completed lines are reported before the call returns. */
   push(chunk: Uint8Array): void
 }
 
 /**
- * Told each line without its end, decoded as UTF-8. `whole` is false where the line is longer than the bound: then
- * `text` is its beginning, and the rest of the line is skipped.
+ * Receives each line without its terminator, decoded as UTF-8. `whole` is false for a line beyond the limit:
+ * `text` is its start, and the rest is skipped.
  */
 export type OnLine = (text: string, whole: boolean) => void
 
 const lineFeed = 10
 const carriageReturn = 13
 
-/** Cuts a stream that may be chunked anywhere, also inside a character. Memory is at most one line of `maxBytes`. */
+/**
+ * Splits a stream with arbitrary chunk boundaries, also inside characters. Memory is at most one line of
+ * `maxBytes`.
+ */
 export function createLineSplitter(maxBytes: number, onLine: OnLine): LineSplitter {
   let pieces: Buffer[] = []
   let pieceBytes = 0
@@ -25,27 +28,27 @@ export function createLineSplitter(maxBytes: number, onLine: OnLine): LineSplitt
       let start = 0
       let end = bytes.indexOf(lineFeed)
       while (end !== -1) {
-        take(bytes.subarray(start, end))
+        append(bytes.subarray(start, end))
         finish()
         start = end + 1
         end = bytes.indexOf(lineFeed, start)
       }
-      if (start < bytes.length) take(bytes.subarray(start))
+      if (start < bytes.length) append(bytes.subarray(start))
     },
   }
 
-  function take(part: Buffer): void {
+  function append(part: Buffer): void {
     if (skipping) return
     const room = maxBytes - pieceBytes
     if (part.length > room) {
-      keep(part.subarray(0, room))
+      store(part.subarray(0, room))
       skipping = true
       report(false)
-    } else if (part.length > 0) keep(part)
+    } else if (part.length > 0) store(part)
   }
 
-  /** A copy: a line that is not complete yet must not hold on to the whole chunk it began in. */
-  function keep(part: Buffer): void {
+  /** Copies the bytes: an incomplete line must not retain its whole chunk. */
+  function store(part: Buffer): void {
     pieces.push(Buffer.from(part))
     pieceBytes += part.length
   }

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../lib/clock.ts'
 
-/** Holds what others make the gateway log to a rate. */
+/** Rate limit of log lines from external sources. */
 export type LogThrottle = {
-  /** Undefined when the line has to be left out, else how many were left out since the last one that was not. */
+  /** Number of suppressed lines since the last admitted one; undefined to suppress the line. */
   admit(): number | undefined
 }
 
-/** Lets `burst` lines through at once and then `perSecond`. */
+/** Creates a token bucket: `burst` lines, then `perSecond`. */
 export function createLogThrottle(clock: Clock, burst: number, perSecond: number): LogThrottle {
   let tokens = burst
   let filledAt = clock.monotonic()

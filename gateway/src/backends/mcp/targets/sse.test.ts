@@ -133,7 +133,7 @@ describe('a legacy SSE target', () => {
     expect(failures).toEqual([])
     await vi.advanceTimersByTimeAsync(2_000)
     expect(failures).toMatchObject([
-      { kind: 'error', error: { message: expect.stringContaining('did not say in time') } },
+      { kind: 'error', error: { message: expect.stringContaining('no endpoint event within') } },
     ])
     expect(stream.cancelled).toBe(true)
   })
@@ -175,7 +175,7 @@ describe('a legacy SSE target', () => {
       { kind: 'error', error: { code: 'upstream_invalid' } },
     ],
     [
-      'no event stream',
+      'not an event stream',
       { status: 200, headers: {}, body: Buffer.from('{}') },
       { kind: 'error', error: { code: 'upstream_connect' } },
     ],

@@ -21,14 +21,14 @@ import type { CallContext, Target } from './target.ts'
 
 /** `mcp.targets[].sse`. */
 export const sseSchema = exactlyOne(addressVariants, addressFields, {
-  doc: 'A server that speaks the HTTP+SSE transport of MCP 2024-11-05. Newer servers belong under `mcp`.',
+  doc: 'Server with the HTTP+SSE transport of MCP 2024-11-05. Use `mcp` for newer servers.',
 })
 
 export type SseConfig = Infer<typeof sseSchema>
 
 const defaultPath = '/sse'
 
-/** Reports an address that leads nowhere. */
+/** Reports an invalid address. */
 export function checkSse(config: SseConfig, report: ReportIssue): void {
   checkAddress(config, defaultPath, report)
 }
@@ -38,14 +38,14 @@ export type SseContext = Pick<CompileContext, 'send' | 'log'> & AddressContext
 const maxMessageBytes = 32 * 1024 * 1024
 const maxRefusalBytes = 64 * 1024
 const maxIgnoredBytes = 16 * 1024
-/** How long the server may take for the head of an answer, and to say where messages go. */
-const answerTimeoutMs = 60_000
-/** The stream is silent for as long as nothing happens in the session. */
+/** Time limit for response headers, and for the `endpoint` event. */
+const responseTimeoutMs = 60_000
+/** Idle limit of the stream, which is silent without session activity. */
 const streamIdleMs = 24 * 60 * 60 * 1000
-/** Of messages that wait for the server to say where they go. */
+/** Maximum number of queued messages before the `endpoint` event. */
 const maxEarlyMessages = 256
 
-/** A target of the HTTP+SSE transport: messages are posted, and all that comes back comes on one event stream. */
+/** Target of the HTTP+SSE transport: messages are POST requests, responses arrive on one event stream. */
 export function compileSse(targetName: string, config: SseConfig, context: SseContext): Target {
   const address = readAddress(config, defaultPath, context)
   if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
@@ -59,9 +59,9 @@ export function compileSse(targetName: string, config: SseConfig, context: SseCo
         log,
         open: (listener, call) => openWire({ address, targetName, send, listener }, call),
         onInvalid: (_, problem) =>
-          log.warn({ target: targetName, problem }, 'MCP target sent an event that is no message'),
+          log.warn({ target: targetName, problem }, 'invalid MCP target event discarded'),
       }),
-    // The stream is this process's own.
+    // The stream is bound to this process.
     resume: () => undefined,
   }
 }
@@ -76,14 +76,14 @@ type WireOptions = {
 type Posted = (path: string | TargetFailure) => void
 
 function openWire({ address, targetName, send, listener }: WireOptions, call: CallContext): Wire {
-  /** Where messages go; undefined until the server has said so. */
+  /** POST path; undefined before the `endpoint` event. */
   let endpoint: string | undefined
   let early: Posted[] = []
   let source: BodySource | undefined
   let over = false
   let paused = false
   const cancellation = createCancellation()
-  const patience = setTimeout(() => end('it did not say in time where messages go'), answerTimeoutMs)
+  const endpointTimer = setTimeout(() => end('no endpoint event within the time limit'), responseTimeoutMs)
 
   const headers = { ...headersOf(call), accept: 'text/event-stream' }
   send({
@@ -92,7 +92,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
     headers,
     body: undefined,
     cancellation,
-    firstByteTimeoutMs: answerTimeoutMs,
+    firstByteTimeoutMs: responseTimeoutMs,
     idleTimeoutMs: streamIdleMs,
   }).then(connect, (error: unknown) => end(messageOf(error)))
 
@@ -133,14 +133,14 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
       void refuse(reply)
     } else if (!isSource(body) || !isEventStream(reply.headers)) {
       discard(reply)
-      end('its answer is no event stream')
+      end('the response is not an event stream')
     } else {
       source = body
       read(body)
     }
   }
 
-  /** Those who wait get the server's own refusal, for example its 401. */
+  /** Fails queued messages with the server's HTTP error, for example 401. */
   async function refuse(reply: Reply): Promise<void> {
     const refusal = await refusalOf(reply)
     flushEarly(refusal)
@@ -150,7 +150,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
   function read(body: BodySource): void {
     const parser = createSseParser({
       maxEventBytes: maxMessageBytes,
-      onEvent: takeEvent,
+      onEvent: handleEvent,
       onError: (error) => end(error.message),
     })
     body.start({
@@ -163,17 +163,17 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
     })
   }
 
-  function takeEvent({ event = 'message', data }: SseEvent): void {
+  function handleEvent({ event = 'message', data }: SseEvent): void {
     if (over) return
     if (event === 'message') {
       listener.message(data)
     } else if (event === 'endpoint' && endpoint === undefined) {
       endpoint = endpointPath(data, address)
       if (endpoint === undefined) {
-        end('it sends messages to another origin, or to no address at all')
+        end('the endpoint event has an invalid URL or another origin')
         return
       }
-      clearTimeout(patience)
+      clearTimeout(endpointTimer)
       flushEarly(endpoint)
     }
   }
@@ -195,7 +195,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
         'content-type': 'application/json',
       },
       body: text,
-      firstByteTimeoutMs: answerTimeoutMs,
+      firstByteTimeoutMs: responseTimeoutMs,
     }
     try {
       const reply = await send(request)
@@ -216,13 +216,16 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
 
   function release(): void {
     over = true
-    clearTimeout(patience)
+    clearTimeout(endpointTimer)
     source?.cancel()
     cancellation.cancel()
   }
 }
 
-/** Where to post, if the server stays within its own origin: it must not make the gateway call others. */
+/**
+ * POST path of the `endpoint` event; undefined for other origins, since the server must not redirect calls
+ * elsewhere.
+ */
 function endpointPath(data: string, { origin, path }: TargetAddress): string | undefined {
   const url = URL.parse(data, origin + path)
   return url === null || url.origin !== origin ? undefined : url.pathname + url.search
@@ -239,7 +242,7 @@ function headersOf({ headers, protocolVersion }: CallContext): Headers {
 async function refusalOf(reply: Reply): Promise<TargetFailure> {
   if (reply.status < 400) {
     discard(reply)
-    const message = `the target answered status ${reply.status}, which means nothing here`
+    const message = `unexpected status ${reply.status} of the target`
     return { kind: 'error', error: new GatewayError('upstream_invalid', message) }
   }
   try {
@@ -264,7 +267,7 @@ function messageOf(error: unknown): string {
   return error instanceof GatewayError ? error.message : 'internal error'
 }
 
-/** Nobody reads the body: a short one is let through, so that its connection can be used again. */
+/** Drains a short unused body, so that its connection can be reused. */
 function discard(reply: Reply): void {
   const { body } = reply
   if (!isSource(body)) return

@@ -89,7 +89,7 @@ describe('a stdio target', () => {
     request(ping)
     for (let megabytes = 0; megabytes < 33; megabytes += 1) stdout('x'.repeat(1024 * 1024))
     expect(failures).toMatchObject([
-      { kind: 'error', error: { message: expect.stringContaining('a line of more') } },
+      { kind: 'error', error: { message: expect.stringContaining('a line exceeds') } },
     ])
     expect(state.ended).toBe(1)
   })
@@ -111,7 +111,7 @@ describe('a stdio target', () => {
     request(ping)
     stderr('one\ntw')
     stderr(`o\n${'x'.repeat(5000)}\n`)
-    const message = 'error output of an MCP target'
+    const message = 'MCP target error output received'
     expect(lines).toEqual([
       { target: 'files', line: 'one', message },
       { target: 'files', line: 'two', message },

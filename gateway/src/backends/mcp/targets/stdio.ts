@@ -14,40 +14,42 @@ import type { CallContext, Target } from './target.ts'
 export const stdioSchema = object(
   {
     cmd: name({
-      doc: 'Program to run: a path, or a name that is searched for in `PATH`. No shell is involved.',
+      doc: 'Program: a path, or a name in `PATH`. It runs without a shell.',
       example: 'npx',
     }),
     args: optional(
-      list(string({ doc: 'One argument.' }), {
-        doc: 'Its arguments.',
+      list(string({ doc: 'Argument.' }), {
+        doc: 'Arguments of the program.',
         example: ['-y', '@modelcontextprotocol/server-everything'],
       }),
     ),
     env: optional(
-      map(string({ doc: 'Its value.', secret: true }), { doc: 'Environment variables set for it.' }),
+      map(string({ doc: 'Value of the variable.', secret: true }), {
+        doc: 'Environment variables of the program.',
+      }),
     ),
     clearEnv: optional(
       boolean({
-        doc: 'Gives it only `env`. Otherwise it also inherits the environment of the gateway, credentials in it included.',
+        doc: 'Runs the program with `env` only. Otherwise it also inherits the environment of the gateway, including credentials.',
         default: false,
       }),
     ),
   },
-  { doc: 'A program that speaks MCP on its standard input and output. Every session runs one of its own.' },
+  { doc: 'Program with MCP on standard input and output. Each session starts a separate process.' },
 )
 
 export type StdioConfig = Infer<typeof stdioSchema>
 
-/** Reports what the system would refuse whenever the program is started. */
+/** Reports commands and variables that the operating system rejects. */
 export function checkStdio({ cmd, args, env }: StdioConfig, report: ReportIssue): void {
   const refuseNul = (text: string, path: (string | number)[]) => {
-    if (text.includes('\0')) report(path, 'must not hold a NUL character')
+    if (text.includes('\0')) report(path, 'must not contain a NUL character')
   }
   refuseNul(cmd, ['cmd'])
   for (const [index, arg] of (args ?? []).entries()) refuseNul(arg, ['args', index])
   for (const [variable, value] of Object.entries(env ?? {})) {
     if (!/^[^=\0]+$/.test(variable)) {
-      report(['env', variable], 'the name of a variable must not be empty nor hold = or NUL')
+      report(['env', variable], 'variable name must not be empty or contain = or NUL')
     }
     refuseNul(value, ['env', variable])
   }
@@ -55,23 +57,23 @@ export function checkStdio({ cmd, args, env }: StdioConfig, report: ReportIssue)
 
 export type StdioContext = Pick<CompileContext, 'clock' | 'log'> & {
   readonly spawn: SpawnProcess
-  /** Places of programs, in total and for each client. */
+  /** Slots of programs, in total and per client. */
   readonly programs: Slots
 }
 
 const maxLineBytes = 32 * 1024 * 1024
 const maxErrorLineBytes = 2000
-const maxGarbageChars = 200
-/** So many lines in a row that are no messages mean that the program speaks something else. */
-const maxGarbageLines = 1000
-/** Of input that the program does not read. */
+const maxLoggedChars = 200
+/** Maximum number of consecutive invalid lines of a program. */
+const maxInvalidLines = 1000
+/** Maximum unread input of the program. */
 const maxWaitingChars = 8 * 1024 * 1024
 const logBurst = 100
 const logLinesPerSecond = 20
 
 /**
- * A target that runs a program for every session and speaks newline-delimited JSON with it
- * (MCP 2025-11-25, Transports, stdio). What it writes to its error output goes to the log with the target's name.
+ * Target with one program per session and newline-delimited JSON (MCP 2025-11-25, Transports, stdio). Its
+ * standard error is logged with the target name.
  */
 export function compileStdio(targetName: string, config: StdioConfig, context: StdioContext): Target {
   const { clock, log, spawn, programs } = context
@@ -89,7 +91,7 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     log.info({ target: targetName, ...fields, ...(suppressed > 0 ? { suppressed } : {}) }, message)
   }
 
-  function open(listener: WireListener, call: CallContext, onGarbage: { count: number }): Wire {
+  function open(listener: WireListener, call: CallContext, invalidLines: { count: number }): Wire {
     const admitted = programs.admit(call.client?.())
     if (admitted.kind === 'refused') return refusedWire(admitted.failure)
     const wire = createWire(targetName, listener)
@@ -100,19 +102,19 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     })
     const stdout = createLineSplitter(maxLineBytes, (line, whole) => {
       if (!whole) {
-        listener.ended(`it wrote a line of more than ${maxLineBytes} bytes`)
+        listener.ended(`a line exceeds ${maxLineBytes} bytes`)
         return
       }
       if (line === '') return
-      const before = onGarbage.count
+      const before = invalidLines.count
       listener.message(line)
-      if (onGarbage.count === before) onGarbage.count = 0
-      else if (onGarbage.count > maxGarbageLines) {
-        listener.ended(`it wrote ${maxGarbageLines} lines in a row that are no MCP messages`)
+      if (invalidLines.count === before) invalidLines.count = 0
+      else if (invalidLines.count > maxInvalidLines) {
+        listener.ended(`${maxInvalidLines} consecutive lines are not MCP messages`)
       }
     })
     const stderr = createLineSplitter(maxErrorLineBytes, (line, whole) =>
-      logLine({ line: whole ? line : `${line}…` }, 'error output of an MCP target'),
+      logLine({ line: whole ? line : `${line}…` }, 'MCP target error output received'),
     )
     return wire.over(child, admitted.slot)
   }
@@ -121,33 +123,33 @@ export function compileStdio(targetName: string, config: StdioConfig, context: S
     name: targetName,
     sessionless: false,
     open() {
-      const onGarbage = { count: 0 }
+      const invalidLines = { count: 0 }
       return createDuplexSession({
         name: targetName,
         log,
-        open: (listener, call) => open(listener, call, onGarbage),
+        open: (listener, call) => open(listener, call, invalidLines),
         onInvalid(text, problem) {
-          onGarbage.count += 1
-          // Broken JSON may hold what a tool was to answer, which is nothing for the log.
-          const line = /^\s*[[{]/.test(text) ? {} : { line: text.slice(0, maxGarbageChars) }
-          logLine({ ...line, problem }, 'MCP target wrote a line that is no message')
+          invalidLines.count += 1
+          // Invalid JSON may contain tool results, which must not be logged.
+          const line = /^\s*[[{]/.test(text) ? {} : { line: text.slice(0, maxLoggedChars) }
+          logLine({ ...line, problem }, 'invalid MCP target output discarded')
         },
       })
     },
-    // The program of a session runs in one place only.
+    // A session is bound to its program.
     resume: () => undefined,
   }
 }
 
 function createWire(targetName: string, listener: WireListener) {
-  /** Told of a message that did not go out only after the session knows why the program ended. */
+  /** Callbacks of unsent messages, which wait for the exit reason of the program. */
   let unsent: ((reason: string) => void)[] = []
-  let endedBecause: string | undefined
+  let endReason: string | undefined
   return {
     ended(reason: string): void {
-      endedBecause = reason
+      endReason = reason
       listener.ended(reason)
-      for (const tell of unsent) tell(reason)
+      for (const report of unsent) report(reason)
       unsent = []
     },
     over: (child: Child, slot: Slot): Wire => ({
@@ -159,23 +161,23 @@ function createWire(targetName: string, listener: WireListener) {
         }
         child.write(`${oneLine(text)}\n`, (ok) => {
           if (ok) sent(undefined)
-          else if (endedBecause !== undefined) sent({ kind: 'ended', reason: endedBecause })
+          else if (endReason !== undefined) sent({ kind: 'ended', reason: endReason })
           else unsent.push((reason) => sent({ kind: 'ended', reason }))
         })
       },
       pause: child.pause,
       resume: child.resume,
-      // Sessions close their wire when the program has ended by itself, too.
+      // Sessions also close their wire after a program exit.
       async close() {
         await child.end()
-        // Free once the program and all that it started are gone.
+        // The slot is free after the exit of the program and its descendants.
         slot.release()
       },
     }),
   }
 }
 
-/** The wire of a program that was not started. */
+/** Wire of a program that was not started. */
 function refusedWire(failure: TargetFailure): Wire {
   return {
     send: (_text, _context, sent) => queueMicrotask(() => sent(failure)),
@@ -185,7 +187,7 @@ function refusedWire(failure: TargetFailure): Wire {
   }
 }
 
-/** Line ends in JSON can only stand between tokens, where a blank says the same. */
+/** Replaces line breaks, which JSON permits only between tokens, with blanks. */
 function oneLine(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]+/g, ' ') : json
 }

@@ -4,16 +4,19 @@ import { isSource } from '../../../net/http/body.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 
-/** An HTTP error of a target, as it may stand in a JSON-RPC error. */
+/** HTTP error of a target, for a JSON-RPC error. */
 export type TargetRefusal =
-  /** JSON text of the `error` member, where the body is the JSON-RPC response to the request, as from another gateway. */
+  /**
+   * JSON text of the `error` member, if the body is the JSON-RPC response to the request, as from another
+   * gateway.
+   */
   | { readonly kind: 'error'; readonly text: string }
-  /** Status and the beginning of a textual body, for the `data` of an error. */
+  /** Status and start of a text body, for the `data` of an error. */
   | { readonly kind: 'http'; readonly data: { status: number; body?: string } }
 
 const maxBodyChars = 2_000
 
-/** Reads the HTTP error that a target answered to the request with this id. */
+/** Reads the HTTP error response of a target to the request with this id. */
 export function readTargetRefusal(reply: Reply, id: JsonValue | undefined): TargetRefusal {
   const text = textOf(reply)
   if (text === undefined || text === '') return { kind: 'http', data: { status: reply.status } }
@@ -22,7 +25,7 @@ export function readTargetRefusal(reply: Reply, id: JsonValue | undefined): Targ
   return { kind: 'http', data: { status: reply.status, body: text.slice(0, maxBodyChars) } }
 }
 
-/** The body of a refusal, which targets read whole; undefined for other media types than text and JSON. */
+/** Text of a fully read body; undefined for media types other than text and JSON. */
 function textOf({ headers, body }: Reply): string | undefined {
   if (body === undefined || isSource(body)) return undefined
   const type = firstHeader(headers, 'content-type')

@@ -5,52 +5,61 @@ import type { McpCall } from '../../../pipeline/exchange.ts'
 import type { McpItem } from '../../../pipeline/mcp-item.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 
-/** Rules as they apply to one request of one client. */
+/** Authorization rules for one request of one client. */
 export type Permissions = {
   permits(item: McpItem, at: 'list' | 'call'): boolean
-  /** For methods that name no tool, prompt or resource. */
+  /** Decides on methods without a tool, prompt or resource. */
   permitsMethod(method: string): boolean
 }
 
 export type CallContext = {
-  /** Headers of the client's request that may go upstream; credentials the gateway used are gone. */
+  /** Forwarded headers of the client's request, without credentials for the gateway. */
   readonly headers: Headers
-  /** Cancelled when the client has gone. That does not cancel the request: MCP clients say so in a notification. */
+  /**
+   * Cancelled on client disconnect, which does not cancel the request: MCP clients send
+   * `notifications/cancelled`.
+   */
   readonly cancellation: Cancellation
-  /** Of the client's request. */
+  /** Protocol version of the client's request. */
   readonly protocolVersion?: string
   readonly lastEventId?: string
-  /** Bound on the answer to a request, in bytes, below that of the target. */
+  /** Maximum response size in bytes, below the limit of the target. */
   readonly maxResponseBytes?: number | undefined
-  /** What the client was authenticated with, for targets it is meant to be passed on to. */
+  /** Credential of the client, for targets with credential passthrough. */
   readonly credential?: string | undefined
-  /** Key that programs of the client are counted by. */
+  /** Key of the client for the program limit. */
   readonly client?: (() => string) | undefined
-  /** Where the access log of the client's request learns which target it went to. */
+  /** Access log entry of the request, which receives the target name. */
   readonly loggedCall?: McpCall | undefined
-  /** Undefined where no rules are configured. */
+  /** Undefined without configured rules. */
   readonly permissions?: Permissions
 }
 
-/** One session at one target. */
+/** A session at one target. */
 export type TargetSession = {
   /**
-   * Sends a request; everything that belongs to it (progress, logging, requests of the server, the response) goes to the
-   * sink in order. The session at the upstream begins with `initialize`.
+   * Sends a request. Progress, log messages, server requests and the response reach the sink in order.
+   * `initialize` starts the upstream session.
    */
   request(message: Message, context: CallContext, sink: MessageSink): MessageFlow
-  /** Sends a notification or a response of the client. Resolves when the target has taken it, with why not otherwise. */
+  /**
+   * Sends a notification or response of the client. Resolves after acceptance by the target, else with the
+   * failure.
+   */
   deliver(message: Message, context: CallContext): Promise<TargetFailure | undefined>
   /**
-   * Messages that belong to no request. Resolves once the stream stands: `none` where the target offers none (405).
-   * With `lastEventId` a broken stream, of a request too, goes on behind that event.
+   * Opens the stream of messages outside requests. Resolves after its start, with `none` if the target has no
+   * stream (405). With `lastEventId`, resumes a broken stream after that event, also one of a request.
    */
   listen(context: CallContext, sink: MessageSink): Promise<Listening>
-  /** What another process needs to go on with this session; undefined where only this one can (a child process). */
+  /**
+   * State for resumption in another process; undefined if the session is bound to this process (child
+   * process).
+   */
   state(): JsonObject | undefined
-  /** Ends the session upstream: DELETE, end of the child. Never rejects; harmless when called twice. */
+  /** Ends the upstream session (DELETE, child process). Never rejects; idempotent. */
   close(): Promise<void>
-  /** Called once when the target has ended on its own between or during requests. */
+  /** Registers a listener, called once if the target terminates. */
   onTerminated(listener: (reason: string) => void): void
 }
 
@@ -63,14 +72,14 @@ export type Listening =
 export type Target = {
   readonly name: string
   /**
-   * True where requests of revisions without sessions (2026-07-28) may be sent to a session that was never initialized,
-   * with whatever headers those revisions ask for.
+   * Whether the target supports revisions without sessions (2026-07-28): requests without `initialize`, with
+   * the headers of those revisions.
    */
   readonly sessionless: boolean
-  /** A session that begins with the first request, which is `initialize`. Starts nothing by itself. */
+  /** Creates a session, which starts with its first request (`initialize`). */
   open(): TargetSession
-  /** A session for this request only, which need not begin where the request does not go. Without it, `open` will do. */
+  /** Creates a session for a single request, limited to the targets of that request. Default: `open`. */
   openFor?(request: Message): TargetSession
-  /** Goes on with a session from its `state`; undefined where that is not possible (any more). */
+  /** Resumes a session from its `state`; undefined if that is not possible. */
   resume(state: JsonObject): TargetSession | undefined
 }

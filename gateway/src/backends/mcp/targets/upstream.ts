@@ -17,26 +17,31 @@ const { http, backendTLS, backendAuth, tcp, requestHeaderModifier } = backendPol
 /** `mcp.targets[].policies`. */
 export const targetPoliciesSchema = object(
   { http, backendTLS, backendAuth, tcp, requestHeaderModifier },
-  { doc: 'How the target is reached and asked. A named backend has its own, and a program none.' },
+  {
+    doc: 'Policies of requests to the target. Named backends have separate policies, and `stdio` targets have none.',
+  },
 )
 
 export type TargetPoliciesConfig = Infer<typeof targetPoliciesSchema>
 
-/** Reports what a schema cannot see in the policies of a target. */
+/** Reports problems of target policies that their schema cannot express. */
 export function checkTargetPolicies(config: TargetPoliciesConfig, report: ReportIssue): void {
   checkBackendPolicies(config, report)
 }
 
-/** The named backend of a reference, as written (`/name`); undefined where there is none that targets can lead to. */
+/**
+ * Finds the named backend of a reference (`/name`); undefined if it does not exist or is not valid for
+ * targets.
+ */
 export type FindDestination = (reference: string) => Destination | undefined
 
-/** What is to know about asking a target, besides its address. */
+/** Request settings of a target, except its address. */
 export type Upstream = Pick<
   Destination,
   'connection' | 'requestTimeoutMs' | 'authorize' | 'editRequestHeaders'
 >
 
-/** How `target`, with policies of its own, is asked. Throws when a file that they name cannot be read. */
+/** Compiles the request settings of a target with policies. Throws if a referenced file cannot be read. */
 export function compileUpstream(
   policies: TargetPoliciesConfig,
   target: object,
@@ -52,7 +57,7 @@ export function compileUpstream(
   }
 }
 
-/** `send` as all calls to one target use it, those of no client included. */
+/** Decorates `send` with the settings of one target, also for requests without a client. */
 export function withUpstream(
   send: Send,
   { connection, requestTimeoutMs, authorize, editRequestHeaders }: Upstream,
@@ -72,7 +77,7 @@ export function withUpstream(
     : decorated
 }
 
-/** A target whose calls bear what `authorize` makes of the client's request: the client's credential, where that is passed on. */
+/** Adds the client's credential to the calls of a target, if credentials are passed through. */
 export function withClientCredential(target: Target, authorize: Destination['authorize']): Target {
   if (authorize === undefined || hasOwnCredential(authorize)) return target
   const authorized = (context: CallContext): CallContext => {
@@ -96,14 +101,16 @@ export function withClientCredential(target: Target, authorize: Destination['aut
   }
 }
 
-/** Whether the credential is the gateway's own: then there is one without any client. */
+/** Whether the credential belongs to the gateway: it exists without a client. */
 function hasOwnCredential(authorize: Destination['authorize']): boolean {
   const headers: Headers = {}
   authorize?.(headers, undefined)
   return Object.keys(headers).length > 0
 }
 
-/** The client's own credential is not at fault, and it must not go and look for another. */
+/**
+ * Hides the challenge: the client's credential is not the cause, so the client must not request another one.
+ */
 function withoutChallenge(reply: Reply): Reply {
   if (reply.status !== 401) return reply
   const { 'www-authenticate': _, ...headers } = reply.headers

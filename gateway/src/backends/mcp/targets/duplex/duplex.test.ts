@@ -221,7 +221,7 @@ describe('a session over one wire', () => {
     expect(sent).toHaveLength(1 + 300 - 256)
     expect(JSON.parse(sent[1] ?? '')).toMatchObject({
       id: 0,
-      error: { message: 'the client does not listen' },
+      error: { message: 'the client has no open stream' },
     })
   })
 

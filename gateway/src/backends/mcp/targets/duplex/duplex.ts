@@ -10,50 +10,53 @@ import type { CallContext, TargetSession } from '../target.ts'
 import { createPendingCalls } from './pending-calls.ts'
 import { createUnroutedMessages } from './unrouted-messages.ts'
 
-/** One connection over which all messages of a session go: the pipes of a child, the stream of a legacy SSE server. */
+/**
+ * Connection with all messages of a session: the pipes of a child process, or the stream of an HTTP+SSE
+ * server.
+ */
 export type Wire = {
-  /** Sends the text of one message; `sent` is told once whether it went out, and why not otherwise. */
+  /** Sends the text of one message; `sent` is called once, with a failure if it was not sent. */
   send(
     text: string,
     context: CallContext | undefined,
     sent: (failure: TargetFailure | undefined) => void,
   ): void
-  /** Stops what comes in. */
+  /** Pauses incoming messages. */
   pause(): void
   resume(): void
   close(): Promise<void>
 }
 
 export type WireListener = {
-  /** A text that should be a message. */
+  /** Receives the text of a message. */
   message(text: string): void
-  /** Nothing comes any more. Not called after `Wire.close`, or harmlessly so. */
+  /** Reports the end of the connection. Has no effect after `Wire.close`. */
   ended(reason: string): void
 }
 
 export type DuplexOptions = {
-  /** Name of the target, for the log and for messages. */
+  /** Target name, for logs and messages. */
   name: string
   log: Log
-  /** Begins the connection. Called with the first message of the session; calls the listener only after it has returned. */
+  /** Opens the connection with the first message of the session; calls the listener only after its return. */
   open(listener: WireListener, context: CallContext): Wire
-  /** Told texts that are no messages, and why. */
+  /** Receives invalid texts with the problem. */
   onInvalid(text: string, problem: string): void
 }
 
 const maxCalls = 1024
-/** Of messages that wait for readers; more stops the target. */
+/** Maximum buffered characters; beyond it, the wire pauses. */
 const maxBufferedChars = 1024 * 1024
 
 /**
- * A session over one wire. Requests get ids of their own on the wire, whatever the client chose. What comes back goes to
- * the request it belongs to: a response by its id, progress by its token; the rest to the only request under way, else
- * to whoever listens, else to the latest request, else it waits for a listener.
+ * Session over one wire. Requests receive new ids on the wire. Responses are routed by id, progress by token;
+ * other messages to the only pending request, or the open stream, or the latest request, or a queue for the
+ * next stream.
  */
 export function createDuplexSession({ name, log, open, onInvalid: garbage }: DuplexOptions): TargetSession {
   let wire: Wire | undefined
   let responsive = false
-  /** Why the session is over; undefined while it is not. */
+  /** Reason for the end of the session; undefined while active. */
   let over: string | undefined
   let bufferedChars = 0
   let paused = false
@@ -68,10 +71,10 @@ export function createDuplexSession({ name, log, open, onInvalid: garbage }: Dup
       const json = readJsonObject(message.text)
       const clientId = json.kind === 'object' ? memberText(json, 'id') : undefined
       if (json.kind !== 'object' || clientId === undefined) {
-        return failAsync(sink, failure('internal', 'a request without a readable id reached a target'))
+        return failAsync(sink, failure('internal', 'request without a valid id'))
       }
       if (calls.size >= maxCalls) {
-        const problem = `target "${name}" has too many requests under way`
+        const problem = `target "${name}" has too many pending requests`
         return failAsync(sink, failure('upstream_timeout', problem))
       }
       const buffered = createBufferedSink(sink, onBuffered)
@@ -102,11 +105,11 @@ export function createDuplexSession({ name, log, open, onInvalid: garbage }: Dup
       if (over !== undefined) {
         return Promise.resolve({ kind: 'failed', failure: { kind: 'ended', reason: over } })
       }
-      // A client that comes again has lost its former stream, whether or not that has been noticed here.
+      // A new stream means that the former one is lost, detected or not.
       listener?.end()
       const buffered = createBufferedSink(sink, onBuffered)
       listener = buffered
-      // Nothing reaches the sink before the caller has the flow, which it needs to say that there is room again.
+      // Delivery starts after the caller has the flow, which it needs for `resume`.
       buffered.block()
       for (const message of unrouted.removeAll()) buffered.push(message)
       setImmediate(buffered.resume)
@@ -144,7 +147,7 @@ export function createDuplexSession({ name, log, open, onInvalid: garbage }: Dup
   async function cancel({ text }: Message, context: CallContext): Promise<TargetFailure | undefined> {
     const cancelled = readCancelled(text)
     const id = cancelled && calls.idOf(cancelled.id)
-    // It names no request that is under way, and on the wire its id may be that of another.
+    // It names no pending request, and on the wire its id may belong to another request.
     if (cancelled === undefined || id === undefined) return undefined
     calls.remove(id)?.sink.fail(requestCancelled)
     return sendText(cancelled.withId(String(id)), context)
@@ -158,7 +161,7 @@ export function createDuplexSession({ name, log, open, onInvalid: garbage }: Dup
       : failure('upstream_connect', `target "${name}" is not available: ${reason}`)
     finish(reason, () => problem)
     for (const listener of terminationListeners) listener(`target "${name}" ended: ${reason}`)
-    // What it left behind ends as well.
+    // Ends remaining resources of the wire.
     void wire?.close()
   }
 
@@ -190,7 +193,7 @@ export function createDuplexSession({ name, log, open, onInvalid: garbage }: Dup
     const id = calls.idOfResponse(json.value)
     const call = id === undefined ? undefined : calls.remove(id)
     if (call === undefined) {
-      log.debug({ target: name }, 'MCP target answered a request that is not under way')
+      log.debug({ target: name }, 'MCP target response dropped: request not pending')
       return
     }
     const text = editTopLevel(json, { set: new Map([['id', call.clientId]]) })
@@ -204,16 +207,16 @@ export function createDuplexSession({ name, log, open, onInvalid: garbage }: Dup
     else unrouted.add(message)
   }
 
-  /** A server that waits for an answer to a request nobody will see has to be told. */
+  /** Rejects a dropped server request, so that the server does not wait. */
   function refuse({ value }: Message): void {
     const { id } = value
-    log.debug({ target: name }, 'message of an MCP target dropped, because nobody listens')
+    log.debug({ target: name }, 'MCP target message dropped: no open stream')
     if (id === undefined || id === null) return
-    const error = { code: internalError, message: 'the client does not listen' }
+    const error = { code: internalError, message: 'the client has no open stream' }
     wire?.send(JSON.stringify({ jsonrpc: '2.0', id, error }), undefined, () => {})
   }
 
-  /** Fails the request that a large response answers where it is larger than the request allows; it is not parsed then. */
+  /** Fails the request of a response beyond its size limit, without parsing. */
   function exceedsOwnBound(text: string): boolean {
     const id = idAtEdge(text)
     const maxChars = id === undefined ? undefined : calls.maxResponseCharsOf(id)
@@ -243,7 +246,7 @@ function failure(code: GatewayError['code'], message: string): TargetFailure {
   return { kind: 'error', error: new GatewayError(code, message) }
 }
 
-/** Later, because nobody expects to hear of a failure before the call has returned. */
+/** Fails a sink asynchronously, after the caller's return. */
 function failAsync(sink: MessageSink, reason: TargetFailure): MessageFlow {
   let cancelled = false
   queueMicrotask(() => {
@@ -262,11 +265,11 @@ function parseId(text: string): JsonValue {
   return id
 }
 
-/** Larger responses are not parsed to find their id. */
+/** Larger responses are not parsed for their id. */
 const largeChars = 1024 * 1024
 const edgeChars = 200
 
-/** The id of a response from its beginning or end, where libraries write it. */
+/** Id at the start or end of a response, as libraries write it. */
 function idAtEdge(text: string): number | undefined {
   const atStart = /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d+)\s*,/.exec(
     text.slice(0, edgeChars),

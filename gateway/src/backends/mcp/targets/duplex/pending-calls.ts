@@ -1,30 +1,30 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import type { BufferedSink } from '../buffered-sink.ts'
 
-/** A request under way. */
+/** A pending request. */
 export type PendingCall = {
-  /** The id that the client gave it, as JSON text, so that ids of any form come back as they were sent. */
+  /** Id of the client as JSON text, so that responses contain it unchanged. */
   readonly clientId: string
   readonly sink: BufferedSink
-  /** Bound on the answer, in characters. */
+  /** Maximum response size in characters. */
   readonly maxResponseChars?: number | undefined
 }
 
-/** The requests under way on one wire, by the ids they have there. */
+/** Pending requests of one wire, by their wire ids. */
 export type PendingCalls = {
   readonly size: number
-  /** Adds a request and gives it an id that none had before. */
+  /** Adds a request; returns its new unique id. */
   add(call: PendingCall, request: JsonObject): number
-  /** The bound on the answer to a request that is under way. */
+  /** Maximum response size of a pending request. */
   maxResponseCharsOf(id: number): number | undefined
-  /** Takes a request out, because it is over. */
+  /** Removes a completed request. */
   remove(id: number): PendingCall | undefined
   removeAll(): PendingCall[]
-  /** The id on the wire of the request that a response answers. */
+  /** Wire id of the request of a response. */
   idOfResponse(response: JsonObject): number | undefined
-  /** The id on the wire of the request that the client knows by this id. */
+  /** Wire id of the request with this client id. */
   idOf(clientId: string): number | undefined
-  /** The request whose progress a notification reports. */
+  /** Sink of the request of a progress notification. */
   sinkOfProgress(notification: JsonObject): BufferedSink | undefined
   onlySink(): BufferedSink | undefined
   latestSink(): BufferedSink | undefined
@@ -58,7 +58,7 @@ export function createPendingCalls(): PendingCalls {
     },
     idOfResponse({ id, error }) {
       if (typeof id === 'number') return id
-      // A server that could not read a request does not know its id; with one under way there is no doubt.
+      // A parse error response has no id; with a single pending request it is unambiguous.
       const unread = id === null && error !== undefined
       return unread && entries.size === 1 ? entries.keys().next().value : undefined
     },

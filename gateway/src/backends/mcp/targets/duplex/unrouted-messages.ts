@@ -1,16 +1,16 @@
 import type { Message } from '../../message/message.ts'
 
-/** Messages that belong to no request, while nobody listens. */
+/** Queue of messages outside requests, without an open stream. */
 export type UnroutedMessages = {
   add(message: Message): void
-  /** Hands all of them over, in order. */
+  /** Removes and returns all messages in order. */
   removeAll(): Message[]
 }
 
 const maxMessages = 256
 const maxChars = 1024 * 1024
 
-/** Keeps a bounded number of the latest messages; `onDropped` is told each that has to go. */
+/** Creates a bounded queue of the latest messages; `onDropped` receives evicted messages. */
 export function createUnroutedMessages(onDropped: (message: Message) => void): UnroutedMessages {
   let messages: Message[] = []
   let chars = 0

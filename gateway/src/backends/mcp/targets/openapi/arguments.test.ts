@@ -182,7 +182,7 @@ describe('arguments', () => {
     ['{"query":{"__proto__":"x"}}', 'no query parameter "__proto__"'],
     ['{"query":{"b":"x"}}', 'no query parameter "b"'],
     ['{"query":"a=1"}', '"query" must be an object'],
-    ['{"query":{"a":"\\ud800"}}', 'not valid Unicode'],
+    ['{"query":{"a":"\\ud800"}}', 'must be valid Unicode'],
   ])('that fit no operation are refused: %s', (args, message) => {
     expect(encode({ parameters: [parameter('query a')] }, args)).toEqual({
       kind: 'bad',

@@ -3,7 +3,7 @@ import { memberText, readJsonObject } from '../../../../lib/json/text.ts'
 import type { Headers } from '../../../../net/http/headers.ts'
 import type { Operation, Parameter, Position, RequestBody } from './document.ts'
 
-/** The HTTP request an operation's arguments make; `path` comes with its query. */
+/** HTTP request of a tool call; `path` includes the query. */
 export type EncodedCall = {
   kind: 'call'
   path: string
@@ -11,18 +11,18 @@ export type EncodedCall = {
   body: string | Uint8Array | undefined
 }
 
-/** What is wrong with the arguments, in words that let a model correct them. */
+/** Invalid arguments, with a message for the model. */
 export type InvalidArguments = { kind: 'bad'; message: string }
 
 /** Encodes arguments of a tool call by their position. */
 export type EncodeArguments = (argumentsText: string | undefined) => EncodedCall | InvalidArguments
 
-/** A refusal on its way out of the encoding of one argument. */
+/** Error in the encoding of one argument. */
 class InvalidArgumentError extends Error {}
 
 /**
- * Prepares the encoding of an operation's arguments. What a caller says never leaves its position: it cannot add path
- * segments, parameters, headers or lines. The body is passed on as it was written.
+ * Compiles the encoder of an operation's arguments. Values cannot leave their position: they cannot add path
+ * segments, parameters, headers or lines. The body is forwarded unchanged.
  */
 export function compileArguments(operation: Operation, basePath: string): EncodeArguments {
   const { parameters, body } = operation
@@ -98,7 +98,7 @@ function argumentFor(group: JsonObject, parameter: Parameter): JsonValue | undef
   return undefined
 }
 
-/** Texts and parameter names of a path template, in turns, beginning with a text. */
+/** Alternating texts and parameter names of a path template, starting with a text. */
 function splitTemplate(template: string): string[] {
   return template
     .split(/\{([^}]*)\}/)
@@ -115,7 +115,7 @@ function encodePath(
     const parameter = index % 2 === 1 ? parameters.get(part) : undefined
     path += parameter ? encodeInPath(parameter, argumentFor(group, parameter)) : part
   }
-  // Two harmless values side by side may still make a dot segment, which URL parsers resolve (RFC 3986 section 5.2.4).
+  // Adjacent values may form a dot segment, which URL parsers resolve (RFC 3986 section 5.2.4).
   if (path.split('/').some(isDotSegment))
     throw new InvalidArgumentError('the path would contain a . or .. segment')
   return path
@@ -127,12 +127,12 @@ function encodeInPath(parameter: Parameter, value: JsonValue | undefined): strin
   return text
 }
 
-/** A slash is escaped; but servers that unescape it too early must not climb either. */
+/** Escapes slashes. Dot segments are rejected because some servers unescape before normalization. */
 function encodePathText(name: string): (text: string) => string {
   return (text) => {
     if (text.split(/[/\\]/).some(isDotSegment) || /[\0-\x1f\x7f]/.test(text)) {
       throw new InvalidArgumentError(
-        `the path parameter "${name}" must not hold . or .. segments or control characters`,
+        `the path parameter "${name}" must not contain . or .. segments or control characters`,
       )
     }
     return encodeText(text)
@@ -178,9 +178,7 @@ function queryPairs(parameter: Parameter, value: JsonValue, names: ReadonlySet<s
   if (style === 'form' && explode) {
     const taken = entries.find(([inner]) => names.has(inner))
     if (taken)
-      throw new InvalidArgumentError(
-        `"${taken[0]}" in "${name}" would be taken for the parameter of that name`,
-      )
+      throw new InvalidArgumentError(`"${taken[0]}" in "${name}" conflicts with the parameter of that name`)
     return entries.map(([inner, item]) => `${encodeText(inner)}=${item}`)
   }
   return [`${key}=${entries.map(([inner, item]) => `${encodeText(inner)},${item}`).join(',')}`]
@@ -193,10 +191,10 @@ function encodeHeaders(parameters: readonly Parameter[], group: JsonObject): Hea
     if (value === undefined) continue
     const text =
       parameter.style === 'json' ? JSON.stringify(value) : encodeSimple(parameter, value, (part) => part)
-    // RFC 9110 section 5.5; anything else could end the line, and with it the header.
+    // RFC 9110 section 5.5; other characters could end the header line.
     if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
       throw new InvalidArgumentError(
-        `the header "${parameter.name}" must not hold line ends, control or non-Latin-1 characters`,
+        `the header "${parameter.name}" must not contain line breaks, control or non-Latin-1 characters`,
       )
     }
     headers[parameter.name.toLowerCase()] = text.trim()
@@ -222,10 +220,9 @@ function scalarText({ name, in: position }: Parameter, value: JsonValue): string
   return value === null ? '' : String(value)
 }
 
-/** As `encodeURIComponent`, and also what it leaves alone although RFC 3986 reserves it. */
+/** Like `encodeURIComponent`, including characters reserved by RFC 3986. */
 function encodeText(text: string): string {
-  if (!text.isWellFormed())
-    throw new InvalidArgumentError('the arguments hold text that is not valid Unicode')
+  if (!text.isWellFormed()) throw new InvalidArgumentError('the arguments must be valid Unicode')
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,

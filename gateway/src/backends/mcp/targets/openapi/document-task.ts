@@ -7,20 +7,20 @@ import { type ApiDocument, type Operation, type ReadDocument, readApiDocument } 
 export const documentTask = 'OpenAPI document'
 
 const maxJsonChars = 16 * 1024 * 1024
-/** Reading YAML takes many times as long as reading JSON. */
+/** YAML parsing is much slower than JSON parsing. */
 const maxYamlChars = 2 * 1024 * 1024
 const deadlineMs = 30_000
-/** Reading 16 KiB of YAML takes some 20 ms with cold code. */
+/** 16 KiB of YAML take about 20 ms with cold code. */
 const maxInlineBytes = 16 * 1024
 
 type ParseYaml = (text: string) => unknown
 
-/** A document with its operations as bytes: each is read by itself. */
+/** Serialized document; operations are separate, so that each is deserialized in one step. */
 type SerializedDocument =
   | { kind: 'document'; document: Omit<ApiDocument, 'operations'>; operations: Uint8Array[] }
   | Extract<ReadDocument, { kind: 'mistakes' }>
 
-/** Reads the text of a document, JSON or YAML. */
+/** Parses a document, JSON or YAML. */
 export function parseDocument(text: string, parseYaml: ParseYaml): ReadDocument {
   const isJson = /^\s*\{/.test(text)
   const limit = isJson ? maxJsonChars : maxYamlChars
@@ -32,7 +32,7 @@ export function parseDocument(text: string, parseYaml: ParseYaml): ReadDocument 
   }
 }
 
-/** The thread's side. */
+/** Creates the task of the worker thread. */
 export function createDocumentTask(parseYaml: ParseYaml): (bytes: Uint8Array) => SerializedDocument {
   return (bytes) => {
     const read = parseDocument(new TextDecoder().decode(bytes), parseYaml)
@@ -48,35 +48,37 @@ export function createDocumentTask(parseYaml: ParseYaml): (bytes: Uint8Array) =>
 
 export type DocumentContext = { parseYaml: ParseYaml; threads: ThreadPool; workQueue: WorkQueue }
 
-/** Reads a document that a server has sent: a large one on a thread, and its operations in workQueue with traffic. */
+/**
+ * Parses a fetched document: a large one in a worker thread, its operations cooperatively with other traffic.
+ */
 export async function readFetchedDocument(
   bytes: Buffer,
   { parseYaml, threads, workQueue }: DocumentContext,
 ): Promise<ReadDocument> {
   if (bytes.byteLength <= maxInlineBytes) return parseDocument(bytes.toString(), parseYaml)
-  let written: unknown
+  let serialized: unknown
   try {
-    written = await threads.run(documentTask, bytes, { deadlineMs, bytes: bytes.byteLength })
+    serialized = await threads.run(documentTask, bytes, { deadlineMs, bytes: bytes.byteLength })
   } catch (error) {
     return mistake(error instanceof Error ? error.message : 'cannot be read')
   }
-  if (!isSerializedDocument(written)) return mistake('cannot be read')
-  if (written.kind === 'mistakes') return written
-  const operations = await workQueue.run(readOperations(written.operations))
-  return { kind: 'document', document: { ...written.document, operations } }
+  if (!isSerializedDocument(serialized)) return mistake('cannot be read')
+  if (serialized.kind === 'mistakes') return serialized
+  const operations = await workQueue.run(readOperations(serialized.operations))
+  return { kind: 'document', document: { ...serialized.document, operations } }
 }
 
-function* readOperations(pieces: readonly Uint8Array[]): Generator<void, Map<string, Operation>> {
+function* readOperations(chunks: readonly Uint8Array[]): Generator<void, Map<string, Operation>> {
   const operations = new Map<string, Operation>()
-  for (const piece of pieces) {
-    const operation: Operation = deserialize(piece)
+  for (const chunk of chunks) {
+    const operation: Operation = deserialize(chunk)
     operations.set(operation.name, operation)
     yield
   }
   return operations
 }
 
-/** Guard of what `createDocumentTask` returns, copied from its thread. */
+/** Guard of the result of `createDocumentTask`, copied from its thread. */
 function isSerializedDocument(value: unknown): value is SerializedDocument {
   return (
     typeof value === 'object' &&

@@ -169,14 +169,14 @@ describe('a document', () => {
     [
       'two operations of one name',
       documentWith({ '/a': { get: { operationId: 'x' }, put: { operationId: 'x' } } }),
-      'another operation named "x"',
+      'operation name "x" is not unique',
     ],
     [
       'two derived names that are equal',
       documentWith({ '/a/b': { get: {} }, '/a_b': { get: {} } }),
       'set operationId',
     ],
-    ['a path that is none', documentWith({ 'a?b': { get: {} } }), 'a path starts with a slash'],
+    ['a path that is none', documentWith({ 'a?b': { get: {} } }), 'path must start with a slash'],
     ['a path parameter nobody describes', documentWith({ '/a/{id}': { get: {} } }), '"id" is not described'],
     [
       'a style nobody knows',
@@ -196,14 +196,18 @@ describe('a document', () => {
     [
       'a reference out of it',
       documentWith({ '/a': { $ref: 'http://169.254.169.254/#/x' } }),
-      'leads out of the document',
+      'refers to another document',
     ],
-    ['a file reference', documentWith({ '/a': { $ref: '../secrets.yaml#/x' } }), 'leads out of the document'],
-    ['a dead reference', documentWith({ '/a': { $ref: '#/nowhere' } }), 'leads nowhere'],
+    [
+      'a file reference',
+      documentWith({ '/a': { $ref: '../secrets.yaml#/x' } }),
+      'refers to another document',
+    ],
+    ['a dead reference', documentWith({ '/a': { $ref: '#/nowhere' } }), 'does not exist in the document'],
     [
       'a reference into what all objects have',
       documentWith({ '/a': { $ref: '#/constructor' } }),
-      'leads nowhere',
+      'does not exist in the document',
     ],
   ])('is refused for %s', (_, value, message) => {
     expect(mistakes(value)).toEqual([expect.stringContaining(message)])

@@ -8,14 +8,14 @@ import {
 } from './json-schema.ts'
 import { DocumentError, type DocumentPath, resolveReference } from './reference.ts'
 
-/** Where a parameter goes, which decides how it is encoded. */
+/** Position of a parameter, which determines its encoding. */
 export type Position = 'path' | 'query' | 'header'
 
 export type Parameter = {
   readonly name: string
   readonly in: Position
   readonly required: boolean
-  /** `json` for parameters described by a media type. */
+  /** `json` for parameters with a media type. */
   readonly style: 'simple' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'deepObject' | 'json'
   readonly explode: boolean
 }
@@ -23,11 +23,11 @@ export type Parameter = {
 export type RequestBody = {
   readonly required: boolean
   readonly mediaType: string
-  /** `base64`: the argument is text that stands for bytes. */
+  /** `base64`: the argument is base64 text of the bytes. */
   readonly form: 'json' | 'base64' | 'text' | 'urlencoded'
 }
 
-/** One operation of the API. */
+/** Operation of the API. */
 export type Operation = {
   readonly name: string
   readonly method: string
@@ -35,17 +35,17 @@ export type Operation = {
   readonly path: string
   readonly parameters: readonly Parameter[]
   readonly body: RequestBody | undefined
-  /** As `tools/list` shows it. */
+  /** Entry in `tools/list`. */
   readonly tool: JsonObject
 }
 
 export type ApiDocument = {
   readonly title: string
   readonly version: string
-  /** Path in front of those of the operations, from the document's first server; empty or starting with a slash. */
+  /** Path prefix of the operations, from the first server of the document; empty or with a leading slash. */
   readonly serverPath: string
   readonly operations: ReadonlyMap<string, Operation>
-  /** Operations that cannot be tools, and why. */
+  /** Skipped operations with the reason. */
   readonly skipped: readonly string[]
 }
 
@@ -55,7 +55,7 @@ export type ReadDocument =
 
 const maxOperations = 2000
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
-/** OpenAPI 3.1 section 4.8.12: these are described elsewhere and must be ignored; the others belong to the connection. */
+/** Ignored header parameters: defined elsewhere (OpenAPI 3.1 section 4.8.12), or part of the connection. */
 const ignoredHeaders = new Set([
   'accept',
   'accept-encoding',
@@ -76,7 +76,7 @@ const ignoredHeaders = new Set([
 const maxTitleLength = 64
 const maxNameLength = 128
 
-/** Reads an OpenAPI 3.0 or 3.1 document, finding every mistake that keeps an operation from being a tool. */
+/** Reads an OpenAPI 3.0 or 3.1 document and reports every error of its operations. */
 export function readApiDocument(value: unknown): ReadDocument {
   const mistakes: { place: DocumentPath; message: string }[] = []
   const problem = kindProblem(value)
@@ -95,7 +95,7 @@ export function readApiDocument(value: unknown): ReadDocument {
       }
       const { name } = operation
       if (operations.has(name)) {
-        throw new DocumentError(found.place, `there is another operation named "${name}"; set operationId`)
+        throw new DocumentError(found.place, `operation name "${name}" is not unique: set operationId`)
       }
       if (operations.size >= maxOperations) {
         throw new DocumentError(['paths'], `more than ${maxOperations} operations`)
@@ -119,10 +119,10 @@ export function readApiDocument(value: unknown): ReadDocument {
 }
 
 function kindProblem(value: unknown): string | undefined {
-  if (!isJsonObject(value)) return 'an OpenAPI document is an object'
+  if (!isJsonObject(value)) return 'an OpenAPI document must be an object'
   const { openapi } = value
   if (value['swagger'] !== undefined) return 'Swagger 2.0 is not supported; convert the document to OpenAPI 3'
-  // YAML reads an unquoted 3.1 as a number, and 3.0 as 3.
+  // YAML parses an unquoted 3.1 as a number, and 3.0 as 3.
   if (!/^3(?:\.[01](?:\.|$)|$)/.test(String(openapi))) {
     return 'openapi must be a version of OpenAPI 3.0 or 3.1'
   }
@@ -153,7 +153,7 @@ function operationsOf(
     const place = ['paths', path]
     try {
       if (!/^\/[^\s?#\\]*$/.test(path)) {
-        throw new DocumentError(place, 'a path starts with a slash, without blanks, ? and #')
+        throw new DocumentError(place, 'path must start with a slash and must not contain blanks, ? or #')
       }
       const item = resolveReference(document, pathItem, place)
       for (const method of methods) {
@@ -168,7 +168,7 @@ function operationsOf(
   return found
 }
 
-/** The operation, or why it cannot be a tool. */
+/** The operation, or the reason for its omission. */
 function readOperation(
   document: JsonObject,
   found: OperationEntry,
@@ -197,7 +197,7 @@ function readOperation(
   }
 }
 
-/** Only characters that tool names should have (MCP 2025-11-25, Tools, tool names). */
+/** Tool name with permitted characters only (MCP 2025-11-25, Tools, tool names). */
 function nameOf(operation: JsonObject, method: string, path: string): string {
   const id =
     textOf(operation['operationId']) ?? `${method}_${path.replaceAll(/[{}]/g, '').replace(/^\//, '')}`
@@ -234,7 +234,7 @@ function parametersOf(
   operation: JsonObject,
   converter: SchemaConverter,
 ): DescribedParameter[] {
-  // Those of the operation come last and replace those of the path.
+  // Parameters of the operation override those of the path.
   const byKey = new Map<string, DescribedParameter>()
   const lists: [JsonValue | undefined, DocumentPath][] = [
     [item['parameters'], [...place.slice(0, -1), 'parameters']],
@@ -251,7 +251,7 @@ function parametersOf(
   return [...byKey.values()]
 }
 
-/** Undefined for parameters that are none of the caller's business, and cookies, which tools cannot set. */
+/** Reads a parameter; undefined for connection headers, and for cookies, which tools cannot set. */
 function parameterOf(
   document: JsonObject,
   entry: JsonValue,
@@ -338,7 +338,7 @@ function bodyOf(
   }
 }
 
-/** In the order of preference. */
+/** Body forms in order of preference. */
 const bodyForms: readonly { form: RequestBody['form']; accepts: RegExp }[] = [
   { form: 'json', accepts: /^application\/(?:[a-z0-9.+-]+\+)?json(?:;|$)/i },
   { form: 'urlencoded', accepts: /^application\/x-www-form-urlencoded(?:;|$)/i },
@@ -346,7 +346,7 @@ const bodyForms: readonly { form: RequestBody['form']; accepts: RegExp }[] = [
   { form: 'base64', accepts: /^application\/octet-stream$/i },
 ]
 
-/** One property for each position, so that parameters of the same name never meet. */
+/** Input schema with one property per position, so that equal parameter names do not collide. */
 function inputSchemaOf(
   parameters: readonly DescribedParameter[],
   body: DescribedBody | undefined,
@@ -377,7 +377,7 @@ function inputSchemaOf(
   }
 }
 
-/** Only the path of the first server: where the API is, is configuration. */
+/** Path of the first server; its host is configured in the gateway. */
 function serverPathOf(servers: JsonValue | undefined): string {
   const [server] = Array.isArray(servers) ? servers : []
   if (!isJsonObject(server) || typeof server['url'] !== 'string') return ''

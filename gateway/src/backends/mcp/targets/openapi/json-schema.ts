@@ -2,21 +2,21 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { DocumentError, type DocumentPath, resolveReference } from './reference.ts'
 
 /**
- * How deep and how large one tool's schema may become, and all of a document together; what lies beyond is described by
- * its type alone. Without references, a small document may say something very large.
+ * Limits on depth and size of one tool's schema, and of all schemas of a document; beyond them, a schema is
+ * reduced to its type. Resolved references can make a small document very large.
  */
 const maxDepth = 24
 const maxNodes = 4000
 const maxDocumentNodes = 200_000
 
-/** What is left of the size that the schemas of a document may have. */
+/** Remaining schema size of a document. */
 export type SchemaBudget = { nodes: number }
 
 export function createSchemaBudget(): SchemaBudget {
   return { nodes: maxDocumentNodes }
 }
 
-/** Keywords that hold a schema, a list of schemas, or schemas by name. All others are data, and copied. */
+/** Keywords with a schema, a list of schemas, or schemas by name. Other keywords are copied. */
 const schemaKeywords = new Set([
   'items',
   'additionalProperties',
@@ -31,7 +31,7 @@ const schemaKeywords = new Set([
 ])
 const listKeywords = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const mapKeywords = new Set(['properties', 'patternProperties', 'dependentSchemas'])
-/** Of OpenAPI, without a meaning for a caller of a tool; and what could only refer to another schema. */
+/** OpenAPI keywords without meaning for tool callers, and keywords of references. */
 const droppedKeywords = new Set([
   'discriminator',
   'xml',
@@ -46,12 +46,12 @@ const droppedKeywords = new Set([
   '$defs',
 ])
 
-/** Converts the schemas of one tool; the bound on their size is shared by all of them. */
+/** Converter of the schemas of one tool, which share a size limit. */
 export type SchemaConverter = (schema: JsonValue | undefined, place: DocumentPath) => JsonObject
 
 /**
- * Makes JSON Schema 2020-12 without references of a document's schemas, since clients hand it to models that
- * know nothing of the document. A schema that contains itself is cut where it would begin again.
+ * Converts schemas of a document to JSON Schema 2020-12 without references, since models do not know the
+ * document. Recursive schemas are cut at the first repetition.
  */
 export function createSchemaConverter(document: JsonObject, budget: SchemaBudget): SchemaConverter {
   const end = Math.max(0, budget.nodes - maxNodes)
@@ -97,7 +97,7 @@ export function createSchemaConverter(document: JsonObject, budget: SchemaBudget
   }
 }
 
-/** What remains of a schema whose inside is not shown. */
+/** Outline of a schema without its content. */
 function outline({ type, description }: JsonObject): JsonObject {
   return {
     ...(type === undefined ? {} : { type }),
@@ -105,7 +105,7 @@ function outline({ type, description }: JsonObject): JsonObject {
   }
 }
 
-/** OpenAPI 3.0 says `exclusiveMinimum: true` beside `minimum`, JSON Schema gives the bound itself. */
+/** Converts `exclusiveMinimum: true` of OpenAPI 3.0 to the numeric bound of JSON Schema. */
 function withBounds(schema: JsonObject): JsonObject {
   for (const [exclusive, inclusive] of [
     ['exclusiveMinimum', 'minimum'],
@@ -122,7 +122,7 @@ function withBounds(schema: JsonObject): JsonObject {
   return schema
 }
 
-/** OpenAPI 3.0 says `nullable`, JSON Schema lists the type. */
+/** Converts `nullable` of OpenAPI 3.0 to a list of types. */
 function withNull(schema: JsonObject, nullable: boolean): JsonObject {
   const { type } = schema
   if (!nullable || typeof type !== 'string') return schema

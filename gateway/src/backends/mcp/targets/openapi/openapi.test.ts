@@ -180,7 +180,7 @@ describe('an OpenAPI target', () => {
     const { begin, ask, answers } = start()
     answers.next = undefined
     for (let id = 0; id < 256; id += 1) begin(callList.replace('1,', `${1000 + id},`))
-    expect(await ask(callList)).toMatchObject({ error: { message: 'too many calls are under way' } })
+    expect(await ask(callList)).toMatchObject({ error: { message: 'too many pending calls' } })
   })
 })
 
@@ -211,7 +211,7 @@ describe('the configuration of an OpenAPI target', () => {
   it('reports keys beside file, and an address with a query', () => {
     expect(mistakesIn({ host: 'http://api.test/?x=1', schema: { file: 'x', paths: {} } })).toEqual([
       'host: must not have a query',
-      'schema.paths: does not belong beside file or url',
+      'schema.paths: is not valid next to file or url',
     ])
   })
 })

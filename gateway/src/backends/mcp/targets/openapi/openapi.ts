@@ -54,30 +54,30 @@ export const openApiSchema = exactlyOne(
         object(
           {
             url: url({
-              doc: 'Address of the document. It is fetched when it is first needed, and again from time to time.',
+              doc: 'URL of the document, fetched at first use and refreshed every 5 minutes.',
             }),
           },
           { doc: 'A document on a server, JSON or YAML.' },
         ),
-        jsonObject({ doc: 'The document itself.' }),
-        name({ doc: 'The document itself as text, JSON or YAML.' }),
+        jsonObject({ doc: 'Inline document.' }),
+        name({ doc: 'Inline document as text, JSON or YAML.' }),
       ],
       { doc: 'The OpenAPI 3.0 or 3.1 document of the API: `{file}`, `{url}` or inline.' },
     ),
   },
-  { doc: 'An HTTP API as tools: each operation of its OpenAPI document is one.' },
+  { doc: 'HTTP API as tools: each operation of its OpenAPI document is a tool.' },
 )
 
 export type OpenApiConfig = Infer<typeof openApiSchema>
 
-/** Reports an address that leads nowhere, and what is wrong with a document that is written in place as an object. */
+/** Reports an invalid address and errors of an inline document. */
 export function checkOpenApi(config: OpenApiConfig, report: ReportIssue): void {
   checkAddress(config, '', report)
   const address = config.host === undefined ? undefined : readAddress(config, '')
   if (address && 'path' in address && address.path.includes('?')) report(['host'], 'must not have a query')
   else if (config.path?.includes('?')) report(['path'], 'must not have a query')
   const stray = unexpectedKey(config.schema)
-  if (stray !== undefined) report(['schema', stray], 'does not belong beside file or url')
+  if (stray !== undefined) report(['schema', stray], 'is not valid next to file or url')
   const read = readInline(config.schema)
   if (read?.kind !== 'mistakes') return
   for (const { place, message } of read.mistakes) report(['schema', ...place], message)
@@ -88,9 +88,9 @@ export type OpenApiContext = Pick<
   'send' | 'log' | 'clock' | 'readFile' | 'threads' | 'workQueue'
 > &
   AddressContext & {
-    /** The plain value of YAML text; throws an error that says what is wrong with it. */
+    /** Parses YAML; throws an error with a description. */
     readonly parseYaml: (text: string) => unknown
-    /** Fetches the document, which may be somewhere else than the API and must not get its credential; `send` where left out. */
+    /** Fetches the document, which must not receive the credential of the API; `send` by default. */
     readonly sendForDocument?: Send
   }
 
@@ -99,7 +99,7 @@ const answerTimeoutMs = 120_000
 const idleTimeoutMs = 60_000
 const maxCalls = 256
 
-/** What the tools of a document are at run time. */
+/** Compiled tools of a document. */
 type Api = {
   readonly document: ApiDocument
   /** JSON text of `tools/list`'s result. */
@@ -108,8 +108,8 @@ type Api = {
 }
 
 /**
- * A target that offers the operations of an HTTP API as tools. It is an MCP server of its own, without state, so that its
- * sessions go on wherever they are continued. Throws when the document cannot be read.
+ * Target with the operations of an HTTP API as tools. It is a stateless MCP server, so its sessions can be
+ * resumed anywhere. Throws if the document cannot be read.
  */
 export function compileOpenApi(targetName: string, config: OpenApiConfig, context: OpenApiContext): Target {
   const address = readAddress(config, '', context)
@@ -157,20 +157,20 @@ const newestVersion = '2025-11-25'
 
 function createSession({ address, targetName, context, api }: SessionOptions): TargetSession {
   const { log, send } = context
-  /** Calls under way by the id of their request, as JSON text. */
-  const underWay = new Map<string, { cancellation: CancellationSource; sink: MessageSink }>()
+  /** Pending calls by request id as JSON text. */
+  const pending = new Map<string, { cancellation: CancellationSource; sink: MessageSink }>()
 
   return {
     request(message, call, sink) {
       const cancellation = createCancellation()
       const json = readJsonObject(message.text)
       const id = (json.kind === 'object' ? memberText(json, 'id') : undefined) ?? 'null'
-      if (underWay.size >= maxCalls) {
-        queueMicrotask(() => deliver(errorText(id, internalError, 'too many calls are under way'), sink))
+      if (pending.size >= maxCalls) {
+        queueMicrotask(() => deliver(errorText(id, internalError, 'too many pending calls'), sink))
         return flowOf(cancellation)
       }
       const running = { cancellation, sink }
-      underWay.set(id, running)
+      pending.set(id, running)
       const answer =
         json.kind === 'object'
           ? answerTo(json, id, call, cancellation)
@@ -185,13 +185,13 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
           },
         )
         .finally(() => {
-          if (underWay.get(id) === running) underWay.delete(id)
+          if (pending.get(id) === running) pending.delete(id)
         })
       return flowOf(cancellation)
     },
     deliver({ text, value }) {
       const cancelled = value['method'] === 'notifications/cancelled' ? readCancelled(text) : undefined
-      const running = cancelled && underWay.get(cancelled.id)
+      const running = cancelled && pending.get(cancelled.id)
       if (running && !running.cancellation.cancelled) {
         running.cancellation.cancel()
         running.sink.fail(requestCancelled)
@@ -201,8 +201,8 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
     listen: () => Promise.resolve({ kind: 'none' }),
     state: () => ({}),
     close() {
-      for (const { cancellation } of underWay.values()) cancellation.cancel()
-      underWay.clear()
+      for (const { cancellation } of pending.values()) cancellation.cancel()
+      pending.clear()
       return Promise.resolve()
     },
     onTerminated() {},
@@ -254,7 +254,7 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
     if (firstHeader(reply.headers, 'content-encoding') !== undefined) {
       throw new GatewayError(
         'upstream_invalid',
-        `target "${targetName}" answered in an encoding nobody asked for`,
+        `target "${targetName}" returned an unsupported content-encoding`,
       )
     }
     log.debug({ target: targetName, tool, status: reply.status }, 'API called')
@@ -277,7 +277,7 @@ function initializeResult({ params }: JsonObject, { title, version }: ApiDocumen
   })
 }
 
-/** Headers that speak about the MCP request mean nothing, or something else, to the API. */
+/** Headers of the MCP request without meaning for the API. */
 const mcpHeaders = [
   'accept',
   'content-type',

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 
-/** A place in the document, for messages. */
+/** Path in the document, for messages. */
 export type DocumentPath = readonly (string | number)[]
 
-/** Something in a document that keeps it from being used. */
+/** Error in an OpenAPI document. */
 export class DocumentError extends Error {
   readonly path: DocumentPath
 
@@ -14,13 +14,13 @@ export class DocumentError extends Error {
   }
 }
 
-/** References may lead to references, but not for ever. */
+/** Maximum length of a chain of references. */
 const maxHops = 20
 
 /**
- * The object itself, or the one its `$ref` leads to (OpenAPI 3.1 section 4.8.23), with what stands beside the reference
- * laid over it. Only references within the document are followed: another one would make the gateway read files or
- * call servers that nobody configured. Throws a `DocumentMistake`.
+ * Resolves a `$ref` (OpenAPI 3.1 section 4.8.23); siblings of the reference override members of its target.
+ * Only references within the document are followed: others would make the gateway read files or call servers
+ * without configuration. Throws a `DocumentError`.
  */
 export function resolveReference(
   document: JsonObject,
@@ -28,22 +28,22 @@ export function resolveReference(
   place: DocumentPath,
 ): JsonObject {
   let current = value
-  let beside: JsonObject | undefined
+  let siblings: JsonObject | undefined
   for (let hops = 0; hops <= maxHops; hops += 1) {
     if (!isJsonObject(current)) throw new DocumentError(place, 'must be an object')
     const { $ref: reference, ...others } = current
-    if (reference === undefined) return beside ? { ...current, ...beside } : current
+    if (reference === undefined) return siblings ? { ...current, ...siblings } : current
     if (typeof reference !== 'string') throw new DocumentError(place, '$ref must be a string')
-    beside = { ...others, ...beside }
+    siblings = { ...others, ...siblings }
     current = lookUp(document, reference, place)
   }
-  throw new DocumentError(place, `$ref leads through more than ${maxHops} references`)
+  throw new DocumentError(place, `$ref must not exceed ${maxHops} references`)
 }
 
-/** The value a reference names, a JSON pointer in a URI fragment (RFC 6901 section 6). */
+/** Value of a reference, a JSON pointer in a URI fragment (RFC 6901 section 6). */
 function lookUp(document: JsonObject, reference: string, place: DocumentPath): JsonValue {
   if (reference !== '#' && !reference.startsWith('#/')) {
-    throw new DocumentError(place, `"${reference}" leads out of the document; only #/… is followed`)
+    throw new DocumentError(place, `"${reference}" refers to another document: only #/… is supported`)
   }
   let current: JsonValue | undefined = document
   for (const step of reference.split('/').slice(1)) {
@@ -53,7 +53,7 @@ function lookUp(document: JsonObject, reference: string, place: DocumentPath): J
       current = current[Number(key)]
     else current = undefined
   }
-  if (current === undefined) throw new DocumentError(place, `"${reference}" leads nowhere`)
+  if (current === undefined) throw new DocumentError(place, `"${reference}" does not exist in the document`)
   return current
 }
 

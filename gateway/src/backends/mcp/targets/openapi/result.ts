@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
 import { firstHeader, type Headers } from '../../../../net/http/headers.ts'
 
-/** A complete answer of the API. */
+/** Complete API response. */
 export type ApiAnswer = { status: number; headers: Headers; body: Buffer }
 
 /**
- * The result of a tool call as JSON text. A JSON object is the structured content, other JSON is wrapped as `{data}`, text
- * as `{code, message}`; images, sound and other bytes become content of their kind. An answer of 5xx, and a redirect,
- * which is not followed, is an error; one of 4xx is what the API has to say.
+ * Tool result as JSON text. A JSON object is the structured content, other JSON becomes `{data}`, text
+ * becomes `{code, message}`; images, audio and other bytes become content of their type. Status 5xx and
+ * redirects, which are not followed, are errors; 4xx is a regular result.
  */
 export function resultText({ status, headers, body }: ApiAnswer): string {
   const isError = status >= 500 || (status >= 300 && status < 400)
@@ -17,14 +17,14 @@ export function resultText({ status, headers, body }: ApiAnswer): string {
   const text = decode(body)
   const structured = structuredText(status, text)
   const shown = isError ? `the API answered status ${status}${text === '' ? '' : `: ${text}`}` : text
-  // The structured content is the answer's own text, so that no number in it is rounded.
+  // The structured content is the unmodified text, so that no number is rounded.
   return (
     `{"content":[{"type":"text","text":${JSON.stringify(shown)}}],"structuredContent":${structured}` +
     `${isError ? ',"isError":true' : ''}}`
   )
 }
 
-/** The result of a call that was not made, or whose answer is of no use; a model can read why. */
+/** Error result of a tool call, readable by a model. */
 export function errorResultText(message: string): string {
   return JSON.stringify({ content: [{ type: 'text', text: message }], isError: true })
 }

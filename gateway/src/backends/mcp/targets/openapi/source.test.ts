@@ -152,7 +152,7 @@ describe('a document on a server', () => {
   it('that cannot be had is asked for again only after a pause', async () => {
     const context = contextWith({}, [answer('', 404), answer(document('A'))])
     const source = createSource('pets', config, context)
-    await expect(source()).rejects.toThrow('its server answered status 404')
+    await expect(source()).rejects.toThrow('its server returned status 404')
     await expect(source()).rejects.toThrow('status 404')
     expect(context.sent).toHaveLength(1)
     context.clock.advance(5_001)

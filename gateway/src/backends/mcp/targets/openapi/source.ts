@@ -5,7 +5,7 @@ import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { type ApiDocument, type ReadDocument, readApiDocument } from './document.ts'
 import { parseDocument, readFetchedDocument } from './document-task.ts'
 
-/** The document, as soon as there is one. Rejects with a `GatewayError`. */
+/** Returns the document. Rejects with a `GatewayError`. */
 export type DocumentSource = () => Promise<ApiDocument>
 
 export type SourceContext = Pick<
@@ -20,17 +20,17 @@ export type SourceConfig = Record<string, unknown> | string
 
 const maxDocumentBytes = 16 * 1024 * 1024
 const fetchTimeoutMs = 30_000
-/** How long a fetched document is taken for current, and how long a failure to fetch it stands. */
+/** Refresh interval of a fetched document, and retry interval after a failure. */
 const freshMs = 5 * 60_000
 const retryMs = 5_000
 
-/** What a document written in place as an object is; undefined where it is somewhere else. */
+/** Reads an inline document; undefined for other sources. */
 export function readInline(config: SourceConfig): ReadDocument | undefined {
   if (typeof config === 'string' || kindOf(config) !== 'inline') return undefined
   return readApiDocument(config)
 }
 
-/** A key beside `file` or `url`, which the schema cannot tell from a key of an inline document. */
+/** Unexpected key next to `file` or `url`, which the schema cannot distinguish from an inline document. */
 export function unexpectedKey(config: SourceConfig): string | undefined {
   if (typeof config === 'string') return undefined
   const kind = kindOf(config)
@@ -38,8 +38,8 @@ export function unexpectedKey(config: SourceConfig): string | undefined {
 }
 
 /**
- * Where the document of a target comes from. Files and inline documents are read now, and mistakes in them thrown; one on
- * a server is fetched when it is first needed, so that the gateway starts without that server.
+ * Creates the document source of a target. Files and inline documents are read immediately and their errors
+ * thrown; a URL is fetched at first use, so that the gateway starts without that server.
  */
 export function createSource(
   targetName: string,
@@ -89,11 +89,11 @@ function formatProblems({ mistakes }: ReadDocument & { kind: 'mistakes' }): stri
 
 function logSkipped(targetName: string, { skipped: leftOut }: ApiDocument, log: SourceContext['log']): void {
   for (const reason of leftOut.slice(0, maxShownMistakes)) {
-    log.warn({ target: targetName, reason }, 'operation of an OpenAPI document left out')
+    log.warn({ target: targetName, reason }, 'OpenAPI operation skipped')
   }
 }
 
-/** One fetch at a time; the last good document is used while a newer one is fetched, and while fetching fails. */
+/** Source with one fetch at a time; the last valid document is used during refreshes and failures. */
 function fetchedSource(targetName: string, url: string, context: SourceContext): DocumentSource {
   const { clock, log } = context
   let good: FetchedDocument | undefined
@@ -120,14 +120,14 @@ function fetchedSource(targetName: string, url: string, context: SourceContext):
       (error: unknown) => {
         failure = asGatewayError(error)
         nextAt = clock.monotonic() + retryMs
-        log.warn({ target: targetName, reason: failure.message }, 'OpenAPI document cannot be fetched')
+        log.warn({ target: targetName, reason: failure.message }, 'OpenAPI document fetch failed')
         throw failure
       },
     )
     const done = attempt.finally(() => {
       fetching = undefined
     })
-    // Whoever waits hears of a failure; a refresh in the background must not bring the process down.
+    // Callers receive the failure; an unhandled rejection of a background refresh must not end the process.
     done.catch(() => {})
     return done
   }
@@ -152,8 +152,8 @@ async function fetchDocument(
     idleTimeoutMs: fetchTimeoutMs,
   })
   const bytes = await readAll(reply.body, maxDocumentBytes, 'upstream_too_large')
-  if (reply.status !== 200) throw unusable(targetName, `its server answered status ${reply.status}`)
-  // Reading a large document takes long enough to be felt, so an unchanged one is not read again.
+  if (reply.status !== 200) throw unusable(targetName, `its server returned status ${reply.status}`)
+  // An unchanged document is not parsed again, since that is slow for large documents.
   const digest = createHash('sha256').update(bytes).digest('hex')
   if (former?.digest === digest) return former
   const read = await readFetchedDocument(bytes, context)
