@@ -5,19 +5,19 @@ import { carriesHttp, listenersOf } from './traffic/attachments.ts'
 import { kindOfRoute, nameOfRoute } from './traffic/route-kind.ts'
 import type { TrafficSections } from './traffic/sections.ts'
 
-/** Policies, and where they are configured. */
+/** Policy scope and its path in the configuration. */
 export type LocatedScope = PolicyScope & {
-  /** Where they stand, as if `binds` were written in the newer form. */
+  /** Path, with `binds` in the newer form. */
   path: Path
-  /** What passes there; a gateway is passed by requests of every kind. */
+  /** Kind of traffic; requests of every kind pass a gateway. */
   kind: TrafficKind | 'gateway'
 }
 
-/** Sections that hold policies, as far as these are concerned. */
+/** Configuration sections with policies. */
 type Sections = { readonly [section in 'llm' | 'mcp' | 'ui']?: Section | undefined }
 type Section = { readonly policies?: PolicyScope['policies'] | undefined }
 
-/** The policies of all places that requests pass. */
+/** Returns the policies of all scopes. */
 export function policyScopes({ llm, mcp, ui }: Sections, sections: TrafficSections): LocatedScope[] {
   const scopes: LocatedScope[] = []
   for (const [name, gateway] of Object.entries(sections.gateways)) {

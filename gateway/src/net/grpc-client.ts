@@ -95,7 +95,7 @@ export function createGrpcClient(): GrpcClient {
       return async (message, options) => {
         if (send === undefined) {
           const library = await loaded
-          send = withMoreTries(callsOf(clientOf(target, library), path, library))
+          send = withRetries(callsOf(clientOf(target, library), path, library))
         }
         return send(message, options)
       }
@@ -136,30 +136,30 @@ function callsOf(client: Client, path: string, { Metadata }: Library): GrpcCall 
     })
 }
 
-const maxTries = 5
-const betweenTriesMs = 10
+const maxAttempts = 5
+const retryDelayMs = 10
 
 /**
  * Repeats calls on refused streams. A closing server refuses unprocessed streams (RFC 9113 section 8.7),
  * which may be repeated without double counting. The library fails those already assigned to the closing
  * connection.
  */
-function withMoreTries(send: GrpcCall): GrpcCall {
+function withRetries(send: GrpcCall): GrpcCall {
   return async (message, { deadlineMs }) => {
     const endsAt = performance.now() + deadlineMs
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await send(message, { deadlineMs: Math.max(1, endsAt - performance.now()) })
       } catch (error) {
-        const isLast = tries === maxTries || performance.now() + betweenTriesMs >= endsAt
-        if (isLast || !wasNotLookedAt(error)) throw error
+        const isLast = attempt === maxAttempts || performance.now() + retryDelayMs >= endsAt
+        if (isLast || !isRefusedStream(error)) throw error
       }
-      await new Promise((resolve) => setTimeout(resolve, betweenTriesMs))
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs))
     }
   }
 }
 
-function wasNotLookedAt(error: unknown): boolean {
+function isRefusedStream(error: unknown): boolean {
   return error instanceof GrpcError && /REFUSED_STREAM|Stream refused/.test(error.message)
 }
 

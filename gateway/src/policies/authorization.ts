@@ -19,7 +19,7 @@ import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schem
 import type { ReportIssue } from '../schema/report.ts'
 import type { RuleMeter } from '../telemetry/metrics.ts'
 
-/** `authorization`: who may do what, as CEL rules. */
+/** `authorization`: CEL rules on requests. */
 export const authorizationSchema = object(
   {
     rules: list(
@@ -28,45 +28,45 @@ export const authorizationSchema = object(
           cel({ doc: 'Short for `allow`.', example: '"admin" in jwt.roles' }),
           exactlyOne(
             {
-              allow: cel({ doc: 'Where there are allow rules, one of them must be true.' }),
-              deny: cel({ doc: 'Refuses when true, and when it cannot be evaluated.' }),
-              require: cel({ doc: 'Refuses unless true.' }),
+              allow: cel({ doc: 'If there are allow rules, at least one must be true.' }),
+              deny: cel({ doc: 'Denies if true or if the evaluation fails.' }),
+              require: cel({ doc: 'Denies unless true.' }),
             },
             {},
-            { doc: 'One rule.' },
+            { doc: 'Rule.' },
           ),
         ],
-        { doc: 'A CEL expression that is true or false.' },
+        { doc: 'Boolean CEL expression.' },
       ),
       {
-        doc: 'Any `deny` that holds refuses; every `require` must hold; if there are `allow` rules one must hold.',
+        doc: 'Any true `deny` denies; every `require` must be true; if there are `allow` rules, one must be true.',
         example: [{ deny: 'apiKey.group == "trial"' }, 'request.path.startsWith("/v1/")'],
       },
     ),
   },
-  { doc: 'Rules over the request, the key or token it came with, and the LLM request.' },
+  { doc: 'Rules on the request, its key or token, and the LLM request.' },
 )
 
 export type AuthorizationConfig = Infer<typeof authorizationSchema>
 
-/** The rules as up to two steps of a route: those that need the request's body wait for it. */
+/** Rules as up to two steps of a route: before and after the body is read. */
 export type Authorization = {
   beforeBody: Policy | undefined
   afterBody: Policy | undefined
 }
 
-/** Why a request is refused: a rule, or that no allow rule holds. */
+/** Denial reason: a rule, or that no allow rule is true. */
 type DenialReason = { name: string; meter: RuleMeter }
 type Rule = DenialReason & { kind: RuleKind; program: CelProgram; needsBody: boolean }
 
 export type AuthorizationOptions = {
-  /** Variables that rules may name. */
+  /** CEL variables of the rules. */
   variables: ReadonlySet<string>
-  /** Where the rules are configured: part of their names in metrics. */
+  /** Name of the scope: part of the rule names in metrics. */
   scope: string
 }
 
-/** Reports rules that do not compile or that name variables other than `variables`. */
+/** Reports rules that do not compile or use variables outside `variables`. */
 export function checkAuthorization(
   config: AuthorizationConfig,
   variables: ReadonlySet<string>,
@@ -79,8 +79,8 @@ export function checkAuthorization(
 }
 
 /**
- * Compiles the rules. Deny and require rules run as soon as their variables exist. The allow rules form one decision:
- * as soon as one of them needs the body, all of them wait, or a request would be refused before its one chance was read.
+ * Compiles the rules. Deny and require rules run as soon as their variables are available. Allow rules form
+ * one decision: if one of them needs the body, all of them run after it is read.
  */
 export function compileAuthorization(
   config: AuthorizationConfig,
@@ -122,7 +122,7 @@ function latePolicy(decide: Decision, isLlm: boolean): Policy {
   }
 }
 
-/** Decides for the path as it is matched, then for each other path that a lenient backend may read in it. */
+/** Decides for the matched path, then for each alternative reading by a lenient backend. */
 function decideForReadings(
   exchange: Exchange,
   variables: object,
@@ -148,13 +148,16 @@ async function decideForOthers(
   return answer(exchange, found)
 }
 
-/** A request without an LLM body has an empty one, so that `has(llmRequest.model)` is false rather than an error. */
+/**
+ * Returns the facts with an empty `llmRequest` if there is none, so that `has(llmRequest.model)` is false,
+ * not an error.
+ */
 function factsWithBody({ facts, llm }: Exchange): object {
   if (facts.llmRequest !== undefined) return facts
   return { ...facts, llmRequest: {}, llm: facts.llm ?? llm?.operation ?? {} }
 }
 
-/** The refusal, or undefined. */
+/** Returns a denial or undefined. */
 type Decision = (
   variables: object,
 ) => Denial<DenialReason> | undefined | Promise<Denial<DenialReason> | undefined>

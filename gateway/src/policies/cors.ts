@@ -7,7 +7,7 @@ import type { Policy } from '../pipeline/policy.ts'
 import { boolean, duration, type Infer, list, name, object, optional } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
-/** `cors`: which web pages may use this address (Fetch standard, "CORS protocol"). */
+/** `cors`: cross-origin access for web pages (Fetch standard, "CORS protocol"). */
 export const corsSchema = object(
   {
     allowOrigins: optional(
@@ -37,7 +37,7 @@ export const corsSchema = object(
     allowCredentials: optional(
       boolean({ doc: 'Whether pages may send cookies. Not together with `*`.', default: false }),
     ),
-    maxAge: optional(duration({ doc: 'How long browsers may remember a permission.', example: '10m' })),
+    maxAge: optional(duration({ doc: 'Lifetime of preflight results in browser caches.', example: '10m' })),
   },
   { doc: 'Cross-origin access for web pages.' },
 )
@@ -47,7 +47,7 @@ export type CorsConfig = Infer<typeof corsSchema>
 const originForm = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/
 const listFields = ['allowOrigins', 'allowMethods', 'allowHeaders', 'exposeHeaders'] as const
 
-/** Reports origins no browser sends, names that are none, and `*` where credentials forbid it. */
+/** Reports invalid origins and names, and `*` together with credentials. */
 export function checkCors(config: CorsConfig, report: ReportIssue) {
   config.allowOrigins?.forEach((origin, index) => {
     if (!isOriginPattern(origin)) {
@@ -63,13 +63,13 @@ export function checkCors(config: CorsConfig, report: ReportIssue) {
         report([field, index], `not a ${field === 'allowMethods' ? 'method' : 'header name'}: "${entry}"`)
       }
       if (entry === '*' && config.allowCredentials === true) {
-        report([field, index], '* is not allowed together with allowCredentials: list what is allowed')
+        report([field, index], '* is not allowed together with allowCredentials: list the allowed values')
       }
     })
   }
 }
 
-/** Compiles to a policy that answers preflights and lets allowed origins read every reply, refusals included. */
+/** Compiles a policy that responds to preflights and adds CORS headers to every reply, including refusals. */
 export function compileCors(config: CorsConfig): Policy {
   const isAllowed = compileOrigins(config.allowOrigins ?? [])
   const anyOrigin = config.allowOrigins?.includes('*') === true
@@ -94,9 +94,9 @@ export function compileCors(config: CorsConfig): Policy {
     },
     onReply({ facts: { request } }, reply) {
       if (isPreflight(request)) return reply
-      // What an upstream says about origins is about its own address.
+      // CORS headers of an upstream refer to its own address.
       for (const header of upstreamHeaders) delete reply.headers[header]
-      // The same for every origin, so caches need not tell them apart.
+      // The reply is the same for every origin, so that caches need no `vary`.
       if (!anyOrigin) addVary(reply)
       const origin = firstHeader(request.headers, 'origin')
       if (origin === undefined || !isAllowed(origin)) return reply
@@ -125,7 +125,10 @@ function isPreflight({ method, headers }: RequestFacts): boolean {
   )
 }
 
-/** Sets what a preflight permits. Lists that hold `*` answer with what was asked, because `*` leaves `authorization` out. */
+/**
+ * Sets the permissions of a preflight. A list with `*` echoes the requested names, because `*` excludes
+ * `authorization`.
+ */
 function compilePermissions(config: CorsConfig): (headers: Headers, asked: Headers) => void {
   const methods = config.allowMethods ?? []
   const headerNames = config.allowHeaders ?? []
@@ -152,11 +155,11 @@ function isOriginPattern(origin: string): boolean {
   return originForm.test(pattern === null ? origin.toLowerCase() : origin.toLowerCase().replace('*', '1'))
 }
 
-/** A `*` as the first label of the host, or as the port. */
+/** `*` as the first label of the host, or as the port. */
 const wildcardForm = /^([^*]*:\/\/)\*(\.[^*]+)$|^([^*]*:\/\/[^*]+:)\*$/
 const wildcardText = /^[a-z0-9.-]+$/
 
-/** Whether an origin is one of `allowOrigins`, as the header of a request writes it. */
+/** Compiles `allowOrigins` to a predicate on the `origin` header. */
 export function compileOrigins(origins: readonly string[]): (origin: string) => boolean {
   if (origins.includes('*')) return () => true
   const lower = origins.map((origin) => origin.toLowerCase())
@@ -177,7 +180,7 @@ export function compileOrigins(origins: readonly string[]): (origin: string) => 
   }
 }
 
-/** Adds `origin` to `vary`, which an upstream may have set, too. */
+/** Adds `origin` to `vary`, which an upstream may have set. */
 function addVary(reply: Reply) {
   const value = reply.headers['vary']
   const present = typeof value === 'object' ? value.join(', ') : (value ?? '')

@@ -2,33 +2,36 @@ import type { Policy } from '../pipeline/policy.ts'
 import { type Infer, integer, object, optional, string } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
-/** `directResponse`: the gateway answers itself. */
+/** `directResponse`: fixed response of the gateway. */
 export const directResponseSchema = object(
   {
-    status: integer({ doc: 'Status of the answer.', example: 404 }, { min: 200, max: 599 }),
+    status: integer({ doc: 'Response status.', example: 404 }, { min: 200, max: 599 }),
     body: optional(
       string({
-        doc: 'Text of the answer, sent as `text/plain` unless `responseHeaderModifier` sets another `content-type`.',
+        doc: 'Response body, sent as `text/plain` unless `responseHeaderModifier` sets another `content-type`.',
         default: '',
         example: 'not here',
       }),
     ),
   },
-  { doc: 'Answers every request with the same text; no backend is needed.' },
+  { doc: 'Responds to every request with a fixed text, without a backend.' },
 )
 
 export type DirectResponseConfig = Infer<typeof directResponseSchema>
 
-/** Statuses whose answers end with their head (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+/** Statuses without a body (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
 const withoutBody: readonly number[] = [204, 205, 304]
 
-/** Reports texts that the status does not allow. */
+/** Reports a body that the status does not allow. */
 export function checkDirectResponse({ status, body = '' }: DirectResponseConfig, report: ReportIssue) {
   if (body !== '' && withoutBody.includes(status))
     report(['body'], `an answer with status ${status} has no body`)
 }
 
-/** Answers every request. The body is made once; headers are each answer's own, because other policies change them. */
+/**
+ * Compiles a fixed response. The body is shared; headers are created per reply, because other policies modify
+ * them.
+ */
 export function compileDirectResponse({ status, body = '' }: DirectResponseConfig): Policy {
   const bytes = body === '' ? undefined : Buffer.from(body)
   return {

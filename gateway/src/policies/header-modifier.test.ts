@@ -100,7 +100,7 @@ describe('checking', () => {
       expect(mistakes({ remove: [header] })).toHaveLength(1)
     }
     expect(mistakes({ set: { Host: 'x' } })).toEqual([
-      'set.Host: the host is not changed as a header: use urlRewrite.authority',
+      'set.Host: host is not a modifiable header: use urlRewrite.authority',
     ])
     expect(mistakes({ set: { host: 'x' } }, 'response')).toEqual([
       'set.host: host is made anew for each message',

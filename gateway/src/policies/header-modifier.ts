@@ -8,21 +8,21 @@ import {
   headerModifierOf,
 } from '../upstream/header-modifier.ts'
 
-/** `requestHeaderModifier`: headers of what is forwarded. */
+/** `requestHeaderModifier`: headers of forwarded requests. */
 export const requestHeaderModifierSchema = headerModifierOf(
-  'Changes headers before a request is forwarded; expressions keep seeing what the client sent',
+  'Changes headers of forwarded requests; expressions see the original request',
 )
 
-/** `responseHeaderModifier`: headers of the answer. */
+/** `responseHeaderModifier`: headers of replies. */
 export const responseHeaderModifierSchema = headerModifierOf(
-  'Changes headers of answers; refusals by other policies stay as they are',
+  'Changes headers of replies; refusals by other policies are unchanged',
 )
 
 const insteadOfRequest: ReadonlyMap<string, string> = new Map([
-  ['host', 'the host is not changed as a header: use urlRewrite.authority'],
+  ['host', 'host is not a modifiable header: use urlRewrite.authority'],
 ])
 
-/** Reports names and values that no header has, and headers that are not for a policy to change. */
+/** Reports invalid header names and values, and headers that a policy must not change. */
 export function checkHeaderModifier(
   config: HeaderModifierConfig,
   of: 'request' | 'response',
@@ -31,7 +31,7 @@ export function checkHeaderModifier(
   check(config, report, of === 'request' ? insteadOfRequest : undefined)
 }
 
-/** Notes the changes for whoever forwards the request, which the client's own stays. */
+/** Records edits of the forwarded request. The original request is unchanged. */
 export function compileRequestHeaderModifier(config: HeaderModifierConfig): Policy {
   const edit = compileHeaderModifier(config)
   return {
@@ -43,7 +43,7 @@ export function compileRequestHeaderModifier(config: HeaderModifierConfig): Poli
   }
 }
 
-/** Changes the headers of what the policies after it, or the backend, answer. */
+/** Edits the headers of replies by later policies and the backend. */
 export function compileResponseHeaderModifier(config: HeaderModifierConfig): Policy {
   const edit = compileHeaderModifier(config)
   return {

@@ -24,13 +24,13 @@ const anyAudience = '*'
 
 const issuerFields = {
   issuer: name({
-    doc: 'Issuer of the tokens; equals their `iss` to the letter.',
+    doc: 'Issuer of the tokens. Must equal their `iss` exactly.',
     example: 'https://id.example.com/realms/main',
   }),
   audiences: list(
-    name({ doc: 'An audience.' }),
+    name({ doc: 'Audience.' }),
     {
-      doc: 'One of them must be in the `aud` of a token. `["*"]` also accepts tokens that are meant for others.',
+      doc: 'Accepted audiences; `aud` of a token must have one of them. `["*"]` also accepts tokens for other audiences.',
       example: ['https://gateway.example.com'],
     },
     { min: 1 },
@@ -39,19 +39,19 @@ const issuerFields = {
   jwtValidationOptions: optional(validationOptionsSchema),
 }
 
-const issuerSchema = object(issuerFields, { doc: 'One issuer.' })
+const issuerSchema = object(issuerFields, { doc: 'Issuer.' })
 
 const commonFields = {
   mode: optional(
     enumeration(['strict', 'optional', 'permissive'], {
-      doc: 'Who passes: `strict` only valid tokens, `optional` also requests without a token, `permissive` everyone.',
+      doc: 'Authentication mode: `strict` requires a valid token, `optional` also admits requests without a token, `permissive` admits all requests.',
       default: 'strict',
     }),
   ),
   location: optional(locationSchema),
 }
 
-/** `jwtAuth`: tokens of one identity provider, or of several. */
+/** `jwtAuth`: tokens of one or several identity providers. */
 export const jwtAuthSchema = anyOfShapes(
   [
     object({ ...commonFields, ...issuerFields }, { doc: 'Tokens of one issuer.' }),
@@ -60,7 +60,7 @@ export const jwtAuthSchema = anyOfShapes(
         ...commonFields,
         providers: list(
           issuerSchema,
-          { doc: 'Issuers. The `iss` of a token says which of them checks it.' },
+          { doc: 'Issuers. The `iss` of a token selects one of them.' },
           { min: 1 },
         ),
       },
@@ -68,17 +68,17 @@ export const jwtAuthSchema = anyOfShapes(
     ),
   ],
   {
-    doc: 'Signed tokens (JWT): who has a valid one passes, and its claims are `jwt.*` in expressions. It is taken off the request; one that is not valid stays, where `mode` lets the request pass.',
+    doc: 'Authentication with signed tokens (JWT). The claims of a valid token are `jwt.*` in expressions, and the token is removed from the request. An invalid token is forwarded if `mode` admits the request.',
   },
 )
 
 export type JwtAuthConfig = Infer<typeof jwtAuthSchema>
-/** Every issuer whose tokens are accepted, whichever form the configuration has. */
+/** Returns the issuers of both configuration forms. */
 function issuersOf(config: JwtAuthConfig): readonly Infer<typeof issuerSchema>[] {
   return 'providers' in config ? config.providers : [config]
 }
 
-/** Reports key sets that are none, issuers that occur twice, and places where no token can be. */
+/** Reports invalid key sets, duplicate issuers and invalid token locations. */
 export function checkJwtAuth(config: JwtAuthConfig, report: ReportIssue) {
   const seen = new Set<string>()
   issuersOf(config).forEach(({ issuer, audiences, jwks }, index) => {
@@ -96,7 +96,7 @@ export function checkJwtAuth(config: JwtAuthConfig, report: ReportIssue) {
   }
 }
 
-/** Finds out by token who asks. Writes `facts.jwt`. Keys and verified tokens outlive reloads. */
+/** Compiles authentication by token. Writes `facts.jwt`. Keys and verified tokens survive reloads. */
 export function compileJwtAuth(config: JwtAuthConfig, context: CompileContext): AuthenticationCheck {
   return compileTokenCheck({
     mode: config.mode ?? 'strict',
@@ -129,7 +129,7 @@ function verifierOf(config: JwtAuthConfig, context: CompileContext): TokenVerifi
   return verifierByIssuer(new Map(verifiers.map(({ issuer, verifier }) => [issuer, verifier])))
 }
 
-/** Clients are told that a token is not good, and not why (RFC 6750 section 3.1). */
+/** Reply to an invalid token, without the reason (RFC 6750 section 3.1). */
 function unauthorized(exchange: Exchange, reason: string | undefined): Reply {
   exchange.log.refusedBy = `jwt: ${reason ?? 'no token'}`
   const problem = reason === undefined ? 'no bearer token found' : 'the token is invalid or malformed'
@@ -141,7 +141,7 @@ function unauthorized(exchange: Exchange, reason: string | undefined): Reply {
   })
 }
 
-/** Not a 401: that would make clients throw good tokens away while the provider is down. */
+/** Reply while the keys are unavailable. A 401 would make clients discard valid tokens. */
 function unavailable(exchange: Exchange): Reply {
   exchange.log.refusedBy = 'jwt: no keys yet'
   return refuse(exchange, {

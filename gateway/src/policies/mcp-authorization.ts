@@ -20,7 +20,7 @@ import type { RuleMeter } from '../telemetry/metrics.ts'
 const variableNames = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
 const ruleVariables: ReadonlySet<string> = new Set(variableNames)
 
-/** `mcpAuthorization`: who may see and use which tool, prompt and resource, as CEL rules. */
+/** `mcpAuthorization`: CEL rules on access to tools, prompts and resources. */
 export const mcpAuthorizationSchema = object(
   {
     rules: list(
@@ -29,44 +29,43 @@ export const mcpAuthorizationSchema = object(
           cel({ doc: 'Short for `allow`.', example: 'mcp.tool.name == "echo"' }, variableNames),
           exactlyOne(
             {
-              allow: cel({ doc: 'Where there are allow rules, one of them must be true.' }, variableNames),
-              deny: cel(
-                { doc: 'Hides and refuses when true, and when it cannot be evaluated.' },
-                variableNames,
-              ),
-              require: cel({ doc: 'Hides and refuses unless true.' }, variableNames),
+              allow: cel({ doc: 'If there are allow rules, at least one must be true.' }, variableNames),
+              deny: cel({ doc: 'Hides and denies if true or if the evaluation fails.' }, variableNames),
+              require: cel({ doc: 'Hides and denies unless true.' }, variableNames),
             },
             {},
-            { doc: 'One rule.' },
+            { doc: 'Rule.' },
           ),
         ],
-        { doc: 'A CEL expression over `mcp` and what is known of the client that is true or false.' },
+        { doc: 'Boolean CEL expression over `mcp` and the facts of the client.' },
       ),
       {
-        doc: 'Any `deny` that holds refuses; every `require` must hold; if there are `allow` rules one must hold.',
+        doc: 'Any true `deny` denies; every `require` must be true; if there are `allow` rules, one must be true.',
         example: ['"admin" in jwt.roles', 'has(mcp.tool) && mcp.tool.name.startsWith("read_")'],
       },
     ),
   },
-  { doc: 'Rules for single tools, prompts and resources: hidden from lists, refused when called.' },
+  {
+    doc: 'Rules for single tools, prompts and resources. Denied items are hidden from lists and refused in calls.',
+  },
 )
 
 export type McpAuthorizationConfig = Infer<typeof mcpAuthorizationSchema>
 
 export type McpAuthorization = {
   /**
-   * Whether the client may see the item in a list, or use it. At list time arguments are unknown: a rule that reads them
-   * counts as satisfied. A refused call is counted, and noted in `exchange.log.refusedBy`.
+   * Whether the client may list or use the item. At list time arguments are unknown: a rule that reads them
+   * counts as satisfied. A denied call is counted and recorded in `exchange.log.refusedBy`.
    */
   permits(exchange: Exchange, item: McpItem, at: 'list' | 'call'): boolean
-  /** Whether the client may use a method at all, whatever it is about. */
+  /** Whether the client may use a method, regardless of its item. */
   permitsMethod(exchange: Exchange, method: string): boolean
 }
 
-/** Why something is refused: a rule, or that no allow rule holds. */
+/** Denial reason: a rule, or that no allow rule is true. */
 type DenialReason = { name: string; meter: RuleMeter }
 type Rule = DenialReason & { kind: RuleKind; program: CelProgram; readsMethod: boolean }
-/** Reports rules that do not compile or that name other variables. */
+/** Reports rules that do not compile or use other variables. */
 export function checkMcpAuthorization(config: McpAuthorizationConfig, report: ReportIssue) {
   config.rules.forEach((rule, index) => {
     const { source, path } = ruleSource(rule)
@@ -74,7 +73,7 @@ export function checkMcpAuthorization(config: McpAuthorizationConfig, report: Re
   })
 }
 
-/** Compiles the rules; without any, everything is permitted. `label` is what their names in metrics begin with. */
+/** Compiles the rules; an empty list permits everything. `label` is the prefix of their names in metrics. */
 export function compileMcpAuthorization(
   config: McpAuthorizationConfig,
   context: CompileContext,
@@ -108,7 +107,7 @@ export function compileMcpAuthorization(
   }
 }
 
-/** What all of several lists of rules permit; undefined where there is none. */
+/** Combines lists of rules, all of which must permit; undefined for an empty list. */
 export function allOfMcpAuthorizations(all: readonly McpAuthorization[]): McpAuthorization | undefined {
   if (all.length < 2) return all[0]
   return {
@@ -125,7 +124,7 @@ function recordDenial(exchange: Exchange, refusal: Denial<DenialReason> | undefi
   return false
 }
 
-/** What rules read. `probe` is there at list time, and tells whether a rule has asked for arguments. */
+/** Input of rules. At list time, `probe` records access to arguments. */
 type RuleInput = { variables: object; probe: Probe | undefined }
 type Probe = { touched: boolean }
 
@@ -137,7 +136,7 @@ function calledVariables(
   return { variables: variablesOf(facts, { method, [kind]: item }), probe: undefined }
 }
 
-/** What may be listed is what may be used, so rules see the method that would use it. */
+/** At list time, rules see the method of a later use of the item. */
 const usedBy = { tool: 'tools/call', prompt: 'prompts/get', resource: 'resources/read' } as const
 
 function listedVariables(facts: Facts, { kind, name, target }: McpItem): RuleInput {
@@ -165,7 +164,7 @@ function holds({ kind, program }: Rule, { variables, probe }: RuleInput, otherwi
   return probe.touched ? kind !== 'deny' : value
 }
 
-/** Methods of every revision that the gateway knows what they are about. Those about an item are for `permits` to decide. */
+/** Known methods of all protocol revisions. Methods on an item are decided by `permits`. */
 const knownMethods: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -189,8 +188,9 @@ const knownMethods: ReadonlySet<string> = new Set([
 ])
 
 /**
- * A known method is refused only by a deny rule that names `mcp.method` and is true. Of an unknown one nobody knows what
- * it touches: it takes an allow rule that names `mcp.method`, and every deny and require rule has its say.
+ * Compiles the decision on methods. A known method is denied only by a true deny rule that reads
+ * `mcp.method`. An unknown method, whose effect is unknown, needs a true allow rule that reads `mcp.method`,
+ * and all deny and require rules apply.
  */
 function methodDecision(rules: readonly Rule[], noneAllows: DenialReason) {
   const deniesOfMethods = rules.filter((rule) => rule.kind === 'deny' && rule.readsMethod)

@@ -7,15 +7,14 @@ import { type RequestBodyLimits, readRequestBody } from '../pipeline/request-bod
 const empty = new Uint8Array(0)
 
 /**
- * Reads the body for expressions that name `request.body`. The bytes they see are the bytes that are forwarded: a content
- * coding is removed from both.
+ * Reads the body for expressions over `request.body`. They see the forwarded bytes, without content coding.
  */
 export function compileRequestBody(rules: RequestBodyLimits): Policy {
   return {
     name: 'request body',
     onRequest(exchange) {
       const { facts } = exchange
-      // Upgrades have none, too: what follows them belongs to another protocol.
+      // Upgrades have no body either: later bytes belong to another protocol.
       if (exchange.body === undefined) {
         facts.body = empty
         return undefined
@@ -31,7 +30,7 @@ export function compileRequestBody(rules: RequestBodyLimits): Policy {
   }
 }
 
-/** Statements about the coded bytes, which are not forwarded (RFC 9110 section 8.4, RFC 9530). */
+/** Headers about the coded bytes, which are not forwarded (RFC 9110 section 8.4, RFC 9530). */
 const aboutCoding = ['content-encoding', 'content-digest', 'repr-digest', 'digest', 'content-md5']
 
 function removeCoding(headers: Headers): void {

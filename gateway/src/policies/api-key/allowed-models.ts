@@ -1,7 +1,8 @@
 import type { ReportIssue } from '../../schema/report.ts'
+
 /**
- * Whether a key may use a model, from the patterns of its `allowedModels`: exact, `*`, `prefix*`, `*suffix`.
- * An empty list allows none.
+ * Compiles `allowedModels` to a predicate on model names. Patterns: exact, `*`, `prefix*`, `*suffix`. An
+ * empty list allows none.
  */
 export function compileAllowedModels(patterns: readonly string[]): (model: string) => boolean {
   if (patterns.includes('*')) return () => true
@@ -14,7 +15,7 @@ export function compileAllowedModels(patterns: readonly string[]): (model: strin
     suffixes.some((suffix) => model.endsWith(suffix))
 }
 
-/** Reports patterns with a `*` anywhere but at one end. */
+/** Reports patterns with `*` elsewhere than at one end. */
 export function checkAllowedModels(patterns: readonly string[], report: ReportIssue) {
   patterns.forEach((pattern, index) => {
     const stars = pattern.split('*').length - 1

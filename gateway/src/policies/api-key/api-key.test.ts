@@ -197,7 +197,7 @@ describe('checking', () => {
     expect(found).toEqual(
       bad.map(
         (_, index) =>
-          `keys.${index}.key: ${mismatch}: key must be printable ASCII without spaces at its ends, or no header could carry it`,
+          `keys.${index}.key: ${mismatch}: key must be printable ASCII without leading or trailing spaces, as in a header`,
       ),
     )
   })

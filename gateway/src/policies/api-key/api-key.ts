@@ -17,22 +17,22 @@ import { type ApiKeyEntry, apiKeyRecordSchema, checkRecord, digestOf, recordDige
 export const apiKeySchema = object(
   {
     keys: list(apiKeyRecordSchema, {
-      doc: 'The virtual keys. May be empty: keys stored in the database are added.',
+      doc: 'Virtual keys. Keys stored in the database are added to this list.',
     }),
     mode: optional(
       enumeration(['strict', 'optional', 'permissive'], {
-        doc: 'Who passes: `strict` only known keys, `optional` also requests without a key, `permissive` everyone.',
+        doc: 'Authentication mode: `strict` requires a known key, `optional` also admits requests without a key, `permissive` admits all requests.',
         default: 'strict',
       }),
     ),
     location: optional(locationSchema),
   },
-  { doc: 'Virtual keys: what clients authenticate with in place of provider credentials.' },
+  { doc: 'Authentication with virtual keys, which clients use instead of provider credentials.' },
 )
 
 export type ApiKeyConfig = Infer<typeof apiKeySchema>
 
-/** Reports malformed records, keys that occur twice and places where no key can be. */
+/** Reports malformed records, duplicate keys and invalid key locations. */
 export function checkApiKey(config: ApiKeyConfig, report: ReportIssue) {
   const seen = new Map<string, number>()
   config.keys.forEach((record, index) => {
@@ -49,11 +49,11 @@ export function checkApiKey(config: ApiKeyConfig, report: ReportIssue) {
 }
 
 /**
- * Finds out by virtual key who asks. Writes `facts.apiKey`, `auth.models` and `auth.keyGroup`. Where a check
- * before it has, the key is the one found then, and models are those that both allow.
+ * Compiles authentication by virtual key. Writes `facts.apiKey`, `auth.models` and
+ * `auth.keyGroup`. After an earlier check, its key remains, and both keys must allow a model.
  *
- * Every place is looked at until one holds a known key; then all of them are to be cleared, so that a second credential
- * in another place never reaches an upstream unchecked. `place` names where the keys are configured.
+ * Reads locations until one has a known key. The caller then clears all of them, so that a second credential
+ * in another location never reaches an upstream unchecked. `scope` names the scope of the keys.
  */
 export function compileApiKey(
   config: ApiKeyConfig,
@@ -99,7 +99,7 @@ function intersectModels(one: ModelAccess, other: ModelAccess): ModelAccess {
   }
 }
 
-/** RFC 9110 section 15.5.2: a 401 names a way to authenticate. */
+/** A 401 requires a challenge (RFC 9110 section 15.5.2). */
 const challenge = { 'www-authenticate': 'Bearer' }
 
 function unauthorized(exchange: Exchange, reason: string): AuthenticationOutcome {

@@ -5,38 +5,38 @@ import { exactlyOne, type Infer, jsonObject, list, name, optional, secret, strin
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkAllowedModels, compileAllowedModels } from './allowed-models.ts'
 
-/** How the specification's "Errors" names every mistake of a key record. */
+/** Error text of an invalid key record (specification, "Errors"). */
 const recordMismatch = 'data did not match any variant of untagged enum LocalAPIKey'
 
 /** One virtual key (specification, "`llm.apiKey` value"). */
 export const apiKeyRecordSchema = exactlyOne(
   {
-    key: secret({ doc: 'The key as clients send it.', example: 'tg-4kZ0mCw2' }),
+    key: secret({ doc: 'Plain text key.', example: 'tg-4kZ0mCw2' }),
     keyHash: string({
-      doc: 'SHA-256 of the key, so that the configuration need not hold it: `sha256:` and 64 hexadecimal digits.',
+      doc: 'SHA-256 of the key, in place of the plain text: `sha256:` and 64 hexadecimal digits.',
       example: `sha256:${'0'.repeat(64)}`,
     }),
   },
   {
     metadata: optional(
       jsonObject({
-        doc: 'Facts about the key, visible to expressions as `apiKey.*`. `group` is also a label of token metrics.',
+        doc: 'Metadata of the key, available in expressions as `apiKey.*`. `group` is also a label of token metrics.',
         example: { name: 'build server', user: 'ada', group: 'platform' },
       }),
     ),
     allowedModels: optional(
-      list(name({ doc: 'A model name, `*`, `prefix*` or `*suffix`.' }), {
-        doc: 'Models the key may use. Left out: all. Empty: none.',
+      list(name({ doc: 'Model name, `*`, `prefix*` or `*suffix`.' }), {
+        doc: 'Models that the key may use. Default: all. Empty list: none.',
         example: ['gpt-5-mini', 'claude-*'],
       }),
     ),
   },
-  { doc: 'One virtual key: either the key or its hash.', mismatch: recordMismatch },
+  { doc: 'Virtual key, as plain text or hash.', mismatch: recordMismatch },
 )
 
 export type ApiKeyRecord = Infer<typeof apiKeyRecordSchema>
 
-/** A virtual key as requests meet it: nothing here reveals the key. */
+/** Index entry of a virtual key, without the key itself. */
 export type ApiKeyEntry = {
   /** SHA-256 of the key, one character per byte. */
   readonly digest: string
@@ -51,21 +51,21 @@ const sendable = /^[!-~](?:[ -~]*[!-~])?$/
 const keyHashForm = /^sha256:([0-9a-f]{64})$/i
 
 /**
- * SHA-256 of a key, one character per byte: the shortest form that a Map can look up.
- * Looking a key up by its digest takes no time that depends on how much of the key is right.
+ * SHA-256 of a key, one character per byte: the shortest form for a Map key. The duration of a lookup by
+ * digest does not depend on the correct part of the key.
  */
 export function digestOf(key: string): string {
   return hash('sha256', key, 'latin1')
 }
 
-/** The digest of a record, or undefined when its `keyHash` is malformed. */
+/** Returns the digest of a record, or undefined if its `keyHash` is malformed. */
 export function recordDigest(record: ApiKeyRecord): string | undefined {
   if (record.key !== undefined) return digestOf(record.key)
   const digits = keyHashForm.exec(record.keyHash)?.[1]
   return digits === undefined ? undefined : Buffer.from(digits, 'hex').toString('latin1')
 }
 
-/** The entry of a record that `checkRecord` accepts. */
+/** Returns the entry of a valid record (`checkRecord`). */
 export function apiKeyEntry(record: ApiKeyRecord): ApiKeyEntry {
   const digest = recordDigest(record)
   if (digest === undefined) throw new Error('virtual key record with a malformed keyHash')
@@ -82,8 +82,8 @@ export function apiKeyEntry(record: ApiKeyRecord): ApiKeyEntry {
 }
 
 /**
- * A UUID (version 8, RFC 9562) that stays the same as long as the key does. It comes from a digest of its own, so that
- * the id in a log is not the beginning of the `keyHash` in a file.
+ * Derives a stable UUID (version 8, RFC 9562) of a key. It uses a separate digest, so that the id in a log is
+ * not a prefix of the `keyHash`.
  */
 function derivedId(digest: string): string {
   const hex = hash('sha256', Buffer.from(`tollgate virtual key id\n${digest}`, 'latin1'), 'hex')
@@ -97,13 +97,13 @@ function derivedId(digest: string): string {
   ].join('-')
 }
 
-/** Reports what the schema cannot say about one record. Messages never hold the key. */
+/** Reports errors of a record beyond the schema. Messages never contain the key. */
 export function checkRecord(record: ApiKeyRecord, report: ReportIssue) {
   if (record.key === '') report(['key'], `${recordMismatch}: key must not be empty`)
   else if (record.key !== undefined && !sendable.test(record.key)) {
     report(
       ['key'],
-      `${recordMismatch}: key must be printable ASCII without spaces at its ends, or no header could carry it`,
+      `${recordMismatch}: key must be printable ASCII without leading or trailing spaces, as in a header`,
     )
   }
   if (record.keyHash !== undefined && recordDigest(record) === undefined) {

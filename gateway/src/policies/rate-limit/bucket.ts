@@ -1,33 +1,33 @@
-/** Size and pace of a token bucket, in whole units and milliseconds. */
+/** Capacity and refill rate of a token bucket, in whole units and milliseconds. */
 export type Rate = {
-  /** Most that can be used at once: base and burst together. */
+  /** Base and burst. */
   readonly capacity: number
-  /** What comes back per interval: the base. */
+  /** Units added per interval: the base. */
   readonly refill: number
   readonly intervalMs: number
 }
 
 /**
- * What is used of a token bucket, rather than what is left: a limit whose numbers change in a reload keeps what was used.
- * A bucket that nobody used is like one that does not exist, which is why full buckets may be forgotten.
+ * Token bucket that stores used units instead of remaining ones, so that usage survives a change of the rate.
+ * An unused bucket is equivalent to a missing one, so full buckets may be evicted.
  */
 export type Bucket = {
   used: number
   refilledAt: number
-  /** The value it counts, among the buckets of a limit with a key. */
+  /** Key value of the bucket, for limits with a key. */
   readonly key: string
-  /** No longer found by its key, because it was full: what is counted later belongs to its successor. */
+  /** Removed from the index while full: later charges go to its successor. */
   evicted: boolean
 }
 
-/** A full bucket. Its intervals count from here. Times are whole milliseconds of a clock that never goes back. */
+/** Creates a full bucket whose intervals start now. Times are whole milliseconds of a monotonic clock. */
 export function createBucket(nowMs: number, key: string = ''): Bucket {
   return { used: 0, refilledAt: nowMs, key, evicted: false }
 }
 
-/** Brings the bucket up to date: one refill for every interval that has passed since the last one. */
+/** Applies one refill per interval elapsed since the last refill. */
 export function refillBucket(bucket: Bucket, rate: Rate, nowMs: number) {
-  // A reload may have made the bucket smaller than what is used of it; the next refill gives its full share all the same.
+  // A reload may reduce the capacity below the used units; the next refill still adds its full amount.
   if (bucket.used > rate.capacity) bucket.used = rate.capacity
   const elapsedMs = nowMs - bucket.refilledAt
   if (elapsedMs >= rate.intervalMs) {
@@ -37,28 +37,28 @@ export function refillBucket(bucket: Bucket, rate: Rate, nowMs: number) {
   }
 }
 
-/** What is used of the bucket at a time, refills that are due counted in. Changes nothing. */
+/** Returns the used units at a time, including due refills, without a change to the bucket. */
 export function usedAt(bucket: Bucket, rate: Rate, nowMs: number): number {
   const intervals = Math.max(0, Math.floor((nowMs - bucket.refilledAt) / rate.intervalMs))
   return Math.max(0, Math.min(rate.capacity, bucket.used) - intervals * rate.refill)
 }
 
-/** Counts `amount`. What goes beyond the capacity is forgiven: the next refill gives its full share. */
+/** Consumes `amount`, capped at the capacity, so that the next refill adds its full amount. */
 export function consume(bucket: Bucket, rate: Rate, amount: number) {
   bucket.used = Math.min(rate.capacity, bucket.used + amount)
 }
 
-/** Gives one unit back that was taken at `takenAtMs`, unless a refill has come in between and may have covered it. */
+/** Returns one unit consumed at `takenAtMs`, unless a refill since then may have covered it. */
 export function returnUnit(bucket: Bucket, takenAtMs: number) {
   if (bucket.refilledAt <= takenAtMs && bucket.used > 0) bucket.used -= 1
 }
 
-/** Whole seconds until the next refill, at least one: who waits that long finds the refill done. */
+/** Whole seconds until the next refill, rounded up, at least 1. */
 export function secondsToRefill(bucket: Bucket, rate: Rate, nowMs: number): number {
   return Math.ceil((bucket.refilledAt + rate.intervalMs - nowMs) / 1000)
 }
 
-/** Whether the bucket holds its whole capacity, a refill that is due counted in. */
+/** Whether the bucket is full, including due refills. */
 export function isFull(bucket: Bucket, rate: Rate, nowMs: number): boolean {
   if (bucket.used === 0) return true
   const intervals = Math.floor((nowMs - bucket.refilledAt) / rate.intervalMs)

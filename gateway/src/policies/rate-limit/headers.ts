@@ -2,10 +2,10 @@ import type { Headers } from '../../net/http/headers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
 
-/** What every refusal by a limit says. */
+/** Body text of every rate limit refusal. */
 export const limitExceeded = 'rate limit exceeded'
 
-/** The answer to a request over a limit: plain text whatever the client API, as the specification's "Errors" says. */
+/** Creates the reply to a request over a limit: plain text for every client API (specification, "Errors"). */
 export function rateLimitReply(refused: LimitStatus): Reply {
   return {
     status: 429,
@@ -14,22 +14,25 @@ export function rateLimitReply(refused: LimitStatus): Reply {
   }
 }
 
-/** Sets `x-ratelimit-*` from the limit closest to refusing. An upstream's own are about another limit and give way. */
+/** Sets `x-ratelimit-*` from the limit closest to exhaustion and replaces those of the upstream. */
 export function setLimitHeaders(headers: Headers, limits: RequestLimits) {
   const status = limits.refused ?? closestOf(limits.requests, limits.tokens)
   if (status !== undefined && !hasServiceHeaders(limits)) writeLimitStatus(headers, status)
 }
 
-/** A service whose own headers cannot be compared with ours is taken at its word, unless it is ours that refuses. */
+/** Whether the limit headers of a service take precedence: they do, unless a local limit refuses. */
 function hasServiceHeaders({ headers, refused }: RequestLimits): boolean {
   if (headers === undefined || refused !== undefined) return false
   return Object.keys(headers).some(isLimitHeader)
 }
 
-/** The three headers that say where a request stands. */
+/** Headers with the limit status of a request. */
 export const limitHeaders = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
 
-/** Whether a header is about a limit: `x-ratelimit-*`, `ratelimit`, `ratelimit-*` (IETF draft "RateLimit header fields"). */
+/**
+ * Whether a header is about a limit: `x-ratelimit-*`, `ratelimit`, `ratelimit-*` (IETF draft "RateLimit
+ * header fields").
+ */
 export function isLimitHeader(name: string): boolean {
   return name === 'ratelimit' || name.startsWith('ratelimit-') || name.startsWith('x-ratelimit-')
 }
@@ -42,7 +45,7 @@ export function writeLimitStatus(headers: Headers, status: LimitStatus) {
   if (status.relatedHeaders !== undefined) Object.assign(headers, status.relatedHeaders)
 }
 
-/** Requests and tokens do not compare by number, so the smaller share that is left decides. */
+/** Returns the status with the smaller remaining share, because requests and tokens are different units. */
 function closestOf(
   requests: LimitStatus | undefined,
   tokens: LimitStatus | undefined,

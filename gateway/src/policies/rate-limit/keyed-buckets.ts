@@ -1,29 +1,32 @@
 import { hash } from 'node:crypto'
 import { type Bucket, createBucket, isFull, type Rate, refillBucket } from './bucket.ts'
 
-/** One bucket per value of a limit's key. Up to `maxKeys` values have a bucket of their own. */
+/** Buckets of a limit by key value, for up to `maxKeys` values. */
 export type KeyedBuckets = {
-  /** The refilled bucket of a value; undefined stands for requests that have no value and share a bucket. */
+  /** Returns the refilled bucket of a value. Requests without a value (undefined) share a bucket. */
   find(key: string | undefined, rate: Rate, nowMs: number): Bucket
-  /** The bucket that counts now what `bucket`, found earlier, counted then. */
+  /** Returns the current bucket of the key of an earlier `bucket`. */
   current(bucket: Bucket, rate: Rate, nowMs: number): Bucket
   readonly size: number
-  /** Every bucket, a part at a time; the value is undefined where many share one. Changes nothing. */
+  /** Iterates over all buckets in parts, read-only. The value of shared buckets is undefined. */
   parts(): Iterable<Iterable<{ value: string | undefined; bucket: Bucket }>>
 }
 
-/** Buckets looked at for every new value. More than one, so that idle buckets go faster than new ones come. */
+/**
+ * Buckets inspected per new value. More than one, so that idle buckets are evicted faster than new ones are
+ * added.
+ */
 const stepsPerInsert = 2
-/** Buckets looked at when there is no room. */
+/** Buckets inspected per new value at capacity. */
 const stepsWhenFull = 32
 const longestPlainKey = 64
-/** A Map that grows moves all its entries at once: 150 ms for a million. Many small ones never pause for long. */
+/** A growing Map rehashes all entries in one step: 150 ms for a million. Shards bound the pause. */
 const shardCount = 64
 
 /**
- * Full buckets are forgotten a few at a time, whenever a new value needs room: no timer, and no request pays for all.
- * When none of those looked at is full, the new value shares one overflow bucket with all others in that position,
- * so a client that invents values gains nothing.
+ * Creates buckets with incremental eviction: each new value evicts a few full buckets, without a timer or a
+ * full scan. If no inspected bucket is full at capacity, new values share one overflow bucket, so that a
+ * client gains nothing from invented values.
  */
 export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
   const shards = Array.from({ length: shardCount }, () => new Map<string, Bucket>())
@@ -47,7 +50,7 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
     const shard = shardOf(shards, key)
     const known = shard.get(key)
     if (known !== undefined) return known
-    forgetFull(size < maxKeys ? stepsPerInsert : stepsWhenFull, rate, nowMs)
+    evictFull(size < maxKeys ? stepsPerInsert : stepsWhenFull, rate, nowMs)
     if (size >= maxKeys) {
       overflow ??= createBucket(nowMs)
       return overflow
@@ -58,7 +61,7 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
     return created
   }
 
-  function forgetFull(steps: number, rate: Rate, nowMs: number) {
+  function evictFull(steps: number, rate: Rate, nowMs: number) {
     for (let step = 0; step < steps; step++) {
       const bucket = walk()
       if (bucket === undefined) return
@@ -89,12 +92,12 @@ export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
   }
 }
 
-/** Each call gives the next bucket, round and round; undefined when there is none. */
+/** Returns an endless iterator over all buckets; undefined if there are none. */
 function endlessWalk(shards: readonly Map<string, Bucket>[]): () => Bucket | undefined {
   let position = 0
   let buckets = shards[0]?.values()
   return () => {
-    // One round more than there are shards: the first may be at its end, and come again at the last.
+    // One round more than shards: the current iterator may be at the end of the first shard.
     for (let round = 0; round <= shards.length; round++) {
       const next = buckets?.next()
       if (next !== undefined && !next.done) return next.value
@@ -105,7 +108,7 @@ function endlessWalk(shards: readonly Map<string, Bucket>[]): () => Bucket | und
   }
 }
 
-/** The ends of values differ most. */
+/** Hashes the last characters, which differ most between values. */
 function shardOf(shards: readonly Map<string, Bucket>[], key: string): Map<string, Bucket> {
   const { length } = key
   let mixed = length
@@ -118,13 +121,16 @@ function shardOf(shards: readonly Map<string, Bucket>[], key: string): Map<strin
 
 const hashMark = 'sha256:'
 
-/** Clients choose values, so their length is bounded too. One that looks like a hash must not count as what has it. */
+/**
+ * Bounds the length of client-controlled values. Values that look like a hash are hashed, to avoid
+ * collisions.
+ */
 function boundedKey(key: string): string {
   if (key.length <= longestPlainKey && !key.startsWith(hashMark)) return key
   return `${hashMark}${hash('sha256', key, 'base64')}`
 }
 
-/** A value cut out of a long text would keep all of that text in memory. */
+/** Copies a value, because a substring retains the whole source string. */
 function ownCopy(key: string): string {
   const narrow = Buffer.from(key, 'latin1').toString('latin1')
   return narrow === key ? narrow : Buffer.from(key, 'utf16le').toString('utf16le')

@@ -8,22 +8,22 @@ import { type GlobalLimitCounts, globalLimitState, labelOf } from './global/stat
 import { compileLimits, type Limit, wholeMs } from './limit.ts'
 import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
 
-/** Limits, and where they are configured. */
+/** Limits and the scope that configures them. */
 export type ScopedLimits = {
   place: string
   local: LocalRateLimitConfig
   global: GlobalRateLimitConfig | undefined
 }
 
-/** A limit of this process, as it is now. */
+/** Current state of a local limit. */
 export type LocalLimitSnapshot = {
   place: string
-  /** As in metrics and logs. */
+  /** Label in metrics and logs. */
   limit: string
   counts: 'requests' | 'tokens'
-  /** Most that can be used at once. */
+  /** Base and burst. */
   capacity: number
-  /** What comes back after each interval. */
+  /** Units added after each interval. */
   refill: number
   intervalSeconds: number
   state: BucketStatus | KeyedStatus
@@ -32,17 +32,17 @@ export type LocalLimitSnapshot = {
 export type BucketStatus = { remaining: number; resetSeconds: number }
 
 export type KeyedStatus = {
-  /** The expression whose values are counted apart. */
+  /** Expression with one bucket per value. */
   key: string
-  /** Values that have a count of their own now. */
+  /** Number of values with a bucket. */
   values: number
-  /** Those that refuse now. */
+  /** Number of exhausted values. */
   exhausted: number
-  /** The values with the least left, the least first. */
+  /** Values with the least remaining, in ascending order. */
   fullest: ({ value: string } & BucketStatus)[]
 }
 
-/** Limits at a service. What it counts is not known here. */
+/** Limits at a service. Its counts are not available to the gateway. */
 export type GlobalLimitSnapshot = {
   place: string
   limit: string
@@ -60,7 +60,7 @@ export type LimitSnapshot = { local: LocalLimitSnapshot[]; global: GlobalLimitSn
 
 const fullestShown = 10
 
-/** Reads limits as they are now, without changing what is counted. Traffic goes on in between. */
+/** Reads the current limits without a change to the counts, and yields to traffic in between. */
 export async function takeLimitSnapshot(
   places: readonly ScopedLimits[],
   context: CompileContext,
@@ -94,7 +94,7 @@ function singleStatus(limit: Limit, clock: Clock): BucketStatus {
   return { remaining: limit.rate.capacity, resetSeconds: 0 }
 }
 
-/** Buckets that are read before traffic may have its turn. */
+/** Buckets read between two yields to traffic. */
 const bucketsPerTurn = 5_000
 
 async function keyedStatus(limit: Limit, key: CelProgram, clock: Clock): Promise<KeyedStatus> {
@@ -136,10 +136,10 @@ function bucketStatus(bucket: Bucket, { rate }: Limit, nowMs: number): BucketSta
   return { remaining: rate.capacity - copy.used, resetSeconds: secondsToRefill(copy, rate, nowMs) }
 }
 
-/** Variables whose contents clients send, credentials among them. */
+/** Variables with client data, including credentials. */
 const clientVariables = ['request', 'llmRequest'] as const
 
-/** Values that may be secrets are told apart by their hash. */
+/** Formats key values; values that may be secrets are shown as hashes. */
 function keyDisplay({ roots }: CelProgram): (value: string) => string {
   if (!clientVariables.some((root) => roots.has(root))) return (value) => value
   return (value) => `sha256:${createHash('sha256').update(value).digest('hex').slice(0, 16)}`

@@ -12,31 +12,31 @@ import { type Bucket, consume, createBucket, type Rate, refillBucket } from './b
 import { createKeyedBuckets, type KeyedBuckets } from './keyed-buckets.ts'
 import { describeRule, isAddressKey, keyVariables, type LimitRule } from './local-config.ts'
 
-/** One limit, with its count. */
+/** Compiled limit and its buckets. */
 export type Limit = {
   readonly label: string
   readonly counts: 'requests' | 'tokens'
   readonly rate: Rate
   readonly meter: LimitMeter
   readonly needsBody: boolean
-  /** The bucket that counts this request, refilled. */
+  /** Returns the refilled bucket of this request. */
   bucketOf(exchange: Exchange, nowMs: number): Bucket
-  /** Counts later what belongs to a bucket found before, by the numbers that hold then. */
+  /** Charges a bucket found earlier, at the current rate. */
   charge(bucket: Bucket, amount: number, nowMs: number): void
-  /** The expression whose values are counted apart; undefined where all count together. */
+  /** Expression with one bucket per value; undefined for a single bucket. */
   readonly key: CelProgram | undefined
-  /** Every bucket there is, a part at a time. */
+  /** Iterates over all buckets in parts. */
   parts(): ReturnType<KeyedBuckets['parts']>
 }
 
 export type LimitOptions = {
-  /** Where the limits are configured: part of the identity of their counts, and of their names in metrics. */
+  /** Name of the scope: part of the identity of the buckets and of the metric labels. */
   scope: string
-  /** Most values of one limit's key that are counted apart. */
+  /** Maximum number of key values with a bucket of their own, per limit. */
   maxKeys?: number
 }
 
-/** The limits of one place, in the order of the list. */
+/** Compiles the limits of one scope, in list order. */
 export function compileLimits(
   rules: readonly LimitRule[],
   context: CompileContext,
@@ -45,7 +45,9 @@ export function compileLimits(
   return identified(rules).map((rule) => compileLimit(rule, context, options))
 }
 
-/** Whole numbers make sums of times exact, so that waiting for the reset is always enough. */
+/**
+ * Monotonic time in whole milliseconds. Integers add exactly, so that a wait for the reset always suffices.
+ */
 export function wholeMs(clock: Clock): number {
   return Math.floor(clock.monotonic())
 }
@@ -53,8 +55,8 @@ export function wholeMs(clock: Clock): number {
 type IdentifiedRule = LimitRule & { readonly identity: string; readonly label: string }
 
 /**
- * Names every limit such that neither new numbers nor a new order of the list changes the name. Limits that only their
- * numbers tell apart are told apart by size.
+ * Derives an identity that is independent of rates and list order. Limits that differ only in their rates are
+ * numbered by size.
  */
 function identified(rules: readonly LimitRule[]): IdentifiedRule[] {
   return rules.map((rule) => {
@@ -81,9 +83,9 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
   const byNetwork = rule.key !== undefined && isAddressKey(rule.key)
   const { counts, rate } = rule
   const meter = context.metrics.limit(label)
-  // Held as it is kept, because it is forgotten once nobody holds it.
+  // References the retained object itself, because unreferenced state is discarded.
   if (program === undefined) {
-    const kept = retainedBucket(stateName, rate, context)
+    const retained = retainedBucket(stateName, rate, context)
     return {
       label,
       counts,
@@ -91,19 +93,19 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
       meter,
       needsBody: false,
       bucketOf(_, nowMs) {
-        kept.rate = rate
-        refillBucket(kept.bucket, rate, nowMs)
-        return kept.bucket
+        retained.rate = rate
+        refillBucket(retained.bucket, rate, nowMs)
+        return retained.bucket
       },
       charge(_, amount, nowMs) {
-        refillBucket(kept.bucket, kept.rate, nowMs)
-        consume(kept.bucket, kept.rate, amount)
+        refillBucket(retained.bucket, retained.rate, nowMs)
+        consume(retained.bucket, retained.rate, amount)
       },
       key: undefined,
-      parts: () => [[{ value: undefined, bucket: kept.bucket }]],
+      parts: () => [[{ value: undefined, bucket: retained.bucket }]],
     }
   }
-  const kept = context.retained(stateName, () => ({
+  const retained = context.retained(stateName, () => ({
     buckets: createKeyedBuckets(options.maxKeys ?? 1_000_000),
     rate,
   }))
@@ -114,35 +116,36 @@ function compileLimit(rule: IdentifiedRule, context: CompileContext, options: Li
     meter,
     needsBody: needsBody(program),
     bucketOf(exchange, nowMs) {
-      kept.rate = rate
+      retained.rate = rate
       const key = keyOf(program, exchange)
-      return kept.buckets.find(byNetwork && key !== undefined ? clientNetwork(key) : key, rate, nowMs)
+      return retained.buckets.find(byNetwork && key !== undefined ? clientNetwork(key) : key, rate, nowMs)
     },
     charge(bucket, amount, nowMs) {
-      consume(kept.buckets.current(bucket, kept.rate, nowMs), kept.rate, amount)
+      consume(retained.buckets.current(bucket, retained.rate, nowMs), retained.rate, amount)
     },
     key: program,
-    parts: () => kept.buckets.parts(),
+    parts: () => retained.buckets.parts(),
   }
 }
 
 /**
- * What a place has counted. `rate` is that of the last request that was admitted: a request that began before a reload is
- * charged by the numbers that hold now, or its old, smaller bucket would cut off what was used of the larger one.
+ * Retained bucket of a limit. `rate` is that of the last admitted request: a request that started before a
+ * reload is charged at the current rate, because the old, smaller capacity would cap the usage of the larger
+ * one.
  */
 type RetainedBucket = { readonly bucket: Bucket; rate: Rate }
 
-/** Time that passed before the numbers changed counts by what they were. Compiling alone puts no numbers in force. */
+/** Refills by the previous rate up to now. Compilation alone does not activate a rate. */
 function retainedBucket(stateName: string, rate: Rate, context: CompileContext): RetainedBucket {
   const nowMs = wholeMs(context.clock)
-  const kept = context.retained(stateName, () => ({ bucket: createBucket(nowMs), rate }))
-  refillBucket(kept.bucket, kept.rate, nowMs)
-  return kept
+  const retained = context.retained(stateName, () => ({ bucket: createBucket(nowMs), rate }))
+  refillBucket(retained.bucket, retained.rate, nowMs)
+  return retained
 }
 
 /**
- * The value to count for. Where the expression fails or yields nothing to tell requests apart by, they share one
- * bucket: provoking that must not be a way around the limit, nor end the request.
+ * Key value of a request. Requests without a usable value share one bucket, so that a provoked evaluation
+ * error neither bypasses the limit nor ends the request.
  */
 function keyOf(program: CelProgram, exchange: Exchange): string | undefined {
   try {

@@ -68,7 +68,7 @@ describe('checking limits', () => {
 
   it('finds a bucket smaller than its refill, and an interval of nothing', () => {
     expect(issues([{ maxTokens: 3, tokensPerFill: 4, fillInterval: '0s' }])).toEqual([
-      '0.fillInterval: must be longer than zero',
+      '0.fillInterval: must be greater than 0',
       '0.maxTokens: must be at least tokensPerFill, which is 4',
     ])
   })

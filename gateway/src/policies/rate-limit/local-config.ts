@@ -18,7 +18,7 @@ import type { Rate } from './bucket.ts'
 
 const unitMs = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const
 
-/** Variables a limit's key may name. Some exist once the body is read: `needsBody` of `pipeline/rules`. */
+/** CEL variables of limit keys. Some require the body: `needsBody` of `pipeline/rules`. */
 export const keyVariables: ReadonlySet<string> = new Set([
   'now',
   'request',
@@ -31,8 +31,9 @@ export const keyVariables: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether a key is the address of the client and nothing more. A client has all of an IPv6 /64, so such keys count by
- * network (`lib/address/client-network.ts`); any other expression, such as `string(source.address)`, counts by its value.
+ * Whether a key is exactly the client address. A client owns a whole IPv6 /64, so such keys count by network
+ * (`lib/address/client-network.ts`). Any other expression, such as `string(source.address)`, counts by its
+ * value.
  */
 export function isAddressKey(source: string): boolean {
   return /^\s*source\s*\.\s*address\s*$/.test(source)
@@ -42,7 +43,7 @@ const commonFields = {
   key: optional(
     cel(
       {
-        doc: 'Counts separately for every value of this expression. Requests for which it has no value share one count. `source.address` counts IPv6 clients by /64; `string(source.address)` counts single addresses.',
+        doc: 'Expression with a separate count per value. Requests without a value share one count. `source.address` counts IPv6 clients by /64; `string(source.address)` counts single addresses.',
         example: 'apiKey.id',
       },
       [...keyVariables],
@@ -50,7 +51,7 @@ const commonFields = {
   ),
   name: optional(
     name({
-      doc: 'Name in metrics and logs. A named limit keeps its count when its unit changes, too.',
+      doc: 'Name in metrics and logs. A named limit retains its count if its unit changes.',
       example: 'per-key tokens',
       advanced: true,
     }),
@@ -63,29 +64,27 @@ const perUnit = exactlyOne(
     tokens: integer({ doc: 'LLM tokens per unit, input and output together.', example: 100_000 }, { min: 1 }),
   },
   {
-    unit: enumeration(['Seconds', 'Minutes', 'Hours'], { doc: 'The unit of time.' }),
-    burst: optional(
-      integer({ doc: 'Extra allowance on top, filled up while unused.', default: 0 }, { min: 0 }),
-    ),
+    unit: enumeration(['Seconds', 'Minutes', 'Hours'], { doc: 'Unit of time.' }),
+    burst: optional(integer({ doc: 'Additional allowance, refilled while unused.', default: 0 }, { min: 0 })),
     ...commonFields,
   },
-  { doc: 'An allowance per second, minute or hour.' },
+  { doc: 'Allowance per second, minute or hour.' },
 )
 
 const perInterval = object(
   {
-    type: optional(enumeration(['requests', 'tokens'], { doc: 'What is counted.', default: 'requests' })),
-    maxTokens: integer({ doc: 'Most that can be used at once; at least `tokensPerFill`.' }, { min: 1 }),
-    tokensPerFill: integer({ doc: 'What comes back after each interval.' }, { min: 1 }),
+    type: optional(enumeration(['requests', 'tokens'], { doc: 'Counted unit.', default: 'requests' })),
+    maxTokens: integer({ doc: 'Capacity of the bucket; at least `tokensPerFill`.' }, { min: 1 }),
+    tokensPerFill: integer({ doc: 'Units added after each interval.' }, { min: 1 }),
     fillInterval: duration({ doc: 'Time between two refills.', example: '60s' }),
     ...commonFields,
   },
-  { doc: 'A bucket by its size, refill and interval.' },
+  { doc: 'Token bucket by capacity, refill and interval.' },
 )
 
 export const localRateLimitSchema = list(
   anyOfShapes([perUnit, perInterval], {
-    doc: 'One limit, as an allowance per unit of time or as a bucket.',
+    doc: 'Limit as an allowance per unit of time or as a token bucket.',
   }),
   { doc: 'Limits counted by this process. A request must pass all of them.' },
 )
@@ -93,7 +92,7 @@ export const localRateLimitSchema = list(
 export type LocalRateLimitConfig = Infer<typeof localRateLimitSchema>
 type Entry = LocalRateLimitConfig[number]
 
-/** Both written forms of a limit in one. */
+/** Limit rule, normalised from both configuration forms. */
 export type LimitRule = {
   readonly counts: 'requests' | 'tokens'
   readonly rate: Rate
@@ -104,7 +103,7 @@ export type LimitRule = {
 export function limitRule(entry: Entry): LimitRule {
   const { key, name } = entry
   if ('fillInterval' in entry) {
-    // The schema has checked the form; an interval of zero is refused by `checkLocalRateLimit`.
+    // The schema validates the form; `checkLocalRateLimit` rejects an interval of 0.
     const intervalMs = Math.max(1, parseDuration(entry.fillInterval) ?? 1)
     const rate = { capacity: entry.maxTokens, refill: entry.tokensPerFill, intervalMs }
     return { counts: entry.type ?? 'requests', rate, key, name }
@@ -139,7 +138,9 @@ function intervalWords(intervalMs: number): string {
   }
 }
 
-/** Reports what the schema cannot say: bucket sizes, equal names, keys that name variables other than `variables`. */
+/**
+ * Reports errors beyond the schema: bucket sizes, duplicate names, keys with variables outside `variables`.
+ */
 export function checkLocalRateLimit(
   config: LocalRateLimitConfig,
   variables: ReadonlySet<string>,
@@ -160,13 +161,13 @@ export function checkLocalRateLimit(
 
 function checkSize(entry: Entry, report: (field: string, message: string) => void) {
   if ('fillInterval' in entry) {
-    if (parseDuration(entry.fillInterval) === 0) report('fillInterval', 'must be longer than zero')
+    if (parseDuration(entry.fillInterval) === 0) report('fillInterval', 'must be greater than 0')
     if (entry.maxTokens < entry.tokensPerFill) {
       report('maxTokens', `must be at least tokensPerFill, which is ${entry.tokensPerFill}`)
     }
     return
   }
   if (!Number.isSafeInteger(limitRule(entry).rate.capacity)) {
-    report('burst', 'base and burst together are too large')
+    report('burst', 'sum of base and burst is too large')
   }
 }

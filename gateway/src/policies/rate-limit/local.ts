@@ -15,15 +15,18 @@ import {
   spendsTokens,
 } from './request-limits.ts'
 
-/** The limits of one place as up to two steps of a route. */
+/** Local limits of one scope as up to two steps of a route. */
 export type LocalRateLimit = {
-  /** Limits on requests. */
+  /** Request limits. */
   beforeBody: Policy | undefined
-  /** Limits on tokens, and limits whose key needs the body. */
+  /** Token limits, and limits whose key needs the body. */
   afterBody: Policy | undefined
 }
 
-/** Limits of a place (specification, "Rate limit rules"). Counts belong to the place and survive a reload. */
+/**
+ * Compiles the limits of a scope (specification, "Rate limit rules"). Counts belong to the scope and survive
+ * reloads.
+ */
 export function compileLocalRateLimit(
   config: LocalRateLimitConfig,
   context: CompileContext,
@@ -61,12 +64,12 @@ function latePolicy(limits: readonly Limit[], clock: Clock): Policy {
 
 type Step = {
   limits: readonly Limit[]
-  /** Limits of a later step that can be looked at now already. */
+  /** Limits of a later step that can be evaluated in this one. */
   foreseeable: readonly Limit[]
   clock: Clock
 }
 
-/** All limits are checked before anything is counted, so a refused request uses up nothing. */
+/** Checks all limits before it counts, so that a refused request consumes nothing. */
 function admit(exchange: Exchange, step: Step): Reply | undefined {
   const { limits, clock } = step
   const nowMs = wholeMs(clock)
@@ -99,7 +102,10 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
   return undefined
 }
 
-/** One request more does not fit. For tokens: nothing is left, since their number is known only at the end. */
+/**
+ * Whether another request exceeds the limit. For tokens: whether none remain, because usage is unknown until
+ * the end.
+ */
 function isExhausted({ rate }: Limit, bucket: Bucket): boolean {
   return bucket.used >= rate.capacity
 }
@@ -114,7 +120,10 @@ function closer(status: LimitStatus | undefined, { rate }: Limit, { bucket, nowM
 
 type Refused = Step & { buckets: readonly Bucket[]; nowMs: number }
 
-/** The headers name the limit that refuses longest: who waits for its reset is admitted by all. */
+/**
+ * Refuses with the headers of the exhausted limit that resets last: after its reset all limits admit the
+ * request.
+ */
 function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Refused): Reply {
   const { limits, buckets, nowMs } = step
   let longest: LimitStatus = { limit: 0, remaining: 0, resetSeconds: 0 }

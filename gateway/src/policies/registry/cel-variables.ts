@@ -1,14 +1,14 @@
-/** What a route carries: it decides which policies mean something, and which variables exist. */
+/** Kind of traffic of a route. It determines the valid policies and the CEL variables. */
 export type TrafficKind = 'http' | 'llm' | 'mcp'
 
-/** Variables that exist for every request, as soon as its head is there. */
+/** Variables available for every request after its head is read. */
 const headVariables: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt', 'apiKey'])
-/** `request.body` exists once the body is read, which MCP servers do themselves. */
+/** Adds `request.body`, available after the body is read. MCP routes read the body in the backend. */
 const httpVariables: ReadonlySet<string> = new Set([...headVariables, 'request.body'])
-/** So do `llmRequest` and `llm`. */
+/** Adds `llmRequest` and `llm`, also available after the body is read. */
 const llmVariables: ReadonlySet<string> = new Set([...httpVariables, 'llmRequest', 'llm'])
 
-/** Variables that rules and keys of limits may name. Rules on single tools have their own. */
+/** Returns the variables of rules and limit keys. Rules on single tools have their own set. */
 export function celVariablesOf(kind: TrafficKind | 'gateway'): ReadonlySet<string> {
   if (kind === 'mcp') return headVariables
   return kind === 'llm' ? llmVariables : httpVariables

@@ -21,12 +21,18 @@ import { checkUrlRewrite } from '../url/rewrite.ts'
 import { celVariablesOf, type TrafficKind } from './cel-variables.ts'
 import type { PoliciesConfig } from './schema.ts'
 
-/** Reports what the schema cannot say about the policies of a gateway or listener, which hold for requests of every kind. */
+/**
+ * Reports errors beyond the schema in the policies of a gateway or listener, which apply to requests of every
+ * kind.
+ */
 export function checkGatewayPolicies(config: PoliciesConfig, report: ReportIssue) {
   check(config, 'gateway', report)
 }
 
-/** The same for a route, `llm` or `mcp`, and policies that mean nothing for requests of its kind. */
+/**
+ * Reports errors in the policies of a route, `llm` or `mcp`, including policies without effect on its kind of
+ * traffic.
+ */
 export function checkRoutePolicies(config: PoliciesConfig, kind: TrafficKind, report: ReportIssue) {
   check(config, kind, report)
 }
@@ -67,7 +73,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   checkKind(config, kind, report)
 }
 
-/** Reports references of policies to backends that are none, or lead to no host. */
+/** Reports references of policies to unknown backends or backends without a host. */
 export function checkPolicyBackends(
   { remoteRateLimit, rateLimit }: PoliciesConfig,
   backends: readonly NamedBackend[],
@@ -83,7 +89,7 @@ export function checkPolicyBackends(
     )
 }
 
-/** Reports costs in US dollars. For a configuration without a catalog of models, which has the prices. */
+/** Reports costs in US dollars if the configuration has no model catalog with prices. */
 export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, report: ReportIssue) {
   const [limits, path] =
     remoteRateLimit === undefined
@@ -98,7 +104,7 @@ export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, repor
   })
 }
 
-/** Policies that change what is forwarded and answered. */
+/** Checks policies that modify requests and replies. */
 function checkTraffic(config: PoliciesConfig, under: (...prefix: string[]) => ReportIssue) {
   const { requestHeaderModifier, responseHeaderModifier, requestRedirect, directResponse, urlRewrite } =
     config
@@ -116,18 +122,18 @@ function checkTraffic(config: PoliciesConfig, under: (...prefix: string[]) => Re
   }
 }
 
-/** Whether a policy replaces the prefix by which a route matched, which needs a match by prefix. */
+/** Whether a policy replaces the matched prefix, which requires a prefix match. */
 export function replacesPrefix({ requestRedirect, urlRewrite }: PoliciesConfig): boolean {
   return requestRedirect?.path?.prefix !== undefined || urlRewrite?.path?.prefix !== undefined
 }
 
-/** Of a gateway's requests those to LLMs have tokens, and its limits on them count those. */
+/** Reports token limits on traffic without tokens. On a gateway they apply only to LLM requests. */
 function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway', report: ReportIssue) {
   if (kind === 'llm' || kind === 'gateway') return
   tokens.forEach((counted, index) => {
     if (!counted) return
-    const what = kind === 'mcp' ? 'MCP requests' : 'plain HTTP requests'
-    report([index], `${what} have no tokens: limit requests instead`)
+    const requests = kind === 'mcp' ? 'MCP requests' : 'plain HTTP requests'
+    report([index], `${requests} have no tokens: limit requests instead`)
   })
 }
 

@@ -6,7 +6,7 @@ import type { PoliciesConfig } from './schema.ts'
 
 export type WrittenExpression = { path: Path; source: string }
 
-/** The expressions of a set of policies, with their places in it. */
+/** Returns the expressions of a set of policies with their paths. */
 export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
   const { authorization, mcpAuthorization, localRateLimit, remoteRateLimit, rateLimit } = policies
   return [
@@ -19,7 +19,7 @@ export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
   ]
 }
 
-/** Reports expressions over `request.body` in policies in front of MCP servers. `where` names the place of the servers. */
+/** Reports expressions over `request.body` on MCP routes. `where` is the location of the MCP servers. */
 export function checkNoBody(policies: PoliciesConfig, where: string, report: ReportIssue): void {
   for (const { source, path } of expressionsOf(policies)) {
     if (!referencesField(source, 'request', 'body')) continue

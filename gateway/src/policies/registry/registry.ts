@@ -10,7 +10,7 @@ import { compileRequestBody } from '../request-body.ts'
 import { compileScope, type PolicyScope, type ScopeSteps } from './scope.ts'
 import { warnAboutRules } from './warnings.ts'
 
-/** A step of a route, and why it is where it is. */
+/** Step of a route and the reason for its position. */
 type Step = { step: StepName; because: string }
 
 type StepName =
@@ -38,77 +38,80 @@ type StepName =
   | 'guardrails'
 
 /**
- * The order in which every request meets its policies, those of the gateway before those of the listener and the route
- * in each step. Replies meet them in reverse.
+ * Execution order of policies. In each step, policies of the gateway run before those of the listener and the
+ * route. Replies pass in reverse order.
  */
 export const order: readonly Step[] = [
-  { step: 'documents', because: 'discovery and registration are for everyone, from every origin' },
-  { step: 'origin', because: 'a page that may not speak to the gateway learns nothing from it' },
+  { step: 'documents', because: 'discovery and registration are public, for every origin' },
+  { step: 'origin', because: 'a page of a forbidden origin receives no information' },
   {
     step: 'cors',
-    because:
-      'a browser can read a refusal only if the reply carries CORS headers; preflights hold no credential',
+    because: 'a browser can read a refusal only if the reply has CORS headers; preflights have no credential',
   },
-  { step: 'tokens', because: 'nothing is done for strangers: no rule, no count, no byte of the body' },
-  { step: 'apiKey', because: 'as tokens, which have left the request by now: a token is no unknown key' },
+  {
+    step: 'tokens',
+    because: 'unauthenticated requests cause no work: no rule, no count, no byte of the body',
+  },
+  {
+    step: 'apiKey',
+    because: 'as tokens, which are removed from the request first, so that a token is never an unknown key',
+  },
   {
     step: 'authorization',
-    because: 'rules that need only the head refuse before anything is counted or read',
+    because: 'rules on the head refuse before counting and before the body is read',
   },
-  { step: 'requestLimits', because: 'a body is expensive to read, so requests are counted before it is' },
+  { step: 'requestLimits', because: 'counting precedes the body, which is expensive to read' },
   {
     step: 'globalRequestLimits',
-    because: 'a call over the network is made for what is not refused anyway',
+    because: 'a network call is made only for requests that local limits admit',
   },
   {
     step: 'requestBody',
-    because:
-      'on plain HTTP routes the body is read only for expressions that name it, of requests that all others permit',
+    because: 'on plain HTTP routes the body is read only for expressions over it, after all other checks',
   },
-  { step: 'bodyAuthorization', because: 'a request that is not permitted must not count' },
+  { step: 'bodyAuthorization', because: 'a denied request must not count' },
   {
     step: 'bodyLimits',
-    because: 'as limits before the body: they refuse before a redirect or a backend answers',
+    because: 'as limits before the body: they refuse before a redirect or a backend responds',
   },
-  { step: 'globalBodyLimits', because: 'as requests: the limits that cost no call come first' },
+  { step: 'globalBodyLimits', because: 'as requests: local limits come first, because they need no call' },
   {
     step: 'responseHeaderModifier',
-    because:
-      'changes what the route answers, redirects included; what refusals, limits and CORS say is not for a route to change',
+    because: 'changes replies of the route, including redirects, but not those of refusals, limits and CORS',
   },
-  { step: 'requestRedirect', because: 'an answer like that of a backend, so the same people get it' },
-  { step: 'directResponse', because: 'as a redirect, which comes first' },
-  { step: 'requestHeaderModifier', because: 'only what is forwarded is worth changing' },
-  { step: 'urlRewrite', because: 'as headers; rules before it have seen what the client asked for' },
-  { step: 'llmRequest', because: 'reads the body, once; what follows may depend on it' },
-  { step: 'llmAuthorization', because: 'what may not be asked must not count against a budget' },
+  { step: 'requestRedirect', because: 'a reply like that of a backend, under the same checks' },
+  { step: 'directResponse', because: 'as a redirect, which takes precedence' },
+  { step: 'requestHeaderModifier', because: 'applies only to forwarded requests' },
+  { step: 'urlRewrite', because: 'as headers; earlier rules see the original request' },
+  { step: 'llmRequest', because: 'reads the body once; later steps may depend on it' },
+  { step: 'llmAuthorization', because: 'a denied request must not count against a budget' },
   {
     step: 'tokenLimits',
-    because: 'the last check that costs nothing: a request over budget reaches no provider, and no webhook',
+    because: 'the last local check: a request over budget reaches no provider and no webhook',
   },
-  { step: 'globalTokenLimits', because: 'as requests: the limits that cost no call come first' },
+  { step: 'globalTokenLimits', because: 'as requests: local limits come first, because they need no call' },
   {
     step: 'guardrails',
-    because: 'what they ask costs time and money; on the way back nothing changes what they have checked',
+    because: 'their calls cost time and money; after their check of a reply nothing modifies it',
   },
 ]
 
-/** What a route leads to, and what its policies must know of that. */
+/** Kind of a route with the options of its policies. */
 export type RouteKind =
   /**
-   * `maxBodyBytes` bounds bodies that expressions name. `isFallback`: for requests of no route, which get 404 whatever
-   * rules decide.
+   * `maxBodyBytes` limits bodies read for expressions. `isFallback`: for requests without a route, which
+   * receive 404 regardless of rules.
    */
   | { kind: 'http'; maxBodyBytes: number; isFallback?: boolean }
-  /** `llmRequest` reads and understands the body, `guardrails` check what goes to the model and comes from it. */
+  /** `llmRequest` parses the body, `guardrails` check requests to the model and its responses. */
   | { kind: 'llm'; llmRequest: Policy; guardrails?: Policy | undefined; reach: Reach }
   | { kind: 'mcp'; reach: Reach }
 
-/** Clients that a route is reachable for. */
+/** Reachability of a route. */
 export type Reach = {
-  /** The address is open to this machine only. */
+  /** The listener accepts loopback connections only. */
   isLoopback: boolean
-  /** Hosts of `allowedHosts`. */
+  /** Whether `allowedHosts` has the host. */
   isAllowedHost(host: string): boolean
   /** Hostnames of the route. */
   hostnames?: readonly string[] | undefined
@@ -116,13 +119,13 @@ export type Reach = {
 
 export type RoutePolicies = {
   policies: Policy[]
-  /** Rules about single tools, prompts and resources, for the MCP backend to ask. */
+  /** Rules on single tools, prompts and resources, for the MCP backend. */
   rules: McpAuthorization | undefined
 }
 
 /**
- * The policies of a route, in order. `scopes` are those the request comes through, the most general first: the
- * authentication, rules and limits of all of them apply; of several `cors` the most specific one does.
+ * Compiles the policies of a route in order. `scopes` are listed from general to specific. Authentication,
+ * rules and limits of all scopes apply; of several `cors` only the most specific.
  */
 export function compilePolicies(
   scopes: readonly PolicyScope[],
@@ -143,7 +146,7 @@ type Parts = {
   context: CompileContext
 }
 
-/** Adds what a step consists of, which for most is what each scope has of it. */
+/** Adds the policies of a step, for most steps those of each scope. */
 function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, context }: Parts) {
   switch (step) {
     case 'origin':
@@ -176,17 +179,17 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
   }
 }
 
-/** Whether a scope has a step that follows the body of a plain HTTP request. */
+/** Whether a scope has a step that needs the body of a plain HTTP request. */
 function readsBody({ bodyAuthorization, bodyLimits, globalBodyLimits }: ScopeSteps): boolean {
   return (bodyAuthorization ?? bodyLimits ?? globalBodyLimits) !== undefined
 }
 
-/** The most specific check comes first: it says best how to get in, and knows best who it is. */
+/** Adds checks, the most specific first: its challenge and its identity take precedence. */
 function addChecks(policies: Policy[], name: string, checks: readonly AuthenticationCheck[]) {
   if (checks.length > 0) policies.push(compileAuthentication(name, checks))
 }
 
-/** What scopes have under a name, those that have it. */
+/** Returns the defined values of a step over all scopes. */
 function present<Name extends keyof ScopeSteps>(
   compiled: readonly ScopeSteps[],
   name: Name,
@@ -199,14 +202,17 @@ function present<Name extends keyof ScopeSteps>(
   return found
 }
 
-/** MCP servers and models act for their clients. Requests of pages that bring no credential of a model's route come to nothing. */
+/**
+ * Adds the origin check, because MCP servers and models act for their clients. LLM routes need it only
+ * without strict authentication.
+ */
 function addOrigin(policies: Policy[], scopes: readonly PolicyScope[], route: RouteKind): void {
   if (route.kind === 'http') return
   const isOpen = !scopes.some(isStrict)
   if (route.kind === 'mcp' || isOpen) policies.push(originPolicy(scopes, route.reach, isOpen))
 }
 
-/** Whether every request of a scope needs a credential. */
+/** Whether a scope requires a credential. */
 function isStrict({ policies: { jwtAuth, apiKey, mcpAuthentication } }: PolicyScope): boolean {
   return [jwtAuth, apiKey, mcpAuthentication].some(
     (check) => check !== undefined && (check.mode ?? 'strict') === 'strict',
@@ -216,7 +222,7 @@ function isStrict({ policies: { jwtAuth, apiKey, mcpAuthentication } }: PolicySc
 function originPolicy(scopes: readonly PolicyScope[], reach: Reach, isOpen: boolean): Policy {
   const cors = scopes.findLast(({ policies }) => policies.cors !== undefined)?.policies.cors
   const hostnames = [...(reach.hostnames ?? []), ...scopes.flatMap(({ hostname }) => hostname ?? [])]
-  // Requests for other hosts do not reach the route.
+  // Requests to other hosts do not reach a route with hostnames.
   const isNamed = hostnames.some((hostname) => normaliseHostname(hostname) !== anyHost)
   return compileOrigin({
     isAllowed: compileOrigins(cors?.allowOrigins ?? []),

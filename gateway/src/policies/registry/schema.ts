@@ -13,7 +13,7 @@ import { localRateLimitSchema } from '../rate-limit/local-config.ts'
 import { requestRedirectSchema } from '../url/redirect.ts'
 import { urlRewriteSchema } from '../url/rewrite.ts'
 
-/** Policies that may stand directly on a gateway or a listener: they hold for all of its routes. */
+/** Policies of a gateway or listener, which apply to all of its routes. */
 export const gatewayPolicyFields = {
   cors: optional(corsSchema),
   jwtAuth: optional(jwtAuthSchema),
@@ -24,7 +24,7 @@ export const gatewayPolicyFields = {
     object(
       { local: optional(localRateLimitSchema), global: optional(globalRateLimitSchema) },
       {
-        doc: 'Another spelling: `rateLimit.local` is `localRateLimit`, `rateLimit.global` is `remoteRateLimit`.',
+        doc: 'Alias: `rateLimit.local` is `localRateLimit`, `rateLimit.global` is `remoteRateLimit`.',
         advanced: true,
       },
     ),
@@ -41,7 +41,7 @@ const mcpPolicyFields = {
   responseHeaderModifier: optional(responseHeaderModifierSchema),
 }
 
-/** `routes[].policies`, as far as requests and replies are concerned. */
+/** `routes[].policies` on requests and replies. */
 export const routePolicyFields = {
   ...mcpPolicyFields,
   requestRedirect: optional(requestRedirectSchema),
@@ -52,15 +52,15 @@ export const routePolicyFields = {
 /** `llm.policies`. */
 export const llmPoliciesSchema = object(
   { ...gatewayPolicyFields, guardrails: optional(guardrailsSchema) },
-  { doc: 'Who may use the models, how much, and for what.' },
+  { doc: 'Authentication, authorization, limits and guardrails of the models.' },
 )
 
 /** `mcp.policies`. */
 export const mcpPoliciesSchema = object(mcpPolicyFields, {
-  doc: 'Who may use the MCP servers, and what of them.',
+  doc: 'Authentication, authorization and limits of the MCP servers.',
 })
 
-const anyPoliciesSchema = object(routePolicyFields, { doc: 'Policies of any place.' })
+const anyPoliciesSchema = object(routePolicyFields, { doc: 'Policies of any scope.' })
 
-/** The policies of one place: a gateway, a listener, a route, `llm` or `mcp`. */
+/** Policies of one scope: a gateway, listener, route, `llm` or `mcp`. */
 export type PoliciesConfig = Infer<typeof anyPoliciesSchema>

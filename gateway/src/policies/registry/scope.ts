@@ -19,16 +19,16 @@ import { compileUrlRewrite } from '../url/rewrite.ts'
 import { celVariablesOf, type TrafficKind } from './cel-variables.ts'
 import type { PoliciesConfig } from './schema.ts'
 
-/** The policies of one place that a request comes through. */
+/** Policies of one scope: a gateway, listener, route or section that a request passes. */
 export type PolicyScope = {
-  /** Names what is counted there, across reloads and in metrics: `gateway default`, `route api`, `llm`, `mcp`. */
+  /** Identifies its counts across reloads and in metrics: `gateway default`, `route api`, `llm`, `mcp`. */
   name: string
   policies: PoliciesConfig
-  /** Of a listener: the host that all of its requests name. */
+  /** Host of a listener. */
   hostname?: string | undefined
 }
 
-/** What one scope adds to each step of a route. */
+/** Contribution of one scope to each step of a route. */
 export type ScopeSteps = {
   readonly documents: Policy | undefined
   readonly cors: Policy | undefined
@@ -52,7 +52,9 @@ export type ScopeSteps = {
   readonly mcpAuthorization: McpAuthorization | undefined
 }
 
-/** Compiles a scope once, however many routes it is part of, and for as long as what it is made of stays the same. */
+/**
+ * Compiles a scope once for all of its routes and caches it until its policies or its limiter backend change.
+ */
 export function compileScope(scope: PolicyScope, context: CompileContext, kind: TrafficKind): ScopeSteps {
   const node = nodeOf(scope.policies, context)
   return context.cached(node, `policies of ${scope.name} for ${kind}`, () =>
@@ -60,7 +62,7 @@ export function compileScope(scope: PolicyScope, context: CompileContext, kind: 
   )
 }
 
-/** What lives as long as the policies and the backend that counts their limits both stay the same. */
+/** Returns a cache key that lives until the policies or the limiter backend change. */
 function nodeOf(policies: PoliciesConfig, context: CompileContext): object {
   const limiter = limiterBackend(policies, context)
   if (limiter === undefined) return policies
@@ -70,7 +72,7 @@ function nodeOf(policies: PoliciesConfig, context: CompileContext): object {
   return joint
 }
 
-/** The backend that counts the limits of a scope, where it is one that others may change. */
+/** Returns the named backend that counts the limits of a scope, if there is one. */
 function limiterBackend(
   { remoteRateLimit, rateLimit }: PoliciesConfig,
   { backends = [] }: UpstreamContext,
@@ -125,22 +127,22 @@ function compileSteps(
   }
 }
 
-/** The `mcp` section is the only place of rules about tools for most, and their names do not repeat it. */
+/** Label of item rules. Those of the `mcp` section omit its name. */
 function labelOfItemRules(scope: string): string {
   return scope === 'mcp' ? 'mcpAuthorization' : `${scope} mcpAuthorization`
 }
 
-/** A gateway's limits on tokens hold for what has tokens: its LLM routes. */
+/** Returns the limits for a kind of traffic. Token limits on a gateway apply only to LLM requests. */
 function limitsOf({ localRateLimit, rateLimit }: PoliciesConfig, kind: TrafficKind): LocalRateLimitConfig {
   const limits = localRateLimit ?? rateLimit?.local ?? []
   return kind === 'llm' ? limits : limits.filter((limit) => !countsTokens(limit))
 }
 
-/** What clients in a browser must read to go on with a session and to find out how to authenticate. */
+/** Response headers that browser clients need to resume a session and to discover authentication. */
 const mcpResponseHeaders = ['mcp-session-id', 'www-authenticate']
-/** What they must send to go on with a session, and with a stream that broke off. */
+/** Request headers that they need to resume a session or an interrupted stream. */
 const mcpRequestHeaders = ['mcp-session-id', 'mcp-protocol-version', 'last-event-id']
-/** A page ends its session with DELETE, which browsers ask for first. */
+/** Methods of MCP clients. DELETE ends a session and requires a preflight. */
 const mcpMethods = ['GET', 'POST', 'DELETE']
 
 function withMcpHeaders(cors: CorsConfig): CorsConfig {

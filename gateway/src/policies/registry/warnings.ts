@@ -6,10 +6,7 @@ import type { TrafficKind } from './cel-variables.ts'
 import { expressionsOf } from './expressions.ts'
 import type { PolicyScope } from './scope.ts'
 
-/**
- * Logs rules that compile and yet do not do what their text suggests. Each set of policies is reported once, and again
- * after a change.
- */
+/** Logs rules that compile but have a misleading text, once per set of policies and again after a change. */
 export function warnAboutRules(
   scopes: readonly PolicyScope[],
   context: CompileContext,
@@ -24,11 +21,11 @@ export function warnAboutRules(
   }
 }
 
-/** Paths of LLM operations have many spellings: `/x/v1/embeddings` is `/v1/embeddings`. */
+/** Warns about comparisons of `request.path`, because LLM operations have many paths (`/x/v1/embeddings`). */
 function warnAboutPaths({ name: scope, policies }: PolicyScope, { log }: CompileContext): boolean {
   policies.authorization?.rules.forEach((rule, index) => {
     const { kind, source } = ruleSource(rule)
-    // An allow rule that compares allows one spelling of several, which is no way in.
+    // An allow rule with `==` admits fewer paths than intended, never more.
     if (kind === 'allow' && !source.includes('!=')) return
     if (!comparesField(source, 'request', 'path')) return
     log.warn(

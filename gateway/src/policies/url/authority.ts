@@ -2,11 +2,11 @@ import { parseHostPort } from '../../lib/address/host-port.ts'
 import { type Infer, integer, name } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 
-/** Another host, another port, or both: the ways to change the authority of an address. */
+/** Replacement of the host, the port or both. */
 export const authorityFields = {
-  full: name({ doc: 'The host, with its port where it has one.', example: 'api.example.com:8443' }),
-  host: name({ doc: 'The host without a port.', example: 'api.example.com' }),
-  port: integer({ doc: 'The port alone; the host stays.', example: 8443 }, { min: 1, max: 65_535 }),
+  full: name({ doc: 'Host with an optional port.', example: 'api.example.com:8443' }),
+  host: name({ doc: 'Host without a port.', example: 'api.example.com' }),
+  port: integer({ doc: 'Port only; the host is unchanged.', example: 8443 }, { min: 1, max: 65_535 }),
 }
 
 type Fields = { [Name in keyof typeof authorityFields]: Infer<(typeof authorityFields)[Name]> }
@@ -16,7 +16,7 @@ export type AuthorityChange = {
 }[keyof Fields]
 
 export type Authority = {
-  /** With brackets where it is an IPv6 address. */
+  /** With brackets for an IPv6 address. */
   host: string
   port: number | undefined
 }
@@ -24,7 +24,7 @@ export type Authority = {
 const hostForm = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\])$/
 const maxHostLength = 300
 
-/** Reports authorities that are none. */
+/** Reports invalid authorities. */
 export function checkAuthority(change: AuthorityChange, report: ReportIssue) {
   if (change.full !== undefined && splitAuthority(change.full) === undefined) {
     report(['full'], `expected host or host:port, got "${change.full}"`)
@@ -34,7 +34,7 @@ export function checkAuthority(change: AuthorityChange, report: ReportIssue) {
   }
 }
 
-/** Host and port of a `host` header, or undefined where it is malformed. */
+/** Returns host and port of a `host` header, or undefined if it is malformed. */
 export function splitAuthority(text: string): Authority | undefined {
   if (text.length > maxHostLength) return undefined
   if (hostForm.test(text)) return { host: text, port: undefined }
@@ -46,7 +46,7 @@ export function splitAuthority(text: string): Authority | undefined {
 
 const defaultPorts = { http: 80, https: 443 } as const
 
-/** The text of an authority, without the port that the scheme implies. */
+/** Formats an authority without the default port of the scheme. */
 export function authorityText({ host, port }: Authority, scheme: 'http' | 'https'): string {
   return port === undefined || port === defaultPorts[scheme] ? host : `${host}:${port}`
 }

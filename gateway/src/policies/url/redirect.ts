@@ -14,16 +14,16 @@ import { askedPath, checkPathChange, compilePathChange, pathChangeSchema } from 
 
 const statuses: readonly number[] = [301, 302, 303, 307, 308]
 
-/** `requestRedirect`: sends clients elsewhere. */
+/** `requestRedirect`: redirects clients to another address. */
 export const requestRedirectSchema = object(
   {
     scheme: optional(
       enumeration(['http', 'https'], {
-        doc: "Another scheme, at its usual port unless `authority` says otherwise. Without it, the request's.",
+        doc: 'Target scheme, at its default port unless `authority` has a port. Default: the scheme of the request.',
         example: 'https',
       }),
     ),
-    authority: optional(exactlyOne(authorityFields, {}, { doc: 'Another host.' })),
+    authority: optional(exactlyOne(authorityFields, {}, { doc: 'Target host.' })),
     path: optional(pathChangeSchema),
     status: optional(
       integer(
@@ -32,12 +32,14 @@ export const requestRedirectSchema = object(
       ),
     ),
   },
-  { doc: 'Answers with a redirect. What is not changed stays as it was asked for; the query always stays.' },
+  {
+    doc: 'Responds with a redirect. Unconfigured parts of the address and the query are those of the request.',
+  },
 )
 
 export type RequestRedirectConfig = Infer<typeof requestRedirectSchema>
 
-/** Reports hosts and paths that are none, statuses that do not redirect, and redirects to the same address. */
+/** Reports invalid hosts, paths and statuses, and redirects to the same address. */
 export function checkRequestRedirect(config: RequestRedirectConfig, report: ReportIssue) {
   const { scheme, authority, path, status } = config
   if (authority !== undefined) {
@@ -52,7 +54,7 @@ export function checkRequestRedirect(config: RequestRedirectConfig, report: Repo
   }
 }
 
-/** Answers every request with a redirect to an absolute address, so that no path is ever read as a host. */
+/** Compiles a redirect to an absolute address, so that no path is parsed as a host. */
 export function compileRequestRedirect(config: RequestRedirectConfig): Policy {
   const { scheme, path, status = 302 } = config
   const changedPath = path && compilePathChange(path)
@@ -73,7 +75,10 @@ export function compileRequestRedirect(config: RequestRedirectConfig): Policy {
   }
 }
 
-/** Where a scheme is given and no port, it is the scheme's (Gateway API, `HTTPRequestRedirectFilter.port`). */
+/**
+ * A configured scheme without a port implies its default port (Gateway API,
+ * `HTTPRequestRedirectFilter.port`).
+ */
 function compileAuthority({ scheme, authority }: RequestRedirectConfig) {
   if (authority?.full !== undefined) {
     const fixed = splitAuthority(authority.full)
@@ -92,7 +97,9 @@ function compileAuthority({ scheme, authority }: RequestRedirectConfig) {
   }
 }
 
-/** Bytes beyond ASCII, which requests may hold though they should not, are escaped; there are no control characters. */
+/**
+ * Escapes bytes beyond ASCII, which requests may contain against the RFC; there are no control characters.
+ */
 function escaped(location: string): string {
   return location.replace(/[^\x21-\x7e]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0

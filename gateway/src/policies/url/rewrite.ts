@@ -7,28 +7,30 @@ import type { ReportIssue } from '../../schema/report.ts'
 import { authorityFields, authorityText, checkAuthority, splitAuthority } from './authority.ts'
 import { checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
 
-/** `urlRewrite`: the address that a request is forwarded with. */
+/** `urlRewrite`: host and path of forwarded requests. */
 export const urlRewriteSchema = object(
   {
     authority: optional(
       anyOfShapes(
         [
-          enumeration(['auto', 'none'], { doc: "`auto` is the upstream's own host, `none` the client's." }),
-          exactlyOne(authorityFields, {}, { doc: 'Another host.' }),
+          enumeration(['auto', 'none'], {
+            doc: '`auto` is the host of the upstream, `none` that of the client.',
+          }),
+          exactlyOne(authorityFields, {}, { doc: 'Replaced host.' }),
         ],
-        { doc: 'The host that the upstream is told. It does not choose the upstream.', default: 'auto' },
+        { doc: 'Host header sent to the upstream. It does not select the upstream.', default: 'auto' },
       ),
     ),
     path: optional(pathChangeSchema),
   },
   {
-    doc: 'Changes host and path before a request is forwarded. Expressions keep seeing what the client sent.',
+    doc: 'Changes host and path of forwarded requests. Expressions see the original request.',
   },
 )
 
 export type UrlRewriteConfig = Infer<typeof urlRewriteSchema>
 
-/** Reports hosts and paths that are none. */
+/** Reports invalid hosts and paths. */
 export function checkUrlRewrite({ authority, path }: UrlRewriteConfig, report: ReportIssue) {
   if (typeof authority === 'object') {
     checkAuthority(authority, (under, message) => report(['authority', ...under], message))
@@ -36,7 +38,7 @@ export function checkUrlRewrite({ authority, path }: UrlRewriteConfig, report: R
   if (path !== undefined) checkPathChange(path, (under, message) => report(['path', ...under], message))
 }
 
-/** Notes host and path for whoever forwards the request, which itself stays the client's. */
+/** Records host and path of the forwarded request. The original request is unchanged. */
 export function compileUrlRewrite({ authority, path }: UrlRewriteConfig): Policy {
   const changedPath = path && compilePathChange(path)
   const port = typeof authority === 'object' ? authority.port : undefined

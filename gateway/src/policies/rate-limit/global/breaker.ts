@@ -1,18 +1,21 @@
 import type { Clock } from '../../../lib/clock.ts'
 
-/** Stops calls to a service that does not answer, so that requests do not wait for it one by one. */
+/**
+ * Circuit breaker: rejects calls to an unresponsive service, so that requests do not each wait for the
+ * timeout.
+ */
 export type Breaker = {
-  /** Whether a call may be made now. While open, one call in a second may, to find the service again. */
+  /** Whether a call is permitted. While open, one probe per second is permitted. */
   admits(): boolean
   succeeded(): void
-  /** Records a call without an answer: unavailable, or over its deadline. */
+  /** Records a call without a response: UNAVAILABLE or DEADLINE_EXCEEDED. */
   failed(): void
 }
 
 const failuresToOpen = 5
 const openMs = 1_000
 
-/** Opens after five calls in a row without an answer and closes with the next answer. */
+/** Opens after five consecutive calls without a response and closes at the next response. */
 export function createBreaker(clock: Clock): Breaker {
   let failures = 0
   let nextProbeAt = 0

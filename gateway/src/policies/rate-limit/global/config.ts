@@ -19,25 +19,25 @@ import { keyVariables } from '../local-config.ts'
 
 const variables = [...keyVariables]
 
-/** Members of `llm` that exist once an answer has ended, for the cost of tokens. */
+/** Members of `llm` available after the response ends, for token costs. */
 const responseMembers = [
   ...['configuredModel', 'provider', 'responseModel', 'cost', 'inputTokens', 'outputTokens', 'totalTokens'],
   ...['cachedInputTokens', 'cacheCreationInputTokens', 'reasoningTokens'],
   ...['inputAudioTokens', 'outputAudioTokens'],
 ].map((name) => `llm.${name}`)
 
-/** Variables of the cost of tokens. */
+/** CEL variables of token costs. */
 export const costVariables: ReadonlySet<string> = new Set([...variables, ...responseMembers])
 
 const entry = object(
   {
-    key: name({ doc: 'Name that the service knows the value by.', example: 'team' }),
+    key: name({ doc: 'Descriptor key that the service expects.', example: 'team' }),
     value: cel(
-      { doc: 'The value. A fixed text needs quotes of its own: `\'"gold"\'`.', example: 'apiKey.group' },
+      { doc: 'Descriptor value. A constant is a quoted CEL string: `\'"gold"\'`.', example: 'apiKey.group' },
       variables,
     ),
   },
-  { doc: 'A key and its value.' },
+  { doc: 'Descriptor entry.' },
 )
 
 const descriptor = object(
@@ -45,20 +45,20 @@ const descriptor = object(
     entries: list(
       entry,
       {
-        doc: 'What the request counts as. A request for which one of the values is missing or empty does not count here.',
+        doc: 'Descriptor entries. A request with a missing or empty value is not counted.',
       },
       { min: 1, max: 64 },
     ),
     type: optional(
       enumeration(['requests', 'tokens'], {
-        doc: 'What is counted: requests as they come, or tokens once an answer has ended.',
+        doc: 'Counted unit: requests on arrival, or tokens after the response ends.',
         default: 'requests',
       }),
     ),
     cost: optional(
       cel(
         {
-          doc: 'How much a request counts for, rounded up to a whole number. For tokens it is evaluated after the answer and may name `llm.inputTokens`, `llm.outputTokens` and the other counts, and `llm.cost` in US dollars where `config.modelCatalog` is set.',
+          doc: 'Cost of a request, rounded up to an integer. For tokens it is evaluated after the response and may use `llm.inputTokens`, `llm.outputTokens` and the other counts, and `llm.cost` in US dollars if `config.modelCatalog` is set.',
           default: '1, or the tokens used',
           example: 'llm.inputTokens + 4 * llm.outputTokens',
           advanced: true,
@@ -69,7 +69,7 @@ const descriptor = object(
     limitOverride: optional(
       cel(
         {
-          doc: "A limit in place of the service's own: a map of `unit` (second, minute, hour, day, month, year) and `requestsPerUnit`.",
+          doc: 'Overrides the limit of the service: a map of `unit` (second, minute, hour, day, month, year) and `requestsPerUnit`.',
           example: '{"unit": "minute", "requestsPerUnit": 10}',
           advanced: true,
         },
@@ -77,7 +77,7 @@ const descriptor = object(
       ),
     ),
   },
-  { doc: 'One thing the service counts.' },
+  { doc: 'Rate limit descriptor.' },
 )
 
 /** `remoteRateLimit`, also known as `rateLimit.global`. */
@@ -85,28 +85,28 @@ export const globalRateLimitSchema = exactlyOne(
   {
     host: backendHostSchema,
     backend: name({
-      doc: 'Name of an entry of `backends`, whose `backendTLS` holds for the service.',
+      doc: 'Name of an entry of `backends`. Its `backendTLS` applies to the service.',
       example: '/limiter',
     }),
   },
   {
-    domain: name({ doc: 'The domain of the limits, as the service knows it.', example: 'tollgate' }),
-    descriptors: list(descriptor, { doc: 'What is counted.' }, { min: 1, max: 16 }),
+    domain: name({ doc: 'Rate limit domain configured in the service.', example: 'tollgate' }),
+    descriptors: list(descriptor, { doc: 'Descriptors to count.' }, { min: 1, max: 16 }),
     failureMode: optional(
       enumeration(['failClosed', 'failOpen', 'FailClosed', 'FailOpen'], {
-        doc: 'What happens while the service does not answer: requests are refused with 500, or let through.',
+        doc: 'Behaviour if the service is unavailable: `failClosed` refuses requests with 500, `failOpen` allows them.',
         default: 'failClosed',
       }),
     ),
     protocol: optional(
       enumeration(['envoy', 'kuadrant'], {
-        doc: "How tokens are checked and reported: with Envoy's method, or with Limitador's own (`kuadrant.service.ratelimit.v1`), because Limitador does not count a report to Envoy's method that exceeds the rest of a budget.",
+        doc: "Methods for token checks and reports: Envoy's, or Limitador's (`kuadrant.service.ratelimit.v1`). Limitador ignores a report to Envoy's method that exceeds the remaining budget.",
         default: 'envoy',
       }),
     ),
     timeout: optional(
       duration({
-        doc: 'Longest wait for the service, for all checks of a request together.',
+        doc: 'Total timeout of all checks of a request.',
         default: '500ms',
       }),
     ),
@@ -115,7 +115,7 @@ export const globalRateLimitSchema = exactlyOne(
     ),
   },
   {
-    doc: 'Limits counted by a service that speaks the rate limit protocol of Envoy, and shared by all who ask it.',
+    doc: "Limits counted by a service with Envoy's rate limit protocol and shared by all gateways that use it.",
   },
 )
 
@@ -124,7 +124,7 @@ export type DescriptorConfig = GlobalRateLimitConfig['descriptors'][number]
 
 const longestTimeoutMs = 60_000
 
-/** Milliseconds to wait for an answer. */
+/** Timeout in milliseconds. */
 export function timeoutOf({ timeout }: GlobalRateLimitConfig): number {
   return parseDuration(timeout ?? '500ms') ?? 500
 }
@@ -134,32 +134,34 @@ export function countsTokens({ type }: DescriptorConfig): boolean {
   return type === 'tokens'
 }
 
-/** Reports what the schema cannot say. `allowedRoots` are the variables that exist where the limits stand. */
+/** Reports errors beyond the schema. `allowedVariables` are the CEL variables of the scope. */
 export function checkGlobalRateLimit(
   config: GlobalRateLimitConfig,
-  allowedRoots: ReadonlySet<string>,
+  allowedVariables: ReadonlySet<string>,
   report: ReportIssue,
 ): void {
   if (config.host !== undefined) checkBackendHost(config.host, (message) => report(['host'], message))
   const timeoutMs = timeoutOf(config)
   if (timeoutMs === 0) report(['timeout'], 'must be greater than 0')
-  if (timeoutMs > longestTimeoutMs) report(['timeout'], 'must be at most 60s: every request waits for it')
+  if (timeoutMs > longestTimeoutMs) report(['timeout'], 'must be at most 60s')
   config.descriptors.forEach((item, index) => {
     const check = (source: string | undefined, variables: ReadonlySet<string>, path: (string | number)[]) => {
       if (source !== undefined)
         checkCel(source, variables, (message) => report(['descriptors', index, ...path], message))
     }
     item.entries.forEach((pair, at) => {
-      check(pair.value, allowedRoots, ['entries', at, 'value'])
+      check(pair.value, allowedVariables, ['entries', at, 'value'])
     })
-    check(item.cost, countsTokens(item) ? new Set([...allowedRoots, ...responseMembers]) : allowedRoots, [
-      'cost',
-    ])
-    check(item.limitOverride, allowedRoots, ['limitOverride'])
+    check(
+      item.cost,
+      countsTokens(item) ? new Set([...allowedVariables, ...responseMembers]) : allowedVariables,
+      ['cost'],
+    )
+    check(item.limitOverride, allowedVariables, ['limitOverride'])
   })
 }
 
-/** Reports a reference to a backend that is none, or leads to no host. */
+/** Reports a reference to an unknown backend or a backend without a host. */
 export function checkGlobalBackend(
   { backend: reference }: GlobalRateLimitConfig,
   backends: readonly NamedBackend[],

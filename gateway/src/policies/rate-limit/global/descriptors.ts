@@ -9,15 +9,15 @@ import { isAddressKey, keyVariables } from '../local-config.ts'
 import { costVariables, countsTokens, type DescriptorConfig } from './config.ts'
 import { type Descriptor, type LimitUnit, limitUnits, maxUint32 } from './wire.ts'
 
-/** One thing that is counted, compiled. */
+/** Compiled rate limit descriptor. */
 export type CompiledDescriptor = {
   readonly counts: 'requests' | 'tokens'
   readonly needsBody: boolean
-  /** What the request counts as; undefined where it does not count. */
+  /** Returns the descriptor of a request, or undefined if the request does not count. */
   describe(facts: Facts): Descriptor | undefined
-  /** How much a request counts for as it comes. */
+  /** Returns the cost of a request on arrival. */
   costOfRequest(facts: Facts): number
-  /** How much it counts for once its tokens are known. */
+  /** Returns the cost of a request after its token usage is available. */
   costOfTokens(facts: Facts, totalTokens: number): number
 }
 
@@ -51,7 +51,10 @@ export function compileDescriptor(config: DescriptorConfig): CompiledDescriptor 
   }
 }
 
-/** Longer values are sent as their hash: expressions may name whole bodies. So is what looks like one, to stay apart. */
+/**
+ * Longer values are hashed, because expressions may return whole bodies. Values that look like a hash are
+ * hashed too.
+ */
 const longestValue = 1024
 const hashMark = 'sha256:'
 
@@ -70,12 +73,12 @@ function hashed(value: string | Uint8Array): string {
 }
 
 /**
- * A cost or limit that has no value is as if it were not configured: what a client can provoke must not make a request
- * cheaper, nor take it out of the count.
+ * Evaluates a cost. A cost without a valid value counts as not configured, so that a client cannot make a
+ * request cheaper by provoking an evaluation error.
  */
 function numberOf(program: CelProgram, variables: object): number | undefined {
   const value = evaluate(program, variables)
-  // A whole number too large to be exact comes as a bigint, and is no less of a cost.
+  // Integers beyond the safe range arrive as bigint.
   if (typeof value === 'bigint') return value < 0n ? undefined : maxUint32
   if (typeof value !== 'number' || !(value >= 0)) return undefined
   return Math.min(Math.ceil(value), maxUint32)
@@ -92,7 +95,7 @@ function limitOf(program: CelProgram, facts: Facts): Descriptor['limit'] {
   return { unit: known, requestsPerUnit }
 }
 
-/** Requests may not ask for limits per week. */
+/** Units that a request may specify: the protocol excludes weeks. */
 const requestable = new Set<LimitUnit>(limitUnits.slice(1, -1))
 
 function unitOf(text: string): LimitUnit | undefined {

@@ -32,22 +32,22 @@ import {
   shouldRateLimit,
 } from './wire.ts'
 
-/** The global limits of one place as up to two steps of a route. */
+/** Global limits of one scope as up to two steps of a route. */
 export type GlobalRateLimit = {
-  /** What is counted as requests come. */
+  /** Limits counted on arrival. */
   beforeBody: Policy | undefined
-  /** Tokens, and requests whose values need the body. */
+  /** Token limits, and request limits whose descriptors need the body. */
   afterBody: Policy | undefined
 }
 
 export type GlobalRateLimitOptions = {
-  /** Where the limits are configured. */
+  /** Name of the scope that configures the limits. */
   scope: string
-  /** Whether what passes has tokens; limits on tokens mean nothing elsewhere. */
+  /** Whether the requests have tokens; token limits are ignored otherwise. */
   hasTokens: boolean
 }
 
-/** Limits that a service counts for several gateways (specification, "Rate limit rules" 1). */
+/** Compiles limits that a service counts for several gateways (specification, "Rate limit rules" 1). */
 export function compileGlobalRateLimit(
   config: GlobalRateLimitConfig,
   context: CompileContext,
@@ -81,15 +81,15 @@ export function compileGlobalRateLimit(
   }
 }
 
-/** One place's limits at one service. */
+/** Limits of one scope at one service. */
 type Limiter = {
   readonly label: string
   readonly domain: string
   readonly countRequest: GrpcCall
-  /** Checks a count of 0. */
+  /** Checks with hit count 0. */
   readonly checkTokens: GrpcCall
   readonly reportTokens: GrpcCall
-  /** Limitador's limits name descriptors by their number in the call, which is 0 in reports. */
+  /** Limitador identifies descriptors by their index in the call, which is 0 in reports. */
   readonly checksByDescriptor: boolean
   readonly deadlineMs: number
   readonly clock: Clock
@@ -108,8 +108,8 @@ function requestPolicy(limiter: Limiter, descriptors: readonly CompiledDescripto
 }
 
 /**
- * Requests and tokens are asked for apart: services that know no counts by descriptor count the same for all of a
- * call. Tokens come first, because asking for them uses nothing up.
+ * Checks requests and tokens in separate calls, because services without hit counts per descriptor count the
+ * same for all descriptors of a call. Tokens come first, because their check consumes nothing.
  */
 function latePolicy(
   limiter: Limiter,
@@ -128,7 +128,7 @@ function latePolicy(
   }
 }
 
-/** Counts the request where it counts for anything; a reply refuses it. */
+/** Counts the request if a descriptor applies; returns the reply of a refusal. */
 function checkRequests(
   limiter: Limiter,
   descriptors: readonly CompiledDescriptor[],
@@ -142,7 +142,7 @@ function checkRequests(
   return hits.length === 0 ? undefined : check(limiter, { hits, counts: 'requests' }, exchange)
 }
 
-/** Asks whether there are tokens left, and promises to tell how many were used. */
+/** Checks the remaining tokens and reserves the later report of their usage. */
 function checkTokens(
   limiter: Limiter,
   descriptors: readonly CompiledDescriptor[],
@@ -186,7 +186,10 @@ async function checkBudgets(
 
 type Described = { compiled: CompiledDescriptor; descriptor: Descriptor }
 
-/** One report for each descriptor, because services that know no counts by descriptor count the same for all of a call. */
+/**
+ * Sends one report per descriptor, because services without hit counts per descriptor count the same for all
+ * of a call.
+ */
 function report(
   { state, reportTokens, domain }: Limiter,
   described: readonly Described[],
@@ -228,7 +231,7 @@ async function check(
   if (verdict.refusal !== undefined) {
     state.meter.checked('refused')
     releaseReservations(limits)
-    // The reply says where the service sees the request; the other limits did not refuse it.
+    // The reply has the limit status of the service; the other limits did not refuse the request.
     limits.headersSent = true
     exchange.log.refusedBy = `rate-limit: ${limiter.label}`
     return verdict.refusal
@@ -240,14 +243,17 @@ async function check(
 }
 
 /**
- * A budget used up to the last token admits a count of 0, and must not admit a request. A count of 1 is the question then,
- * rather than a refusal here, because a service that only watches a limit (Envoy's `shadow_mode`) answers it with yes.
+ * Whether a budget is exhausted: it admits hit count 0 but must not admit a request. A second check with hit
+ * count 1 decides, because a service in Envoy's `shadow_mode` allows it.
  */
 function isUsedUp(status: DescriptorStatus | undefined): boolean {
   return status?.limit !== undefined && status.remaining === 0
 }
 
-/** The answer of the service. Throws without calling it while it is known not to answer, or once the request has waited enough. */
+/**
+ * Calls the service. Throws without a call while the breaker is open or after the request has used its
+ * timeout.
+ */
 async function callService(
   limiter: Limiter,
   { hits, counts }: ServiceCheck,
@@ -256,7 +262,7 @@ async function callService(
   const { breaker, clock, domain } = limiter
   const deadlineMs = limiter.deadlineMs - (limits.waitedMs ?? 0)
   if (deadlineMs <= 0) throw new Error('the timeout of this request was spent on earlier checks')
-  if (!breaker.admits()) throw new Error('not called: the last calls had no answer')
+  if (!breaker.admits()) throw new Error('not called: the last calls had no response')
   const call = counts === 'tokens' ? limiter.checkTokens : limiter.countRequest
   const startedAt = clock.monotonic()
   try {
@@ -272,7 +278,7 @@ async function callService(
   }
 }
 
-/** DEADLINE_EXCEEDED and UNAVAILABLE; every other status is an answer. */
+/** DEADLINE_EXCEEDED or UNAVAILABLE; every other status is a response. */
 function isUnanswered(error: unknown): boolean {
   return error instanceof GrpcError && (error.status === 4 || error.status === 14)
 }
@@ -291,7 +297,7 @@ function applyHeaders(
   }
 }
 
-/** Headers about a limit come from one answer only. */
+/** Removes limit headers if the next response has its own, so that they all describe one limit. */
 function withoutLimits(known: Headers | undefined, next: Headers): Headers | undefined {
   if (known === undefined || !Object.keys(next).some(isLimitHeader)) return known
   return Object.fromEntries(Object.entries(known).filter(([name]) => !isLimitHeader(name)))
@@ -302,8 +308,8 @@ function hasAny(headers: Headers): boolean {
   return false
 }
 
-function closer(known: LimitStatus | undefined, other: LimitStatus): LimitStatus {
-  return known !== undefined && known.remaining <= other.remaining ? known : other
+function closer(current: LimitStatus | undefined, other: LimitStatus): LimitStatus {
+  return current !== undefined && current.remaining <= other.remaining ? current : other
 }
 
 const failureText = 'rate limit failed'

@@ -4,7 +4,7 @@ import type { Log } from '../../../telemetry/log.ts'
 import type { GlobalLimitMeter } from '../../../telemetry/metrics.ts'
 import { decodeResponse } from './wire.ts'
 
-/** Counts of tokens on their way to the service. Nobody waits for them. */
+/** Queue of token usage reports to the service, sent in the background. */
 export type ReportQueue = {
   push(call: GrpcCall, message: Uint8Array): void
   readonly pending: number
@@ -15,14 +15,14 @@ export type ReportQueueOptions = {
   meter: GlobalLimitMeter
   client: Pick<GrpcClient, 'trackPending'>
   log: Log
-  /** Most reports that are held. */
+  /** Maximum number of queued reports. */
   maxWaiting?: number | undefined
 }
 
 const maxInFlight = 16
 const defaultMaxWaiting = 10_000
 const reportDeadlineMs = 5_000
-/** A service that restarts is back within a few seconds; one that is away for longer loses what it did not hear. */
+/** Covers a restart of the service, which takes a few seconds. Later reports are lost. */
 const retryDelaysMs = [100, 300, 1_000, 3_000]
 const deadlineExceeded = 4
 const unavailable = 14
@@ -30,8 +30,8 @@ const unavailable = 14
 type UsageReport = { call: GrpcCall; message: Uint8Array }
 
 /**
- * Sends reports in the order of arrival, a few at a time. Only UNAVAILABLE is retried. After a deadline the outcome is
- * unknown: a service whose store stalls counts the report later, and each retry as well.
+ * Sends reports in the order of arrival, a few at a time. Only UNAVAILABLE is retried. After a deadline the
+ * outcome is unknown: a service whose store stalls counts the report later, and each retry as well.
  */
 export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   const { label, meter, client, log, maxWaiting = defaultMaxWaiting } = options
@@ -39,7 +39,7 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
   let first = 0
   let inFlight = 0
   let allSent: PromiseWithResolvers<void> | undefined
-  /** Losses are told once until a report arrives again: the metric has their number. */
+  /** Losses are logged once until a report succeeds again. The metric counts them. */
   let losing = false
 
   function lost(outcome: 'unknown' | 'failed' | 'dropped', reason: string): void {
@@ -90,7 +90,7 @@ export function createReportQueue(options: ReportQueueOptions): ReportQueue {
 
   return {
     push(call, message) {
-      if (waiting.length - first >= maxWaiting) return lost('dropped', `${maxWaiting} reports wait already`)
+      if (waiting.length - first >= maxWaiting) return lost('dropped', `queue full: ${maxWaiting} reports`)
       meter.pending(1)
       waiting.push({ call, message })
       if (allSent === undefined) {

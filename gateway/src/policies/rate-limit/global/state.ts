@@ -4,28 +4,28 @@ import type { GlobalLimitMeter, ReportOutcome } from '../../../telemetry/metrics
 import type { GlobalRateLimitConfig } from './config.ts'
 import { createReportQueue, type ReportQueue } from './reports.ts'
 
-/** What is known of one place's limits at a service. Survives reloads. */
+/** Metrics and report queue of the limits of one scope at a service. Survives reloads. */
 export type GlobalLimitState = {
   readonly meter: GlobalLimitMeter
   readonly reports: ReportQueue
   readonly counts: GlobalLimitCounts
-  /** Notes that the service did not answer. */
+  /** Records a call without a response. */
   recordFailure(error: unknown): void
 }
 
-/** Numbers since the start. */
+/** Counters since process start. */
 export type GlobalLimitCounts = {
   readonly checks: { allowed: number; refused: number; failed_open: number; failed_closed: number }
   readonly reports: Record<ReportOutcome, number>
   lastFailure: { readonly at: string; readonly reason: string } | undefined
 }
 
-/** Names the limits of a place in metrics, logs and the admin API. */
+/** Returns the name of the limits of a scope in metrics, logs and the admin API. */
 export function labelOf({ name, domain }: GlobalRateLimitConfig, scope: string): string {
   return `${scope}: ${name ?? `global ${domain}`}`
 }
 
-/** Between two log lines about a service that does not answer. */
+/** Minimum interval between log lines about an unavailable service. */
 const quietMs = 10_000
 
 export function globalLimitState(
@@ -42,7 +42,7 @@ export function globalLimitState(
       lastFailure: undefined,
     }
     const meter = countingMeter(counts, context.metrics.globalLimit(label))
-    let toldAt = Number.NEGATIVE_INFINITY
+    let loggedAt = Number.NEGATIVE_INFINITY
     return {
       meter,
       counts,
@@ -50,8 +50,8 @@ export function globalLimitState(
       recordFailure(error) {
         const reason = messageOf(error)
         counts.lastFailure = { at: new Date(clock.now()).toISOString(), reason }
-        if (clock.monotonic() - toldAt < quietMs) return
-        toldAt = clock.monotonic()
+        if (clock.monotonic() - loggedAt < quietMs) return
+        loggedAt = clock.monotonic()
         log.warn({ limit: label, reason }, 'the rate limit service does not answer')
       },
     }

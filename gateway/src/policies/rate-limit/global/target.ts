@@ -5,7 +5,7 @@ import { compileBackendTls } from '../../../upstream/connection.ts'
 import { missingBackend, type UpstreamContext } from '../../../upstream/destination.ts'
 import type { GlobalRateLimitConfig } from './config.ts'
 
-/** Where the service is. Throws when a file that its TLS names cannot be read. */
+/** Compiles the target of the service. Throws if a TLS file cannot be read. */
 export function limiterTarget(config: GlobalRateLimitConfig, context: UpstreamContext): GrpcTarget {
   const { backend: reference } = config
   if (reference === undefined) return targetAt(config.host, undefined, context.egress.of(config))

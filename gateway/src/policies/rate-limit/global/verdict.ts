@@ -5,19 +5,21 @@ import type { LimitStatus } from '../../../pipeline/exchange.ts'
 import { isLimitHeader, limitExceeded, limitHeaders, writeLimitStatus } from '../headers.ts'
 import type { DescriptorStatus, HeaderField, LimitResponse, LimitUnit } from './wire.ts'
 
-/** What an answer of the service means for a request. */
+/** Effect of a service response on a request. */
 export type Verdict = {
-  /** The reply in place of the backend's; undefined where the request may go on. */
+  /** Reply that refuses the request; undefined if the request is allowed. */
   readonly refusal: Reply | undefined
-  /** Undefined where the service tells nothing that can be compared with other limits. */
+  /** Undefined if the response has no status that is comparable with other limits. */
   readonly status: LimitStatus | undefined
-  /** For the reply to a request that goes on, without what `limitStatus` says. */
+  /** Headers for the reply to an allowed request, without what `limitStatus` says. */
   readonly replyHeaders: Headers
-  /** For what is forwarded. */
+  /** Headers for the forwarded request. */
   readonly requestHeaders: Headers
 }
 
-/** Anything but a clear yes is a no: a service that does not know must not let through. */
+/**
+ * Maps a response to its verdict. Every code except OK refuses: an unknown result must not allow requests.
+ */
 export function verdictOf(answer: LimitResponse): Verdict {
   const sent = fieldsOf(answer.responseHeaders, framingFields)
   const chosen = hasLimitHeaders(sent) ? statusFromHeaders(sent) : statusFromDescriptors(answer)
@@ -41,13 +43,13 @@ export function verdictOf(answer: LimitResponse): Verdict {
 function refusalOf(answer: LimitResponse, sent: Headers, limitStatus: LimitStatus | undefined): Reply {
   const headers: Headers = { 'content-type': 'text/plain', ...sent }
   if (limitStatus !== undefined) writeLimitStatus(headers, limitStatus)
-  // Headers of the service that name no time still come with statuses that may.
+  // If the headers name no reset time, the descriptor statuses may.
   const { resetSeconds } = limitStatus ?? statusFromDescriptors(answer) ?? {}
   if (resetSeconds !== undefined) headers['retry-after'] ??= String(Math.max(1, resetSeconds))
   return { status: 429, headers, body: Buffer.from(answer.body ?? Buffer.from(limitExceeded)) }
 }
 
-/** Headers about the same limit are shown with it or not at all: those of two limits contradict each other. */
+/** Adds related limit headers to the status, so that the reply never mixes headers of two limits. */
 function withRelated(limitStatus: LimitStatus, sent: Headers): LimitStatus {
   const related = Object.entries(sent).filter(([name]) => isLimitHeader(name) && !ownLimitHeaders.has(name))
   return related.length === 0 ? limitStatus : { ...limitStatus, relatedHeaders: Object.fromEntries(related) }
@@ -59,7 +61,7 @@ function hasLimitHeaders(headers: Headers): boolean {
   return limitHeaders.some((name) => headers[name] !== undefined)
 }
 
-/** `10, 10;w=60` begins with the limit that counts; the text is shown as it is. */
+/** Reads the first number of each header (`10, 10;w=60`). The header text is forwarded unchanged. */
 function statusFromHeaders(headers: Headers): LimitStatus | undefined {
   const [limitText, remainingText, resetText] = limitHeaders.map((name) => headers[name])
   if (typeof limitText !== 'string' || typeof remainingText !== 'string' || typeof resetText !== 'string') {
@@ -84,7 +86,7 @@ const unitSeconds: Record<LimitUnit, number> = {
   year: 31_536_000,
 }
 
-/** The status closest to refusing; of those that refuse, the one that does so longest. */
+/** Returns the status closest to its limit, or the refusing status with the latest reset. */
 function statusFromDescriptors({ code, statuses }: LimitResponse): LimitStatus | undefined {
   let chosen: LimitStatus | undefined
   const refusing = code !== 'ok' && statuses.some((status) => status.code === 'overLimit' && status.limit)
@@ -109,7 +111,7 @@ function statusFromDescriptor({ limit, remaining, resetSeconds }: DescriptorStat
   }
 }
 
-/** How a message is framed is not for the service to say. */
+/** Framing fields, which the service must not set. */
 const framingFields: ReadonlySet<string> = new Set([
   'content-length',
   'content-encoding',
@@ -117,10 +119,12 @@ const framingFields: ReadonlySet<string> = new Set([
   'expect',
   'trailer',
 ])
-/** Nor what the contents of another's message are. */
+/** Fields that describe the content of a message from another sender. */
 const contentFields: ReadonlySet<string> = new Set([...framingFields, 'content-type', 'content-range'])
 
-/** Most of names and values together, in characters: many clients and servers take 16 KiB with all that is theirs. */
+/**
+ * Maximum total length of names and values in characters. Many clients and servers accept 16 KiB in total.
+ */
 const longestFields = 8 * 1024
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 

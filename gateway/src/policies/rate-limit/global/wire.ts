@@ -1,38 +1,39 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 
 /*
- * The messages of `envoy.service.ratelimit.v3.RateLimitService`, as far as they are used:
+ * The used fields of the messages of `envoy.service.ratelimit.v3.RateLimitService`:
  *
- *   RateLimitRequest     domain = 1, descriptors = 2, hits_addend = 3
- *   RateLimitDescriptor  entries = 1 (key = 1, value = 2), limit = 2 (requests_per_unit = 1, unit = 2),
+ * RateLimitRequest domain = 1, descriptors = 2, hits_addend = 3 RateLimitDescriptor entries = 1 (key = 1,
+ * value = 2), limit = 2 (requests_per_unit = 1, unit = 2),
  *                        hits_addend = 3 (google.protobuf.UInt64Value)
- *   RateLimitResponse    overall_code = 1, statuses = 2, response_headers_to_add = 3, request_headers_to_add = 4, raw_body = 5
- *   DescriptorStatus     code = 1, current_limit = 2 (requests_per_unit = 1, unit = 2), limit_remaining = 3,
+ * RateLimitResponse overall_code = 1, statuses = 2, response_headers_to_add = 3, request_headers_to_add = 4,
+ * raw_body = 5 DescriptorStatus code = 1, current_limit = 2 (requests_per_unit = 1, unit = 2),
+ * limit_remaining = 3,
  *                        duration_until_reset = 4 (google.protobuf.Duration)
- *   HeaderValue          key = 1, value = 2, raw_value = 3
+ * HeaderValue key = 1, value = 2, raw_value = 3
  */
 
-/** Path of the method that checks and counts. */
+/** Path of the method that checks and counts requests. */
 export const shouldRateLimit = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
-/** Paths of Limitador's own methods for the same messages: one checks and counts nothing, one counts and checks nothing. */
+/** Paths of Limitador's methods with the same messages: one only checks, the other only counts. */
 export const checkRateLimit = '/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit'
 export const reportUsage = '/kuadrant.service.ratelimit.v1.RateLimitService/Report'
 
-/** Units of a limit, in the order of their numbers on the wire. */
+/** Limit units; the index is the number on the wire. */
 export const limitUnits = ['unknown', 'second', 'minute', 'hour', 'day', 'month', 'year', 'week'] as const
 export type LimitUnit = (typeof limitUnits)[number]
 
-/** What a request counts as. Entries are keys and values. */
+/** Rate limit descriptor of a request: entries of keys and values. */
 export type Descriptor = {
   readonly entries: readonly (readonly [key: string, value: string])[]
-  /** A limit in place of the service's own. */
+  /** Overrides the limit of the service. */
   readonly limit: { readonly requestsPerUnit: number; readonly unit: LimitUnit } | undefined
 }
 
-/** A descriptor and what is counted for it; 0 only asks. */
+/** A descriptor and its hit count; 0 checks without counting. */
 export type Hit = { readonly descriptor: Descriptor; readonly hits: number }
 
-/** An answer of the service. Header names and values are as they were sent. */
+/** Response of the service, with header names and values as received. */
 export type LimitResponse = {
   readonly code: 'unknown' | 'ok' | 'overLimit'
   readonly statuses: readonly DescriptorStatus[]
@@ -52,10 +53,7 @@ export type DescriptorStatus = {
   readonly resetSeconds: number | undefined
 }
 
-/**
- * Encodes a request. `total` is what services count that do not know of counts by descriptor; those that do prefer
- * the latter.
- */
+/** Encodes a request. `total` is the hit count for services without support for hit counts per descriptor. */
 export function encodeRequest(domain: string, hits: readonly Hit[], total: number): Uint8Array {
   const writer = new BinaryWriter()
   if (domain !== '') writer.uint32(10).string(domain)
@@ -79,13 +77,13 @@ function writeDescriptor(writer: BinaryWriter, { descriptor, hits }: Hit): void 
     writer.uint32(18).fork().uint32(8).uint32(limit.requestsPerUnit)
     writer.uint32(16).int32(limitUnits.indexOf(limit.unit)).join()
   }
-  // Written even where it is 0: without the field, the descriptor would count 1.
+  // Written even if it is 0: without the field, the service counts 1.
   writer.uint32(26).fork()
   if (hits > 0) writer.uint32(8).uint64(hits)
   writer.join()
 }
 
-/** Decodes an answer. Throws where the bytes are none. */
+/** Decodes a response. Throws if the bytes are not a valid message. */
 export function decodeResponse(bytes: Uint8Array): LimitResponse {
   const reader = new BinaryReader(bytes)
   let code: LimitResponse['code'] = 'unknown'
@@ -163,9 +161,12 @@ function codeOf(number: number): LimitResponse['code'] {
   return number === 2 ? 'overLimit' : 'unknown'
 }
 
-/** The library reads whatever the tag says; a field of another type than ours is a message of another protocol. */
+/**
+ * Rejects a field of unexpected wire type, which indicates another protocol: the library itself reads any
+ * type.
+ */
 function expectWire(wire: WireType, expected: WireType): void {
-  if (wire !== expected) throw new RangeError('a field has another type than it should')
+  if (wire !== expected) throw new RangeError('a field has an unexpected wire type')
 }
 
 function varint(reader: BinaryReader, wire: WireType): number {
