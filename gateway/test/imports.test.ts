@@ -30,7 +30,7 @@ const owners: Record<string, string> = {
   jose: 'identity/jwt/',
   pg: 'resources/stores/postgres/client.ts',
   pino: 'telemetry/log.ts',
-  'prom-client': 'telemetry/metrics.ts',
+  'prom-client': 'telemetry/metrics/families.ts',
   re2js: 'lib/pattern.ts',
   undici: 'net/http-client/',
   yaml: 'config/yaml/yaml.ts',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { IncomingRequest } from '../net/http/incoming-request.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import { createReadiness, createStats } from './probes.ts'
 
 function request(target: string, method = 'GET'): IncomingRequest {

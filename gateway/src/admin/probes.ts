@@ -1,7 +1,7 @@
 import { parseRequestTarget } from '../lib/request-target.ts'
 import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 
 /** The stats address: Prometheus scrapes `/metrics`. */
 export function createStats(metrics: Metrics): (request: IncomingRequest) => Promise<Reply> {

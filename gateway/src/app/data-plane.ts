@@ -20,7 +20,7 @@ import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Listener } from '../pipeline/snapshot.ts'
 import { createChildProcesses } from '../process/child-process.ts'
 import type { LogSink } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { openServer } from './open-server.ts'
 
 export type DataPlaneOptions = {

@@ -8,7 +8,7 @@ import type { Reply } from '../net/http-client/send.ts'
 import { createAdmission, defaultAdmissionLimits } from '../net/listener/admission.ts'
 import type { ConnectionHandler } from '../net/listener/connection-handler.ts'
 import type { ListeningServer } from '../net/listener/listener.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { openServer } from './open-server.ts'
 
 /** Admin, metrics and readiness addresses: open from start to shutdown. */

@@ -13,7 +13,7 @@ import { anywhere } from '../net/egress/egress.ts'
 import { createGrpcClient } from '../net/grpc-client.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import { acceptedConfig, loadConfig } from './config-tasks.ts'
 
 /**

@@ -6,7 +6,7 @@ import type { GrpcClient } from '../net/grpc-client.ts'
 import type { Send } from '../net/http-client/send.ts'
 import type { SpawnProcess } from '../process/child-process.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 
 /** What compiling a Config needs from the outside. */
 export type CompileContext = {

@@ -4,7 +4,7 @@ import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts
 import type { Delivery, IncomingRequest, PendingExchange } from '../net/http/incoming-request.ts'
 import { discard, type Reply } from '../net/http-client/send.ts'
 import type { LogSink } from '../telemetry/log.ts'
-import type { RouteMeter } from '../telemetry/metrics.ts'
+import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'

@@ -1,7 +1,7 @@
 import type { Connection } from '../net/listener/connection.ts'
 import type { TcpConnection } from '../net/listener/connection-handler.ts'
 import type { ServerTls } from '../net/tls/server-tls.ts'
-import type { RouteMeter } from '../telemetry/metrics.ts'
+import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import type { ClientReader } from './client-address.ts'
 import type { ErrorFormat, MatchedRoute, RequestFacts, RouteProperties } from './exchange.ts'
 import type { Backend, Policy } from './policy.ts'

@@ -21,7 +21,6 @@ const toSplit = new Set([
   'resources/hybrid/record-index.ts',
   'resources/stores/postgres/postgres.ts',
   'resources/stores/sqlite/thread.ts',
-  'telemetry/metrics.ts',
 ])
 
 /**

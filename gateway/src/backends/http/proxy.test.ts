@@ -18,7 +18,7 @@ import { createHttpClient } from '../../net/http-client/http-client.ts'
 import { listen } from '../../net/listener/listener.ts'
 import { createPipeline } from '../../pipeline/pipeline.ts'
 import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
-import { createMetrics } from '../../telemetry/metrics.ts'
+import { createMetrics } from '../../telemetry/metrics/metrics.ts'
 import type { ForwardingPolicies, RouteBackend } from './config.ts'
 import { compileHttpBackend } from './http.ts'
 

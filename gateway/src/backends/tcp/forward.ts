@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { configureSocket, type DialTarget, dial } from '../../net/tcp/dial.ts'
 import { reset, type SpliceOutcome, splice } from '../../net/tcp/splice.ts'
-import type { TcpOutcome } from '../../telemetry/metrics.ts'
+import type { TcpOutcome } from '../../telemetry/metrics/tcp.ts'
 import type { Health } from '../../upstream/health.ts'
 import { chooseWeighted } from '../../upstream/weighted-choice.ts'
 

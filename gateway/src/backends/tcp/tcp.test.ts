@@ -6,7 +6,7 @@ import { anywhere } from '../../net/egress/egress.ts'
 import { describeConnection } from '../../net/listener/connection.ts'
 import { createDialTls } from '../../net/tcp/dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { createMetrics } from '../../telemetry/metrics.ts'
+import { createMetrics } from '../../telemetry/metrics/metrics.ts'
 import type { TcpTarget } from './forward.ts'
 import { compileTcpRoutes, type TcpAttachment, type TcpPortOptions, type TcpRoute } from './tcp.ts'
 

@@ -4,7 +4,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import { describeError } from '../../telemetry/log.ts'
-import type { TcpMeter, TcpOutcome } from '../../telemetry/metrics.ts'
+import type { TcpMeter, TcpOutcome } from '../../telemetry/metrics/tcp.ts'
 import { forwardConnection, type TcpTarget } from './forward.ts'
 
 export type TcpRoute = {

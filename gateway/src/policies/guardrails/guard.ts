@@ -1,6 +1,6 @@
 import type { Headers } from '../../net/http/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { GuardMeter } from '../../telemetry/metrics.ts'
+import type { GuardMeter } from '../../telemetry/metrics/policies.ts'
 
 /** What is checked: what goes to a model, or what comes from it. */
 export type Phase = 'request' | 'response'

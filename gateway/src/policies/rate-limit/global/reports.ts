@@ -1,7 +1,7 @@
 import { messageOf } from '../../../lib/thrown.ts'
 import { type GrpcCall, type GrpcClient, GrpcError } from '../../../net/grpc-client.ts'
 import type { Log } from '../../../telemetry/log.ts'
-import type { GlobalLimitMeter } from '../../../telemetry/metrics.ts'
+import type { GlobalLimitMeter } from '../../../telemetry/metrics/limits.ts'
 import { decodeResponse } from './wire.ts'
 
 /** Queue of token usage reports to the service, sent in the background. */

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../lib/thrown.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { GlobalLimitMeter, ReportOutcome } from '../../../telemetry/metrics.ts'
+import type { GlobalLimitMeter, ReportOutcome } from '../../../telemetry/metrics/limits.ts'
 import type { GlobalRateLimitConfig } from './config.ts'
 import { createReportQueue, type ReportQueue } from './reports.ts'
 

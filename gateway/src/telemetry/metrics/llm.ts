@@ -1,0 +1,131 @@
+import { durationBuckets, tokenBuckets } from './buckets.ts'
+import { type HistogramSlot, type MetricRegistry, observe, type ValueSlot } from './families.ts'
+
+/** Token counts of one LLM call; `estimated` if the response reported no usage. */
+export type MeteredTokens = {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedInputTokens: number
+  readonly estimated: boolean
+}
+
+/** Meter of one configured model at one provider. */
+export type LlmMeter = {
+  done(durationMs: number, firstByteMs: number | undefined): void
+  /** Counts tokens by type; `keyGroup` is configuration, never client input. */
+  tokens(usage: MeteredTokens, keyGroup: string): void
+  upstreamError(code: string): void
+  /** Adds the cost of a call, in picodollars (10^-12 US dollars). */
+  cost(amount: bigint, keyGroup: string): void
+  /** Counts a call without a price in the catalog. */
+  unknownCost(reason: 'unpriced' | 'missing'): void
+}
+
+/** `picodollars` is the exact sum, `value` its rendered form. */
+type CostSlot = ValueSlot & { picodollars: bigint }
+
+export function createLlmMeters(registry: MetricRegistry): (model: string, provider: string) => LlmMeter {
+  const families = createFamilies(registry)
+  return (model, provider) => {
+    const duration = families.operations.slot(model, provider)
+    const firstToken = families.firstTokens.slot(model, provider)
+    const estimated = families.estimates.slot(model, provider)
+    const tokensOf = createTokenSlots((type, group) => families.tokens.slot(type, model, provider, group))
+    return {
+      done(durationMs, firstByteMs) {
+        observe(duration, durationBuckets, durationMs / 1000)
+        if (firstByteMs !== undefined) observe(firstToken, durationBuckets, firstByteMs / 1000)
+      },
+      tokens(usage, keyGroup) {
+        const slots = tokensOf(keyGroup)
+        observe(slots.input, tokenBuckets, usage.inputTokens)
+        observe(slots.output, tokenBuckets, usage.outputTokens)
+        if (usage.cachedInputTokens > 0) observe(slots.cached, tokenBuckets, usage.cachedInputTokens)
+        if (usage.estimated) estimated.value += 1
+      },
+      upstreamError(code) {
+        families.upstreamErrors.slot(model, provider, code).value += 1
+      },
+      cost(amount, keyGroup) {
+        const slot = families.costs.slot(model, provider, keyGroup)
+        slot.picodollars += amount
+        slot.value = Number(slot.picodollars) / 1e12
+      },
+      unknownCost(reason) {
+        families.unknownCosts.slot(model, provider, reason).value += 1
+      },
+    }
+  }
+}
+
+type TokenSlots = Record<'input' | 'output' | 'cached', HistogramSlot>
+
+/** Slots of token counts by key group. */
+function createTokenSlots(
+  slot: (type: string, keyGroup: string) => HistogramSlot,
+): (keyGroup: string) => TokenSlots {
+  const byGroup = new Map<string, TokenSlots>()
+  return (keyGroup) => {
+    const known = byGroup.get(keyGroup)
+    if (known) return known
+    const created = {
+      input: slot('input', keyGroup),
+      output: slot('output', keyGroup),
+      cached: slot('input_cache_read', keyGroup),
+    }
+    byGroup.set(keyGroup, created)
+    return created
+  }
+}
+
+function createFamilies(registry: MetricRegistry) {
+  return {
+    tokens: registry.histogram(
+      {
+        name: 'gen_ai_client_token_usage',
+        help: 'Tokens per LLM call by type.',
+        labels: ['gen_ai_token_type', 'gen_ai_request_model', 'gen_ai_provider_name', 'key_group'],
+      },
+      tokenBuckets,
+    ),
+    operations: registry.histogram(
+      {
+        name: 'gen_ai_client_operation_duration_seconds',
+        help: 'Duration of LLM calls, including the last byte.',
+        labels: ['gen_ai_request_model', 'gen_ai_provider_name'],
+      },
+      durationBuckets,
+    ),
+    firstTokens: registry.histogram(
+      {
+        name: 'gen_ai_server_time_to_first_token_seconds',
+        help: 'Time to the first byte of the response of LLM calls.',
+        labels: ['gen_ai_request_model', 'gen_ai_provider_name'],
+      },
+      durationBuckets,
+    ),
+    estimates: registry.counter({
+      name: 'tollgate_usage_estimated_total',
+      help: 'LLM calls with estimated usage, because the response reported none.',
+      labels: ['model', 'provider'],
+    }),
+    costs: registry.counterOf<CostSlot>(
+      {
+        name: 'tollgate_llm_cost_usd_total',
+        help: 'Cost of LLM calls in US dollars by the model catalog.',
+        labels: ['model', 'provider', 'group'],
+      },
+      () => ({ value: 0, picodollars: 0n }),
+    ),
+    unknownCosts: registry.counter({
+      name: 'tollgate_llm_cost_unknown_total',
+      help: 'LLM calls without a cost: the catalog has no such model, or no price for its usage.',
+      labels: ['model', 'provider', 'reason'],
+    }),
+    upstreamErrors: registry.counter({
+      name: 'tollgate_upstream_errors_total',
+      help: 'Calls to an upstream that failed or returned an error.',
+      labels: ['model', 'provider', 'code'],
+    }),
+  }
+}

@@ -1,0 +1,44 @@
+import type { AdmissionMeter } from '../../net/listener/admission.ts'
+import { type ConfigMeter, createConfigMeter } from './config.ts'
+import { createMetricRegistry, type MetricRegistry } from './families.ts'
+import {
+  createAdmissionMeters,
+  createGlobalLimitMeters,
+  createLimitMeters,
+  type GlobalLimitMeter,
+  type LimitMeter,
+} from './limits.ts'
+import { createLlmMeters, type LlmMeter } from './llm.ts'
+import { createGuardMeters, createRuleMeters, type GuardMeter, type RuleMeter } from './policies.ts'
+import { createRouteMeters, type RouteMeter } from './routes.ts'
+import { createTcpMeters, type TcpMeter } from './tcp.ts'
+
+/** Metrics of the process, as meters by subject. */
+export type Metrics = ConfigMeter &
+  Pick<MetricRegistry, 'render'> & {
+    route(name: string): RouteMeter
+    llm(model: string, provider: string): LlmMeter
+    limit(name: string): LimitMeter
+    globalLimit(name: string): GlobalLimitMeter
+    rule(name: string): RuleMeter
+    guard(name: string): GuardMeter
+    tcp(route: string): TcpMeter
+    /** Meter of one limit on client resources. */
+    admission(resource: string): AdmissionMeter
+  }
+
+export function createMetrics(): Metrics {
+  const registry = createMetricRegistry()
+  return {
+    route: createRouteMeters(registry),
+    llm: createLlmMeters(registry),
+    limit: createLimitMeters(registry),
+    globalLimit: createGlobalLimitMeters(registry),
+    rule: createRuleMeters(registry),
+    guard: createGuardMeters(registry),
+    tcp: createTcpMeters(registry),
+    admission: createAdmissionMeters(registry),
+    ...createConfigMeter(registry),
+    render: registry.render,
+  }
+}
