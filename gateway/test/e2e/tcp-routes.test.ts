@@ -295,7 +295,10 @@ describe('a change of the configuration', () => {
     await gateway.reload({ ...rest, gateways: { default: { port: await freePort(), protocol: 'TCP' } } })
     await until('the port is closed', () =>
       tcpConnect(port).then(
-        () => false,
+        (accepted) => {
+          accepted.destroy()
+          return false
+        },
         () => true,
       ),
     )
@@ -313,12 +316,16 @@ describe('the end of the process', () => {
     gateway.child.kill('SIGTERM')
     await until('new connections are refused', () =>
       tcpConnect(port).then(
-        () => false,
+        (accepted) => {
+          accepted.destroy()
+          return false
+        },
         () => true,
       ),
     )
     client.end('after')
     expect(await readToEnd(client)).toBe('after')
+    await within('the gateway exits after one signal', gateway.exited)
     expect(await gateway.stop()).toEqual({ code: 0, signal: null })
   })
 

@@ -51,6 +51,18 @@ describe('splice', () => {
     expect(await end).toEqual({ kind: 'complete' })
   })
 
+  it('forwards the end of a side that ended without data before', async () => {
+    const { upstream, end } = await spliced({
+      async prepare(near, far) {
+        far.end()
+        await once(near, 'end')
+      },
+    })
+    expect(await readAll(upstream)).toHaveLength(0)
+    upstream.end()
+    expect(await end).toEqual({ kind: 'complete' })
+  })
+
   it('permits the other side to end first', async () => {
     const { client, upstream, end } = await spliced()
     upstream.end('goodbye')

@@ -51,7 +51,9 @@ export function splice(client: Duplex, upstream: Duplex, options: SpliceOptions)
       idle.refresh()
       from.resume()
     })
-    from.on('end', () => to.end())
+    // A side that ended without data before this call emits no further event.
+    if (from.readableEnded) to.end()
+    else from.on('end', () => to.end())
     from.resume()
   }
 
