@@ -4,18 +4,18 @@ import type { Reply } from '../net/http-client/send.ts'
 import type { Backend } from '../pipeline/policy.ts'
 import type { ApiRequest } from '../resources/api/api.ts'
 
-/** Answers a request for the admin API; whoever asks it has made sure that the client may. */
+/** Handles a request of the admin API, after the caller has authorized it. */
 export type ApiHandler = (request: ApiRequest) => Promise<Reply>
 
 export type AdminOptions = {
-  /** The port the admin address listens on, for checking `Host`. */
+  /** Port of the admin address, for the check of `Host`. */
   port(): number
   api: ApiHandler
 }
 
 /**
- * The admin address. It has no authentication by specification, so it defends itself against what a browser on the
- * same machine can be tricked into: DNS rebinding (`Host`) and cross-site requests (`Origin`).
+ * Creates the handler of the admin address. It has no authentication by specification, so it protects against
+ * attacks through a browser on the same machine: DNS rebinding (`Host`) and cross-site requests (`Origin`).
  */
 export function createAdmin({
   port,
@@ -29,7 +29,7 @@ export function createAdmin({
   }
 }
 
-/** The same on gateways, behind the policies of `ui`, which know who asks. */
+/** Creates the admin backend of gateways. The policies of `ui` authenticate its requests. */
 export function createUi(api: ApiHandler): Backend {
   return ({ facts: { request, source, jwt, apiKey }, body }) => {
     const { method, path, query, headers } = request
@@ -58,7 +58,7 @@ function isLoopbackHost(host: string, port: number): boolean {
   return name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name)
 }
 
-/** Errors are bare JSON strings, as the config resource API answers them. */
+/** Creates a JSON reply. Errors are bare JSON strings, as in the config resource API. */
 function json(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
   return {
     status,

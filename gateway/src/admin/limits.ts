@@ -5,7 +5,7 @@ import type { ApiHandler } from './admin.ts'
 
 const path = '/api/limits'
 
-/** Answers `/api/limits`, which tells why a 429 came, and leaves all else to `next`. */
+/** Handles `/api/limits`, the rate limit state that explains a 429; passes other requests to `next`. */
 export function withLimits(read: () => Promise<LimitSnapshot>, next: ApiHandler): ApiHandler {
   return async (request) => {
     const { method, target, body } = request

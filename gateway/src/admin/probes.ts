@@ -3,7 +3,7 @@ import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 
-/** The stats address: Prometheus scrapes `/metrics`. */
+/** Creates the handler of the stats address, for Prometheus at `/metrics`. */
 export function createStats(metrics: Metrics): (request: IncomingRequest) => Promise<Reply> {
   return async (request) => {
     const refusal = onlyGet(request, ['/metrics', '/stats/prometheus'])
@@ -13,7 +13,9 @@ export function createStats(metrics: Metrics): (request: IncomingRequest) => Pro
   }
 }
 
-/** The readiness address: 200 once everything in `pending` is done, 500 with the names of what is not. */
+/**
+ * Creates the handler of the readiness address: 200 if `pending` is empty, else 500 with the pending names.
+ */
 export function createReadiness(pending: () => readonly string[]): (request: IncomingRequest) => Reply {
   return (request) => {
     const refusal = onlyGet(request, ['/healthz/ready'])

@@ -3,7 +3,7 @@ import { doubleOf, intOf } from './closures/values.ts'
 
 export type Macro = 'all' | 'exists' | 'exists_one' | 'filter' | 'map'
 
-/** An expression as the closures see it. `offset` counts UTF-16 units from the start of the source. */
+/** Syntax tree of an expression. `offset` counts UTF-16 units from the start of the source. */
 export type Node = { readonly offset: number } & (
   | { readonly kind: 'constant'; readonly value: unknown }
   | { readonly kind: 'identifier'; readonly name: string }
@@ -17,16 +17,16 @@ export type Node = { readonly offset: number } & (
       readonly macro: Macro
       readonly range: Node
       readonly variable: string
-      /** The test of `all`, `exists`, `exists_one`, `filter` and of `map` with three arguments. */
+      /** Predicate of `all`, `exists`, `exists_one`, `filter` and of `map` with three arguments. */
       readonly test: Node | undefined
-      /** What `map` collects. */
+      /** Transformation of `map`. */
       readonly step: Node | undefined
     }
-  /** What only the library evaluates: bytes, unsigned ints, messages. */
+  /** Syntax that only the library evaluates: bytes, unsigned ints, messages. */
   | { readonly kind: 'foreign'; readonly parts: readonly Node[] }
 )
 
-/** The library's own tree, which it plans for expressions the closures do not cover. */
+/** Syntax tree of the library, for expressions that the closures do not support. */
 export type LibraryTree = ReturnType<typeof parse>
 type Expr = NonNullable<LibraryTree['expr']>
 type Kind<C extends Expr['exprKind']['case']> = Extract<Expr['exprKind'], { case: C }>
@@ -40,7 +40,7 @@ export type Parsed =
 const maxSourceLength = 16 * 1024
 const maxDepth = 100
 
-/** Parses an expression; sizes and depths are bounded, so that evaluating it cannot exhaust the stack. */
+/** Parses an expression. Length and depth are limited, so that evaluation cannot exhaust the stack. */
 export function parseCel(source: string): Parsed {
   if (source.length > maxSourceLength) {
     return { kind: 'issue', message: `expression is longer than ${maxSourceLength} characters`, offset: 0 }
@@ -150,7 +150,7 @@ function macroName(macroCall: Expr | undefined): string {
   return macroCall?.exprKind.case === 'callExpr' ? macroCall.exprKind.value.function : ''
 }
 
-/** The parser expands macros into loops; this finds the macro's own arguments again. */
+/** Reads the arguments of a macro from the loop that the parser expands it into. */
 function readMacro(
   name: string,
   loop: Comprehension,
@@ -186,12 +186,12 @@ function collected(list: Expr | undefined): Expr | undefined {
   return list?.exprKind.case === 'listExpr' ? list.exprKind.value.elements[0] : undefined
 }
 
-/** The size of an expression. */
+/** Counts the nodes of an expression. */
 export function countNodes(node: Node): number {
   return childrenOf(node).reduce((sum, part) => sum + countNodes(part), 1)
 }
 
-/** The parts of an expression one level down. */
+/** Direct children of a node. */
 export function childrenOf(node: Node): readonly Node[] {
   switch (node.kind) {
     case 'constant':

@@ -308,8 +308,8 @@ describe('members of variables', () => {
     ['mcp.methodName == "x"', 'did you mean "mcp.method"?'],
     ['source.ip == "x"', 'did you mean "source.address"?'],
     ['llm.model == "x"', 'did you mean "llm.requestModel"?'],
-    ['llm.totalTokens > 1', 'it exists after the answer only'],
-    ['llm.cost > 1.0', 'it exists after the answer only'],
+    ['llm.totalTokens > 1', 'it is available only after the response'],
+    ['llm.cost > 1.0', 'it is available only after the response'],
     ['jwt.roles.exists(x, x == request.nope)', 'unknown member "request.nope"'],
   ])('that do not exist are an issue: %s', (source, message) => {
     expect(messageOf(source)).toContain(message)

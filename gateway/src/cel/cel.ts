@@ -10,34 +10,34 @@ import { compileWithLibrary } from './library.ts'
 import { referencesField } from './references.ts'
 import { resetWorkBudget } from './work-budget.ts'
 
-/** A compiled CEL expression. Stateless towards its callers, and evaluated synchronously. */
+/** Compiled CEL expression. Evaluation is synchronous and retains no state between calls. */
 export type CelProgram = {
   readonly source: string
-  /** The variables the expression names: `request`, `jwt`. */
+  /** Variables that the expression references: `request`, `jwt`. */
   readonly roots: ReadonlySet<string>
-  /** Whether it names `request.body`, which has to be read first. */
+  /** Whether the expression references `request.body`, which requires the body to be read first. */
   readonly readsBody: boolean
-  /** `closures` for what the gateway compiles itself; the library is about ten times slower and takes the rest. */
+  /** `closures`: compiled by the gateway; `library`: evaluated by @bufbuild/cel, about ten times slower. */
   readonly engine: 'closures' | 'library'
   /**
-   * Evaluates to plain JavaScript values: an int is a number where that is exact, else a bigint; a timestamp or
-   * duration is its JSON string. Variables are the own properties of the argument, undefined where they have no value;
-   * only the parts the expression reaches are read. Objects of the result may be those of the variables.
-   * Throws CelEvaluationError.
+   * Evaluates to plain JavaScript values: an int is a number if that is exact, else a bigint; a timestamp or
+   * duration is its JSON string. Variables are the own properties of the argument; undefined means unset.
+   * Only referenced parts are read. The result may share objects with the variables. Throws
+   * CelEvaluationError.
    */
   evaluate(variables: object): unknown
 }
 
-/** Position counts from 1 within the expression, columns in UTF-16 units. */
+/** Error of an expression. Line and column start at 1; columns count UTF-16 units. */
 export type CelIssue = { kind: 'issue'; message: string; line: number; column: number }
 
-/** Most loop rounds of one evaluation: lists come from clients. */
+/** Limit of loop iterations per evaluation: clients control the length of lists. */
 const maxSteps = 200_000
 
-/** Work of the library in one round of a loop, for each node of the expression. */
+/** Work units of the library per loop iteration and node of the expression. */
 const costOfLibraryNode = 300
 
-/** Compiles an expression over the given root variables; any other root is an issue. */
+/** Compiles an expression over the given variables; a reference to any other variable is an issue. */
 export function compileCel(
   source: string,
   roots: ReadonlySet<string>,
@@ -54,7 +54,7 @@ export function compileCel(
   return issueAt(source, { message, offset: fallback.offset })
 }
 
-/** The answer of a rule. Throws CelEvaluationError when it cannot be evaluated or is no boolean. */
+/** Evaluates a rule. Throws CelEvaluationError if evaluation fails or the result is not a boolean. */
 export function evaluateBoolean(program: CelProgram, variables: object): boolean {
   const value = program.evaluate(variables)
   if (typeof value === 'boolean') return value
@@ -70,7 +70,7 @@ function createProgram(
 ): CelProgram {
   const budget: StepBudget = { left: maxSteps, libraryStepWork: costOfLibraryNode * countNodes(node) }
   const readsBody = roots.has('request') && referencesField(node, 'request', 'body')
-  // Bytes are for the library.
+  // The closures do not support bytes.
   const closures = readsBody
     ? undefined
     : compileClosures(node, { roots, locals: [], budget, patterns: createPatternCache(64) })
@@ -106,7 +106,7 @@ function withLibraryFallback(
       value = closures(variables)
     } catch (error) {
       if (!(error instanceof UnsupportedByClosures)) throw error
-      // Hardly an expression ever meets a date or bytes, so the library's plan is made when the first one does.
+      // Dates and bytes are rare in variables, so the library's plan is compiled at the first one.
       viaLibrary ??= compileForLibrary()
       return viaLibrary(variables)
     }

@@ -5,21 +5,21 @@ import { type CallNode, isDefaultCall } from './closures/closures.ts'
 import { type FunctionForm, libraryFunctions } from './library.ts'
 import { type Members, memberOf, membersOf } from './members.ts'
 
-/** What is wrong with a name in an expression, and where. */
+/** Invalid name in an expression, with its position. */
 export type NameIssue = { readonly message: string; readonly offset: number }
 
 const functions = Map.groupBy(libraryFunctions(), (form) => form.name)
 
-/** Names that stand for types: `type(x) == int`. */
+/** Type names, which expressions use as values: `type(x) == int`. */
 const typeNames: ReadonlySet<string> = new Set([
   ...['bool', 'bytes', 'double', 'int', 'list', 'map', 'null_type', 'string', 'type', 'uint'],
   'google',
 ])
 
 /**
- * Finds names that cannot exist: roots that are not in `known`, members that a fixed root does not have, functions nobody
- * defined, patterns that do not compile. A dotted name in `known` is a further member of its root. Answers the roots the
- * expression names.
+ * Checks the names of an expression: variables outside `known`, members outside the schema of a variable,
+ * undefined functions, and invalid patterns. A dotted name in `known` is an additional member of its
+ * variable. Returns the variables that the expression references.
  */
 export function checkNames(
   node: Node,
@@ -32,7 +32,7 @@ export function checkNames(
 
 type Names = { known: ReadonlySet<string>; roots: Set<string>; locals: readonly string[] }
 
-/** The first `default()` or `coalesce()` of an expression, which only the closures evaluate. */
+/** Finds the first `default()` or `coalesce()` of an expression. The library cannot evaluate them. */
 export function findDefaultCall(node: Node): Node | undefined {
   if (isDefaultCall(node)) return node
   return childrenOf(node)
@@ -111,7 +111,10 @@ function checkIndex({ name, args }: CallNode, names: Names): NameIssue | undefin
 
 type MemberScope = { members: Members; path: string }
 
-/** The members of what an expression leads to by fixed names from a variable; undefined for any other expression. */
+/**
+ * Resolves an expression of constant names below a variable to its members; undefined for any other
+ * expression.
+ */
 function memberScopeOf(node: Node, names: Names): MemberScope | undefined {
   if (node.kind === 'identifier') {
     if (names.locals.includes(node.name) || !names.known.has(node.name)) return undefined

@@ -1,6 +1,6 @@
 import { type CelProgram, compileCel } from './cel.ts'
 
-/** Reports what is wrong with an expression of the configuration, with the position inside it. */
+/** Reports the error of an expression in the configuration, with its position in the expression. */
 export function checkCel(source: string, roots: ReadonlySet<string>, report: (message: string) => void) {
   const compiled = compileCel(source, roots)
   if (compiled.kind === 'program') return
@@ -8,7 +8,7 @@ export function checkCel(source: string, roots: ReadonlySet<string>, report: (me
   report(`${message} (${source.includes('\n') ? `line ${line}, ` : ''}column ${column} of the expression)`)
 }
 
-/** The program of an expression that `checkCel` has accepted; that it does not compile now is a defect. */
+/** Compiles an expression that `checkCel` has accepted. Throws if it does not compile, which is a defect. */
 export function compileCheckedCel(source: string, roots: ReadonlySet<string>): CelProgram {
   const compiled = compileCel(source, roots)
   if (compiled.kind === 'program') return compiled.program

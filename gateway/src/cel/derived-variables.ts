@@ -4,14 +4,15 @@ import { hasProperties, type Variables } from './closures/values.ts'
 import { referencesField } from './references.ts'
 
 /**
- * Variables that are made when an expression reads them, so that other requests do not pay for them: `now` from the
- * variables' `clock`, and members of `request` from what is there and from the variables' `body`.
+ * Compiles the derived variables that an expression references, at no cost to other expressions: `now` from
+ * `clock`, `source.network` from `source.address`, and members of `request` from its other members and from
+ * `body`.
  */
 export function compileDerivedVariables(
   node: Node,
   roots: ReadonlySet<string>,
 ): ((variables: Variables) => Variables) | undefined {
-  const members = [...ofRequest].filter(([name]) => referencesField(node, 'request', name))
+  const members = [...requestMembers].filter(([name]) => referencesField(node, 'request', name))
   const readsBody = referencesField(node, 'request', 'body')
   const readsNow = roots.has('now')
   const readsNetwork = referencesField(node, 'source', 'network')
@@ -31,7 +32,7 @@ export function compileDerivedVariables(
   }
 }
 
-const ofRequest: ReadonlyMap<string, (request: Variables) => unknown> = new Map<
+const requestMembers: ReadonlyMap<string, (request: Variables) => unknown> = new Map<
   string,
   (request: Variables) => unknown
 >([

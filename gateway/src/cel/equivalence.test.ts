@@ -149,7 +149,10 @@ const typedVariables = fc.record({
 
 type Typed = { int: string; double: string; text: string; bool: string; ints: string; texts: string }
 
-/** Expressions whose parts have the right types, so that errors come only from missing keys, overflow and the like. */
+/**
+ * Expressions whose parts have the right types, so that errors come only from missing keys, overflow and the
+ * like.
+ */
 const typedExpressions = fc.letrec<Typed>((tie) => {
   const small = { depthSize: 'small' } as const
   const infix = (operators: readonly string[], left: fc.Arbitrary<string>, right = left) =>

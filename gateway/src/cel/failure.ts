@@ -1,10 +1,10 @@
 /**
- * Why a part of an expression has no value. Returned, not thrown: `&&` and `||` absorb it, and a missing claim on the
- * request path must not cost a stack trace.
+ * Failed evaluation of a part of an expression. Returned, not thrown: `&&` and `||` absorb it, and a missing
+ * claim on the request path must not cost a stack trace.
  */
 export class Failure {
   readonly message: string
-  /** The failure is a variable that has no value, which `has()` answers with false. */
+  /** Whether the failure is an unset variable, for which `has()` returns false. */
   readonly unset: boolean
 
   constructor(message: string, unset: boolean = false) {
@@ -13,7 +13,7 @@ export class Failure {
   }
 }
 
-/** An expression could not be evaluated. The message names keys, types and functions, never values. */
+/** Failed evaluation of an expression. The message contains keys, types and functions, never values. */
 export class CelEvaluationError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)
@@ -21,7 +21,7 @@ export class CelEvaluationError extends Error {
   }
 }
 
-/** Thrown when a variable holds a value that only the library knows (bytes, a date). */
+/** Thrown for a value that only the library supports (bytes, a date). */
 export class UnsupportedByClosures extends Error {
   constructor() {
     super('value needs the library')

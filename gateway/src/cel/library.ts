@@ -29,10 +29,10 @@ import { codePoints, hasProperties, intOf, maxInt, minInt, type Variables } from
 import { CelEvaluationError, Failure } from './failure.ts'
 import { spendWork } from './work-budget.ts'
 
-/** A function or method expressions may call. */
+/** Function or method that expressions may call. */
 export type FunctionForm = { readonly name: string; readonly isMethod: boolean; readonly arity: number }
 
-/** Every function the library knows with our corrections, operators included. */
+/** Lists the functions of the library and of the corrections, operators included. */
 export function libraryFunctions(): FunctionForm[] {
   return [...createEnvironment().funcs].map((form) => ({
     name: form.name,
@@ -42,8 +42,9 @@ export function libraryFunctions(): FunctionForm[] {
 }
 
 /**
- * Plans an expression for the library: slow, but complete. The result takes only the variables in `roots`, converts
- * them where the expression reaches, answers plain JavaScript and throws CelEvaluationError.
+ * Compiles an expression with the library: slow, but complete. The program reads only the variables in
+ * `roots`, converts only the referenced parts, returns plain JavaScript values, and throws
+ * CelEvaluationError.
  */
 export function compileWithLibrary(
   tree: LibraryTree,
@@ -96,34 +97,34 @@ function required<T>(pattern: T | undefined): T {
   return pattern
 }
 
-/** Where the library departs from the specification of CEL. */
+/** Corrections of the library's deviations from the CEL specification. */
 function corrections() {
   const { BOOL, BYTES, DOUBLE, INT, STRING, UINT, DYN } = CelScalar
   const anyMap = mapType(DYN, DYN)
   return [
-    // The library reads milliseconds.
+    // The library interprets the int as milliseconds.
     celFunc('timestamp', [INT], DYN, (seconds) => timestampOf(dateOfSeconds(seconds))),
     // The library drops a byte order mark.
     celFunc('string', [BYTES], STRING, textOf),
-    // The library makes a list of the characters.
+    // The library creates a list of the characters.
     celFunc('size', [STRING], INT, textSize),
     celMethod('size', STRING, [], INT, function () {
       return textSize(this)
     }),
-    // The library takes whatever JavaScript's own conversions take: empty text, blanks, hexadecimal digits.
+    // The library accepts the syntax of JavaScript conversions: empty text, blanks, hexadecimal digits.
     celFunc('int', [STRING], INT, (text) => BigInt(required(parseInt64(text)))),
     celFunc('double', [STRING], DOUBLE, (text) => required(parseDouble(text))),
     ...[...ipFunctions].map(([name, apply]) =>
       celFunc(name, [STRING], DYN, (text) => resultOf(name, apply(text))),
     ),
-    // The reference product's `contains` takes lists and maps as well.
+    // `contains` of the reference product also accepts lists and maps.
     celMethod('contains', listType(DYN), [DYN], BOOL, function (item) {
       return containerHas({ item, container: this })
     }),
     celMethod('contains', anyMap, [DYN], BOOL, function (item) {
       return containerHas({ item, container: this })
     }),
-    // The library does not see a key whose value is null.
+    // The library ignores keys with a null value.
     ...[STRING, BOOL, INT, UINT, DOUBLE].map((key) =>
       celFunc('@in', [key, anyMap], BOOL, (name, map) => map.get(name) !== undefined),
     ),
@@ -169,14 +170,14 @@ function dateOfSeconds(seconds: bigint): Date {
   return new Date(Number(seconds) * 1000)
 }
 
-/** Work of the library on a text, per character. */
+/** Work units of the library per character of a text. */
 const costOfText = 20
 
-/** A variable's value for the library. Maps and lists convert their members only when the expression asks for them. */
+/** Converts a variable to an input of the library. Members of maps and lists are converted on access. */
 function toInput(value: unknown, budget: StepBudget): CelInput {
   switch (typeof value) {
     case 'string':
-      // The library's own functions do not count their work; most take a few passes.
+      // Functions of the library do not count their work; most make a few passes.
       spendWork(value.length * costOfText)
       return value
     case 'boolean':
@@ -212,7 +213,7 @@ function lazyList(items: readonly unknown[], budget: StepBudget): CelInput {
     }
   }
   const get = (index: number) => (index in items ? toValue(items[index], budget) : undefined)
-  // The library's own list converts nothing by itself; these members replace the ones that read its array.
+  // The list of the library does not convert its items; these members replace those that read its array.
   const list = celList([])
   return Object.defineProperties(list, {
     size: { get: () => items.length },
@@ -221,7 +222,7 @@ function lazyList(items: readonly unknown[], budget: StepBudget): CelInput {
   })
 }
 
-/** Through a list of one, because only the library turns an input into its value. */
+/** Converts an input to a value of the library, through a list of one item: the only public conversion. */
 function toValue(item: unknown, budget: StepBudget): CelValue | undefined {
   return celList([toInput(item, budget)]).get(0)
 }
@@ -251,7 +252,7 @@ function lazyMap(object: object, budget: StepBudget): CelInput {
       for (const key of keys()) visit(required(get(key)), key, view)
     },
   }
-  // The library's own `has` does not see a key whose value is null.
+  // `has` of the library ignores keys with a null value.
   return Object.defineProperty(celMap(view), 'has', { value: has })
 }
 

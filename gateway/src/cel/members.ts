@@ -1,11 +1,11 @@
 import { nearest } from '../lib/nearest.ts'
 
-/** Members of a variable: `leaf` has none of its own, `any` has those of the data. */
+/** Members of a variable: `leaf` has none, `any` has those of the data. */
 export type Members = 'leaf' | 'any' | { readonly [name: string]: Members }
 
 const item = { name: 'leaf', target: 'leaf' } as const
 
-/** Variables whose members are fixed. Others, such as `jwt`, have the members of their data. */
+/** Variables with a fixed set of members. Others, such as `jwt`, have the members of their data. */
 const fixedMembers: { readonly [root: string]: Members } = {
   request: {
     method: 'leaf',
@@ -24,13 +24,13 @@ const fixedMembers: { readonly [root: string]: Members } = {
   mcp: { method: 'leaf', tool: { ...item, arguments: 'any' }, prompt: item, resource: item },
 }
 
-/** Members that exist in some places only, and the reason for their absence elsewhere. */
+/** Members that only some policies offer, with the reason for their absence in others. */
 const unavailableMembers: ReadonlyMap<string, string> = new Map([
   [
     'request.body',
-    'it exists in authorization and rate limits of HTTP and LLM routes; arguments of MCP tools are mcp.tool.arguments in mcpAuthorization',
+    'it is available in authorization and rate limits of HTTP and LLM routes; arguments of MCP tools are mcp.tool.arguments in mcpAuthorization',
   ],
-  ['request.endTime', 'rules run before the answer'],
+  ['request.endTime', 'rules run before the response'],
   ...['configuredModel', 'provider', 'responseModel', 'cost', 'costStatus'].map(afterResponse),
   ...['inputTokens', 'outputTokens', 'totalTokens', 'cachedInputTokens'].map(afterResponse),
   ...['cacheCreationInputTokens', 'reasoningTokens', 'inputAudioTokens', 'outputAudioTokens'].map(
@@ -39,10 +39,10 @@ const unavailableMembers: ReadonlyMap<string, string> = new Map([
 ])
 
 function afterResponse(name: string): [string, string] {
-  return [`llm.${name}`, 'it exists after the answer only']
+  return [`llm.${name}`, 'it is available only after the response']
 }
 
-/** Names of other products for members that exist here. */
+/** Names of members in other products, with the name used here. */
 const synonyms: ReadonlyMap<string, string> = new Map([
   ['request.url', 'request.uri'],
   ['request.pathQuery', 'request.pathAndQuery'],
@@ -56,8 +56,8 @@ const synonyms: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The members of a variable. `known` are the variables of the expression; a dotted name in it, such as `llm.cost`, is a
- * member that exists in this place beside the usual ones.
+ * Returns the members of a variable. `known` lists the variables of the expression; a dotted name in it, such
+ * as `llm.cost`, is an additional member.
  */
 export function membersOf(root: string, known: ReadonlySet<string>): Members {
   const usual = Object.hasOwn(fixedMembers, root) ? fixedMembers[root] : undefined
@@ -70,7 +70,9 @@ export function membersOf(root: string, known: ReadonlySet<string>): Members {
 
 export type FoundMember = { kind: 'member'; members: Members } | { kind: 'missing'; message: string }
 
-/** The members of a member, or the message about its absence. `path` is that of `members`, for example `mcp.tool`. */
+/**
+ * Resolves a member to its own members, or to an error message. `path` is the path of `members`: `mcp.tool`.
+ */
 export function memberOf(members: Members, path: string, name: string): FoundMember {
   if (members === 'any') return { kind: 'member', members }
   if (members === 'leaf') return { kind: 'missing', message: `${path} has no members, so no "${name}"` }

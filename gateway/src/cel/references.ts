@@ -1,6 +1,9 @@
 import { childrenOf, type Node, parseCel } from './ast.ts'
 
-/** Whether an expression names `root.field`, also as `root["field"]` or inside `has()`. False for one that does not parse. */
+/**
+ * Whether an expression references `root.field`, `root["field"]` or `has(root.field)`. False for invalid
+ * syntax.
+ */
 export function referencesField(source: string | Node, root: string, field: string): boolean {
   const node = typeof source === 'string' ? treeOf(source) : source
   return node !== undefined && reads(node, root, field)
@@ -11,10 +14,12 @@ function treeOf(source: string): Node | undefined {
   return parsed.kind === 'tree' ? parsed.node : undefined
 }
 
-/** Operators and methods that compare a text with a whole text or with its beginning. */
+/** Operators and methods that compare a text with another text or with a prefix. */
 const comparisons: ReadonlySet<string> = new Set(['_==_', '_!=_', '@in', 'startsWith'])
 
-/** Whether an expression compares `root.field` by `==`, `!=`, `in` or `startsWith`. False for one that does not parse. */
+/**
+ * Whether an expression compares `root.field` by `==`, `!=`, `in` or `startsWith`. False for invalid syntax.
+ */
 export function comparesField(source: string, root: string, field: string): boolean {
   const node = treeOf(source)
   return node !== undefined && compares(node, root, field)
@@ -28,7 +33,7 @@ function compares(node: Node, root: string, field: string): boolean {
   return childrenOf(node).some((part) => compares(part, root, field))
 }
 
-/** Whether an expression names a variable. */
+/** Whether an expression references a variable. */
 export function referencesVariable(source: string, root: string): boolean {
   if (!source.includes(root)) return false
   const node = treeOf(source)

@@ -1,39 +1,40 @@
 import { CelEvaluationError } from './failure.ts'
 
 /**
- * Bound on the work of one evaluation, so that an expression over a large body does not stop the event loop. A unit is about
- * 1 ns on an idle core: operations on texts count their characters, loops their rounds. Deterministic, unlike a time limit.
+ * Work limit of one evaluation, so that an expression over a large body does not block the event loop. A unit
+ * is about 1 ns on an idle core: operations on texts count characters, loops count iterations. Deterministic,
+ * unlike a time limit.
  */
 const workLimit = 30_000_000
 
 const exceededMessage = 'expression takes too many steps or too much work'
 
-// Evaluation is synchronous, so one meter per thread is enough.
+// Evaluation is synchronous, so one counter per thread suffices.
 let left = workLimit
 let shared = false
 
-/** Starts the work of an evaluation, unless it shares that of a decision. */
+/** Resets the budget for an evaluation, unless evaluations share one. */
 export function resetWorkBudget(): void {
   if (!shared) left = workLimit
 }
 
-/** Counts work before it is done. Throws CelEvaluationError beyond the bound. */
+/** Subtracts work from the budget before it is done. Throws CelEvaluationError if the limit is exceeded. */
 export function spendWork(units: number): void {
   left -= units
   if (left < 0) throw new CelEvaluationError(exceededMessage)
 }
 
-/** Work of the latest evaluation or shared work. */
+/** Work of the latest evaluation, or of the evaluations that share a budget. */
 export function workSpent(): number {
   return workLimit - left
 }
 
-/** Whether the latest evaluation ended at the bound. */
+/** Whether the latest evaluation exceeded the limit. */
 export function isWorkBudgetExceeded(): boolean {
   return left < 0
 }
 
-/** Runs evaluations that together have the work of one. */
+/** Runs evaluations under the budget of one. */
 export function withSharedWorkBudget<T>(evaluate: () => T): T {
   left = workLimit
   shared = true

@@ -3,21 +3,21 @@ import type { Exchange } from '../pipeline/exchange.ts'
 import type { Policy } from '../pipeline/policy.ts'
 import type { CredentialLocation } from './credential-location.ts'
 
-/** What looking for a credential came to; undefined where there is none to be had, and none is needed. */
+/** Result of an authentication check; undefined if the credential is absent and optional. */
 export type AuthenticationOutcome =
   | { kind: 'refused'; reply: Reply }
-  /** A good credential, and the places to clear of it: it is the gateway's, and no upstream may see it. */
+  /** Valid credential, and the locations to remove it from: upstreams must not receive it. */
   | { kind: 'accepted'; credential: string; locations: readonly CredentialLocation[] }
   | undefined
 
-/** Looks for one kind of credential, and writes down whom it stands for. Leaves the request as it is. */
+/** Checks one kind of credential and records its subject in the facts. Does not modify the request. */
 export type AuthenticationCheck = (
   exchange: Exchange,
 ) => AuthenticationOutcome | Promise<AuthenticationOutcome>
 
 /**
- * Admits requests that pass every check. Credentials leave the request once all have been looked at: a gateway and its
- * route may ask for the same one, and the second must still find it.
+ * Compiles checks to a policy that admits requests that pass all of them. Credentials are removed after the
+ * last check: a gateway and its route may check the same credential.
  */
 export function compileAuthentication(name: string, checks: readonly AuthenticationCheck[]): Policy {
   const [only] = checks
@@ -45,7 +45,7 @@ async function runChecks(
     if (settled?.kind === 'refused') return settled.reply
     accepted.push(settled)
   }
-  // The most specific check came first; what it accepted is what the client counts as authenticated with.
+  // The most specific check is the first; its credential identifies the client.
   for (const outcome of accepted.toReversed()) applyOutcome(exchange, outcome)
   return undefined
 }

@@ -7,7 +7,7 @@ import type { Facts } from '../pipeline/exchange.ts'
 import { cel, exactlyOne, type Infer, name, object, optional, string } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
-/** Variables that exist when a credential is looked for. */
+/** Variables of `expression`. */
 const locationRoots: ReadonlySet<string> = new Set(['now', 'request', 'source', 'jwt'])
 
 export const locationSchema = exactlyOne(
@@ -17,44 +17,47 @@ export const locationSchema = exactlyOne(
         name: name({ doc: 'Name of the header.', example: 'x-team-key' }),
         prefix: optional(
           string({
-            doc: 'What comes before the credential, in any case. Without it the header counts as missing.',
+            doc: 'Prefix of the credential, case-insensitive. A header without the prefix counts as missing.',
             example: 'Bearer ',
           }),
         ),
       },
-      { doc: 'The credential is in a header.' },
+      { doc: 'Credential in a header.' },
     ),
     queryParameter: object(
       { name: name({ doc: 'Name of the parameter.', example: 'key' }) },
-      { doc: 'The credential is in the query of the address.' },
+      { doc: 'Credential in a query parameter.' },
     ),
-    cookie: object({ name: name({ doc: 'Name of the cookie.' }) }, { doc: 'The credential is in a cookie.' }),
+    cookie: object({ name: name({ doc: 'Name of the cookie.' }) }, { doc: 'Credential in a cookie.' }),
     expression: cel(
       {
-        doc: 'The credential is the text this expression yields. Headers and query parameters that hold it are not forwarded.',
+        doc: 'Expression that returns the credential as text. Headers and query parameters that contain it are not forwarded.',
         example: 'request.headers["x-credentials"].split(":")[1]',
       },
       [...locationRoots],
     ),
   },
   {},
-  { doc: 'Where clients put the credential.' },
+  { doc: 'Location of the credential in requests.' },
 )
 
 export type LocationConfig = Infer<typeof locationSchema>
 
-/** One place where a credential may be. */
+/** Location of a credential in requests. */
 export type CredentialLocation = {
-  /** The credential, or undefined when there is none. */
+  /** Returns the credential; undefined if absent. */
   read(facts: Facts): string | undefined
-  /** Takes `credential`, and whatever else is in its place, off the request. */
+  /** Removes `credential`, with the header, parameter or cookie that contains it, from the request. */
   remove(facts: Facts, credential: string): void
 }
 
-/** Where RFC 6750 section 2.1 puts a token. */
+/** Location of bearer tokens (RFC 6750 section 2.1). */
 export const bearerLocation: CredentialLocation = headerLocation('authorization', 'Bearer ')
 
-/** Both usual places of a key: OpenAI clients send `authorization: Bearer`, Anthropic ones also `x-api-key`. */
+/**
+ * Default locations of API keys: OpenAI clients send `authorization: Bearer`, Anthropic clients also
+ * `x-api-key`.
+ */
 export const defaultLocations: readonly CredentialLocation[] = [
   bearerLocation,
   headerLocation('x-api-key', ''),
@@ -68,13 +71,13 @@ export function compileLocation(config: LocationConfig): CredentialLocation {
   return expressionLocation(config.expression)
 }
 
-/** Reports names that no request can hold, and expressions that do not compile. */
+/** Reports invalid names of headers and cookies, and expressions that do not compile. */
 export function checkLocation(config: LocationConfig, report: ReportIssue) {
   if (config.header !== undefined && !isToken(config.header.name)) {
-    report(['header', 'name'], `not a header name: "${config.header.name}"`)
+    report(['header', 'name'], `must be a header name, got "${config.header.name}"`)
   }
   if (config.cookie !== undefined && !isToken(config.cookie.name)) {
-    report(['cookie', 'name'], `not a cookie name: "${config.cookie.name}"`)
+    report(['cookie', 'name'], `must be a cookie name, got "${config.cookie.name}"`)
   }
   if (config.expression === undefined) return
   checkCel(config.expression, locationRoots, (message) => report(['expression'], message))
@@ -91,14 +94,15 @@ function headerLocation(header: string, prefix: string): CredentialLocation {
       return nonEmpty(value.slice(prefix.length).trim())
     },
     remove(facts) {
-      // A copy: V8 turns an object that loses a property into a hash table, and every reader after this pays for it.
+      // A copy: deleting a property makes V8 convert the object to a hash table, which slows every later
+      // access.
       const kept: Headers = {}
       const { headers } = facts.request
       for (const name in headers) {
         const value = headers[name]
         if (name !== header && value !== undefined) kept[name] = value
       }
-      // Read-only for everyone but the owner of the credential.
+      // Read-only in general; removing the credential is the exception.
       const request: { headers: Headers } = facts.request
       request.headers = kept
     },
@@ -144,7 +148,7 @@ function expressionLocation(source: string): CredentialLocation {
       const value = evaluateOrUndefined(program, facts)
       return typeof value === 'string' ? nonEmpty(value) : undefined
     },
-    // Where an expression found it is unknown, so everything that holds it goes.
+    // The origin of the text is unknown, so all headers and parameters that contain it are removed.
     remove(facts, credential) {
       const { headers } = facts.request
       for (const header in headers) {
@@ -157,7 +161,7 @@ function expressionLocation(source: string): CredentialLocation {
   }
 }
 
-/** An expression that fails found no credential. */
+/** Evaluates an expression; a failure counts as an absent credential. */
 function evaluateOrUndefined(program: CelProgram, facts: Facts): unknown {
   try {
     return program.evaluate(facts)
@@ -185,12 +189,12 @@ function filterQuery(facts: Facts, keeps: (part: QueryPart) => boolean) {
   const parts = queryParts(facts.request.query)
   const kept = parts.filter(keeps)
   if (kept.length === parts.length) return
-  // Read-only for everyone but the owner of the credential.
+  // Read-only in general; removing the credential is the exception.
   const request: { query: string } = facts.request
   request.query = kept.length === 0 ? '' : `?${kept.map((part) => part.text).join('&')}`
 }
 
-/** Form decoding; a malformed escape stays as it is. */
+/** Form decoding; malformed escapes are not decoded. */
 function decoded(text: string): string {
   const spaced = text.replaceAll('+', ' ')
   if (!spaced.includes('%')) return spaced

@@ -1,6 +1,6 @@
 /**
- * The candidate that a misspelt word most likely means, or undefined when none is near.
- * Near is a third of the word's letters in edits (a swap of neighbours counts as one), or the same letters in other case.
+ * Finds the candidate nearest to a misspelt word; undefined if none is near. Near means an edit distance of
+ * at most a third of the word's length (a transposition counts as one), or a difference in case only.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > 64) return undefined
@@ -16,7 +16,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** Optimal string alignment distance, or `limit` as soon as it cannot be less. */
+/** Optimal string alignment distance, at most `limit`. */
 function editDistance(from: string, to: string, limit: number): number {
   if (Math.abs(from.length - to.length) >= limit) return limit
   let beforePrevious: number[] = []

@@ -5,22 +5,22 @@ import { type Path, valueAt } from './path.ts'
 import { alternativesOf, childShapes, type Shape, shapeOf } from './shape.ts'
 import { describeValue, expectedFormat, expectedShape } from './wording.ts'
 
-/** Something in a value that its schema does not allow, in the words of the person who wrote the value. */
+/** Violation of a schema, with a message for the author of the value. */
 export type Mistake = {
   path: Path
-  /** Whether the mistake is the key at `path` itself, or the value there. */
+  /** Location of the mistake: the key at `path`, or its value. */
   part: 'key' | 'value'
   message: string
-  /** What would be right, where that can be guessed: the nearest known key or value. */
+  /** Proposed correction: the nearest known key or value. */
   suggestion?: string
 }
 
 export type Checked<T> = { kind: 'valid'; value: T } | { kind: 'mistakes'; mistakes: Mistake[] }
 
-/** Whether a message may show the value at this path. Fields marked secret are never shown, whatever this says. */
+/** Whether a message may contain the value at a path. Values of secret fields are always omitted. */
 export type IsShowable = (path: Path) => boolean
 
-/** Checks a value against a schema and finds every mistake in one run, in the order of the schema. */
+/** Validates a value against a schema. Returns all mistakes, in the order of the schema. */
 export function check<T>(schema: Schema<T>, value: unknown, mayShow: IsShowable = () => true): Checked<T> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return { kind: 'valid', value: parsed.data }
@@ -32,10 +32,10 @@ export function check<T>(schema: Schema<T>, value: unknown, mayShow: IsShowable 
 }
 
 type Subject = { root: Shape; value: unknown; mayShow: IsShowable }
-/** A schema library issue whose path starts at the root, and whose unions are resolved. */
+/** Issue of the schema library with a path from the root and resolved unions. */
 type Issue = { path: Path; detail: z.core.$ZodIssue; expected: readonly Shape[] | undefined }
 
-/** The issues of the alternative that the value is closest to, in place of "no alternative fits". */
+/** Replaces the issue "no alternative matches" by the issues of the closest alternative. */
 function flattenIssue(detail: z.core.$ZodIssue, base: Path): Issue[] {
   const path = [...base, ...detail.path.map(stepOf)]
   if (detail.code !== 'invalid_union') return [{ path, detail, expected: undefined }]
@@ -49,7 +49,9 @@ function isWrongKind(issue: z.core.$ZodIssue): boolean {
   return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
 }
 
-/** An unknown key says more about which alternative was not meant than a wrong or missing value. */
+/**
+ * Number of issues of an alternative. Unknown keys count twice: they are stronger evidence than wrong values.
+ */
 function distance(issues: readonly z.core.$ZodIssue[]): number {
   return issues.reduce(
     (sum, issue) => sum + (issue.code === 'unrecognized_keys' ? 2 * issue.keys.length : 1),
@@ -64,13 +66,13 @@ function mistakesOf({ path, detail }: Issue, subject: Subject): Mistake[] {
     return detail.keys.map((key) => unknownKey([...path, key], known))
   }
   const value = valueAt(subject.value, path)
-  // The only rule of objects is `exactlyOne`, which speaks for itself in `choiceMistakes`.
+  // The only rule of objects is `exactlyOne`, which `choiceMistakes` reports.
   if (detail.code === 'custom' && typeof value === 'object') return []
   if (value === undefined) return [missing(path, shapes)]
   return [{ path, part: 'value', ...wrongValue(detail, shapes, value, isShowable(subject, path, shapes)) }]
 }
 
-/** What programs look for in messages about a kind of record comes first; see `FieldMeta.mismatch`. */
+/** Prefixes the message with the text that programs match; see `FieldMeta.mismatch`. */
 function withMismatchText(mistake: Mistake, root: Shape): Mistake {
   for (let length = mistake.path.length; length > 0; length--) {
     const shapes = shapesAt(root, mistake.path.slice(0, length))
@@ -99,7 +101,7 @@ function unknownKey(path: Path, known: readonly string[]): Mistake {
   return { path, part: 'key', message: `unknown key \`${key}\`${list}` }
 }
 
-/** The keys an object may have; of several alternatives those that the object already resembles. */
+/** Valid keys of an object; of several alternatives, the keys of those most similar to the object. */
 function knownKeys(shapes: readonly Shape[], value: unknown): string[] {
   const objects = shapes.flatMap((shape) => (shape.kind === 'object' ? [[...shape.fields.keys()]] : []))
   if (typeof value !== 'object' || value === null) return [...new Set(objects.flat())]
@@ -152,7 +154,9 @@ function wrongKind(
     : { message: `${message}, did you mean ${suggestion}?`, suggestion }
 }
 
-/** `exactlyOne` is checked here on every object with a mistake, because the schema library skips it beside other mistakes. */
+/**
+ * Checks `exactlyOne` on every object with a mistake, because the schema library skips it after other issues.
+ */
 function choiceMistakes(issues: readonly Issue[], subject: Subject): Mistake[] {
   const objects = new Map<string, Path>()
   for (const { path } of issues) {
@@ -168,7 +172,7 @@ function choiceMistake(path: Path, subject: Subject): Mistake[] {
   const value = valueAt(subject.value, path)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
   const shapes = shapesAt(subject.root, path).filter((shape) => shape.kind === 'object')
-  // With several alternatives only the resembled one may complain; see `knownKeys`.
+  // Of several alternatives only the most similar one is reported; see `knownKeys`.
   const known = new Set(knownKeys(shapes, value))
   for (const shape of shapes) {
     if (shape.exactlyOne.length === 0 || !shape.exactlyOne.every((key) => known.has(key))) continue
@@ -185,7 +189,10 @@ function foundWords(found: readonly string[]): string {
   return found.length === 2 ? `both ${found.join(' and ')}` : found.join(', ')
 }
 
-/** Only scalars at places for scalars are shown: text where an object belongs may be the secret that belongs inside it. */
+/**
+ * Whether a message may contain a value: only scalars of scalar fields. A text in place of an object may be a
+ * secret.
+ */
 function isShowable({ root, mayShow }: Subject, path: Path, shapes: readonly Shape[]): boolean {
   if (!mayShow(path) || shapes.length === 0) return false
   if (
@@ -195,7 +202,7 @@ function isShowable({ root, mayShow }: Subject, path: Path, shapes: readonly Sha
   ) {
     return false
   }
-  // The content of a file where its path belongs may be a private key.
+  // A file's content in place of its path may be a private key.
   if (shapes.some((shape) => shape.meta.format === 'file')) return false
   return shapes.every((shape) => shape.kind !== 'object' && shape.kind !== 'map' && shape.kind !== 'list')
 }

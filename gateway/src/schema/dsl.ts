@@ -2,27 +2,30 @@ import { z } from 'zod'
 import { parseHostPort } from '../lib/address/host-port.ts'
 import { parseDuration } from '../lib/duration.ts'
 
-/** The schema language of every configurable kind. Schemas carry no transforms: the stored JSON is what the user wrote. */
+/** Schema of a configurable value. Schemas contain no transforms: the stored JSON equals the user's input. */
 export type Schema<T = unknown> = z.ZodType<T>
 export type Infer<S extends Schema> = z.infer<S>
 
-/** What documentation, JSON Schema and forms say about a field. `default` documents what leaving it out means; it is never written in. */
+/**
+ * Metadata of a field for documentation, JSON Schema and forms. `default` is documentation only; it is never
+ * inserted.
+ */
 export type FieldMeta = {
   doc: string
   example?: unknown
   default?: unknown
-  /** Masked wherever the configuration is shown. */
+  /** Masked in every output of the configuration. */
   secret?: boolean
   /** Listed after the common fields. */
   advanced?: boolean
   format?: Format
-  /** Content of the file that a path names, checked when a configuration file is loaded. */
+  /** Expected content of the file at the path, checked when a configuration file is loaded. */
   holds?: FileContent
-  /** Words that begin every message about a mistake in this value, for programs that look for them. */
+  /** Prefix of every message about this value, for programs that match messages. */
   mismatch?: string
 }
 
-/** Strings and numbers with a meaning of their own; each has its words for what was expected. */
+/** Formats of strings and numbers. Messages describe the expected format. */
 export type Format = 'duration' | 'host:port' | 'cel' | 'url' | 'port' | 'file'
 
 /** PEM certificates, a PEM private key without a passphrase, a credential on one line, a JSON Web Key Set. */
@@ -32,7 +35,7 @@ export function string(meta: FieldMeta): Schema<string> {
   return z.string().meta(meta)
 }
 
-/** A string that must not be empty. */
+/** Non-empty string. */
 export function name(meta: FieldMeta): Schema<string> {
   return z.string().min(1).meta(meta)
 }
@@ -53,51 +56,54 @@ export function number(meta: FieldMeta, range: { min?: number; max?: number } = 
     .meta({ ...meta, ...range })
 }
 
-/** A TCP port; 0 lets the system choose. */
+/** TCP port; 0 selects a free port. */
 export function port(meta: FieldMeta): Schema<number> {
   return integer({ ...meta, format: 'port' }, { min: 0, max: 65_535 })
 }
 
-/** A time span such as `500ms`, `10s` or `1h30m`. Stays a string; `parseDuration` makes it milliseconds when compiling. */
+/**
+ * Time span such as `500ms`, `10s` or `1h30m`, stored as a string; `parseDuration` converts it when
+ * compiling.
+ */
 export function duration(meta: FieldMeta): Schema<string> {
   return formatted('duration', (text) => parseDuration(text) !== undefined, meta)
 }
 
-/** `host:port`, also `[::]:15020`. Stays a string; `parseHostPort` takes it apart when compiling. */
+/** `host:port`, also `[::]:15020`, stored as a string; `parseHostPort` parses it when compiling. */
 export function hostPort(meta: FieldMeta): Schema<string> {
   return formatted('host:port', (text) => parseHostPort(text) !== undefined, meta)
 }
 
-/** An absolute `http:` or `https:` address. */
+/** Absolute `http:` or `https:` URL. */
 export function url(meta: FieldMeta): Schema<string> {
   return formatted('url', isHttpUrl, meta)
 }
 
-/** The path of a file. Text that cannot be one, such as PEM text pasted in its place, is a mistake that is never shown. */
+/** File path. Messages omit values that cannot be paths, such as PEM text. */
 export function filePath(meta: FieldMeta): Schema<string> {
   return formatted('file', isFilePath, meta)
 }
 
-/** A CEL expression. Its syntax, and that it names only `roots`, is checked when the whole file is known. */
+/** CEL expression. Its syntax and its variables (`roots`) are checked after the whole file is read. */
 export function cel(meta: FieldMeta, roots?: readonly string[]): Schema<string> {
   return z.string().meta({ ...meta, format: 'cel', ...(roots === undefined ? {} : { roots }) })
 }
 
-/** A string that no message, log or page shows. */
+/** String that messages, logs and pages never contain. */
 export function secret(meta: FieldMeta): Schema<string> {
   return string({ ...meta, secret: true })
 }
 
-/** A secret written in place, or a file that holds it. */
+/** Inline secret, or a file that contains it. */
 export type SecretSource = string | { file: string }
 
-/** A secret as a string, or `{file: path}`: read, and trimmed, when compiling. */
+/** Secret as a string or as `{file: path}`; the file is read and trimmed when compiling. */
 export function secretSource(meta: FieldMeta): Schema<SecretSource> {
   const file = object(
-    { file: filePath({ doc: 'Path of a file that holds the secret.', holds: 'credential' }) },
-    { doc: 'The secret is in a file.' },
+    { file: filePath({ doc: 'Path of a file that contains the secret.', holds: 'credential' }) },
+    { doc: 'Secret in a file.' },
   )
-  return anyOfShapes([secret({ doc: 'The secret itself.' }), file], { ...meta, secret: true })
+  return anyOfShapes([secret({ doc: 'Inline secret.' }), file], { ...meta, secret: true })
 }
 
 export function boolean(meta: FieldMeta): Schema<boolean> {
@@ -126,7 +132,7 @@ export function map<T>(value: Schema<T>, meta: FieldMeta): Schema<Record<string,
   return z.record(z.string(), value).meta(meta)
 }
 
-/** Any JSON object, passed through as it is. */
+/** JSON object of any shape, not validated. */
 export function jsonObject(meta: FieldMeta): Schema<Record<string, unknown>> {
   return z.record(z.string(), z.unknown()).meta(meta)
 }
@@ -137,17 +143,17 @@ type ObjectOf<S extends Shape> = { [K in Exclude<keyof S, OptionalKeys<S>>]: Inf
   [K in OptionalKeys<S>]?: Infer<S[K]>
 }
 
-/** A field that may be left out. */
+/** Optional field. */
 export function optional<T>(schema: Schema<T>): Schema<T | undefined> {
   return schema.optional() as Schema<T | undefined>
 }
 
-/** An object with exactly these fields; unknown ones are errors. */
+/** Object with a fixed set of fields; unknown fields are errors. */
 export function object<S extends Shape>(shape: S, meta: FieldMeta): Schema<ObjectOf<S>> {
   return z.strictObject(shape).meta(meta) as unknown as Schema<ObjectOf<S>>
 }
 
-/** An object with these fields and any others, which are passed on as they are. */
+/** Object with these fields and any others, which are not validated. */
 export function openObject<S extends Shape>(shape: S, meta: FieldMeta): Schema<ObjectOf<S>> {
   return z.looseObject(shape).meta(meta) as unknown as Schema<ObjectOf<S>>
 }
@@ -159,8 +165,8 @@ type ExactlyOneOf<V extends Shape, C extends Shape> = {
 }[keyof V]
 
 /**
- * An object with exactly one of the `variants`' keys beside the `common` fields. Narrow with `config.key !== undefined`.
- * The one form every choice in the configuration has, so that its errors and its form are always alike.
+ * Object with exactly one of the keys of `variants` and any of the `common` fields. Narrow with
+ * `config.key !== undefined`. Every choice of the configuration has this form.
  */
 export function exactlyOne<V extends Shape, C extends Shape>(
   variants: V,
@@ -176,8 +182,8 @@ export function exactlyOne<V extends Shape, C extends Shape>(
 }
 
 /**
- * One of a few different shapes, for the rare choice that cannot be `exactlyOne`.
- * A mistake is reported against the shape that the value is closest to.
+ * Union of shapes, for the rare choice that cannot be `exactlyOne`. Mistakes are reported against the closest
+ * shape.
  */
 export function anyOfShapes<const S extends readonly [Schema, Schema, ...Schema[]]>(
   shapes: S,
@@ -198,14 +204,17 @@ function isHttpUrl(text: string): boolean {
   return parsed !== null && (parsed.protocol === 'http:' || parsed.protocol === 'https:')
 }
 
-/** Linux limits paths to 4096 bytes. A path may have any character but NUL; control characters are content, not names. */
+/**
+ * Linux limits paths to 4096 bytes. Paths with control characters are rejected: they are likely file
+ * contents.
+ */
 const maxPathLength = 4096
 
 function isFilePath(text: string): boolean {
   return text !== '' && text.length <= maxPathLength && !/\p{Cc}|-----BEGIN/u.test(text)
 }
 
-/** Which of `keys` the object holds; a key that says `undefined` counts as left out. */
+/** Returns those of `keys` that the object has with a value other than `undefined`. */
 export function presentKeys(value: object, keys: readonly string[]): string[] {
   return Object.entries(value).flatMap(([key, entry]) =>
     keys.includes(key) && entry !== undefined ? [key] : [],

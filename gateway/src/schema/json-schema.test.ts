@@ -1,4 +1,5 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment, as users write them
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment, as users write
+// them
 import { expect, it } from 'vitest'
 import {
   anyOfShapes,

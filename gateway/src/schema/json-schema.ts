@@ -4,10 +4,10 @@ import type { ShapeMeta } from './shape.ts'
 
 type JsonSchema = z.core.JSONSchema.BaseSchema
 
-/** What a value that is filled from the environment looks like, in places where plain text is not what belongs there. */
+/** Environment reference in a field that is not free text. */
 const reference = { type: 'string', pattern: '^\\$' } as const
 
-/** As much of a format as a pattern can say, where no reference to the environment takes part. */
+/** Patterns that approximate the formats. Values with an environment reference always match. */
 const formatPatterns: Record<Format, string | undefined> = {
   duration: '\\$|^(\\d+(\\.\\d+)?(ms|[smhd]))+$',
   'host:port': '\\$|:\\d+$',
@@ -17,7 +17,7 @@ const formatPatterns: Record<Format, string | undefined> = {
   file: '\\$|^[^\\n]+$',
 }
 
-/** Metadata of ours, which the library copies beside the words of JSON Schema. */
+/** Own metadata, which the library copies into the JSON Schema. */
 const ownKeys: readonly (keyof ShapeMeta | 'exactlyOne')[] = [
   'doc',
   'example',
@@ -33,9 +33,9 @@ const ownKeys: readonly (keyof ShapeMeta | 'exactlyOne')[] = [
 ]
 
 /**
- * JSON Schema (draft 7, which editors know best) of a configuration as it is written: numbers, booleans and fixed words
- * may be references to the environment. Descriptions, defaults and examples come from the fields' metadata; secrets are
- * `writeOnly`; formats of our own are `x-format`.
+ * Converts a schema to JSON Schema (draft 7, best supported by editors) of configuration files: numbers,
+ * booleans and enumerations may be environment references. Descriptions, defaults and examples are the
+ * fields' metadata; secrets are `writeOnly`; custom formats are `x-format`.
  */
 export function jsonSchemaOf(schema: Schema, { title }: { title: string }): object {
   const json = z.toJSONSchema(schema, {
@@ -50,8 +50,8 @@ export function jsonSchemaOf(schema: Schema, { title }: { title: string }): obje
 type Json = { [key: string]: unknown }
 
 /**
- * The library makes a definition of nearly everything, down to single words, and numbers them. Only objects that stand in
- * several places stay definitions, named after the field they are first found under; everything else stands where it is meant.
+ * Inlines and names definitions. The library creates numbered definitions of nearly everything; only objects
+ * with several uses remain definitions, named after the field of their first use.
  */
 function withNamedDefinitions(json: Json): Json {
   const { definitions = {}, ...root } = json
@@ -92,7 +92,7 @@ function withNamedDefinitions(json: Json): Json {
   return Object.keys(named).length === 0 ? resolved : { ...resolved, definitions: named }
 }
 
-/** How often each definition is referred to. */
+/** Counts the references to each definition. */
 function usesOf(json: Json): Map<string, number> {
   const uses = new Map<string, number>()
   const visit = (value: unknown) => {
@@ -113,7 +113,7 @@ function idOf(reference: string): string {
   return reference.replace('#/definitions/', '')
 }
 
-/** Words of JSON Schema, which are no names of fields. */
+/** Keywords of JSON Schema, as opposed to field names. */
 const keyword = new Set([
   'properties',
   'items',
@@ -124,7 +124,7 @@ const keyword = new Set([
   'propertyNames',
 ])
 
-/** Turns the metadata that the library copied as it is into words of JSON Schema. In place, as the library wants it. */
+/** Replaces own metadata by keywords of JSON Schema, in place, as the library requires. */
 function toStandardKeywords(json: JsonSchema): void {
   const { doc, example, secret, advanced, format, roots, min, max, exactlyOne } = json
   for (const key of ownKeys) delete json[key]
@@ -143,7 +143,7 @@ function toStandardKeywords(json: JsonSchema): void {
   allowReference(json)
 }
 
-/** Some defaults are described in words, which an editor would fill in. */
+/** Whether a default is a description, which an editor must not insert. */
 function isProse(value: unknown, type: unknown): boolean {
   return typeof value === 'string' && (value.includes(' ') || type !== 'string')
 }
@@ -152,7 +152,7 @@ function isFormat(format: unknown): format is Format {
   return typeof format === 'string' && Object.hasOwn(formatPatterns, format)
 }
 
-/** The library writes its own bounds of safe integers and finite numbers, which say nothing to a person. */
+/** Sets the configured bounds, in place of the library's bounds of safe integers and finite numbers. */
 function setBounds(json: JsonSchema, min: unknown, max: unknown): void {
   if (json.type !== 'number' && json.type !== 'integer') return
   delete json.minimum

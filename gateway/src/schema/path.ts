@@ -1,4 +1,4 @@
-/** Where in a value: the keys and indexes that lead there. */
+/** Path within a value: keys and indexes. */
 export type Path = readonly (string | number)[]
 
 /** The value at a path, own members only. */
@@ -13,7 +13,10 @@ export function valueAt(tree: unknown, path: Path): unknown {
 
 const plainKey = /^[A-Za-z_][\w-]*$/
 
-/** `llm.models[0].params.apiKey`; keys that hold other characters are quoted in brackets. The root is an empty text. */
+/**
+ * Formats a path: `llm.models[0].params.apiKey`. Other keys are quoted in brackets; the root is an empty
+ * text.
+ */
 export function formatPath(path: Path): string {
   let text = ''
   for (const step of path) {

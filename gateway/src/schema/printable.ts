@@ -1,11 +1,11 @@
 const maxLength = 400
-/** Text beyond is not looked at. */
+/** Text beyond this length is ignored. */
 const maxRead = 2_000
 
 /**
- * A message about a configuration as one line of at most 400 characters. Keys, names and values in it come from outside:
- * line breaks become spaces, control characters a replacement character, PEM text, which may be a private key, is cut
- * off after its first word, and addresses lose their credentials.
+ * Formats a message as one line of at most 400 characters. Keys, names and values in it are untrusted: line
+ * breaks become spaces, control characters a replacement character, PEM text (possibly a private key) is
+ * truncated after its first word, and credentials in URLs are masked.
  */
 export function printable(text: string): string {
   const line = withoutCredentials(text)
@@ -15,7 +15,7 @@ export function printable(text: string): string {
   return line.length > maxLength ? `${line.slice(0, maxLength)}…` : line
 }
 
-/** A text with user information and queries of addresses in it masked; `ada:pw@host` counts as an address in quotes only. */
+/** Masks user information and queries of URLs in a text. `ada:pw@host` counts as a URL only in quotes. */
 export function withoutCredentials(text: string): string {
   return text
     .slice(0, maxRead)

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { FieldMeta, Schema } from './dsl.ts'
 
-/** What a schema says, as plain data: what documentation, forms and messages read, free of the schema library. */
+/** Schema as plain data, independent of the schema library, for documentation, forms and messages. */
 export type Shape =
   | { kind: 'string'; meta: ShapeMeta }
   | { kind: 'number'; integer: boolean; meta: ShapeMeta }
@@ -15,12 +15,14 @@ export type Shape =
 
 export type Field = { shape: Shape; required: boolean }
 
-/** `min` and `max` bound a number's value or a list's length; `roots` are the variables of a CEL expression. */
+/**
+ * `min` and `max` bound a number's value or a list's length; `roots` are the variables of a CEL expression.
+ */
 export type ShapeMeta = FieldMeta & { min?: number; max?: number; roots?: readonly string[] }
 
 const described = new WeakMap<Schema, Shape>()
 
-/** The shape of a schema; the same object for the same schema. */
+/** Returns the shape of a schema; the same object for the same schema. */
 export function shapeOf(schema: Schema): Shape {
   const known = described.get(schema)
   if (known !== undefined) return known
@@ -29,12 +31,12 @@ export function shapeOf(schema: Schema): Shape {
   return shape
 }
 
-/** The shapes a value may have one step further in, choices opened. Empty where nothing may be there. */
+/** Shapes of a child value, with choices expanded. Empty if no child is allowed. */
 export function childShapes(shapes: readonly Shape[], step: string | number): Shape[] {
   return shapes.flatMap((shape) => alternativesOf(childShape(shape, step)))
 }
 
-/** The shape with the alternatives of a choice, and of choices in it, beside each other. */
+/** Expands a choice, and nested choices, to its alternatives. */
 export function alternativesOf(shape: Shape | undefined): Shape[] {
   if (shape === undefined) return []
   if (shape.kind !== 'choice') return [shape]
@@ -97,7 +99,8 @@ function fieldsOf(shape: Readonly<Record<string, z.core.$ZodType>>): Map<string,
   )
 }
 
-// The guards of this file: the library types its inner schemas and their metadata more loosely than `dsl.ts` makes them.
+// Type guards: the library's types of inner schemas and metadata are wider than the schemas that `dsl.ts`
+// creates.
 function asSchema(schema: z.core.$ZodType): Schema {
   return schema as Schema
 }

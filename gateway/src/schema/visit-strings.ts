@@ -2,7 +2,10 @@ import type { Schema } from './dsl.ts'
 import type { Path } from './path.ts'
 import { alternativesOf, childShapes, type Shape, shapeOf } from './shape.ts'
 
-/** Calls `onText` for every string of a value with the shapes that its place has in the schema, in the order of the value. */
+/**
+ * Calls `onText` for every string of a value, with the shapes of its path in the schema, in the order of the
+ * value.
+ */
 export function visitStrings(
   schema: Schema,
   value: unknown,
@@ -11,7 +14,7 @@ export function visitStrings(
   const visit = (here: unknown, shapes: readonly Shape[], path: Path): void => {
     if (typeof here === 'string') onText(here, shapes, path)
     if (typeof here !== 'object' || here === null) return
-    // Free JSON has no formats, and may be large.
+    // JSON without a schema has no formats, and may be large.
     if (shapes.every((shape) => shape.kind === 'any')) return
     for (const [key, entry] of Object.entries(here)) {
       const step = Array.isArray(here) ? Number(key) : key

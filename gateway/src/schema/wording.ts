@@ -13,19 +13,19 @@ const formatWords: Record<Format, string> = {
   file: 'the path of a file',
 }
 
-/** What a place takes, in words that follow "expected". */
+/** Describes the expected shapes, as text after "expected". */
 export function expectedShape(shapes: readonly Shape[]): string {
   const words = [...new Set(shapes.map(shapeWords))]
   return words.length === 0 ? 'nothing' : words.join(' or ')
 }
 
-/** What a place takes whose kind is right but whose form is not. */
+/** Describes the expected format of a value of the right kind. */
 export function expectedFormat(shapes: readonly Shape[]): string {
   const formatted = shapes.filter((shape) => shape.meta.format !== undefined)
   return expectedShape(formatted.length === 0 ? shapes : formatted)
 }
 
-/** A value in words that follow "got". Only its kind when it may not be shown. */
+/** Describes a value, as text after "got": only its kind if it is not visible. */
 export function describeValue(value: unknown, visible: boolean): string {
   switch (typeof value) {
     case 'string':

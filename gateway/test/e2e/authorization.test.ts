@@ -90,6 +90,6 @@ describe('authorization rules', () => {
     gateway.write(ruled([{ deny: 'request.pth == "/x"' }, { deny: 'llm.totalTokens > 5' }]))
     const error = await until('the mistakes are reported', async () => (await gateway.status()).lastError)
     expect(error).toContain('unknown member "request.pth"; did you mean "request.path"?')
-    expect(error).toContain('unknown member "llm.totalTokens"; it exists after the answer only')
+    expect(error).toContain('unknown member "llm.totalTokens"; it is available only after the response')
   })
 })

@@ -30,7 +30,7 @@ export function subtract(left: unknown, right: unknown): unknown {
 export function multiply(left: unknown, right: unknown): unknown {
   if (isInt(left) && isInt(right)) {
     const product = Number(left) * Number(right)
-    // Adding zero turns -0, which is no int, into 0.
+    // Adding zero converts -0, which is not an int, to 0.
     return isExact(left, right, product) ? product + 0 : checkedInt(BigInt(left) * BigInt(right))
   }
   return onDoubles('*', left, right)
@@ -54,11 +54,11 @@ export function negate(value: unknown): unknown {
   return double === undefined ? noOverload('-', value) : doubleOf(-double)
 }
 
-/** `int()`. Fractions are cut off. */
+/** `int()`. Fractions are truncated. */
 export function toInt(value: unknown): unknown {
   if (isInt(value)) return value
   if (typeof value === 'string')
-    return parseInt64(value) ?? new Failure('int() of a string that is no integer')
+    return parseInt64(value) ?? new Failure('int() of a string that is not an integer')
   const double = doubleValue(value)
   if (double === undefined) return noOverload('int', value)
   const inRange = double > -(2 ** 63) && double < 2 ** 63
@@ -71,7 +71,7 @@ export function toDouble(value: unknown): unknown {
   if (typeof value === 'string') {
     spendWork(value.length * 20)
     const parsed = parseDouble(value)
-    return parsed === undefined ? new Failure('double() of a string that is no number') : doubleOf(parsed)
+    return parsed === undefined ? new Failure('double() of a string that is not a number') : doubleOf(parsed)
   }
   return doubleValue(value) === undefined ? noOverload('double', value) : value
 }
@@ -132,7 +132,7 @@ function onDoubles(operator: '+' | '-' | '*' | '/', left: unknown, right: unknow
   }
 }
 
-/** Whether a result computed in doubles is exact: both operands are numbers, hence safe, and so is the result. */
+/** Whether a result computed in doubles is exact: both operands are safe integers, and so is the result. */
 function isExact(left: number | bigint, right: number | bigint, result: number): boolean {
   return typeof left === 'number' && typeof right === 'number' && Number.isSafeInteger(result)
 }

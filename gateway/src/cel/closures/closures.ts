@@ -6,17 +6,17 @@ import { compileBinary, compileConditional, compileStringTest, compileUnary } fr
 import { sharedMethods } from './shared-methods.ts'
 import { type Evaluate, hasKey, isMap, load, mapKey, property, typeName } from './values.ts'
 
-/** What the closures of one expression share. */
+/** State that the closures of one expression share. */
 export type Scope = {
-  /** The variables of the evaluation; any other name is a type's. */
+  /** Variables of the evaluation; any other name is a type. */
   readonly roots: ReadonlySet<string>
-  /** Where the variables of surrounding macros live, innermost last. */
+  /** Variables of the enclosing macros, innermost last. */
   readonly locals: readonly Local[]
   readonly budget: StepBudget
   readonly patterns: ReturnType<typeof createPatternCache>
 }
 
-/** Compiles an expression to closures; undefined when some part of it only the library evaluates. */
+/** Compiles an expression to closures; undefined if a part of it requires the library. */
 export function compileClosures(node: Node, scope: Scope): Evaluate | undefined {
   switch (node.kind) {
     case 'constant':
@@ -72,7 +72,10 @@ function compileHas(node: Extract<Node, { kind: 'has' }>, scope: Scope): Evaluat
   }
 }
 
-/** Whether the expression only follows a variable, so that `has()` is false, not an error, where that has no value. */
+/**
+ * Whether the expression is a path below a variable: `has()` of an unset variable is then false, not an
+ * error.
+ */
 function isPath(node: Node): boolean {
   if (node.kind === 'select') return isPath(node.operand)
   if (node.kind !== 'call') return node.kind === 'identifier'
@@ -118,7 +121,7 @@ function compileMap(entries: readonly { key: Node; value: Node }[], scope: Scope
       if (given instanceof Failure) return given
       const key = mapKey(given)
       if (key === undefined) return new Failure(`${typeName(given)} cannot be a map key`)
-      if (map.has(key)) return new Failure('map key given twice')
+      if (map.has(key)) return new Failure('duplicate map key')
       const value = values[index]?.(variables)
       if (value instanceof Failure) return value
       map.set(key, value)
@@ -137,7 +140,7 @@ function compileAll(nodes: readonly Node[], scope: Scope): Evaluate[] | undefine
   return compiled
 }
 
-/** Work of a node in one round of a loop. */
+/** Work units of a node per loop iteration. */
 const costOfNode = 20
 
 function compileMacro(node: Extract<Node, { kind: 'macro' }>, scope: Scope): Evaluate | undefined {
@@ -146,7 +149,7 @@ function compileMacro(node: Extract<Node, { kind: 'macro' }>, scope: Scope): Eva
   const range = compileClosures(node.range, scope)
   const test = node.test && compileClosures(node.test, inner)
   const step = node.step && compileClosures(node.step, inner)
-  // A part that is there but has no closure sends the whole expression to the library.
+  // One part without a closure requires the library for the whole expression.
   if (range === undefined || (node.test && !test) || (node.step && !step)) return undefined
   const nodes = [node.test, node.step].reduce((sum, part) => sum + (part ? countNodes(part) : 0), 1)
   const cost = costOfNode * nodes
@@ -156,7 +159,7 @@ function compileMacro(node: Extract<Node, { kind: 'macro' }>, scope: Scope): Eva
 export type CallNode = Extract<Node, { kind: 'call' }>
 
 function compileCall(node: CallNode, scope: Scope): Evaluate | undefined {
-  if (isDefaultCall(node)) return compileFallback(node, scope)
+  if (isDefaultCall(node)) return compileDefaultCall(node, scope)
   const textMethod = compileTextMethod(node, scope)
   if (textMethod !== undefined) return textMethod
   const operands = node.target === undefined ? node.args : [node.target, ...node.args]
@@ -171,8 +174,9 @@ function compileCall(node: CallNode, scope: Scope): Evaluate | undefined {
 }
 
 /**
- * Whether this is `default(a, b)`, the first that does not fail, or `coalesce(a, b, …)`, the first that neither fails nor
- * is null. Both come from the reference product; the library cannot have them, since its functions never see a failure.
+ * Whether a node is `default(a, b)`, the first value that does not fail, or `coalesce(a, b, …)`, the first
+ * that neither fails nor is null. Both are functions of the reference product; functions of the library do
+ * not receive failures.
  */
 export function isDefaultCall(node: Node): boolean {
   return (
@@ -180,7 +184,7 @@ export function isDefaultCall(node: Node): boolean {
   )
 }
 
-function compileFallback({ name, args }: CallNode, scope: Scope): Evaluate | undefined {
+function compileDefaultCall({ name, args }: CallNode, scope: Scope): Evaluate | undefined {
   const compiled = compileAll(args, scope)
   if (compiled === undefined) return undefined
   const skipsNull = name === 'coalesce'

@@ -12,8 +12,9 @@ import { type StringMethod, stringMethod } from './string-methods.ts'
 import { noOverload } from './values.ts'
 
 /*
- * The functions of Kubernetes' CEL libraries for addresses, as the reference product has them. An address and a range are
- * texts in one spelling: `ip("::FFFF:10.0.0.1")` is "10.0.0.1", `cidr("10.0.0.1/8")` is "10.0.0.1/8".
+ * IP address and CIDR functions of the Kubernetes CEL libraries, as in the reference product. Addresses and
+ * ranges are texts in canonical form: `ip("::FFFF:10.0.0.1")` is "10.0.0.1", `cidr("10.0.0.1/8")` is
+ * "10.0.0.1/8".
  */
 
 /** Functions of one text. */
@@ -24,7 +25,7 @@ export const ipFunctions: ReadonlyMap<string, (value: unknown) => unknown> = new
   ['isCIDR', ofText('isCIDR', (text) => rangeOf(text) !== undefined)],
 ])
 
-/** Methods of texts that are ranges or addresses. */
+/** Methods of texts that are addresses or ranges. */
 export const ipMethods: readonly StringMethod[] = [
   stringMethod('containsIP', ['string'], (text, [address = '']) =>
     withRange(text, (range) => withBytes(address, (bytes) => contains(range, bytes))),
@@ -69,7 +70,7 @@ function withBytes(text: string, read: (bytes: readonly number[]) => unknown): u
 
 function withRange(text: string, read: (range: Cidr) => unknown): unknown {
   const range = rangeOf(text)
-  return range === undefined ? new Failure('text is not a range of addresses (CIDR)') : read(range)
+  return range === undefined ? new Failure('text is not a CIDR range') : read(range)
 }
 
 function bytesOf(text: string): readonly number[] | undefined {
@@ -77,7 +78,7 @@ function bytesOf(text: string): readonly number[] | undefined {
   return text.includes('%') ? undefined : addressBytes(plainAddress(text))
 }
 
-/** With its prefix length, unlike the ranges of the configuration. */
+/** Parses a range. The prefix length is required, unlike in the configuration. */
 function rangeOf(text: string): Cidr | undefined {
   spendWork(text.length * 20)
   return text.includes('/') ? parseCidr(text) : undefined

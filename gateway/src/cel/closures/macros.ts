@@ -3,13 +3,15 @@ import { CelEvaluationError, Failure } from '../failure.ts'
 import { spendWork } from '../work-budget.ts'
 import { type Evaluate, isMap, load, mapKeys, noOverload, type Variables } from './values.ts'
 
-/** Where the variable of a macro lives while its loop runs. Evaluation is synchronous, so one per expression is enough. */
+/** Variable of a macro. Evaluation is synchronous, so one slot per macro of an expression suffices. */
 export type Local = { readonly name: string; value: unknown }
 
-/** Loop rounds an evaluation may still take: lists come from clients, and nested loops multiply. */
+/**
+ * Remaining loop iterations of an evaluation: clients control the length of lists, and nested loops multiply.
+ */
 export type StepBudget = {
   left: number
-  /** Work of a round where the library evaluates. */
+  /** Work units per iteration in the library. */
   readonly libraryStepWork: number
 }
 
@@ -19,7 +21,7 @@ type Loop = {
   readonly step: Evaluate | undefined
   readonly local: Local
   readonly budget: StepBudget
-  /** Work of a round. */
+  /** Work units per iteration. */
   readonly cost: number
 }
 
@@ -39,7 +41,7 @@ export function compileLoop(macro: Macro, loop: Loop): Evaluate {
     try {
       return run(items, variables, enter)
     } finally {
-      // Nothing of a request may stay behind in what was compiled once.
+      // The compiled expression outlives the request and must not retain its data.
       local.value = undefined
     }
   }
@@ -87,7 +89,7 @@ function compileRun(macro: Macro, { test = always, step, local }: Loop): Run {
 
 const always = () => true
 
-/** One item whose test answers `decisive` decides; otherwise a test that failed is the answer. */
+/** Evaluates a quantifier: the first `decisive` result decides; otherwise the first failure is the result. */
 function decide(items: readonly unknown[], decisive: boolean, test: (item: unknown) => unknown): unknown {
   let failure: Failure | undefined
   for (const item of items) {

@@ -28,7 +28,7 @@ import {
   sizeOf,
 } from './values.ts'
 
-/** Compiles an operator or function of one value; undefined for one only the library has. */
+/** Compiles an operator or function of one value; undefined if only the library supports it. */
 export function compileUnary(name: string, operand: Evaluate): Evaluate | undefined {
   if (name === '!_') {
     return (variables) => {
@@ -62,13 +62,13 @@ export function compileConditional(condition: Evaluate, whenTrue: Evaluate, when
 }
 
 type BinaryContext = {
-  /** The right operand where it is a constant, else undefined. */
+  /** Right operand if it is a constant, else undefined. */
   readonly constant: unknown
   readonly budget: StepBudget
   readonly patterns: ReturnType<typeof createPatternCache>
 }
 
-/** Compiles an operator of two values; undefined for one only the library has. */
+/** Compiles an operator of two values; undefined if only the library supports it. */
 export function compileBinary(
   name: string,
   [left, right]: [Evaluate, Evaluate],
@@ -97,7 +97,7 @@ export function compileBinary(
   }
 }
 
-/** A false side decides, whatever the other is: `false && (1 / 0 > 0)` is false. */
+/** One false operand decides, even if the other fails: `false && (1 / 0 > 0)` is false. */
 function compileAnd(left: Evaluate, right: Evaluate): Evaluate {
   return (variables) => {
     const a = left(variables)
@@ -206,17 +206,17 @@ export function compileStringTest(
   }
 }
 
-/** Work of a search for a text, per character. */
+/** Work units of a substring search, per character. */
 const costOfContains = 6
 
-/** In the reference product `list.contains(x)` is `x in list`; CEL itself has only the form for strings. */
+/** `list.contains(x)` is `x in list` in the reference product; CEL defines `contains` for strings only. */
 function compileContains(target: Evaluate, part: Evaluate, { budget, constant }: BinaryContext): Evaluate {
   return (variables) => {
     const searched = target(variables)
     const value = part(variables)
     if (typeof searched !== 'string') return isIn(value, searched, budget)
     if (typeof value !== 'string') return noOverload('contains', searched, value)
-    // A text of the configuration is not made to be slow to find.
+    // A constant of the configuration is not crafted for a slow search.
     const costOfPart = constant === undefined ? value.length / 3 : 0
     spendWork(searched.length * (costOfContains + costOfPart))
     return searched.includes(value)
@@ -228,7 +228,9 @@ const textTests: ReadonlyMap<string, (text: string, part: string) => boolean> = 
   ['endsWith', (text, part) => text.endsWith(part)],
 ])
 
-/** Work of compiling a pattern of a request, per character; longer ones than 4,096 are refused. */
+/**
+ * Work units of compiling a pattern of a request, per character; patterns over 4,096 characters are refused.
+ */
 const costOfPatternText = 1_000
 
 function compileMatches(text: Evaluate, part: Evaluate, { constant, patterns }: BinaryContext): Evaluate {

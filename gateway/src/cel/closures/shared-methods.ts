@@ -1,5 +1,5 @@
 import { ipMethods } from './ip-functions.ts'
 import { type StringMethod, stringMethods } from './string-methods.ts'
 
-/** Methods that both engines share. */
+/** Methods of both engines. */
 export const sharedMethods: readonly StringMethod[] = [...stringMethods, ...ipMethods]

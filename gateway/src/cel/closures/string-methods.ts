@@ -2,18 +2,18 @@ import { Failure } from '../failure.ts'
 import { spendWork } from '../work-budget.ts'
 import { isInt, noOverload } from './values.ts'
 
-/** A method of strings, or of lists of strings, that both engines share. */
+/** Method of strings, or of lists of strings, in both engines. */
 export type StringMethod = {
   readonly name: string
   readonly target: 'string' | 'list'
   readonly args: readonly ('string' | 'int')[]
-  /** Takes loaded values of any type; answers a value or a Failure. */
+  /** Receives loaded values of any type; returns a value or a Failure. */
   readonly apply: (target: unknown, args: readonly unknown[]) => unknown
 }
 
 /**
- * Common methods of CEL's strings extension, and `stripPrefix` and `stripSuffix` of the reference product. The library
- * has most of them, but it counts UTF-16 units instead of code points and drops the rest of a limited split.
+ * Methods of CEL's strings extension, and `stripPrefix` and `stripSuffix` of the reference product. The
+ * library counts UTF-16 units instead of code points, and drops the remainder of a limited split.
  */
 export const stringMethods: readonly StringMethod[] = [
   stringMethod('lowerAscii', [], (text) => changeCase(text, 'A', (ascii) => ascii.toLowerCase())),
@@ -41,7 +41,7 @@ export const stringMethods: readonly StringMethod[] = [
   { name: 'join', target: 'list', args: ['string'], apply: (list, [separator]) => join(list, separator) },
 ]
 
-/** A method of strings. `method` receives the arguments by type, and returns a value or a Failure. */
+/** Creates a method of strings. `method` receives the arguments by type, and returns a value or a Failure. */
 export function stringMethod(
   name: string,
   args: StringMethod['args'],
@@ -67,7 +67,7 @@ function isOf(type: 'string' | 'int', value: unknown): boolean {
   return type === 'string' ? typeof value === 'string' : isInt(value)
 }
 
-/** Changes the ASCII letters from `first` on. In a text of other characters as well, the engine would change more than these. */
+/** Changes the case of ASCII letters only; JavaScript also changes other letters of the text. */
 function changeCase(text: string, first: 'A' | 'a', change: (ascii: string) => string): string {
   spendWork(text.length * 2)
   if (!/[^\0-\x7f]/.test(text)) return change(text)
@@ -81,7 +81,7 @@ function changeCase(text: string, first: 'A' | 'a', change: (ascii: string) => s
   return bytes.toString('utf16le')
 }
 
-/** White space as Unicode defines it, which is not quite JavaScript's. */
+/** Unicode white space, which differs from JavaScript's `\s`. */
 const space = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
 
 function trim(text: string): string {
@@ -108,7 +108,10 @@ function substring(text: string, start: number, end: number | undefined): unknow
   return typeof part === 'string' ? part : part.join('')
 }
 
-/** A limit of n yields at most n parts, the last one holding the rest; a negative one yields all. */
+/**
+ * Splits a text into at most `limit` parts; the last one contains the remainder. A negative limit means all
+ * parts.
+ */
 function split(text: string, separator: string, limit: number): string[] {
   spendWork(text.length * (2 + 40 / Math.max(1, separator.length)))
   const parts = separator === '' ? [...text] : text.split(separator)
@@ -123,7 +126,7 @@ function replaceSome(
 ): string {
   const mostParts = text.length / Math.max(1, old.length) + 1
   spendWork(text.length * 2 + mostParts * 200)
-  // A result may be far longer than what it is made of.
+  // The result may be far longer than the operands.
   if (fresh.length > old.length) spendWork((mostParts * fresh.length) / 4)
   let left = limit < 0 ? Number.POSITIVE_INFINITY : limit
   return text.replaceAll(old, (found) => {
@@ -137,5 +140,5 @@ function join(list: unknown, separator: unknown): unknown {
   spendWork(list.length * (30 + separator.length))
   const isText = list.every((item) => typeof item === 'string')
   if (isText) spendWork(list.reduce((sum, { length }) => sum + length, 0))
-  return isText ? list.join(separator) : new Failure('join() of a list that holds more than strings')
+  return isText ? list.join(separator) : new Failure('join() requires a list of strings')
 }

@@ -5,12 +5,15 @@ import { spendWork } from '../work-budget.ts'
  * Values inside compiled closures:
  *   string, bool, null   themselves
  *   int                  a safe integer as number, any other as bigint
- *   double               a number that is no integer; otherwise an IntegralDouble
- *   list                 an array, elements still as they came: every read goes through `load`
+ *   double               a number that is not an integer; otherwise an IntegralDouble
+ *   list                 an array of unconverted elements: every read goes through `load`
  *   map                  a plain object from a variable, or a Map from a literal
  */
 
-/** A double that would pass for an int: 1.0. JSON has no such thing, so variables never need it below 2^63. */
+/**
+ * Double with an integral value: 1.0. JSON does not distinguish it from an int, so only literals below 2^63
+ * need it.
+ */
 class IntegralDouble {
   readonly value: number
 
@@ -24,15 +27,18 @@ export const maxInt = 2n ** 63n - 1n
 
 export type Variables = Readonly<Record<string, unknown>>
 
-/** A part of an expression, compiled. Answers a value or a Failure. */
+/** Compiled part of an expression. Returns a value or a Failure. */
 export type Evaluate = (variables: Variables) => unknown
 
-/** True for anything with properties. */
+/** Whether a value is an object. */
 export function hasProperties(value: unknown): value is Variables {
   return typeof value === 'object' && value !== null
 }
 
-/** A value from a variable or a literal, as closures hold it. Integers are ints; the specification of CEL leaves JSON numbers open. */
+/**
+ * Converts a value of a variable to the representation above. Integral JSON numbers are ints; CEL leaves this
+ * open.
+ */
 export function load(value: unknown): unknown {
   switch (typeof value) {
     case 'string':
@@ -58,7 +64,7 @@ function loadObject(value: object): unknown {
   return value
 }
 
-/** An int in its one representation, so that equal ints are `===`. */
+/** Converts an int to its canonical representation, so that equal ints are `===`. */
 export function intOf(value: bigint): number | bigint {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : value
@@ -72,7 +78,7 @@ export function isInt(value: unknown): value is number | bigint {
   return typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
 }
 
-/** The number in a double, or undefined for anything else. */
+/** Number of a double; undefined for any other value. */
 export function doubleValue(value: unknown): number | undefined {
   if (value instanceof IntegralDouble) return value.value
   return typeof value === 'number' && !Number.isInteger(value) ? value : undefined
@@ -88,7 +94,9 @@ export function isMap(value: unknown): value is object {
   )
 }
 
-/** The field of a map, or `missing`. Only own properties exist: `constructor` is a key like any other. */
+/**
+ * Reads a field of a map, or returns `missing`. Only own properties count: `constructor` is an ordinary key.
+ */
 export function property(target: unknown, field: string, missing: Failure): unknown {
   if (!hasProperties(target)) return missing
   if (target instanceof Failure) return target
@@ -123,7 +131,7 @@ function listElement(list: readonly unknown[], key: unknown): unknown {
   return new Failure(`index out of bounds: ${index} in a list of ${list.length}`)
 }
 
-/** A key as Map literals hold it, or undefined where CEL has no such keys. */
+/** Converts a value to a key of map literals; undefined if its type cannot be a key. */
 export function mapKey(key: unknown): string | boolean | number | bigint | undefined {
   switch (typeof key) {
     case 'string':
@@ -137,7 +145,7 @@ export function mapKey(key: unknown): string | boolean | number | bigint | undef
   }
 }
 
-/** Keys of a map with a value; a property that is undefined is not there. */
+/** Keys of a map; properties with the value undefined are excluded. */
 export function mapKeys(map: object): unknown[] {
   if (map instanceof Map) return [...map.keys()]
   if (!hasProperties(map)) return []
@@ -156,10 +164,10 @@ export function hasKey(map: object, key: unknown): boolean {
   )
 }
 
-/** Shorter texts and lists are compared for less than the cost of a node. */
+/** Comparison of shorter texts and lists costs less than a node. */
 const longText = 64
 
-/** CEL equality: numbers compare across int and double, other types only with their own; never fails. */
+/** CEL equality: numbers compare across int and double, other types within the type; never fails. */
 export function equals(left: unknown, right: unknown): boolean {
   if (typeof left === 'string' && typeof right === 'string') {
     if (left.length !== right.length) return false
@@ -169,7 +177,7 @@ export function equals(left: unknown, right: unknown): boolean {
   if (left === right) return true
   const a = left instanceof IntegralDouble ? left.value : left
   const b = right instanceof IntegralDouble ? right.value : right
-  // Ordering, unlike `===`, compares a bigint with a number exactly; NaN stays unequal to itself.
+  // Ordering, unlike `===`, compares a bigint with a number exactly; NaN is unequal to itself.
   if (isNumeric(a) && isNumeric(b)) return a <= b && a >= b
   if (Array.isArray(a)) return Array.isArray(b) && equalLists(a, b)
   return isMap(a) && isMap(b) && equalMaps(a, b)
@@ -192,7 +200,9 @@ function equalMaps(left: object, right: object): boolean {
   return keys.every((key) => hasKey(right, key) && equals(element(left, key), element(right, key)))
 }
 
-/** Negative, zero or positive; NaN when an operand is NaN; undefined where CEL does not order the types. */
+/**
+ * Compares two values: negative, zero or positive; NaN if an operand is NaN; undefined for unordered types.
+ */
 export function compare(left: unknown, right: unknown): number | undefined {
   if (typeof left === 'string') {
     if (typeof right !== 'string') return undefined
@@ -240,7 +250,7 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit < 0xe000
 }
 
-/** The failure of a function applied to types it does not take; an operand that failed already is the failure. */
+/** Failure of a function applied to unsupported types; a failed operand takes precedence. */
 export function noOverload(name: string, ...operands: unknown[]): Failure {
   for (const operand of operands) if (operand instanceof Failure) return operand
   return new Failure(`${name} does not apply to ${operands.map(typeName).join(', ')}`)
@@ -255,7 +265,7 @@ export function typeName(value: unknown): string {
   return Array.isArray(value) ? 'list' : 'map'
 }
 
-/** A result as plain JavaScript. Objects that came from a variable are handed out as they are, not copied. */
+/** Converts a result to plain JavaScript values. Objects of variables are shared, not copied. */
 export function toPlain(value: unknown): unknown {
   if (value instanceof IntegralDouble) return value.value
   if (Array.isArray(value)) return value.map(toPlain)

@@ -59,7 +59,7 @@ describe('a configuration that is no text', () => {
     const entries = [{ key: 'k', value: 'apiKey.id' }]
     const limits = { host: 'l:1', domain: 'd', descriptors: [{ entries, cost: 'llm.cost' }] }
     const llm = { models: [{ name: 'e', provider: 'echo' }], policies: { remoteRateLimit: limits } }
-    expect(validateConfig({ llm }).join()).toContain('it exists after the answer only')
+    expect(validateConfig({ llm }).join()).toContain('it is available only after the response')
   })
 
   it('has at most so many issues as a person reads', () => {

@@ -9,21 +9,23 @@ export type DocumentRequest = {
   method?: string
   headers?: Headers
   body?: Body | string
-  /** More is `upstream_too_large`. */
+  /** Body limit; beyond it the request fails with `upstream_too_large`. */
   maxBytes: number
-  /** For everything: connecting, the head, and the whole body. */
+  /** Total timeout: connection, head and body. */
   timeoutMs: number
 }
 
 export type FetchedDocument = { status: number; headers: Headers; text: string }
 
-/** Sends a request of the cold kind and reads its whole answer, whatever its status. Rejects with a `GatewayError`. */
+/**
+ * Sends a request off the hot path and reads the whole response of any status. Rejects with a `GatewayError`.
+ */
 export async function fetchDocument(send: Send, request: DocumentRequest): Promise<FetchedDocument> {
   const { origin, pathname, search } = new URL(request.url)
   const cancellation = createCancellation()
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
-    late.reject(new GatewayError('upstream_timeout', `no answer within ${request.timeoutMs} ms`))
+    late.reject(new GatewayError('upstream_timeout', `no response within ${request.timeoutMs} ms`))
     cancellation.cancel()
   }, request.timeoutMs)
   timer.unref()

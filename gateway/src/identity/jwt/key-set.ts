@@ -1,28 +1,30 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 
-/** A public key that signs tokens, and the algorithms it may be used with. */
+/** Public key for signature verification, with its permitted algorithms. */
 export type SigningKey = {
   readonly id: string | undefined
   readonly algorithms: readonly string[]
   readonly key: KeyObject
 }
 
-/** The usable keys of one document. */
+/** Usable keys of a JSON Web Key Set. */
 export type KeySet = {
   /**
-   * Keys a token may be signed with. A token that names a key gets that key only; one that names none gets the only
-   * key there is for its algorithm, never a choice of several.
+   * Finds the keys for a token. A key id selects keys by id; without one, the key must be the only key for
+   * the algorithm.
    */
   find(id: string | undefined, algorithm: string): readonly SigningKey[]
   readonly size: number
-  /** How many keys of the document are of no use for tokens. */
+  /** Number of unusable keys in the document. */
   readonly skipped: number
 }
 
 const maxKeys = 100
 
-/** Reads a key set (RFC 7517 section 5). A key that cannot be used is skipped; undefined when the text is no key set. */
+/**
+ * Parses a key set (RFC 7517 section 5). Unusable keys are skipped; undefined if the text is not a key set.
+ */
 export function parseKeySet(text: string): KeySet | undefined {
   const entries = keysOf(text)
   if (entries === undefined) return undefined
@@ -51,7 +53,10 @@ function keysOf(text: string): readonly JsonValue[] | undefined {
 }
 
 const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-/** By curve. The algorithm is the key's, never the token's (RFC 8725 section 3.1); symmetric ones are not among them. */
+/**
+ * Algorithms by curve. The key determines the algorithm, not the token (RFC 8725 section 3.1); none is
+ * symmetric.
+ */
 const curveAlgorithms: Record<string, readonly string[]> = {
   'P-256': ['ES256'],
   'P-384': ['ES384'],
@@ -81,7 +86,7 @@ function algorithmsOf({ kty, crv }: JsonObject): readonly string[] {
   return Object.hasOwn(curveAlgorithms, crv) ? (curveAlgorithms[crv] ?? []) : []
 }
 
-/** Only the public members are read, so a private key that is published by mistake does no further harm here. */
+/** Reads the public members only, so that a private key published by mistake is not used. */
 function publicKey(entry: JsonObject): KeyObject | undefined {
   const members = Object.fromEntries(
     ['kty', 'crv', 'n', 'e', 'x', 'y'].flatMap((name) => {
@@ -94,7 +99,7 @@ function publicKey(entry: JsonObject): KeyObject | undefined {
     const bits = key.asymmetricKeyDetails?.modulusLength ?? minRsaBits
     return bits < minRsaBits ? undefined : key
   } catch {
-    // A key with broken numbers is as good as absent; `skipped` tells.
+    // A malformed key counts as `skipped`.
     return undefined
   }
 }

@@ -5,20 +5,20 @@ import { fetchDocument } from './fetch-document.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'
 import { createRefetchLimit } from './refetch-limit.ts'
 
-/** Where the keys that sign tokens come from. Answers undefined as long as there are none. */
+/** Source of the keys that verify tokens. Returns undefined while no keys are available. */
 export type KeySource = {
-  /** The keys to use now. A promise only where there are none yet, or they are far too old. */
+  /** Current keys. A promise only if no keys are available yet, or if they are too old. */
   current(): KeySet | undefined | Promise<KeySet | undefined>
   /**
-   * The keys after another fetch, because a token names `keyId`, which is not among them. Fetches are limited: a small
-   * burst for all key ids together, and one in 30 s for each key id.
+   * Fetches the keys again for a token with the unknown key id `keyId`. Fetches are limited: a small burst
+   * for all key ids together, and one per 30 s for each key id.
    */
   refetch(keyId: string): Promise<KeySet | undefined>
 }
 
 /**
- * Address of a key set: fixed, or located before each fetch. `name` identifies it across reloads, `isLearnt` marks an
- * address that is not of the configuration but of a fetched document.
+ * URL of a key set, fixed or resolved before each fetch. `name` identifies it across reloads; `isDiscovered`
+ * marks a URL from a fetched document instead of the configuration.
  */
 export type JwksUri = { name: string; isDiscovered?: true; resolve(): Promise<string> }
 
@@ -27,12 +27,12 @@ const timeoutMs = 10_000
 const defaultFreshMs = 15 * 60_000
 const minFreshMs = 60_000
 const maxFreshMs = 24 * 3_600_000
-/** Keys that were due this long ago are not used while fresh ones may be had: nobody asked for them all that time. */
+/** Keys that expired longer ago are not used while a fetch may succeed. */
 const maxStaleMs = 5 * 60_000
 const firstRetryMs = 1_000
 const lastRetryMs = 15_000
 
-/** Keys that are part of the configuration. */
+/** Creates a source of keys from the configuration. */
 export function createLocalKeySource(set: KeySet): KeySource {
   return { current: () => set, refetch: () => Promise.resolve(set) }
 }
@@ -42,9 +42,9 @@ export function fixedJwksUri(url: string): JwksUri {
 }
 
 /**
- * Keys at an address. Fetched when first needed, so the gateway starts without the provider; refreshed in the background
- * once they are due; kept while the provider fails, which is asked less and less often then. Without timers: only use
- * makes it look.
+ * Creates a source of keys at a URL. The first use fetches them, so the gateway starts without the provider;
+ * expired keys are refreshed in the background, and stay in use while the provider fails, with backoff. No
+ * timers: only use triggers fetches.
  */
 export function createRemoteKeySource(address: JwksUri, { send, clock, log }: CompileContext): KeySource {
   let current: { set: KeySet; text: string } | undefined
@@ -69,7 +69,7 @@ export function createRemoteKeySource(address: JwksUri, { send, clock, log }: Co
       if (status !== 200) throw new GatewayError('upstream_invalid', `status ${status}`)
       const set = parseKeySet(text)
       if (set === undefined) throw new GatewayError('upstream_invalid', 'not a JSON Web Key Set')
-      if (set.size === 0) throw new GatewayError('upstream_invalid', 'no key in it is usable')
+      if (set.size === 0) throw new GatewayError('upstream_invalid', 'key set without a usable key')
       accept(url, { set, text }, freshMs(headers, clock.now()))
     } catch (error) {
       failures += 1
@@ -77,17 +77,17 @@ export function createRemoteKeySource(address: JwksUri, { send, clock, log }: Co
       retryAt = clock.monotonic() + pauseMs
       log.warn(
         { url, failures, err: error },
-        current ? 'keys cannot be refreshed, the last ones stay in use' : 'keys cannot be fetched',
+        current ? 'key set refresh failed, previous keys remain in use' : 'key set fetch failed',
       )
     }
   }
 
   function accept(url: string, fetched: { set: KeySet; text: string }, lifetimeMs: number) {
-    // The same document stays the same object: tokens verified with it need not be verified again.
+    // An unchanged document retains its object, so that verified tokens stay cached.
     if (current?.text !== fetched.text) {
       current = fetched
-      log.info({ url, keys: fetched.set.size, skipped: fetched.set.skipped }, 'keys fetched')
-    } else if (failures > 0) log.info({ url }, 'keys can be refreshed again')
+      log.info({ url, keys: fetched.set.size, skipped: fetched.set.skipped }, 'key set fetched')
+    } else if (failures > 0) log.info({ url }, 'key set refresh recovered')
     failures = 0
     dueAt = clock.monotonic() + lifetimeMs
   }
@@ -97,7 +97,7 @@ export function createRemoteKeySource(address: JwksUri, { send, clock, log }: Co
       const now = clock.monotonic()
       if (now < dueAt) return current?.set
       if (failures === 0 || now >= retryAt) void refresh()
-      // Whoever has waited in vain once need not wait again: a provider that hangs must not hold up every request.
+      // After one failure requests no longer wait: a provider that hangs must not delay every request.
       if (current !== undefined && (failures > 0 || now < dueAt + maxStaleMs)) return current.set
       return flight?.then(() => current?.set) ?? current?.set
     },
@@ -109,14 +109,14 @@ export function createRemoteKeySource(address: JwksUri, { send, clock, log }: Co
       if (failures > 0 && clock.monotonic() < retryAt) return current?.set
       if (!renewals.tryAcquire(keyId)) return current?.set
       await refresh()
-      // A fetch that failed proves nothing about the id.
+      // A failed fetch does not prove that the id is unknown.
       if (failures === 0) renewals.recordUnknown(keyId)
       return current?.set
     },
   }
 }
 
-/** How long an answer may be used, from its own headers (RFC 9111 section 4.2.1) within limits. */
+/** Freshness lifetime of a response (RFC 9111 section 4.2.1), within limits. */
 function freshMs(headers: Headers, now: number): number {
   return Math.min(maxFreshMs, Math.max(minFreshMs, freshMsOfHeaders(headers, now) ?? defaultFreshMs))
 }
@@ -128,6 +128,6 @@ function freshMsOfHeaders(headers: Headers, now: number): number | undefined {
   if (maxAge !== undefined) return Number(maxAge) * 1000
   const expires = firstHeader(headers, 'expires')
   if (expires === undefined) return undefined
-  // What is no date, `0` above all, is over already (RFC 9111 section 5.3).
+  // Invalid dates, `0` in particular, mean already expired (RFC 9111 section 5.3).
   return expires.endsWith('GMT') ? Date.parse(expires) - now || 0 : 0
 }

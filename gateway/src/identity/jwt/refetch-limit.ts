@@ -2,25 +2,25 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import { createLru } from '../../lib/lru.ts'
 
-/** Limits of the fetches that tokens with unknown key ids cause. */
+/** Rate limit of key set fetches for tokens with unknown key ids. */
 export type RefetchLimit = {
-  /** Whether a fetch for this key id is allowed now; if so, it is counted. */
+  /** Counts a fetch for this key id; false if the limit is reached. */
   tryAcquire(keyId: string): boolean
-  /** Records that a fetch did not find the key id, or found it just now. */
+  /** Records a key id after a fetch, so that it causes no further fetch for a while. */
   recordUnknown(keyId: string): void
 }
 
-/** Fetches that are allowed at once; then one per `refillMs`. */
+/** Burst of fetches; afterwards one per `refillMs`. */
 const burst = 5
 const refillMs = 10_000
-/** A refused key id causes no fetch for this long. */
+/** Time during which a recorded key id causes no fetch. */
 const unknownKeyMs = 30_000
 const maxUnknownKeys = 1_000
 
 /**
- * A token bucket over all key ids, and a bounded memory of refused ids. A client that repeats a few forged ids
- * spends one fetch on each, so a rotated key is still fetched at once. With random ids the bucket is what limits the load
- * on the provider, and a rotation is seen after `refillMs` at most.
+ * Creates a token bucket over all key ids, with a bounded cache of recorded ids. Repeated forged ids cost one
+ * fetch each, so a rotated key is still fetched immediately. With random ids the bucket limits the load on
+ * the provider, and a rotation takes effect after at most `refillMs`.
  */
 export function createRefetchLimit(clock: Pick<Clock, 'monotonic'>): RefetchLimit {
   const refusedAt = createLru<string, number>(maxUnknownKeys)
@@ -45,7 +45,7 @@ export function createRefetchLimit(clock: Pick<Clock, 'monotonic'>): RefetchLimi
   }
 }
 
-/** Ids come from clients and may be long; digests are not. */
+/** Digest of an id. Clients control the length of ids. */
 function digestOf(keyId: string): string {
   return hash('sha256', keyId, 'base64')
 }

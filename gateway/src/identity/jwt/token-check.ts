@@ -5,19 +5,22 @@ import type { CredentialLocation } from '../credential-location.ts'
 import type { TokenVerifier, Verdict } from './token-verifier.ts'
 
 export type TokenCheckOptions = {
-  /** Who passes: `strict` only valid tokens, `optional` also requests without a token, `permissive` everyone. */
+  /**
+   * Authentication mode: `strict` requires a valid token, `optional` also admits requests without one,
+   * `permissive` all.
+   */
   mode: 'strict' | 'optional' | 'permissive'
   location: CredentialLocation
   verifier: TokenVerifier
-  /** The reply where a token is refused for `reason`, or missing. The reason is for the log. */
+  /** Reply to a missing token (`reason` undefined) or an invalid token. The reason is for the log only. */
   unauthorized(exchange: Exchange, reason: string | undefined): Reply
-  /** The reply while there are no keys to check a token with. */
+  /** Reply while no keys are available. */
   unavailable(exchange: Exchange): Reply
 }
 
 /**
- * Finds out by token who asks, and writes its claims to `facts.jwt`, unless a check before it has. A token that is not
- * valid stays where it is: what passes with it is a request that nobody vouches for.
+ * Compiles the check of a bearer token. Writes its claims to `facts.jwt`, unless an earlier check has. In
+ * permissive mode an invalid token remains in the request, which then counts as unauthenticated.
  */
 export function compileTokenCheck(options: TokenCheckOptions): AuthenticationCheck {
   const { mode, location, verifier, unauthorized, unavailable } = options

@@ -7,17 +7,17 @@ import { createLru } from '../../lib/lru.ts'
 import type { KeySet, SigningKey } from './key-set.ts'
 import type { KeySource } from './key-source.ts'
 
-/** What became of a token. `reason` is for the log: a client is never told. */
+/** Result of token verification. `reason` is for the log; clients never receive it. */
 export type Verdict =
-  /** Claims with exact integers. */
+  /** Claims, with exact integers. */
   | { kind: 'valid'; claims: ExactJsonObject }
   | { kind: 'invalid'; reason: string }
-  /** There are no keys to check it with. */
+  /** No keys are available. */
   | { kind: 'unavailable' }
 
 export type TokenRules = {
   issuer: string
-  /** One of them must be the token's; undefined accepts tokens for anyone. */
+  /** The token must have one of them; undefined accepts any audience. */
   audiences: readonly string[] | undefined
   requiredClaims: readonly string[]
 }
@@ -28,26 +28,26 @@ type CachedToken = {
   claims: ExactJsonObject
   /** Milliseconds since the epoch. */
   usableUntil: number
-  /** With other keys it has to be verified again. */
+  /** Key set of the verification; another one requires verifying again. */
   keys: KeySet
 }
 
 const maxTokenLength = 16 * 1024
 const maxCachedTokens = 5_000
-/** How long a token that never expires is believed without another look. */
+/** Cache lifetime of a token without `exp`. */
 const maxCachedMs = 5 * 60_000
 const leewaySeconds = 60
 const compactForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /**
- * Verifies signed tokens (RFC 7519): the signature by a key and an algorithm of that key, `iss`, `aud`, `exp` and `nbf`
- * with a minute of leeway, and required claims. A token once verified is known by the SHA-256 of all of it, never past
- * its `exp`. Owner of jose, with the key set beside it.
+ * Creates a verifier of signed tokens (RFC 7519): signature by a key and an algorithm of that key, `iss`,
+ * `aud`, `exp` and `nbf` with one minute of leeway, and required claims. Verified tokens are cached by their
+ * SHA-256 digest until `exp`. Owner of jose.
  */
 export function createTokenVerifier(source: KeySource, rules: TokenRules, clock: Clock): TokenVerifier {
   const verified = createLru<string, CachedToken>(maxCachedTokens)
 
-  function remembered(digest: string, keys: KeySet): CachedToken | undefined {
+  function cachedToken(digest: string, keys: KeySet): CachedToken | undefined {
     const known = verified.get(digest)
     if (known === undefined) return undefined
     if (known.keys === keys && clock.now() < known.usableUntil) return known
@@ -71,20 +71,22 @@ export function createTokenVerifier(source: KeySource, rules: TokenRules, clock:
 
   return {
     verify(token) {
-      // Before hashing: what is too long is not worth a look.
+      // Before hashing, which costs time in proportion to the length.
       if (token.length > maxTokenLength) return invalid('too long')
       const digest = hash('sha256', token, 'base64')
       const keys = source.current()
       if (keys === undefined) return verifyAnew(token, digest, undefined)
       if (keys instanceof Promise) return keys.then((set) => verifyAnew(token, digest, set))
-      const known = remembered(digest, keys)
+      const known = cachedToken(digest, keys)
       if (known !== undefined) return { kind: 'valid', claims: known.claims }
       return verifyAnew(token, digest, keys)
     },
   }
 }
 
-/** Has each token verified by the verifier of its issuer, as the token itself names it: a lie finds the wrong keys. */
+/**
+ * Selects the verifier by the token's `iss` claim. A forged `iss` fails verification with that issuer's keys.
+ */
 export function verifierByIssuer(verifiers: ReadonlyMap<string, TokenVerifier>): TokenVerifier {
   return {
     verify(token) {
@@ -121,7 +123,7 @@ function headerOf(token: string): TokenHeader | undefined {
 
 type Refetch = { source: KeySource; mayRenew(): boolean }
 
-/** The current keys, or newer ones if the token names a key that is not among them and is at least of the right issuer. */
+/** Returns the current keys, or newer ones if the token has an unknown key id and the expected issuer. */
 async function keysFor(
   { keyId, algorithm }: TokenHeader,
   keys: KeySet | undefined,
@@ -158,7 +160,7 @@ function valid(token: string, payload: unknown): Verdict {
   return { kind: 'valid', claims: exactObject({ kind: 'object', text, value: payload }) }
 }
 
-/** Every failure refuses, whatever it is. */
+/** Maps every failure of verification to an invalid verdict. */
 function failureVerdict(error: unknown): Verdict {
   if (error instanceof errors.JWTExpired) return invalid('expired')
   if (error instanceof errors.JWTClaimValidationFailed)

@@ -25,25 +25,29 @@ import {
 } from './key-source.ts'
 import { createTokenVerifier, type TokenVerifier } from './token-verifier.ts'
 
-/** `jwks`: where the keys are that tokens are checked with. `meta` is what differs from place to place. */
+/** Schema of `jwks`, the keys that verify tokens. `meta` adds metadata of the field. */
 export function jwksSchema(meta: Pick<FieldMeta, 'default'> = {}) {
   return anyOfShapes(
     [
-      string({ doc: 'Address of the key set, or the key set itself as JSON.' }),
+      string({ doc: 'Address of the key set, or the key set as JSON.' }),
       exactlyOne(
         {
           url: url({ doc: 'Address of the key set.' }),
           file: filePath({
-            doc: 'Path of a file that holds the key set, read when the configuration is.',
+            doc: 'Path of a file that contains the key set, read with the configuration.',
             holds: 'keySet',
           }),
           inline: string({ doc: 'The key set as JSON.' }),
         },
         {},
-        { doc: 'Where the keys are.' },
+        { doc: 'Source of the key set.' },
       ),
     ],
-    { doc: 'The keys that sign tokens (RFC 7517).', example: 'https://id.example.com/keys', ...meta },
+    {
+      doc: 'JSON Web Key Set that verifies tokens (RFC 7517).',
+      example: 'https://id.example.com/keys',
+      ...meta,
+    },
   )
 }
 
@@ -54,31 +58,31 @@ export const validationOptionsSchema = object(
     requiredClaims: optional(
       list(
         enumeration(['exp', 'nbf', 'aud', 'iss', 'sub'], {
-          doc: 'A claim. `iss` and `aud` are always required.',
+          doc: 'Name of a claim. `iss` and `aud` are always required.',
         }),
-        { doc: 'Claims without which a token is refused.', default: ['exp'] },
+        { doc: 'Claims that a token must have.', default: ['exp'] },
       ),
     ),
   },
-  { doc: 'How tokens are checked.' },
+  { doc: 'Token validation.' },
 )
 
-/** The tokens of one issuer, and what checks them. */
+/** Settings of token verification for one issuer. */
 export type VerifierConfig = {
   issuer: string
-  /** Undefined accepts tokens for anyone. */
+  /** Undefined accepts any audience. */
   audiences: readonly string[] | undefined
   jwks: JwksConfig | undefined
   jwtValidationOptions: Infer<typeof validationOptionsSchema> | undefined
-  /** The object of the Config that names issuer and keys. */
+  /** Configuration object with the issuer and the keys, for its egress policy. */
   node: object
 }
 
-/** Reports key sets that are none. */
+/** Reports invalid key sets. */
 export function checkJwks(jwks: JwksConfig, report: ReportIssue) {
   if (typeof jwks === 'string') {
     if (isInline(jwks)) return checkKeySet(jwks, (message) => report([], message))
-    if (!isHttpUrl(jwks)) report([], 'expected an address (https://...) or a key set as JSON ({...})')
+    if (!isHttpUrl(jwks)) report([], 'must be an address (https://...) or a key set as JSON ({...})')
     return
   }
   if (jwks.inline !== undefined) checkKeySet(jwks.inline, (message) => report(['inline'], message))
@@ -87,9 +91,8 @@ export function checkJwks(jwks: JwksConfig, report: ReportIssue) {
 const defaultRequiredClaims = ['exp'] as const
 
 /**
- * The verifier of tokens by `config`, with keys from `derived` where it names none. Keys and verified tokens outlive
- * reloads, and all that check the same tokens by the same keys share them. Throws when a file or an inline key set is
- * of no use.
+ * Compiles the verifier of `config`, with keys from `derived` if `jwks` is unset. Keys and verified tokens
+ * survive reloads, and equal verifiers share them. Throws if a file or an inline key set is unusable.
  */
 export function compileVerifier(
   config: VerifierConfig,
@@ -104,7 +107,7 @@ export function compileVerifier(
   }
   const text = jwks === undefined ? undefined : localKeySetText(jwks, context)
   const address = text === undefined ? (configuredJwksUri(jwks) ?? derived) : undefined
-  // Verified tokens belong to the rules and the keys they were verified by, not to the rest of the configuration.
+  // Verified tokens depend on rules and keys only, not on the rest of the configuration.
   const egress = address?.isDiscovered === true ? context.egress.document : context.egress.of(node)
   const name = `tokens: ${JSON.stringify([rules, address?.name ?? text, egress.key])}`
   return context.retained(name, () =>
@@ -125,12 +128,12 @@ function createKeySource(
     )
   }
   const set = parseKeySet(text ?? '')
-  if (set === undefined) throw new Error('jwks is not a JSON Web Key Set')
-  if (set.size === 0) throw new Error('jwks holds no key that can verify tokens')
+  if (set === undefined) throw new Error('jwks must be a JSON Web Key Set')
+  if (set.size === 0) throw new Error('jwks must contain a key that can verify tokens')
   return createLocalKeySource(set)
 }
 
-/** The key set where the configuration holds it or names its file; undefined where it is at an address. */
+/** Key set text from the configuration or its file; undefined for a key set at a URL. */
 function localKeySetText(jwks: JwksConfig, { readFile }: CompileContext): string | undefined {
   if (typeof jwks === 'string') return isInline(jwks) ? jwks : undefined
   if (jwks.file !== undefined) return readFile(jwks.file)
@@ -148,9 +151,9 @@ function isInline(text: string): boolean {
 
 function checkKeySet(text: string, report: (message: string) => void) {
   const set = parseKeySet(text)
-  if (set === undefined) return report('not a JSON Web Key Set: expected {"keys": [...]}')
+  if (set === undefined) return report('must be a JSON Web Key Set: {"keys": [...]}')
   if (set.size === 0)
-    report('holds no key that can verify tokens: RSA from 2048 bits, EC P-256/384/521 or Ed25519')
+    report('must contain a key that can verify tokens: RSA from 2048 bits, EC P-256/384/521 or Ed25519')
 }
 
 function isHttpUrl(text: string): boolean {

@@ -7,13 +7,13 @@ import { jsonReply } from './json-reply.ts'
 
 export type AccessTokenCheckOptions = Pick<TokenCheckOptions, 'mode' | 'location' | 'verifier'> & {
   urls: GatewayUrls
-  /** Scopes that clients should ask for. */
+  /** Scopes that clients should request. */
   scopes: readonly string[]
 }
 
 /**
- * Admits requests by access token. The token is for the gateway: targets never see it (MCP 2025-11-25, "Access token
- * privilege restriction").
+ * Compiles the check of access tokens. The gateway is the audience of the token: it is not forwarded to
+ * targets (MCP 2025-11-25, "Access token privilege restriction").
  */
 export function compileAccessTokenCheck({
   mode,
@@ -32,7 +32,9 @@ export function compileAccessTokenCheck({
 
 type Challenge = Pick<AccessTokenCheckOptions, 'urls' | 'scopes'>
 
-/** `reason` is why a token is refused, and undefined where there is none. The body says the same whatever it is. */
+/**
+ * Creates the 401 reply. `reason` is undefined if no token was sent. The body is the same for every reason.
+ */
 function compileUnauthorized({ urls, scopes }: Challenge) {
   const scope = scopes.length === 0 ? '' : `, scope="${scopes.join(' ')}"`
   return (exchange: Exchange, reason: string | undefined): Reply => {
@@ -47,14 +49,14 @@ function compileUnauthorized({ urls, scopes }: Challenge) {
   }
 }
 
-/** Not a 401: that would make clients throw good tokens away while the provider is down. */
+/** Not a 401: clients would discard valid tokens while the provider is down. */
 function keysUnavailable(exchange: Exchange): Reply {
   exchange.log.refusedBy = 'mcp-authentication: no keys yet'
   return jsonReply(
     503,
     {
       error: 'temporarily_unavailable',
-      error_description: 'the keys of the identity provider are not known yet',
+      error_description: 'the keys of the identity provider are not available yet',
     },
     { 'retry-after': '1' },
   )

@@ -21,39 +21,41 @@ function provider(doc: string) {
 
 const providerSchema = exactlyOne(
   {
-    idpA: provider('Agentic issuers `{address}/v1/apps/agentic/<project>/<server>`, keys of the project.'),
-    idpB: provider('Keys at `{issuer}/jwks/`, no registration of its own.'),
-    descope: provider('Another name of `idpA`.'),
-    authentik: provider('Another name of `idpB`.'),
+    idpA: provider(
+      'Agentic issuers `{address}/v1/apps/agentic/<project>/<server>`, with the keys of the project.',
+    ),
+    idpB: provider('Keys at `{issuer}/jwks/`, no client registration.'),
+    descope: provider('Alias of `idpA`.'),
+    authentik: provider('Alias of `idpB`.'),
     keycloak: provider('Realms of Keycloak.'),
     auth0: provider('Tenants of Auth0.'),
     okta: provider('Authorization servers of Okta.'),
     entra: provider('Tenants of Microsoft Entra ID.'),
   },
   {},
-  { doc: 'The identity provider, where it differs from the standards.' },
+  { doc: 'Kind of identity provider, for deviations from the standards.' },
 )
 
 const resourceMetadata = openObject(
   {
     resource: optional(
       url({
-        doc: 'Address of the MCP endpoint as clients know it, with its path. Without it, it is read off each request.',
+        doc: 'Public address of the MCP endpoint, with its path. By default it is derived from each request.',
         example: 'https://gateway.example.com/mcp',
       }),
     ),
     scopesSupported: optional(
-      list(name({ doc: 'A scope.' }), { doc: 'Scopes that clients should ask for.', example: ['openid'] }),
+      list(name({ doc: 'A scope.' }), { doc: 'Scopes that clients should request.', example: ['openid'] }),
     ),
     bearerMethodsSupported: optional(
       list(name({ doc: '`header`, `body` or `query`.' }), {
-        doc: 'How clients may send tokens.',
+        doc: 'Methods by which clients may send tokens.',
         example: ['header'],
       }),
     ),
   },
   {
-    doc: 'What the protected resource metadata (RFC 9728) says. Further fields are added to it with their names in snake_case.',
+    doc: 'Protected resource metadata (RFC 9728). Additional fields are published with their names in snake_case.',
   },
 )
 
@@ -62,18 +64,18 @@ export const mcpAuthenticationSchema = object(
   {
     mode: optional(
       enumeration(['strict', 'optional', 'permissive'], {
-        doc: 'Who passes: `strict` only valid tokens, `optional` also requests without a token, `permissive` everyone.',
+        doc: 'Authentication mode: `strict` requires a valid token, `optional` also admits requests without a token, `permissive` admits all requests.',
         default: 'strict',
       }),
     ),
     issuer: url({
-      doc: 'Issuer of the tokens; equals their `iss` to the letter.',
+      doc: 'Issuer of the tokens; must be identical to their `iss`.',
       example: 'https://id.example.com/realms/main',
     }),
     audiences: list(
       name({ doc: 'An audience.' }),
       {
-        doc: 'One of them must be in the `aud` of a token.',
+        doc: 'Accepted audiences: `aud` of a token must contain one of them.',
         example: ['https://gateway.example.com/mcp'],
       },
       { min: 1 },
@@ -81,18 +83,18 @@ export const mcpAuthenticationSchema = object(
     provider: optional(providerSchema),
     clientId: optional(
       name({
-        doc: 'Client registered at the provider. The gateway hands it to every client that registers; with `authorizationServers: front` the gateway is that client.',
+        doc: 'Client id registered at the provider. The gateway returns it to every client that registers; with `authorizationServers: front` the gateway uses it itself.',
       }),
     ),
     clientSecret: optional(
       secretSource({
-        doc: 'Secret of that client, for token requests that the gateway makes (`authorizationServers: front`) or passes on (`entra`).',
+        doc: 'Secret of the client, for token requests that the gateway sends (`authorizationServers: front`) or forwards (`entra`).',
         advanced: true,
       }),
     ),
     allowedRedirectUris: optional(
-      list(name({ doc: 'An address; its port may be `*`, and `*` may stand at its end.' }), {
-        doc: 'Redirect addresses that may be registered while `clientId` is set, and with `front` also used. Without it all may.',
+      list(name({ doc: 'A redirect URI; the port may be `*`, and the path may end with `*`.' }), {
+        doc: 'Redirect URIs that clients may register if `clientId` is set, and with `front` also use. By default all are allowed.',
         example: ['http://localhost:*/callback', 'https://chat.example.com/oauth/callback'],
       }),
     ),
@@ -100,8 +102,8 @@ export const mcpAuthenticationSchema = object(
     jwks: optional(jwksSchema({ default: 'derived from issuer and provider' })),
     authorizationServers: optional(
       enumeration(['gateway', 'provider', 'front'], {
-        doc: 'Where clients find the authorization server: `gateway` describes the provider under the address of the gateway, `provider` names the issuer itself, `front` makes the gateway an authorization server of its own that signs in at the provider.',
-        default: 'gateway where provider is set, except keycloak; else provider',
+        doc: 'Authorization server that clients discover: `gateway` publishes the metadata of the provider under the address of the gateway, `provider` refers to the issuer, `front` makes the gateway an authorization server that signs in at the provider.',
+        default: 'gateway if provider is set, except keycloak; else provider',
       }),
     ),
     front: optional(authorizationServerSchema),
@@ -109,13 +111,13 @@ export const mcpAuthenticationSchema = object(
     jwtValidationOptions: optional(validationOptionsSchema),
     trustForwardedHeaders: optional(
       boolean({
-        doc: 'Whether `x-forwarded-proto` and `x-forwarded-host` tell the address clients use, where `resource` does not. Only behind a proxy that sets both.',
+        doc: 'Whether `x-forwarded-proto` and `x-forwarded-host` determine the public address if `resource` is unset. Enable only behind a proxy that sets both.',
         default: false,
         advanced: true,
       }),
     ),
   },
-  { doc: 'OAuth 2.1 access tokens of an identity provider, and what clients need to find it.' },
+  { doc: 'Authentication by OAuth 2.1 access tokens of an identity provider, with discovery for clients.' },
 )
 
 export type McpAuthenticationConfig = Infer<typeof mcpAuthenticationSchema>

@@ -7,15 +7,16 @@ import type { ServerMetadata } from './discovery/server-metadata.ts'
 export type DiscoveredJwksUriOptions = {
   issuer: string
   serverMetadata: ServerMetadata
-  /** Address of the keys if the metadata names none. */
+  /** URL of the key set if the metadata has no `jwks_uri`. */
   fallbackUrl: string
   log: Log
 }
 
 /**
- * The `jwks_uri` of the provider's metadata (RFC 8414 section 2). The metadata must be that of `issuer` to the letter
- * (section 3.3), and the address HTTPS, unless it is on loopback or the issuer itself is not HTTPS. Metadata that fails
- * these checks, or has no `jwks_uri`, leads to `fallbackUrl`, which belongs to the issuer.
+ * Resolves the `jwks_uri` of the provider's metadata (RFC 8414 section 2). The `issuer` of the metadata must
+ * be identical (section 3.3), and the URL must be HTTPS, unless it is on loopback or the issuer is not HTTPS.
+ * Metadata that fails these checks, or has no `jwks_uri`, resolves to `fallbackUrl`, which belongs to the
+ * issuer.
  */
 export function discoveredJwksUri(options: DiscoveredJwksUriOptions): JwksUri {
   const { issuer, serverMetadata, fallbackUrl, log } = options
@@ -27,7 +28,8 @@ export function discoveredJwksUri(options: DiscoveredJwksUriOptions): JwksUri {
       if (metadata === undefined) return fallbackUrl
       const found = jwksUriIn(metadata, issuer)
       if (found.kind === 'usable') return found.url
-      if (found.kind === 'refused') log.warn({ issuer, reason: found.reason }, 'jwks_uri of metadata refused')
+      if (found.kind === 'refused')
+        log.warn({ issuer, reason: found.reason }, 'provider metadata jwks_uri refused')
       return fallbackUrl
     },
   }
@@ -44,7 +46,7 @@ function jwksUriIn(metadata: JsonObject, issuer: string): FoundJwksUri {
     : { kind: 'refused', reason: 'address is not HTTPS' }
 }
 
-/** Whether an address out of the provider's metadata is HTTPS, on loopback, or no worse than the issuer itself. */
+/** Whether a URL of the provider's metadata is HTTPS, on loopback, or plain HTTP like the issuer. */
 export function isSecureUrl(url: string, issuer: string): boolean {
   const parsed = URL.parse(url)
   if (parsed === null) return false

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../lib/json/json.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 
-/** A reply of a JSON object, or of its text. */
+/** Creates a reply from a JSON object, or from its text. */
 export function jsonReply(status: number, json: JsonObject | string, headers: Headers = {}): Reply {
   const text = typeof json === 'string' ? json : JSON.stringify(json)
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(text) }

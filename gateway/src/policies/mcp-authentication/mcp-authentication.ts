@@ -22,17 +22,19 @@ import { createServerMetadata, type ServerMetadata } from './discovery/server-me
 import type { Provider } from './providers/provider.ts'
 import { providerOf } from './providers/providers.ts'
 
-/** The two parts of an MCP route that authenticate. */
+/** Compiled `mcpAuthentication` of an MCP route. */
 export type McpAuthentication = {
-  /** Answers discovery and registration. Comes first of all: these are for everyone, from every origin. */
+  /**
+   * Serves discovery and registration. Runs before all other policies: these are public, for every origin.
+   */
   discovery: Policy
-  /** Checks the token of everything else. Writes `facts.jwt`. */
+  /** Checks the token of all other requests. Writes `facts.jwt`. */
   check: AuthenticationCheck
 }
 
 /**
- * Compiles `mcpAuthentication`. Keys, provider metadata and verified tokens outlive reloads. Throws when a file or an
- * inline key set is of no use.
+ * Compiles `mcpAuthentication`. Keys, provider metadata and verified tokens survive reloads. Throws if a file
+ * or an inline key set is unusable.
  */
 export function compileMcpAuthentication(
   config: McpAuthenticationConfig,
@@ -45,10 +47,14 @@ export function compileMcpAuthentication(
   const urls = createGatewayUrls(resourceMetadata.resource, config.trustForwardedHeaders === true)
   const serverMetadata = sharedServerMetadata(provider, issuer, egress.key, context)
   const authorizationServers = config.authorizationServers ?? defaultAuthorizationServers(config, provider)
-  const ofProvider = compileProviderVerifier(config, { provider, serverMetadata }, given)
-  const front =
+  const providerVerifier = compileProviderVerifier(config, { provider, serverMetadata }, given)
+  const gatewayServer =
     authorizationServers === 'front'
-      ? compileGatewayAuthorizationServer(config, { provider, serverMetadata, verifier: ofProvider }, given)
+      ? compileGatewayAuthorizationServer(
+          config,
+          { provider, serverMetadata, verifier: providerVerifier },
+          given,
+        )
       : undefined
   return {
     discovery: compileDiscovery({
@@ -70,11 +76,11 @@ export function compileMcpAuthentication(
         ? createProviderProxy({
             serverMetadata,
             client: confidentialClient(config, context),
-            // Its urls are those of the provider's metadata.
+            // Its URLs are those of the provider's metadata.
             send: sendUnder(given.egress.document, given.send),
           })
         : undefined,
-      authorizationServer: front,
+      authorizationServer: gatewayServer,
     }),
     check: compileAccessTokenCheck({
       mode: config.mode ?? 'strict',
@@ -82,7 +88,7 @@ export function compileMcpAuthentication(
         config.authorizationLocation === undefined
           ? bearerLocation
           : compileLocation(config.authorizationLocation),
-      verifier: front?.verifier ?? ofProvider,
+      verifier: gatewayServer?.verifier ?? providerVerifier,
       urls,
       scopes: resourceMetadata.scopesSupported ?? [],
     }),
@@ -91,7 +97,7 @@ export function compileMcpAuthentication(
 
 type ProviderParts = { provider: Provider; serverMetadata: ServerMetadata }
 
-/** The verifier of the provider's own tokens. */
+/** Compiles the verifier of the provider's tokens. */
 function compileProviderVerifier(
   config: McpAuthenticationConfig,
   { provider, serverMetadata }: ProviderParts,
@@ -119,7 +125,7 @@ function compileGatewayAuthorizationServer(
     resourceMetadata: { resource, ...metadata } = {},
   } = config
   if (clientId === undefined || resource === undefined)
-    throw new Error('authorizationServers front needs clientId and resourceMetadata.resource')
+    throw new Error('authorizationServers front requires clientId and resourceMetadata.resource')
   return compileAuthorizationServer(
     {
       issuer: gatewayIssuer(resource),
@@ -135,7 +141,7 @@ function compileGatewayAuthorizationServer(
         adjust: (found) => provider.adjustMetadata?.(found, audiences) ?? found,
         client: { id: clientId, secret: clientSecret && secretOf(clientSecret, context) },
         resource: provider.refusesResourceParameter ? undefined : resource,
-        // Its urls are those of the provider's metadata.
+        // Its URLs are those of the provider's metadata.
         send: sendUnder(context.egress.document, context.send),
         log: context.log,
       },

@@ -317,7 +317,7 @@ describe('sealed values', () => {
     const { form, answer } = await redeem()
     const granted = await code()
     for (const value of [answer.json['refresh_token'], granted.code, form.client_id])
-      expect(await admit(value)).toContain('not issued here')
+      expect(await admit(value)).toContain('unknown or expired')
     const swapped = [
       {
         grant_type: 'refresh_token',
@@ -330,7 +330,7 @@ describe('sealed values', () => {
     for (const each of swapped)
       expect((await ask('token', { form: each })).json['error']).toBe('invalid_grant')
     const other = startAuthorizationServer({ resourceMetadata: { resource: `${origin}/other` } })
-    expect(await other.admit(answer.json['access_token'])).toContain('not issued here')
+    expect(await other.admit(answer.json['access_token'])).toContain('unknown or expired')
   })
 
   it('that were changed anywhere are refused', async () => {
@@ -340,7 +340,7 @@ describe('sealed values', () => {
       const changed = `${token.slice(0, index)}${token[index] === 'A' ? 'B' : 'A'}${token.slice(index + 1)}`
       expect(await admit(changed)).toContain('mcp-authentication')
     }
-    expect(await admit(`${token}=`)).toContain('not issued here')
+    expect(await admit(`${token}=`)).toContain('unknown or expired')
     expect(await admit('x'.repeat(100_000))).toContain('too long')
   })
 })

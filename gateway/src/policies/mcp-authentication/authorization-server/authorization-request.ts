@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../lib/json/json.ts'
 
-/** Checked authorization request of a client. It travels sealed, from page to page. */
+/** Validated authorization request of a client. Sealed, it passes from page to page. */
 export type AuthorizationRequest = {
   /** Digest of the client id. */
   client: string
@@ -14,7 +14,7 @@ export type AuthorizationRequest = {
   browser: string
 }
 
-/** A digest of a client id, which itself may be long. */
+/** Digest of a client id, which may be long. */
 export function clientDigest(id: string): string {
   return createHash('sha256').update(id).digest('base64url')
 }

@@ -189,7 +189,7 @@ describe('a login', () => {
     expect((await stranger.ask('token', { form: { ...form, code: fresh.code } })).json['error']).toBe(
       'invalid_client',
     )
-    expect(await stranger.admit(answer.json['access_token'])).toContain('not issued here')
+    expect(await stranger.admit(answer.json['access_token'])).toContain('unknown or expired')
   })
 
   it('ends with the settings of the provider it was made under; the registration does not', async () => {
@@ -197,7 +197,7 @@ describe('a login', () => {
     const { form, answer } = await first.redeem()
     for (const changed of [{ clientId: 'another' }, { audiences: ['another', resource] }]) {
       const second = startAuthorizationServer(changed)
-      expect(await second.admit(answer.json['access_token'])).toContain('not issued here')
+      expect(await second.admit(answer.json['access_token'])).toContain('unknown or expired')
       const parameters = await second.authorization({ client_id: form.client_id })
       expect((await second.ask('authorize', { query: parameters })).status).toBe(200)
     }
@@ -264,7 +264,7 @@ describe('the claims', () => {
     expect(answer.json['access_token']).toMatch(/^eyJ/)
     expect(await admit(answer.json['access_token'])).toMatchObject({ sub: 'ada' })
     const own = startAuthorizationServer()
-    expect(await own.admit(answer.json['access_token'])).toContain('not issued here')
+    expect(await own.admit(answer.json['access_token'])).toContain('unknown or expired')
   })
 
   it('that are too large for a header are refused', async () => {

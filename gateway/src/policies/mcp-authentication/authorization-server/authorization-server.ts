@@ -39,7 +39,7 @@ import {
 import { createSealedValues, type SealedValues } from './tokens/sealed-values.ts'
 
 export type AuthorizationServerOptions = {
-  /** Issuer of the gateway, and the MCP endpoint. */
+  /** Issuer of the gateway, and URL of the MCP endpoint. */
   issuer: string
   resource: string
   /** Audiences of the provider's tokens. */
@@ -48,18 +48,18 @@ export type AuthorizationServerOptions = {
   allowedRedirectUris: readonly string[] | undefined
   scopes: readonly string[]
   provider: Omit<ProviderClientOptions, 'redirectUri' | 'scopes'>
-  /** Verifies the provider's tokens that claims are read from. */
+  /** Verifies the tokens of the provider that contain the claims. */
   verifier: TokenVerifier
 }
 
-/** The endpoints of the gateway as an authorization server of its own. */
+/** Gateway as an authorization server. */
 export type AuthorizationServer = {
   handle(exchange: Exchange, request: EndpointRequest): Promise<Reply>
-  /** Verifies the tokens that clients have. */
+  /** Verifies the access tokens of clients. */
   verifier: TokenVerifier
 }
 
-/** State that outlives reloads: keys, used values, rates. */
+/** State that survives reloads: keys, used values, rates. */
 type State = {
   sealed: SealedValues
   rate: RequestRateLimit
@@ -161,11 +161,11 @@ function sharedState(
   const key = sessionKey === undefined ? undefined : readSessionKey(sessionKey)
   if (sessionKey !== undefined && key === undefined)
     throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
-  // Tokens end with the settings they were issued under, as those of the provider would.
+  // Tokens become invalid when these settings change, as those of the provider would.
   const settings = JSON.stringify([provider.issuer, provider.client.id, audiences, config.claims])
   return context.retained(`mcp front: ${JSON.stringify([issuer, settings, key !== undefined])}`, () => {
     if (key === undefined)
-      log.warn({ issuer }, 'config.session.key is not set: a restart ends all logins and registrations')
+      log.warn({ issuer }, 'config.session.key not set: a restart ends all logins and registrations')
     const sealed = createSealedValues(key ?? randomBytes(32), { issuer, settings }, clock)
     const tokenFamilies = createTokenFamilies<Reply>(maxFamilies, clock)
     return {

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 
-/** The cookie that binds a login to the browser it was begun in. */
+/** Cookie that binds a login to the browser that started it. */
 export type BrowserCookie = {
-  /** The id of the browser: from its cookie, or a new one. */
+  /** Id of the browser, from its cookie or new. */
   readOrCreate(headers: Headers): string
-  /** The digest of the id in the request's cookie, undefined without one. */
+  /** Digest of the id in the request's cookie; undefined without a cookie. */
   digest(headers: Headers): string | undefined
   setCookie(id: string): string
 }
@@ -13,7 +13,10 @@ export type BrowserCookie = {
 const lifetimeSeconds = 3_600
 const idForm = /^[A-Za-z0-9_-]{43}$/
 
-/** Under HTTPS the name has the `__Host-` prefix, so no other host of the domain can set the cookie (RFC 6265bis section 4.1.3). */
+/**
+ * Uses the `__Host-` prefix with HTTPS: no other host of the domain can set the cookie (RFC 6265bis section
+ * 4.1.3).
+ */
 export function createBrowserCookie(origin: string): BrowserCookie {
   const isSecure = origin.startsWith('https:')
   const name = isSecure ? '__Host-tollgate-login' : 'tollgate-login'
@@ -25,7 +28,7 @@ export function createBrowserCookie(origin: string): BrowserCookie {
       .map((pair) => pair.trim())
       .filter((pair) => pair.startsWith(`${name}=`))
     const id = found[0]?.slice(name.length + 1)
-    // Two cookies of the name: one of them was planted.
+    // Of two cookies with the name, one is injected.
     return found.length === 1 && id !== undefined && idForm.test(id) ? id : undefined
   }
 

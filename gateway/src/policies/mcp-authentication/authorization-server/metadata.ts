@@ -1,9 +1,11 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 
-/** Addresses of the front. Its issuer and its endpoints depend on the configuration only, never on a request. */
+/**
+ * Addresses of the front. Its issuer and its endpoints depend on the configuration only, never on a request.
+ */
 export type EndpointUrls = {
   issuer: string
-  /** The MCP endpoint, the one audience of its tokens (RFC 8707). */
+  /** MCP endpoint, the only audience of its tokens (RFC 8707). */
   resource: string
   /** Origin of all endpoints. */
   origin: string
@@ -20,7 +22,7 @@ export function endpointUrls(issuer: string, resource: string): EndpointUrls {
     resource,
     origin,
     path,
-    // Behind a prefix that belongs to the MCP endpoint wherever it is attached.
+    // Below a prefix that belongs to the MCP endpoint at every gateway.
     endpoint: (name) => `${origin}/.well-known/oauth-authorization-server${path}/${name}`,
   }
 }
@@ -28,7 +30,7 @@ export function endpointUrls(issuer: string, resource: string): EndpointUrls {
 export type MetadataOptions = {
   urls: EndpointUrls
   scopes: readonly string[]
-  /** Whether clients may register themselves, and describe themselves by documents. */
+  /** Whether dynamic client registration and client metadata documents are enabled. */
   registration: boolean
   clientDocuments: boolean
 }

@@ -3,9 +3,9 @@ import { clientNetwork } from '../../../lib/address/client-network.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { createLru } from '../../../lib/lru.ts'
 
-/** Limits the requests of each client address to the endpoints that need no token. */
+/** Rate limit per client address for the endpoints without authentication. */
 export type RequestRateLimit = {
-  /** Whether a request of this address is within the limit; if so, it is counted. */
+  /** Counts a request of this address; false if the limit is reached. */
   tryAcquire(address: string): boolean
   /** Removes requests from the count. */
   refund(address: string, requests: number): void
@@ -15,7 +15,7 @@ const burst = 120
 const perSecond = 2
 const maxAddresses = 10_000
 
-/** A token bucket for each address. IPv6 counts by /64, the smallest network a client is given. */
+/** Creates a token bucket per address. IPv6 counts by /64, the smallest network assigned to a client. */
 export function createRequestRateLimit(clock: Pick<Clock, 'monotonic'>): RequestRateLimit {
   const buckets = createLru<string, { tokens: number; at: number }>(maxAddresses)
   return {

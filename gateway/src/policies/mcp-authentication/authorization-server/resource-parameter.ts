@@ -1,6 +1,6 @@
 /**
- * Whether a `resource` parameter (RFC 8707 section 2) names the resource. An absent one stands for the only resource there
- * is. A slash at the end makes no difference: clients write addresses through their URL parser.
+ * Whether a `resource` parameter (RFC 8707 section 2) equals the resource. An absent parameter means the only
+ * resource. A trailing slash is ignored: URL parsers of clients add it.
  */
 export function isResource(parameter: string | undefined, resource: string): boolean {
   if (parameter === undefined) return true

@@ -9,17 +9,17 @@ import { compileRedirectUriPatterns } from '../redirect-uri-patterns.ts'
 export type RegistrationOptions = {
   clientId: string | undefined
   allowedRedirectUris: readonly string[] | undefined
-  /** Where registrations are passed on to while there is no client id. */
+  /** Registration endpoint of the provider, used without a client id. */
   registrationUrl: string | undefined
   send: Send
 }
 
 const maxBytes = 64 * 1024
 const timeoutMs = 10_000
-/** Anyone may register, so the provider is asked only so many times at once. */
+/** Limit of concurrent requests to the provider: registration is public. */
 const maxConcurrent = 16
 
-/** Answers a client registration (RFC 7591). */
+/** Compiles client registration (RFC 7591). */
 export function compileRegistration(options: RegistrationOptions): (exchange: Exchange) => Promise<Reply> {
   const { clientId, allowedRedirectUris, registrationUrl, send } = options
   if (clientId !== undefined) {
@@ -31,7 +31,7 @@ export function compileRegistration(options: RegistrationOptions): (exchange: Ex
     return async (exchange) => {
       const metadata = await readObject(exchange)
       if (metadata === undefined)
-        return registrationError('invalid_client_metadata', 'expected a JSON object')
+        return registrationError('invalid_client_metadata', 'the body must be a JSON object')
       return relay(metadata)
     }
   }
@@ -39,14 +39,14 @@ export function compileRegistration(options: RegistrationOptions): (exchange: Ex
     Promise.resolve(
       registrationError(
         'invalid_client_metadata',
-        'clients cannot register here: clientId is required in the configuration of the gateway',
+        'client registration is not available: clientId is required in the configuration of the gateway',
       ),
     )
 }
 
 /**
- * Hands out the client that is registered at the provider already. Nothing is stored, so what a client asks for is
- * echoed only where clients rely on it.
+ * Returns the client id registered at the provider. Nothing is stored; requested values are echoed only if
+ * clients rely on them.
  */
 function fixedRegistration(clientId: string, allowed: readonly string[] | undefined) {
   const isAllowed = allowed && compileRedirectUriPatterns(allowed)
@@ -54,7 +54,7 @@ function fixedRegistration(clientId: string, allowed: readonly string[] | undefi
     const { redirect_uris: requested, client_name: name, scope } = metadata
     const uris = stringsOf(requested)
     if (isAllowed !== undefined && !(uris ?? []).every(isAllowed)) {
-      return registrationError('invalid_redirect_uri', 'a redirect_uri is not among those the gateway allows')
+      return registrationError('invalid_redirect_uri', 'the gateway does not allow a redirect_uri')
     }
     return jsonReply(201, {
       client_id: clientId,
@@ -86,7 +86,7 @@ function forwardedRegistration(url: string, send: Send): (metadata: JsonObject) 
       const isObject = parseJsonObject(text) !== undefined
       return isObject && status >= 200 && status < 500 ? jsonReply(status, text) : unavailable
     } catch {
-      // Why the provider did not answer is of no use to a client; that it did not is.
+      // Clients need the failure, not its cause.
       return unavailable
     } finally {
       active -= 1
@@ -96,7 +96,7 @@ function forwardedRegistration(url: string, send: Send): (metadata: JsonObject) 
 
 const unavailable: Reply = jsonReply(503, {
   error: 'temporarily_unavailable',
-  error_description: 'the identity provider does not answer',
+  error_description: 'the identity provider does not respond',
 })
 
 async function readObject({ body }: Exchange): Promise<JsonObject | undefined> {

@@ -12,9 +12,9 @@ export type DiscoveryOptions = {
   serverMetadata: ServerMetadata
   presentation: PublicationRules
   register: (exchange: Exchange) => Promise<Reply>
-  /** Endpoints of the provider that clients reach through the gateway; undefined where they go there themselves. */
+  /** Proxy to endpoints of the provider; undefined if clients call the provider directly. */
   proxy: ProviderProxy | undefined
-  /** Answers everything about the authorization server, if the gateway is one. */
+  /** Endpoints of the gateway as an authorization server, if configured. */
   authorizationServer: AuthorizationServer | undefined
 }
 
@@ -23,13 +23,14 @@ export type ProviderProxy = {
   token(exchange: Exchange): Promise<Reply>
 }
 
-/** What a path asks for; `path` is that of the MCP endpoint, empty at the root. */
+/** Kind of request by its path. `path` is the path of the MCP endpoint, empty at the root. */
 type AtPath<Kind> = { kind: Kind; path: string }
 type DiscoveryRequest = AtPath<'resource' | 'server' | (typeof serverActions)[number]>
 
 /**
- * Answers what clients ask before they have a token: where the authorization server is, what it is like, and
- * registration. Open to every origin, as it is to everyone, and so before any other policy.
+ * Compiles the policy that serves requests of clients without a token: metadata of the protected resource and
+ * of the authorization server, and client registration. Public, for every origin, and therefore before all
+ * other policies.
  */
 export function compileDiscovery(options: DiscoveryOptions): Policy {
   const { urls, resourceMetadata, serverMetadata, presentation, register, proxy, authorizationServer } =
@@ -40,7 +41,8 @@ export function compileDiscovery(options: DiscoveryOptions): Policy {
     if (upstream === undefined) return providerUnavailable
     const server = urls.authorizationServer(request, path)
     const own = path === pathOf(server) ? server : urls.origin(request) + path
-    // The root document keeps the provider's issuer (specification); that of a path is what clients hold it against.
+    // The root document retains the provider's issuer (specification); clients validate that of a path (RFC
+    // 8414).
     const issuer = path === '' ? undefined : own
     const url = urls.origin(request) + request.path
     return jsonReply(200, publishedServerMetadata(upstream, presentation, { url, issuer }))
@@ -93,7 +95,7 @@ const serverNames: readonly string[] = ['oauth-authorization-server', 'openid-co
 const serverActions = ['client-registration', 'authorize', 'token'] as const
 const frontActions = ['authorize', 'consent', 'callback', 'token', 'register'] as const
 
-/** Well-known names stand before the path of the endpoint (RFC 8414, RFC 9728); older clients append them to it. */
+/** Well-known names precede the path of the endpoint (RFC 8414, RFC 9728); older clients append them. */
 function readPath<Action extends string>(
   path: string,
   actions: readonly Action[],
@@ -128,7 +130,7 @@ const notFound: Reply = {
 
 const providerUnavailable: Reply = jsonReply(
   503,
-  { error: 'temporarily_unavailable', error_description: 'the identity provider does not answer' },
+  { error: 'temporarily_unavailable', error_description: 'the identity provider does not respond' },
   { 'retry-after': '5' },
 )
 
@@ -136,7 +138,10 @@ function methodNotAllowed(posted: boolean): Reply {
   return { status: 405, headers: { allow: posted ? 'POST, OPTIONS' : 'GET, HEAD, OPTIONS' }, body: undefined }
 }
 
-/** Documents for everyone may be read by the pages of every origin. Constants are copied: a reply may be changed later. */
+/**
+ * Adds CORS headers for every origin: the documents are public. Copies constants, because replies are
+ * mutable.
+ */
 function withCors(reply: Reply, posted: boolean): Reply {
   const headers = {
     ...reply.headers,

@@ -1,25 +1,28 @@
 import { firstHeader } from '../../../net/http/headers.ts'
 import type { RequestFacts } from '../../../pipeline/exchange.ts'
 
-/** The gateway's own urls as its clients know them. */
+/** Public URLs of the gateway. */
 export type GatewayUrls = {
   /** Scheme, host and port, for example `https://gateway.example.com`. */
   origin(request: RequestFacts): string
-  /** The MCP endpoint at `path`: the configured resource, or what the request says. */
+  /** URL of the MCP endpoint at `path`: the configured resource, or derived from the request. */
   resource(request: RequestFacts, path: string): string
-  /** The authorization server that the gateway appears as. */
+  /** Issuer of the gateway as an authorization server. */
   authorizationServer(request: RequestFacts, path: string): string
-  /** Where the metadata of the resource is (RFC 9728 section 3.1), safe inside a quoted string. */
+  /** URL of the protected resource metadata (RFC 9728 section 3.1), safe inside a quoted string. */
   resourceMetadata(request: RequestFacts): string
 }
 
 const resourceMetadataPath = '/.well-known/oauth-protected-resource'
 
-/** The path of the MCP endpoint of a gateway whose resource has none. */
+/** Path of the issuer if the resource has no path. */
 const defaultPath = '/mcp'
 const hostForm = /^[A-Za-z0-9._-]+(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](?::\d{1,5})?$/
 
-/** Of a configured resource everything is known beforehand; else the request tells, which only itself would be misled by. */
+/**
+ * Creates the URLs from the configured resource, or per request: a forged `host` affects only its own
+ * response.
+ */
 export function createGatewayUrls(resource: string | undefined, trustForwardedHeaders: boolean): GatewayUrls {
   if (resource !== undefined) return configuredUrls(resource)
   const origin = (request: RequestFacts) => requestOrigin(request, trustForwardedHeaders)
@@ -48,10 +51,10 @@ function configuredUrls(resource: string): GatewayUrls {
   }
 }
 
-/** The issuer that the gateway appears as for a configured resource. */
+/** Issuer of the gateway for a configured resource. */
 export function gatewayIssuer(resource: string): string {
   const { origin, pathname } = new URL(resource)
-  // The root document keeps the provider's issuer, so a resource without a path needs another to be an issuer by.
+  // The root document retains the provider's issuer, so a resource without a path requires another issuer.
   return /^\/*$/.test(pathname) ? origin + defaultPath : resource
 }
 
@@ -63,12 +66,12 @@ function requestOrigin({ headers, scheme, host }: RequestFacts, trustForwardedHe
   return `${proto === 'https' || proto === 'http' ? proto : scheme}://${hostForm.test(chosen) ? chosen : 'localhost'}`
 }
 
-/** Of several proxies the outermost wrote the first value. */
+/** First value of a list: that of the outermost proxy. */
 function firstOf(value: string | undefined): string | undefined {
   return value?.split(',', 1)[0]?.trim().toLowerCase()
 }
 
-/** Paths of requests may hold quotes and characters beyond ASCII, which neither a URL nor a header should. */
+/** Escapes quotes and non-ASCII characters, which request paths may contain, for URLs and headers. */
 function escaped(text: string): string {
   return text.replace(/[^\x21\x23-\x5b\x5d\x5f\x61-\x7a\x7e]/gu, (character) =>
     character.isWellFormed() ? encodeURIComponent(character) : '%EF%BF%BD',

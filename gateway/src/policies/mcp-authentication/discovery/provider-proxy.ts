@@ -10,19 +10,19 @@ import type { ServerMetadata } from './server-metadata.ts'
 
 export type ProviderProxyOptions = {
   serverMetadata: ServerMetadata
-  /** The client whose secret the gateway holds. */
+  /** Client with a secret in the configuration of the gateway. */
   client: { id: string; secret: string } | undefined
   send: Send
 }
 
 const maxBytes = 64 * 1024
 const timeoutMs = 10_000
-/** Anyone may ask for tokens, so the provider is asked only so many times at once. */
+/** Limit of concurrent requests to the provider: the token endpoint is public. */
 const maxConcurrent = 32
 
 /**
- * Passes authorization and token requests on without their `resource` parameter, which MCP clients always send and some
- * providers refuse.
+ * Creates a proxy of authorization and token requests that removes the `resource` parameter, which MCP
+ * clients always send and some providers refuse.
  */
 export function createProviderProxy({ serverMetadata, client, send }: ProviderProxyOptions): ProviderProxy {
   let active = 0
@@ -61,7 +61,7 @@ async function forwardTokenRequest(
     const { status, text } = await fetchDocument(send, { ...request, method: 'POST', maxBytes, timeoutMs })
     return jsonReply(status, text, { 'cache-control': 'no-store' })
   } catch {
-    // Why the provider did not answer is of no use to a client; that it did not is.
+    // Clients need the failure, not its cause.
     return unavailable
   }
 }
@@ -72,7 +72,7 @@ function withoutResource(query: string): URLSearchParams {
   return parameters
 }
 
-/** Grants that a person has agreed to. With the others, whoever knows the client's id would have the gateway's rights. */
+/** Grants with user consent. Others would grant the gateway's rights to any caller with the client id. */
 const delegatedGrants: readonly (string | null)[] = ['authorization_code', 'refresh_token']
 
 async function tokenRequest({ body }: Exchange, client: ProviderProxyOptions['client']): Promise<string> {
@@ -91,7 +91,7 @@ async function tokenRequest({ body }: Exchange, client: ProviderProxyOptions['cl
 
 function tokenHeaders(headers: Headers): Headers {
   const authorization = firstHeader(headers, 'authorization')
-  // Codes that a web page received are only redeemed for an origin.
+  // Providers redeem codes of web pages only with an origin.
   const origin = firstHeader(headers, 'origin')
   return {
     'content-type': 'application/x-www-form-urlencoded',
@@ -107,5 +107,5 @@ function endpointIn(metadata: JsonObject | undefined, name: string): string | un
 
 const unavailable: Reply = jsonReply(503, {
   error: 'temporarily_unavailable',
-  error_description: 'the identity provider does not answer',
+  error_description: 'the identity provider does not respond',
 })

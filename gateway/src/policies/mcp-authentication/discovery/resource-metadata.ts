@@ -2,19 +2,19 @@ import type { RequestFacts } from '../../../pipeline/exchange.ts'
 import type { ResourceMetadataConfig } from '../config.ts'
 import type { GatewayUrls } from './gateway-urls.ts'
 
-/** The newest revision of the protocol with sessions that the gateway serves. */
+/** Latest supported protocol revision with sessions. */
 const protocolVersion = '2025-11-25'
 
 export type ResourceMetadataOptions = {
   config: ResourceMetadataConfig
   urls: GatewayUrls
-  /** The issuer where clients go to the provider itself. */
+  /** Issuer of the provider if clients call it directly. */
   issuer: string | undefined
 }
 
 /**
- * The protected resource metadata (RFC 9728) at `path`, as JSON. Configured fields are in it under their snake_case
- * names and win over those of the gateway.
+ * Compiles the protected resource metadata (RFC 9728) at `path`, as JSON. Configured fields override those of
+ * the gateway; their names become snake_case.
  */
 export function compileResourceMetadata({
   config,

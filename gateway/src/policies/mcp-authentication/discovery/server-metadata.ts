@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Provider } from '../providers/provider.ts'
 
-/** How the provider describes itself. Undefined as long as it has not been reached. */
+/** Returns the metadata of the provider (RFC 8414); undefined until the first successful fetch. */
 export type ServerMetadata = () => Promise<JsonObject | undefined>
 
 const maxBytes = 256 * 1024
@@ -13,8 +13,8 @@ const freshMs = 60_000
 const retryMs = 5_000
 
 /**
- * The provider's own metadata, tried at `urls` in order. Fetched when asked for, kept for a minute, and served stale
- * while the provider fails, which is asked again every few seconds then.
+ * Creates a cache of the provider's metadata, from the first of `urls` that succeeds. Fetched on use, fresh
+ * for a minute, and served stale while the provider fails, with a retry every few seconds.
  */
 export function createServerMetadata(
   urls: readonly string[],
@@ -36,7 +36,9 @@ export function createServerMetadata(
       dueAt = clock.monotonic() + retryMs
       log.warn(
         { url: urls[0], err: error },
-        current ? 'provider metadata is served stale' : 'provider metadata cannot be fetched',
+        current
+          ? 'provider metadata refresh failed, stale metadata served'
+          : 'provider metadata fetch failed',
       )
     }
   }
@@ -51,9 +53,9 @@ export function createServerMetadata(
   }
 }
 
-/** The first that succeeds; else the failure of the last. */
+/** Result of the first successful attempt; throws the error of the last. */
 async function firstOf<T>(urls: readonly string[], attempt: (url: string) => Promise<T>): Promise<T> {
-  let failure: unknown = new GatewayError('internal', 'no address to ask')
+  let failure: unknown = new GatewayError('internal', 'no metadata URL')
   for (const url of urls) {
     try {
       return await attempt(url)
@@ -65,13 +67,13 @@ async function firstOf<T>(urls: readonly string[], attempt: (url: string) => Pro
 }
 
 /**
- * The guard of what the provider says of itself. Clients follow these addresses, some by handing them to a browser or
- * a shell, so members that should be addresses and are not are left out.
+ * Validates the metadata of the provider. Clients pass these URLs to browsers or shells, so members with
+ * invalid URLs are removed.
  */
 function readServerMetadata(text: string): JsonObject {
   const document: unknown = parsed(text)
   if (!isJsonObject(document) || typeof document['issuer'] !== 'string') {
-    throw new GatewayError('upstream_invalid', 'not the metadata of an authorization server')
+    throw new GatewayError('upstream_invalid', 'response is not authorization server metadata')
   }
   return Object.fromEntries(
     Object.entries(document).filter(([key, value]) => {
@@ -100,10 +102,10 @@ export type PublicationRules = {
   hasClientId: boolean
 }
 
-/** Where a description is fetched, and the issuer that clients expect in it; undefined leaves the provider's. */
+/** URL of the published metadata, and its issuer; undefined retains the provider's issuer. */
 export type PublishedAt = { url: string; issuer: string | undefined }
 
-/** The provider's metadata as clients get it (decisions 7). */
+/** Adapts the provider's metadata for clients (decisions 7). */
 export function publishedServerMetadata(
   upstream: JsonObject,
   { provider, audiences, hasClientId }: PublicationRules,
@@ -116,12 +118,12 @@ export function publishedServerMetadata(
     metadata['authorization_endpoint'] = `${url}/authorize`
     metadata['token_endpoint'] = `${url}/token`
   }
-  // A client that may bring a document of its own would pass by the client it is meant to use.
+  // Clients with metadata documents would bypass the configured client id.
   if (hasClientId) delete metadata['client_id_metadata_document_supported']
   if (issuer === undefined) return metadata
-  // RFC 9207: the provider sends its own `iss`, so under another issuer clients must not be told to expect one.
+  // RFC 9207: the provider sends its own `iss`, which clients must not expect under another issuer.
   delete metadata['authorization_response_iss_parameter_supported']
-  // Its signature would be that of another issuer (RFC 8414 section 2.1).
+  // Signed by another issuer (RFC 8414 section 2.1).
   delete metadata['signed_metadata']
   return { ...metadata, issuer }
 }

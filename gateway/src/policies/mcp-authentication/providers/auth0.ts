@@ -6,7 +6,10 @@ import {
   withoutTrailingSlashes,
 } from './provider.ts'
 
-/** Auth0: issuers end in a slash; without an audience its access tokens are opaque. Clients register there themselves. */
+/**
+ * Auth0: issuers end with a slash; access tokens without an audience are opaque. Clients register at the
+ * provider.
+ */
 export const auth0: Provider = {
   keysUrl: (issuer) => `${withoutTrailingSlashes(issuer)}/.well-known/jwks.json`,
   metadataUrls: (issuer) => [serverMetadataUrl(issuer), openIdConfigurationUrl(issuer)],

@@ -3,7 +3,9 @@ import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from '.
 const version1Issuer = /^https:\/\/sts\.windows\.net\/([^/?#]+)\/?$/
 const version2Issuer = /^(.+)\/v2\.0\/?$/
 
-/** Microsoft Entra ID: tokens of both versions, nobody can register, and `resource` beside `scope` is an error. */
+/**
+ * Microsoft Entra ID: two token versions, no client registration, and `resource` with `scope` is an error.
+ */
 export const entra: Provider = {
   keysUrl(issuer) {
     const tenant = version1Issuer.exec(issuer)?.[1]
@@ -18,7 +20,7 @@ export const entra: Provider = {
   refusesResourceParameter: true,
 }
 
-/** Tokens of version 1 have an issuer without metadata of version 2. */
+/** The issuer of version 1 tokens has no version 2 metadata. */
 function metadataIssuer(issuer: string): string {
   const tenant = version1Issuer.exec(issuer)?.[1]
   return tenant === undefined ? issuer : `https://login.microsoftonline.com/${tenant}/v2.0`

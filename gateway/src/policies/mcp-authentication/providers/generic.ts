@@ -5,7 +5,7 @@ import {
   withoutTrailingSlashes,
 } from './provider.ts'
 
-/** Any provider that follows the standards; clients register there themselves. */
+/** Provider that conforms to the standards. Clients register at the provider. */
 export const generic: Provider = {
   keysUrl: (issuer) => `${withoutTrailingSlashes(issuer)}/.well-known/jwks.json`,
   metadataUrls: (issuer) => [serverMetadataUrl(issuer), openIdConfigurationUrl(issuer)],

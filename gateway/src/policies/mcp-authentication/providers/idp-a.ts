@@ -1,11 +1,13 @@
 import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
 
-/** Address of the provider, project and server of an agentic issuer. Text, not a parsed URL: its port must stay as it is. */
+/**
+ * Address, project and server of an agentic issuer. Text, not a parsed URL: the port must remain unchanged.
+ */
 const agenticIssuer = /^(.+)\/v1\/apps\/agentic\/([^/?#]+)\/([^/?#]+)\/?$/
 
 /**
- * idpA, also known as descope (specification, "Provider `idpA`"): agentic issuers belong to a project, whose keys sign.
- * Its registration wants a management key, except at the address below, which belongs to one MCP server.
+ * idpA, alias descope (specification, "Provider `idpA`"): agentic issuers belong to a project, which owns the
+ * keys. Its registration requires a management key, except at the URL below, which belongs to one MCP server.
  */
 export const idpA: Provider = {
   keysUrl(issuer) {
@@ -13,7 +15,7 @@ export const idpA: Provider = {
     if (address === undefined) return `${withoutTrailingSlashes(issuer)}/.well-known/jwks.json`
     return `${address}/${project}/.well-known/jwks.json`
   },
-  // The RFC 8414 form with the issuer's path is not supported there.
+  // The provider does not support the RFC 8414 form with the issuer's path.
   metadataUrls: (issuer) => [openIdConfigurationUrl(issuer)],
   registersAtGateway: 'offered',
   registrationUrl(issuer) {

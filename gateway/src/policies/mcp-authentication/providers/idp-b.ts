@@ -1,10 +1,12 @@
 import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
 
-/** idpB, also known as authentik (specification, "Provider `idpB`"): issuers end in a slash, and nobody can register. */
+/**
+ * idpB, alias authentik (specification, "Provider `idpB`"): issuers end with a slash; no client registration.
+ */
 export const idpB: Provider = {
   keysUrl: (issuer) => `${withoutTrailingSlashes(issuer)}/jwks/`,
   metadataUrls: (issuer) => [openIdConfigurationUrl(issuer)],
-  // Its own `registration_endpoint` is null, so clients could not even ask.
+  // The provider's `registration_endpoint` is null.
   registersAtGateway: 'always',
   registrationUrl: () => undefined,
 }

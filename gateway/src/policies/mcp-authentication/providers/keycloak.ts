@@ -1,6 +1,9 @@
 import { openIdConfigurationUrl, type Provider, withoutTrailingSlashes } from './provider.ts'
 
-/** Keycloak: issuers are realms. Every authorization response has `iss`, so clients go to the realm itself by default. */
+/**
+ * Keycloak: issuers are realms. Every authorization response has `iss`, so clients use the realm directly by
+ * default.
+ */
 export const keycloak: Provider = {
   keysUrl: (issuer) => `${withoutTrailingSlashes(issuer)}/protocol/openid-connect/certs`,
   metadataUrls: (issuer) => [openIdConfigurationUrl(issuer)],

@@ -5,7 +5,10 @@ import {
   withoutTrailingSlashes,
 } from './provider.ts'
 
-/** Okta: custom authorization servers have a path (`/oauth2/default`), the one of the organisation has none. */
+/**
+ * Okta: custom authorization servers have a path (`/oauth2/default`), the server of the organization has
+ * none.
+ */
 export const okta: Provider = {
   keysUrl(issuer) {
     const base = withoutTrailingSlashes(issuer)

@@ -1,28 +1,31 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 
-/** What differs from one identity provider to another: pure functions of the issuer, no IO. */
+/** Properties of a kind of identity provider: pure functions of the issuer, no IO. */
 export type Provider = {
-  /** Address of the keys that sign its tokens. */
+  /** URL of its key set. */
   keysUrl(issuer: string): string
-  /** Where it describes itself, in the order to try. */
+  /** URLs of its metadata, in the order of attempts. */
   metadataUrls(issuer: string): readonly string[]
   /**
-   * Whether clients register at the gateway: `always`, `offered` where the provider offers registration itself, or
+   * Whether clients register at the gateway: `always`, `offered` if the provider offers registration, or
    * `never`. With `clientId` they always do.
    */
   registersAtGateway: 'always' | 'offered' | 'never'
-  /** Where the gateway passes registrations on to while `clientId` is not set; undefined where it refuses them. */
+  /** Registration endpoint for forwarded registrations without `clientId`; undefined if they are refused. */
   registrationUrl(issuer: string): string | undefined
-  /** Further changes to the description that clients get. */
+  /** Changes to the metadata that clients receive. */
   adjustMetadata?(metadata: JsonObject, audiences: readonly string[]): JsonObject
-  /** The provider refuses the `resource` parameter of RFC 8707, so authorization and token requests pass the gateway, which takes it off. */
+  /**
+   * The provider refuses the `resource` parameter (RFC 8707), so the gateway proxies authorization and token
+   * requests.
+   */
   refusesResourceParameter?: true
   /**
-   * The provider always sends its `iss` with codes (RFC 9207). Under the issuer of the gateway, strict clients refuse such
-   * codes, so `authorizationServers` defaults to `provider`.
+   * The provider always sends its `iss` with codes (RFC 9207). Strict clients refuse such codes under the
+   * issuer of the gateway, so `authorizationServers` defaults to `provider`.
    */
   alwaysSendsIssuer?: true
-  /** The `issuer` of its metadata, where it differs from that of its tokens. */
+  /** `issuer` of its metadata, if different from the issuer of its tokens. */
   metadataIssuer?(issuer: string): string
 }
 
@@ -32,18 +35,20 @@ export function withoutTrailingSlashes(issuer: string): string {
   return issuer.slice(0, end)
 }
 
-/** OpenID Connect Discovery 1.0 section 4: appended to the issuer. */
+/** OpenID Connect Discovery 1.0 section 4: suffix of the issuer. */
 export function openIdConfigurationUrl(issuer: string): string {
   return `${withoutTrailingSlashes(issuer)}/.well-known/openid-configuration`
 }
 
-/** RFC 8414 section 3.1: inserted between host and path of the issuer. */
+/** RFC 8414 section 3.1: between host and path of the issuer. */
 export function serverMetadataUrl(issuer: string): string {
   const { origin, pathname } = new URL(issuer)
   return `${origin}/.well-known/oauth-authorization-server${pathname === '/' ? '' : withoutTrailingSlashes(pathname)}`
 }
 
-/** The description with an `audience` on its authorization endpoint, for providers that know no `resource` parameter. */
+/**
+ * Adds `audience` to the authorization endpoint, for providers without support of the `resource` parameter.
+ */
 export function withAudienceParameter(metadata: JsonObject, audiences: readonly string[]): JsonObject {
   const { authorization_endpoint: endpoint } = metadata
   const [audience] = audiences

@@ -8,7 +8,7 @@ import { keycloak } from './keycloak.ts'
 import { okta } from './okta.ts'
 import type { Provider } from './provider.ts'
 
-/** Every value of `provider`, with its aliases. */
+/** Providers by the keys of `provider`, aliases included. */
 const providers: Record<keyof ProviderConfig, Provider> = {
   idpA,
   idpB,
@@ -20,7 +20,7 @@ const providers: Record<keyof ProviderConfig, Provider> = {
   entra,
 }
 
-/** The provider a configuration names. */
+/** Selects the provider of a configuration. */
 export function providerOf(config: ProviderConfig | undefined): Provider {
   if (config === undefined) return generic
   const [found] = Object.entries(providers).filter(([key]) => Reflect.get(config, key) !== undefined)

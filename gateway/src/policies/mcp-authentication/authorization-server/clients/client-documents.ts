@@ -11,9 +11,9 @@ import type { ClientLookup } from './client.ts'
 import { displayName } from './display-name.ts'
 import { readRedirectTarget } from './redirect-targets.ts'
 
-/** Clients that describe themselves at the address that is their id. */
+/** Clients by metadata document: the client id is the URL of the document. */
 export type ClientDocuments = {
-  /** `address`: the address of the browser that the document is fetched for. */
+  /** `address`: address of the browser that causes the fetch. */
   find(url: string, address: string): Promise<ClientLookup>
 }
 
@@ -26,26 +26,28 @@ export type ClientDocumentsOptions = {
 
 const maxDocuments = 1_000
 const maxFetches = 32
-/** For one client network, so that slow documents of a few clients leave room for those of others. */
+/** Limit per client network, so that slow documents of a few clients do not block others. */
 const maxFetchesOfNetwork = 4
 const defaultFreshMs = 10 * 60_000
 const minFreshMs = 60_000
 const maxFreshMs = 24 * 3_600_000
-/** A document that cannot be used is not fetched again for this long. */
+/** Cache lifetime of a failure. */
 const failureMs = 10_000
 const maxUrlLength = 512
 const maxRedirectUris = 20
 
-/** Whether a client id is the address of a document: HTTPS, with a path, and nothing that may be spelled in two ways. */
+/** Whether a client id is the URL of a document: HTTPS, with a path, and in canonical form. */
 export function isDocumentUrl(id: string): boolean {
   if (id.length > maxUrlLength || !/^https:\/\/[\x21-\x7e]+$/.test(id)) return false
   const url = URL.parse(id)
   if (url === null || url.username !== '' || url.password !== '') return false
-  // Dot segments, default ports, backslashes, upper-case hosts and the like: the parser writes these otherwise.
+  // The parser normalizes dot segments, default ports, backslashes and upper-case hosts.
   return url.href === id && url.pathname !== '/' && url.hash === '' && !id.includes('#')
 }
 
-/** Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document), cached as their answers allow. */
+/**
+ * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document), cached by their cache headers.
+ */
 export function createClientDocuments(
   { fetch, isAllowedRedirect }: ClientDocumentsOptions,
   { clock, log }: Pick<CompileContext, 'clock' | 'log'>,
@@ -61,8 +63,8 @@ export function createClientDocuments(
       cached.set(url, { found, until: clock.monotonic() + freshMs(headers) })
       return found
     } catch (error) {
-      log.info({ url, err: describeError(error) }, 'client metadata document cannot be used')
-      const found: ClientLookup = { kind: 'unknown', reason: 'its client metadata document cannot be used' }
+      log.info({ url, err: describeError(error) }, 'client metadata document refused')
+      const found: ClientLookup = { kind: 'unknown', reason: 'its client metadata document is not usable' }
       cached.set(url, { found, until: clock.monotonic() + failureMs })
       return found
     }
@@ -90,11 +92,11 @@ export function createClientDocuments(
 
 type Expected = { url: string; isAllowedRedirect(uri: string): boolean }
 
-/** The guard of a document: strangers write it. */
+/** Validates a document, which is untrusted. */
 function readDocument(text: string, { url, isAllowedRedirect }: Expected): ClientLookup {
   const document = parseJsonObject(text)
   if (document === undefined || document['client_id'] !== url)
-    throw new GatewayError('upstream_invalid', 'the document is not that of this client_id')
+    throw new GatewayError('upstream_invalid', 'the client_id of the document differs from its URL')
   const { token_endpoint_auth_method: method = 'none', redirect_uris: uris } = document
   if (method !== 'none' || document['client_secret'] !== undefined)
     throw new GatewayError('upstream_invalid', 'token_endpoint_auth_method must be "none"')

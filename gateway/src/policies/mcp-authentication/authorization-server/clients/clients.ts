@@ -4,21 +4,21 @@ import type { Client, ClientLookup } from './client.ts'
 import { type ClientDocuments, isDocumentUrl } from './client-documents.ts'
 
 export type Clients = {
-  /** `address`: the address of the browser that the client has sent. */
+  /** `address`: address of the browser of the request. */
   find(id: string, address: string): Promise<ClientLookup>
-  /** Whether an id is one that `find` may accept, without a fetch. */
+  /** Whether `find` may accept the id; does not fetch. */
   isKnownForm(id: string): boolean
 }
 
 export type ClientsOptions = {
   sealed: SealedValues
-  /** Undefined where client ID metadata documents are not accepted. */
+  /** Undefined if client ID metadata documents are disabled. */
   documents: ClientDocuments | undefined
-  /** Whether the configuration allows a redirect URI, now: a registration may be older. */
+  /** Whether the current configuration allows a redirect URI: a registration may be older. */
   isAllowedRedirect(uri: string): boolean
 }
 
-/** Finds clients: the ids of registered ones carry their registration, those of others are addresses of documents. */
+/** Creates the client lookup: ids contain a sealed registration or are URLs of metadata documents. */
 export function createClients({ sealed, documents, isAllowedRedirect }: ClientsOptions): Clients {
   function registered(id: string): Client | undefined {
     const client = readRegistered(id, sealed.unseal('client', id))
@@ -29,7 +29,7 @@ export function createClients({ sealed, documents, isAllowedRedirect }: ClientsO
       if (documents !== undefined && isDocumentUrl(id)) return documents.find(id, address)
       const client = registered(id)
       return client === undefined
-        ? { kind: 'unknown', reason: 'client_id is not known here' }
+        ? { kind: 'unknown', reason: 'client_id is unknown' }
         : { kind: 'client', client }
     },
     isKnownForm: (id) => (documents !== undefined && isDocumentUrl(id)) || registered(id) !== undefined,

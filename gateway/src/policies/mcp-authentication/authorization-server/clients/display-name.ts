@@ -3,8 +3,8 @@ import type { JsonValue } from '../../../../lib/json/json.ts'
 const maxLength = 80
 
 /**
- * A client's name for itself, fit to be shown: one line, without characters that change how other text is displayed, are invisible, or
- * pile up over the lines above and below.
+ * Sanitizes the name of a client for display: one line, without invisible characters, characters that change
+ * the display of other text, or stacked combining marks.
  */
 export function displayName(value: JsonValue | undefined): string | undefined {
   if (typeof value !== 'string') return undefined

@@ -8,8 +8,8 @@ const maxBytes = 10 * 1024
 const timeoutMs = 5_000
 
 /**
- * Fetches client metadata documents from public addresses, and from `networks`. The address is checked in the lookup of the
- * connection itself, so a name cannot resolve to another one later. Redirects are not followed: their status is no document.
+ * Compiles the fetch of client metadata documents from public addresses and from `networks`. The connection's
+ * own lookup checks the address, so DNS rebinding has no effect. Redirects are not followed.
  */
 export function compileClientDocumentFetch(
   networks: readonly string[],

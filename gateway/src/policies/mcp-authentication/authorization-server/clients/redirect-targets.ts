@@ -1,18 +1,19 @@
-/** A redirect URI that browsers of people lead codes to. `label` names the target on the consent page. */
+/** Target of a redirect URI. `label` is its text on the consent page. */
 export type RedirectTarget = { kind: 'web' | 'loopback' | 'app'; label: string }
 
 const maxLength = 512
 const loopbackForm = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/
-/** Schemes that browsers interpret themselves, or that lead to something else than an app's own window. */
+/** Schemes that browsers interpret, or that open programs other than an app of the user. */
 const refusedSchemes =
   /^(?:https?|javascript|data|vbscript|file|filesystem|blob|about|view-source|wss?|ftp|mailto|tel|sms|intent|ms-.*|search.*|chrome.*|moz-.*)$/
 
 /**
- * Reads a redirect URI: HTTPS, HTTP on loopback (RFC 8252 section 7.3), or the scheme of an app (section 7.1). Undefined for
- * everything else: fragments (RFC 6749 section 3.1.2), user names, plain HTTP, and schemes that run code.
+ * Reads a redirect URI: HTTPS, HTTP on loopback (RFC 8252 section 7.3), or the scheme of an app (section
+ * 7.1). Undefined for everything else: fragments (RFC 6749 section 3.1.2), user names, plain HTTP, and
+ * schemes that run code.
  */
 export function readRedirectTarget(uri: string): RedirectTarget | undefined {
-  // Characters that parsers treat differently, or drop.
+  // Characters that parsers interpret differently or remove.
   if (uri.length > maxLength || /[^\x21-\x7e]|[#\\<>"^`{|}]/.test(uri)) return undefined
   const url = URL.parse(uri)
   if (url === null || url.username !== '' || url.password !== '') return undefined
@@ -25,8 +26,8 @@ export function readRedirectTarget(uri: string): RedirectTarget | undefined {
 }
 
 /**
- * Whether a redirect URI is one of the registered ones: equal to the letter (RFC 9700 section 4.1), except for the port
- * on loopback, which native clients choose when they start (RFC 8252 section 7.3).
+ * Whether a redirect URI is registered: identical (RFC 9700 section 4.1), except for the port on loopback,
+ * which native clients choose at start (RFC 8252 section 7.3).
  */
 export function isRegisteredRedirect(registered: readonly string[], uri: string): boolean {
   if (registered.includes(uri)) return true
@@ -39,7 +40,7 @@ function withoutPort(uri: string): string | undefined {
   return match === null ? undefined : `http://${match[1]}${uri.slice(match[0].length)}`
 }
 
-/** The redirect URI with parameters added to its query. */
+/** Adds parameters to the query of a redirect URI. */
 export function redirectWith(uri: string, parameters: Readonly<Record<string, string | undefined>>): string {
   const added = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) added.set(name, value)

@@ -22,14 +22,14 @@ export type AuthorizeOptions = {
   clients: Clients
   cookie: BrowserCookie
   sealed: SealedValues
-  /** Scopes that clients may ask for; none accepts all. */
+  /** Scopes that clients may request; an empty list accepts all. */
   scopes: readonly string[]
-  /** Whether the configuration names the redirect URIs that clients may have. */
+  /** Whether the configuration restricts the redirect URIs of clients. */
   trustsRedirects: boolean
   now(): number
 }
 
-/** For the person to read the page, and for the login at the provider. */
+/** Time for the consent page and for the login at the provider. */
 export const loginLifetimeMs = 10 * 60_000
 const maxStateLength = 1_024
 const maxScopeLength = 1_024
@@ -39,8 +39,9 @@ const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e ]*$/
 type VerifiedClient = { client: Client; redirectUri: string; target: RedirectTarget }
 
 /**
- * The authorization endpoint (RFC 6749 section 4.1.1, OAuth 2.1): checks a request, and asks the person for consent. Errors
- * are sent to the redirect URI only once the client and the URI are proven to belong together, and to a site only by a link.
+ * Authorization endpoint (RFC 6749 section 4.1.1, OAuth 2.1): validates a request and shows the consent page.
+ * Errors are sent to the redirect URI only after it is verified as one of the client, and to a website only
+ * through a link.
  */
 export function compileAuthorize(options: AuthorizeOptions) {
   const { urls, clients, cookie, sealed, now } = options
@@ -51,7 +52,7 @@ export function compileAuthorize(options: AuthorizeOptions) {
     if (id === undefined || redirectUri === undefined || parameters.repeated.has('client_id'))
       return errorPage(exchange, 400, 'client_id and redirect_uri are required, once each')
     const found = await clients.find(id, exchange.facts.source.address)
-    if (found.kind === 'unavailable') return errorPage(exchange, 503, 'too many sign-ins at once')
+    if (found.kind === 'unavailable') return errorPage(exchange, 503, 'too many concurrent sign-ins')
     if (found.kind === 'unknown') return errorPage(exchange, 400, `client not accepted: ${found.reason}`)
     const target = readRedirectTarget(redirectUri)
     const isRegistered = isRegisteredRedirect(found.client.redirectUris, redirectUri)
@@ -98,7 +99,7 @@ export function compileAuthorize(options: AuthorizeOptions) {
       state,
       iss: urls.issuer,
     })
-    // RFC 9700 section 4.11.2: any site can register itself, so a person decides first whether to go there.
+    // RFC 9700 section 4.11.2: any website can register, so the user decides whether to follow the redirect.
     return target.kind === 'web' && !options.trustsRedirects
       ? returnPage(description, target, location)
       : browserRedirect(location)
@@ -109,8 +110,8 @@ type Problem = { error: OAuthError; description: string }
 
 function problemOf(parameters: Parameters, resource: string): Problem | undefined {
   const { get, repeated } = parameters
-  if (repeated.has('resource')) return problem('invalid_target', 'one resource only')
-  if (repeated.size > 0) return problem('invalid_request', 'a parameter occurs more than once')
+  if (repeated.has('resource')) return problem('invalid_target', 'resource must not be repeated')
+  if (repeated.size > 0) return problem('invalid_request', 'duplicate parameter')
   if (get('request') !== undefined) return problem('request_not_supported', 'request is not supported')
   if (get('request_uri') !== undefined)
     return problem('request_uri_not_supported', 'request_uri is not supported')
@@ -129,7 +130,7 @@ function problemOf(parameters: Parameters, resource: string): Problem | undefine
   if (scope.length > maxScopeLength || !scopeForm.test(scope))
     return problem('invalid_scope', 'scope is malformed or too long')
   if (!isResource(get('resource'), resource)) return problem('invalid_target', 'unknown resource')
-  // Consent is always asked for.
+  // Consent is always required.
   return get('prompt') === 'none' ? problem('interaction_required', 'consent is required') : undefined
 }
 
@@ -137,7 +138,7 @@ function problem(error: OAuthError, description: string): Problem {
   return { error, description }
 }
 
-/** The scopes asked for that the endpoint has; without a request, all of them. */
+/** Requested scopes that the endpoint offers; all of them if none is requested. */
 function allowedScopes(offered: readonly string[], requested: string | undefined): readonly string[] {
   const wanted = scopesOf(requested)
   if (wanted.length === 0) return offered

@@ -15,16 +15,16 @@ export type CallbackOptions = {
   cookie: BrowserCookie
   sealed: SealedValues
   provider: ProviderClient
-  /** Logins whose answer has arrived. */
+  /** Completed logins. */
   logins: ReplayCache
   now(): number
 }
 
-/** Codes are redeemed at once; the provider's own code inside lives about as long. */
+/** Clients redeem codes immediately; the provider's code inside has a similar lifetime. */
 const codeLifetimeMs = 60_000
 const maxProviderCode = 4_096
 
-/** Errors of the provider that mean the same to the client; the others are this server's. */
+/** Errors of the provider that are forwarded to the client; others become `server_error`. */
 const forwardedErrors: ReadonlySet<string> = new Set([
   'access_denied',
   'invalid_scope',
@@ -35,8 +35,9 @@ const forwardedErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Receives the provider's answer, and sends a code of the gateway to the client. The code seals that of the provider, which
- * the token endpoint redeems: so each code is used once at most, at whichever replica.
+ * Redirect endpoint for the provider: receives its authorization response, and sends a code of the gateway to
+ * the client. The code contains the sealed code of the provider, which the token endpoint redeems: each code
+ * works at most once, at any replica.
  */
 export function compileCallback(options: CallbackOptions) {
   const { urls, cookie, sealed, provider, logins, now } = options
@@ -45,7 +46,7 @@ export function compileCallback(options: CallbackOptions) {
     return browserRedirect(redirectWith(redirectUri, { ...parameters, state, iss: urls.issuer }))
   }
 
-  function answered(exchange: Exchange, parameters: Parameters, login: Login): Reply {
+  function clientResponse(exchange: Exchange, parameters: Parameters, login: Login): Reply {
     const error = parameters.get('error')
     const code = parameters.get('code')
     if (error === undefined && code !== undefined && code.length <= maxProviderCode) {
@@ -54,7 +55,7 @@ export function compileCallback(options: CallbackOptions) {
       return toClient(request, { code: sealed.seal('code', value, now() + codeLifetimeMs) })
     }
     const shown = error !== undefined && forwardedErrors.has(error) ? error : 'server_error'
-    exchange.log.refusedBy = `mcp-authentication: provider answered ${shown}`
+    exchange.log.refusedBy = `mcp-authentication: provider returned ${shown}`
     return toClient(login.request, {
       error: shown,
       error_description: 'the identity provider refused the login',
@@ -66,14 +67,14 @@ export function compileCallback(options: CallbackOptions) {
     const parameters = readParameters(query)
     const login = readLogin(sealed.unseal('login', parameters.get('state') ?? ''))
     if (login === undefined || parameters.repeated.size > 0)
-      return errorPage(exchange, 400, 'the answer of the identity provider does not belong to a sign-in')
+      return errorPage(exchange, 400, 'the response of the identity provider does not belong to a sign-in')
     if (cookie.digest(headers) !== login.request.browser)
-      return errorPage(exchange, 403, 'the sign-in was begun in another browser, or cookies are blocked')
-    // RFC 9207 section 2.4: an answer of another server must not be used (mix-up attack).
+      return errorPage(exchange, 403, 'the sign-in started in another browser, or cookies are blocked')
+    // RFC 9207 section 2.4: responses of other servers must be rejected (mix-up attack).
     if (!(await provider.isIssuer(parameters.get('iss'))))
-      return errorPage(exchange, 400, 'the answer is not from the identity provider')
-    if (!logins.tryUse(login.id)) return errorPage(exchange, 400, 'the sign-in was completed before')
-    return answered(exchange, parameters, login)
+      return errorPage(exchange, 400, 'the response is not from the identity provider')
+    if (!logins.tryUse(login.id)) return errorPage(exchange, 400, 'the sign-in is already complete')
+    return clientResponse(exchange, parameters, login)
   }
 }
 

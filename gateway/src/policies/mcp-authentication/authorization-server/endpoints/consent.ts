@@ -21,8 +21,9 @@ export type ConsentOptions = {
 }
 
 /**
- * Receives the form of the consent page, and sends the browser to the provider. A form of another site fails three times:
- * by `Origin`, by `Sec-Fetch-Site`, and because the sealed request belongs to the cookie of another browser.
+ * Consent endpoint: receives the form of the consent page, and redirects the browser to the provider. Three
+ * checks reject cross-site forms: `Origin`, `Sec-Fetch-Site`, and the browser cookie that the sealed request
+ * is bound to.
  */
 export function compileConsent({ urls, cookie, sealed, provider, now }: ConsentOptions) {
   async function toProvider(exchange: Exchange, request: AuthorizationRequest): Promise<Reply> {
@@ -42,7 +43,7 @@ export function compileConsent({ urls, cookie, sealed, provider, now }: ConsentO
     })
     if (url !== undefined) return browserRedirect(url)
     exchange.log.refusedBy = 'mcp-authentication: temporarily_unavailable'
-    return refused(request, 'temporarily_unavailable', 'the identity provider does not answer')
+    return refused(request, 'temporarily_unavailable', 'the identity provider does not respond')
   }
 
   function refused(request: AuthorizationRequest, error: string, description: string): Reply {
@@ -54,15 +55,14 @@ export function compileConsent({ urls, cookie, sealed, provider, now }: ConsentO
 
   return async (exchange: Exchange): Promise<Reply> => {
     const { headers } = exchange.facts.request
-    if (!isSameOrigin(headers, urls.origin))
-      return errorPage(exchange, 403, 'the form was sent by another site')
+    if (!isSameOrigin(headers, urls.origin)) return errorPage(exchange, 403, 'the form is from another site')
     const form = await readForm(exchange)
     if (form === undefined || form.repeated.size > 0) return errorPage(exchange, 400, 'the form is malformed')
     const request = readRequest(sealed.unseal('request', form.get('request') ?? ''))
-    if (request === undefined) return errorPage(exchange, 400, 'the sign-in took too long')
-    // Digests of random ids of 256 bits: comparing them leaks nothing of use.
+    if (request === undefined) return errorPage(exchange, 400, 'the sign-in has expired')
+    // Digests of random 256-bit ids: a timing attack on the comparison is infeasible.
     if (cookie.digest(headers) !== request.browser)
-      return errorPage(exchange, 403, 'the sign-in was begun in another browser, or cookies are blocked')
+      return errorPage(exchange, 403, 'the sign-in started in another browser, or cookies are blocked')
     if (form.get('decision') === 'allow') return toProvider(exchange, request)
     exchange.log.refusedBy = 'mcp-authentication: access_denied'
     return refused(request, 'access_denied', 'access was denied on the consent page')

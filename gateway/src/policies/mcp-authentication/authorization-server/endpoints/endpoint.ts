@@ -6,22 +6,22 @@ import { noStore } from './oauth-errors.ts'
 
 export type EndpointName = 'server' | 'authorize' | 'consent' | 'callback' | 'token' | 'register'
 
-/** `path`: the path of the MCP endpoint in the address; empty at the root. */
+/** `path`: path of the MCP endpoint in the URL; empty at the root. */
 export type EndpointRequest = { name: EndpointName; path: string }
 
-/** `isOpen`: pages of every origin may call it (CORS). */
+/** `isOpen`: allows requests of every origin (CORS). */
 export type Endpoint = {
   method: 'GET' | 'POST'
   isOpen: boolean
   handle(exchange: Exchange): Promise<Reply>
 }
 
-/** An endpoint that clients call, also from the scripts of pages. */
+/** Endpoint for clients, including scripts in browsers. */
 export function scriptEndpoint(method: Endpoint['method'], handle: Endpoint['handle']): Endpoint {
   return { method, isOpen: true, handle }
 }
 
-/** An endpoint that browsers navigate to. */
+/** Endpoint for browser navigation. */
 export function browserEndpoint(method: Endpoint['method'], handle: Endpoint['handle']): Endpoint {
   return { method, isOpen: false, handle }
 }
@@ -34,14 +34,14 @@ export type EndpointCall = {
   rate: RequestRateLimit
 }
 
-/** Answers a request after the checks that all endpoints share: path, method, rate; adds CORS headers. */
+/** Handles a request after the common checks of path, method and rate; adds CORS headers. */
 export async function handleRequest(
   endpoint: Endpoint,
   { exchange, request, path, rate }: EndpointCall,
 ): Promise<Reply> {
   const { method } = exchange.facts.request
   const { address } = exchange.facts.source
-  // Documents of other paths would have another issuer.
+  // Other paths have another issuer.
   if (request.path !== '' && request.path !== path) return notFound
   if (endpoint.isOpen && method === 'OPTIONS')
     return withCors({ status: 204, headers: {}, body: undefined }, endpoint)
@@ -61,8 +61,9 @@ export async function handleRequest(
 const requestsOfLogin = 3
 
 /**
- * The requests that a good answer removes from the count. Services refresh the tokens of all their users from a few
- * addresses, and the people of an office sign in from one: a good code, refresh token or login is no attack.
+ * Number of requests that a success removes from the count. Services refresh the tokens of all users from a
+ * few addresses, and all users of an office sign in from one: a valid code, refresh token or login is not an
+ * attack.
  */
 function uncountedRequests(name: EndpointName, { log: { refusedBy } }: Exchange, { status }: Reply): number {
   if (name === 'token' && status === 200) return 1

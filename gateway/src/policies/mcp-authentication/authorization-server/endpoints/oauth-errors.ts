@@ -2,7 +2,10 @@ import type { Reply } from '../../../../net/http-client/send.ts'
 import type { Exchange } from '../../../../pipeline/exchange.ts'
 import { jsonReply } from '../../json-reply.ts'
 
-/** Error codes of RFC 6749 sections 4.1.2.1 and 5.2, RFC 7591 section 3.2.2, RFC 8707 section 2, and RFC 6749's extensions. */
+/**
+ * Error codes of RFC 6749 sections 4.1.2.1 and 5.2, OpenID Connect, RFC 7591 section 3.2.2 and RFC 8707
+ * section 2.
+ */
 export type OAuthError =
   | 'invalid_request'
   | 'invalid_client'
@@ -22,7 +25,7 @@ export type OAuthError =
 
 const statuses: Partial<Record<OAuthError, number>> = { server_error: 500, temporarily_unavailable: 503 }
 
-/** An error of an endpoint that answers JSON. */
+/** Creates a JSON error reply. */
 export function oauthError(exchange: Exchange, error: OAuthError, description: string): Reply {
   exchange.log.refusedBy = `mcp-authentication: ${error}`
   const status = statuses[error] ?? 400

@@ -11,8 +11,8 @@ const style =
   'button{font:inherit;padding:.5rem 1.2rem;margin:1.5rem .8rem 0 0;cursor:pointer}'
 
 /**
- * No scripts, no assets, no frames. There is no `form-action`: browsers apply it to redirects after a form as well, and
- * the form leads to the provider and from there to the client.
+ * Headers that forbid scripts, assets and frames. `form-action` is absent: browsers apply it to redirects
+ * after a form too, and the form redirects to the provider and then to the client.
  */
 const pageHeaders: Headers = {
   'content-type': 'text/html; charset=utf-8',
@@ -21,7 +21,8 @@ const pageHeaders: Headers = {
     "frame-ancestors 'none'",
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
-  // Not `no-referrer`: with it, browsers send `Origin: null` with the form (Fetch standard, "append a request Origin header").
+  // Not `no-referrer`, with which browsers send `Origin: null` (Fetch standard, "append a request Origin
+  // header").
   'referrer-policy': 'same-origin',
   'cache-control': 'no-store',
 }
@@ -31,14 +32,14 @@ export type ConsentPage = {
   target: RedirectTarget
   scopes: readonly string[]
   resource: string
-  /** Address the form is sent to. */
+  /** URL of the form's target. */
   action: string
-  /** The sealed request, which the form sends back. */
+  /** Sealed request, a field of the form. */
   request: string
   cookie: string
 }
 
-/** The page that asks a person whether a client may act for them. */
+/** Consent page, on which the user allows or denies access to a client. */
 export function consentPage({
   client,
   target,
@@ -56,12 +57,12 @@ export function consentPage({
   return page(
     200,
     `Allow access?`,
-    `<p><strong>${escaped(name)}</strong> asks for access in your name.</p><dl>` +
+    `<p><strong>${escaped(name)}</strong> requests access on your behalf.</p><dl>` +
       `<dt>Client</dt><dd>${escaped(publisher)}</dd>` +
       `<dt>Access to</dt><dd>${escaped(resource)}</dd>` +
-      `<dt>You are sent back to</dt><dd>${escaped(targetText(target))}</dd>` +
+      `<dt>Redirect to</dt><dd>${escaped(targetText(target))}</dd>` +
       `<dt>Scopes</dt><dd>${scopes.length === 0 ? 'none' : escaped(scopes.join(', '))}</dd></dl>` +
-      '<p>Allow this only if you have just started to sign in with this client.</p>' +
+      '<p>Allow access only if you have just started to sign in with this client.</p>' +
       `<form method="post" action="${escaped(action)}">` +
       `<input type="hidden" name="request" value="${escaped(request)}">` +
       '<button name="decision" value="allow">Allow</button>' +
@@ -81,7 +82,7 @@ function targetText({ kind, label }: RedirectTarget): string {
   }
 }
 
-/** A page for errors that must not be sent to a redirect URI. The reason names no secret. */
+/** Error page for errors that must not be sent to a redirect URI. The reason contains no secret. */
 export function errorPage(exchange: Exchange, status: number, reason: string): Reply {
   exchange.log.refusedBy = `mcp-authentication: ${reason}`
   return page(
@@ -91,7 +92,7 @@ export function errorPage(exchange: Exchange, status: number, reason: string): R
   )
 }
 
-/** A page for errors of a site's request, with a link that reports the error to the site. */
+/** Error page for requests of websites, with a link that returns the error to the website. */
 export function returnPage(reason: string, { label }: RedirectTarget, location: string): Reply {
   return page(
     400,
@@ -100,7 +101,7 @@ export function returnPage(reason: string, { label }: RedirectTarget, location: 
   )
 }
 
-/** Sends the browser on. No address of a flow is cached, or named to the next server. */
+/** Redirects the browser. URLs of the flow are not cached and not sent as referrer. */
 export function browserRedirect(location: string): Reply {
   return {
     status: 303,

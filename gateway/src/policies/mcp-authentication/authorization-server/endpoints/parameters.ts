@@ -4,15 +4,15 @@ import type { Exchange } from '../../../../pipeline/exchange.ts'
 
 /** Parameters of a query or a form. */
 export type Parameters = {
-  /** The value; undefined for an absent or empty one (RFC 6749 section 3.1). */
+  /** Value of a parameter; undefined if absent or empty (RFC 6749 section 3.1). */
   get(name: string): string | undefined
-  /** Names that occur more than once, which RFC 6749 section 3.1 forbids. */
+  /** Names of repeated parameters, which RFC 6749 section 3.1 forbids. */
   readonly repeated: ReadonlySet<string>
 }
 
 const maxFormBytes = 64 * 1024
 
-/** Reads a query, with or without its question mark, or a form. */
+/** Parses a query, with or without its question mark, or a form. */
 export function readParameters(text: string): Parameters {
   const values = new Map<string, string>()
   const repeated = new Set<string>()
@@ -23,7 +23,10 @@ export function readParameters(text: string): Parameters {
   return { get: (name) => values.get(name) || undefined, repeated }
 }
 
-/** The form in the body; undefined for another content type. Rejects with `request_too_large` past 64 KiB. */
+/**
+ * Parses the form in the body; undefined for other content types. Rejects with `request_too_large` over 64
+ * KiB.
+ */
 export async function readForm({ facts, body }: Exchange): Promise<Parameters | undefined> {
   const type = firstHeader(facts.request.headers, 'content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) return undefined

@@ -16,12 +16,12 @@ export type RegisterOptions = {
 
 const maxBytes = 64 * 1024
 const maxRedirectUris = 10
-/** The id carries them all, and stands in addresses. */
+/** Total length: the client id contains the URIs, and URLs contain the client id. */
 const maxRedirectLength = 1_024
 
 /**
- * Dynamic client registration (RFC 7591). The id that a client gets carries its sealed registration, so registrations take
- * no memory and hold at every replica with the same session key.
+ * Registration endpoint (RFC 7591). The client id contains the sealed registration, so registrations use no
+ * memory and are valid at every replica with the same session key.
  */
 export function compileRegister({ sealed, isAllowedRedirect, now }: RegisterOptions) {
   return async (exchange: Exchange): Promise<Reply> => {
@@ -70,7 +70,7 @@ function redirectUrisOf(value: JsonValue | undefined): string[] | undefined {
   return uris.every((uri) => readRedirectTarget(uri) !== undefined) ? uris : undefined
 }
 
-/** An absent list stands for the default, which is the code flow (RFC 7591 section 2). */
+/** Whether a list includes a value. An absent list means the default, the code flow (RFC 7591 section 2). */
 function includes(list: JsonValue | undefined, wanted: string): boolean {
   return list === undefined || (Array.isArray(list) && list.includes(wanted))
 }

@@ -21,23 +21,23 @@ export type TokenOptions = {
   provider: ProviderClient
   readClaims: ProviderClaims
   accessTokens: AccessTokens
-  /** Clients get the provider's own access tokens. */
+  /** Clients receive the access tokens of the provider. */
   passesTokens: boolean
   codes: ReplayCache
   tokenFamilies: TokenFamilies<Reply>
   now(): number
 }
 
-/** An unused refresh token ends after this time; the provider may end it earlier. */
+/** Lifetime of an unused refresh token; the provider may revoke it earlier. */
 const refreshLifetimeMs = 30 * 24 * 3_600_000
-/** Servers and proxies refuse a request whose head is much larger. */
+/** Servers and proxies refuse larger request heads. */
 const maxAccessToken = 12 * 1024
 const verifierForm = /^[A-Za-z0-9._~-]{43,128}$/
 
-/** A login whose tokens are issued: family, generation and scopes go into the next refresh token. */
+/** Grant of a login. The next refresh token contains family, generation and scopes. */
 type Grant = { client: string; family: string; generation: number; scopes: readonly string[] }
 
-/** The token endpoint (RFC 6749 sections 4.1.3 and 6): every grant is checked here first, and then at the provider. */
+/** Token endpoint (RFC 6749 sections 4.1.3 and 6): checks every grant, then redeems it at the provider. */
 export function compileToken(options: TokenOptions) {
   const { resource, clients } = options
   const redeem = compileCodeGrant(options)
@@ -47,12 +47,10 @@ export function compileToken(options: TokenOptions) {
     const form = await readForm(exchange)
     if (form === undefined)
       return oauthError(exchange, 'invalid_request', 'the body must be application/x-www-form-urlencoded')
-    if (form.repeated.size > 0)
-      return oauthError(exchange, 'invalid_request', 'a parameter occurs more than once')
+    if (form.repeated.size > 0) return oauthError(exchange, 'invalid_request', 'duplicate parameter')
     const clientId = form.get('client_id')
     if (clientId === undefined) return oauthError(exchange, 'invalid_request', 'client_id is required')
-    if (!clients.isKnownForm(clientId))
-      return oauthError(exchange, 'invalid_client', 'client_id is not known here')
+    if (!clients.isKnownForm(clientId)) return oauthError(exchange, 'invalid_client', 'client_id is unknown')
     if (!isResource(form.get('resource'), resource))
       return oauthError(exchange, 'invalid_target', 'unknown resource')
     const client = clientDigest(clientId)
@@ -77,18 +75,18 @@ function compileCodeGrant(options: TokenOptions): GrantHandler {
   const { sealed, provider, readClaims, codes, tokenFamilies } = options
   return async (exchange, form, client) => {
     const code = readCode(sealed.unseal('code', form.get('code') ?? ''))
-    if (code === undefined) return invalidGrant(exchange, 'the code is not good, or has expired')
+    if (code === undefined) return invalidGrant(exchange, 'the code is invalid or expired')
     const { request } = code
-    // OAuth 2.1 section 10.2: its clients may omit redirect_uri here; PKCE replaces the check.
+    // OAuth 2.1 section 10.2: clients may omit redirect_uri; PKCE replaces the check.
     const redirectUri = form.get('redirect_uri') ?? request.redirectUri
     if (request.client !== client || request.redirectUri !== redirectUri)
       return invalidGrant(exchange, 'the code belongs to another client_id or redirect_uri')
     if (!isPkceVerifier(form.get('code_verifier'), request.challenge))
       return invalidGrant(exchange, 'code_verifier does not match')
     if (!codes.tryUse(code.id)) {
-      // RFC 6749 section 4.1.2: the code has leaked, so the tokens it led to are revoked.
+      // RFC 6749 section 4.1.2: the code has leaked, so the tokens issued for it are revoked.
       tokenFamilies.revoke(code.id)
-      return invalidGrant(exchange, 'the code was used before')
+      return invalidGrant(exchange, 'the code was already used')
     }
     const answer = await provider.redeem(code.providerCode, code.verifier)
     if (answer.kind !== 'tokens') return providerFailure(exchange, answer)
@@ -114,11 +112,11 @@ function compileRefreshGrant(options: TokenOptions): GrantHandler {
   return async (exchange, form, client) => {
     const refresh = readRefresh(sealed.unseal('refresh', form.get('refresh_token') ?? ''))
     if (refresh === undefined || refresh.grant.client !== client)
-      return invalidGrant(exchange, 'the refresh token is not good, or belongs to another client_id')
+      return invalidGrant(exchange, 'the refresh token is invalid or belongs to another client_id')
     const { grant } = refresh
-    // A narrower scope has no effect: the answer states the scopes of the token.
+    // A narrower scope has no effect: the response contains the scopes of the token.
     if (!scopesOf(form.get('scope')).every((scope) => grant.scopes.includes(scope)))
-      return oauthError(exchange, 'invalid_scope', 'scope exceeds what was granted')
+      return oauthError(exchange, 'invalid_scope', 'scope exceeds the granted scopes')
     const rotation = await tokenFamilies.rotate(grant, () => rotate(exchange, refresh))
     if (rotation.kind === 'rotated') return rotation.result
     return invalidGrant(exchange, `the refresh token ${rotation.reason}`)
@@ -127,7 +125,7 @@ function compileRefreshGrant(options: TokenOptions): GrantHandler {
 
 type Issue = { grant: Grant; read: ReadClaims; tokens: ProviderTokens }
 
-/** The answer with tokens (RFC 6749 section 5.1). */
+/** Successful token response (RFC 6749 section 5.1). */
 function tokenResponse(
   exchange: Exchange,
   options: TokenOptions,
@@ -170,8 +168,8 @@ function providerFailure(
   exchange: Exchange,
   { kind }: Pick<Exclude<ProviderTokenResponse, { kind: 'tokens' }>, 'kind'>,
 ): Reply {
-  if (kind === 'refused') return invalidGrant(exchange, 'the identity provider refused it')
-  return oauthError(exchange, 'temporarily_unavailable', 'the identity provider does not answer')
+  if (kind === 'refused') return invalidGrant(exchange, 'the identity provider refused the grant')
+  return oauthError(exchange, 'temporarily_unavailable', 'the identity provider does not respond')
 }
 
 function invalidGrant(exchange: Exchange, description: string): Reply {
@@ -210,7 +208,9 @@ function readRefresh(value: JsonObject | undefined): Refresh | undefined {
   return { grant, token, subject: typeof subject === 'string' ? subject : undefined }
 }
 
-/** The scopes asked for that the provider granted, which it states where they differ (RFC 6749 section 5.1). */
+/**
+ * Requested scopes that the provider granted. It returns `scope` only if they differ (RFC 6749 section 5.1).
+ */
 function grantedScopes(asked: readonly string[], stated: string | undefined): readonly string[] {
   if (stated === undefined) return asked
   const granted = scopesOf(stated)

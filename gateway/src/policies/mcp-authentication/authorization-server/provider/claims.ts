@@ -2,16 +2,16 @@ import type { TokenVerifier, Verdict } from '../../../../identity/jwt/token-veri
 import type { ExactJsonObject } from '../../../../lib/json/json.ts'
 import type { ProviderTokens } from './client.ts'
 
-/** Claims of a person, verified, with the time they are good for. */
+/** Verified claims of a user, with their expiry. */
 export type ReadClaims =
   | { kind: 'claims'; claims: ExactJsonObject; expiresAt: number }
   | { kind: 'refused'; reason: string }
   | { kind: 'unavailable' }
 
 export type Expected = {
-  /** Of the login; undefined for a refresh, where the provider may leave it out. */
+  /** Nonce of the login; undefined for a refresh, where the provider may omit it. */
   nonce?: string | undefined
-  /** Of the login before; a refresh may not change the person (OpenID Connect Core section 12.2). */
+  /** Subject of the previous login; a refresh must not change it (OpenID Connect Core section 12.2). */
   subject?: string | undefined
 }
 
@@ -23,16 +23,16 @@ export type ProviderClaimsOptions = {
   now(): number
 }
 
-/** Tokens without a stated lifetime, and the longest lifetime of a token of the gateway. */
+/** Lifetime of tokens without an expiry, and maximum lifetime of tokens of the gateway. */
 const defaultLifetimeMs = 5 * 60_000
 const maxLifetimeMs = 3_600_000
 
-/** Reads the claims out of the provider's access token or ID token, after the checks that every token undergoes. */
+/** Compiles the reader of claims from the provider's verified access token or ID token. */
 export function compileProviderClaims({ source, verifier, now }: ProviderClaimsOptions): ProviderClaims {
   function lifetimeEnd(claims: ExactJsonObject, { expiresIn }: ProviderTokens): number {
     const { exp } = claims
     const stated = expiresIn === undefined ? undefined : now() + expiresIn * 1000
-    // An ID token is only proof of the login: its own lifetime says nothing about access.
+    // An ID token proves the login only: its lifetime does not limit access.
     const ofToken = typeof exp === 'number' && source === 'accessToken' ? exp * 1000 : undefined
     const ends = [stated, ofToken].filter((end) => end !== undefined)
     return Math.min(now() + (ends.length === 0 ? defaultLifetimeMs : maxLifetimeMs), ...ends)

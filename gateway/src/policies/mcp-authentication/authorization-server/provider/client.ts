@@ -7,14 +7,14 @@ import { describeError } from '../../../../telemetry/log.ts'
 import { isSecureUrl } from '../../discovered-jwks-uri.ts'
 import type { ServerMetadata } from '../../discovery/server-metadata.ts'
 
-/** The gateway as a client of the provider: authorization code flow with PKCE, and refresh. */
+/** OAuth client of the provider: authorization code flow with PKCE, and refresh. */
 export type ProviderClient = {
-  /** Where a login begins; undefined while the provider cannot be reached. */
+  /** Authorization request URL of a login; undefined while the provider is unavailable. */
   authorizationUrl(login: ProviderLogin): Promise<string | undefined>
-  /** Whether the `iss` of an authorization response is the provider's (RFC 9207). */
+  /** Whether `iss` of an authorization response is the provider (RFC 9207). */
   isIssuer(iss: string | undefined): Promise<boolean>
   redeem(code: string, verifier: string): Promise<ProviderTokenResponse>
-  /** Without `scope`, which asks for the same scopes as before (RFC 6749 section 6). */
+  /** Sends no `scope`, which requests the same scopes as before (RFC 6749 section 6). */
   refresh(refreshToken: string): Promise<ProviderTokenResponse>
 }
 
@@ -26,26 +26,26 @@ export type ProviderTokens = {
   refreshToken: string | undefined
   /** Seconds. */
   expiresIn: number | undefined
-  /** The scopes it granted, where it states them. */
+  /** Granted scopes, if in the response. */
   scope: string | undefined
 }
 
 export type ProviderTokenResponse =
   | { kind: 'tokens'; tokens: ProviderTokens }
-  /** The code or the refresh token is not good, or no longer. */
+  /** The code or the refresh token is invalid or expired. */
   | { kind: 'refused' }
   | { kind: 'unavailable' }
 
 export type ProviderClientOptions = {
-  /** The configured issuer; `metadataIssuer` is that of its metadata. */
+  /** Configured issuer; `metadataIssuer` is the issuer of its metadata. */
   issuer: string
   metadataIssuer: string
   serverMetadata: ServerMetadata
-  /** Changes that a kind of provider needs in its metadata. */
+  /** Adjusts the metadata for the kind of provider. */
   adjust(metadata: JsonObject): JsonObject
   client: { id: string; secret: string | undefined }
   redirectUri: string
-  /** Scopes besides those of the client. */
+  /** Scopes in addition to those of the client. */
   scopes: readonly string[]
   /** Sent as `resource` (RFC 8707); undefined for a provider that refuses it. */
   resource: string | undefined
@@ -65,7 +65,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const found = await serverMetadata()
     if (found === undefined) return undefined
     if (found['issuer'] === metadataIssuer) return options.adjust(found)
-    log.warn({ issuer }, 'provider metadata refused: another issuer')
+    log.warn({ issuer }, 'provider metadata refused: issuer differs')
     return undefined
   }
 
@@ -74,7 +74,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     return typeof url === 'string' && isSecureUrl(url, issuer) ? url : undefined
   }
 
-  async function ask(form: Record<string, string>): Promise<ProviderTokenResponse> {
+  async function requestTokens(form: Record<string, string>): Promise<ProviderTokenResponse> {
     const found = await metadata()
     const url = endpoint(found, 'token_endpoint')
     if (url === undefined || calls >= maxCalls) return { kind: 'unavailable' }
@@ -85,7 +85,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const request = { url, method: 'POST', headers, body: body.toString(), maxBytes, timeoutMs }
       return readTokenResponse(await fetchDocument(send, request), log)
     } catch (error) {
-      log.warn({ url, err: describeError(error) }, 'token request to the provider failed')
+      log.warn({ url, err: describeError(error) }, 'provider token request failed')
       return { kind: 'unavailable' }
     } finally {
       calls -= 1
@@ -118,12 +118,17 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       return found !== undefined && found['authorization_response_iss_parameter_supported'] !== true
     },
     redeem: (code, verifier) =>
-      ask({ grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier }),
-    refresh: (token) => ask({ grant_type: 'refresh_token', refresh_token: token }),
+      requestTokens({
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: redirectUri,
+        code_verifier: verifier,
+      }),
+    refresh: (token) => requestTokens({ grant_type: 'refresh_token', refresh_token: token }),
   }
 }
 
-/** The client's authentication (RFC 6749 section 2.3.1), in the form that the provider supports. */
+/** Client authentication (RFC 6749 section 2.3.1), by the method that the provider supports. */
 function credentials(
   { id, secret }: ProviderClientOptions['client'],
   methods: unknown,
@@ -149,7 +154,7 @@ function readTokenResponse(
     const { error } = body ?? {}
     if (status < 500 && error === 'invalid_grant') return { kind: 'refused' }
     const shown = typeof error === 'string' && /^[a-z_]{1,40}$/.test(error) ? error : undefined
-    log.warn({ status, error: shown }, 'token request refused by the provider')
+    log.warn({ status, error: shown }, 'provider token request refused')
     return { kind: 'unavailable' }
   }
   const {

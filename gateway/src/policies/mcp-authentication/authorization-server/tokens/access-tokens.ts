@@ -6,30 +6,30 @@ import { exactObject, exactText } from '../../../../lib/json/text.ts'
 import { createLru } from '../../../../lib/lru.ts'
 import type { SealedValues } from './sealed-values.ts'
 
-/** Access tokens that the gateway issues: claims of the provider, sealed. Clients cannot read them. */
+/** Opaque access tokens of the gateway: sealed claims of the provider. */
 export type AccessTokens = TokenVerifier & {
-  /** A token with these claims for a login, until `expiresAt` (milliseconds since the epoch). */
+  /** Issues a token with the claims of a login, valid until `expiresAt` (milliseconds since the epoch). */
   issue(claims: ExactJsonObject, family: string, expiresAt: number): string
 }
 
-type Opened = { claims: ExactJsonObject; family: string; expiresAt: number }
+type UnsealedToken = { claims: ExactJsonObject; family: string; expiresAt: number }
 
 const maxTokenLength = 16 * 1024
-const maxRemembered = 5_000
+const maxCachedTokens = 5_000
 
 export function createAccessTokens(
   sealed: SealedValues,
   families: { isRevoked(family: string): boolean },
   clock: Clock,
 ): AccessTokens {
-  const remembered = createLru<string, Opened>(maxRemembered)
+  const cached = createLru<string, UnsealedToken>(maxCachedTokens)
 
-  function open(token: string): Opened | undefined {
+  function open(token: string): UnsealedToken | undefined {
     const digest = hash('sha256', token, 'base64')
-    const known = remembered.get(digest)
+    const known = cached.get(digest)
     if (known !== undefined) return known
-    const opened = readOpened(sealed.unseal('access', token))
-    if (opened !== undefined) remembered.set(digest, opened)
+    const opened = readUnsealed(sealed.unseal('access', token))
+    if (opened !== undefined) cached.set(digest, opened)
     return opened
   }
 
@@ -40,7 +40,7 @@ export function createAccessTokens(
     verify(token): Verdict {
       if (token.length > maxTokenLength) return { kind: 'invalid', reason: 'too long' }
       const opened = open(token)
-      if (opened === undefined) return { kind: 'invalid', reason: 'not issued here or expired' }
+      if (opened === undefined) return { kind: 'invalid', reason: 'unknown or expired' }
       if (opened.expiresAt <= clock.now()) return { kind: 'invalid', reason: 'expired' }
       if (families.isRevoked(opened.family)) return { kind: 'invalid', reason: 'revoked' }
       return { kind: 'valid', claims: opened.claims }
@@ -48,7 +48,7 @@ export function createAccessTokens(
   }
 }
 
-function readOpened(value: JsonObject | undefined): Opened | undefined {
+function readUnsealed(value: JsonObject | undefined): UnsealedToken | undefined {
   if (value === undefined) return undefined
   const { c: text, f: family, t: expiresAt } = value
   if (typeof text !== 'string' || typeof family !== 'string' || typeof expiresAt !== 'number')

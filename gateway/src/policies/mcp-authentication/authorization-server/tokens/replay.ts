@@ -1,9 +1,9 @@
 import type { Clock } from '../../../../lib/clock.ts'
 import { createLru } from '../../../../lib/lru.ts'
 
-/** Values that may be used once, for as long as they are remembered: the least recently used ones are forgotten first. */
+/** Replay cache of single-use values. It evicts the least recently used ones first. */
 export type ReplayCache = {
-  /** Whether this is the first use. */
+  /** Records a use; false if the value was used before. */
   tryUse(id: string): boolean
 }
 
@@ -18,12 +18,13 @@ export function createReplayCache(capacity: number): ReplayCache {
   }
 }
 
-/** Refresh tokens that follow from one login: a family. Each rotation makes the next generation. */
+/** Refresh token families: all refresh tokens of one login. Each rotation creates the next generation. */
 export type TokenFamilies<T> = {
   /**
-   * Rotates a refresh token once. The same token again, during the rotation and for 10 s after it, gets the same result:
-   * clients refresh in parallel, and repeat a request whose answer was lost. Later, the token counts as stolen (RFC 9700
-   * section 4.14.2): either its owner or a thief uses it the second time, so both lose the family.
+   * Rotates a refresh token once. Reuse during the rotation and for 10 s after it returns the same result:
+   * clients refresh in parallel, and repeat a request after a lost response. Later reuse revokes the family,
+   * because the token was stolen (RFC 9700 section 4.14.2): either its owner or an attacker uses it the
+   * second time.
    */
   rotate(token: FamilyToken, work: () => Promise<Rotated<T>>): Promise<Rotation<T>>
   revoke(family: string): void
@@ -31,20 +32,20 @@ export type TokenFamilies<T> = {
 }
 
 export type FamilyToken = { family: string; generation: number }
-/** `isUsed`: the token is used up, and not to be tried again. */
+/** Result of a rotation. `isUsed`: the token is spent and must not be used again. */
 export type Rotated<T> = { result: T; isUsed: boolean }
 export type Rotation<T> = { kind: 'rotated'; result: T } | { kind: 'refused'; reason: string }
 
-/** `used`: highest generation used. */
+/** `used`: highest used generation. */
 type Family = { isRevoked: boolean; used: number }
-/** `until`: infinite while the rotation is under way. */
+/** `until`: infinite during the rotation. */
 type Rotating<T> = { generation: number; result: Promise<T>; until: number }
 
 const repeatMs = 10_000
-/** Results hold whole answers, so fewer of them are remembered than families. */
+/** Limit of cached results, lower than that of families because results are whole responses. */
 const maxResults = 1_000
 
-/** Remembers the most recently used families. One that is not remembered counts as unused. */
+/** Creates a store of the most recently used families. Evicted families count as unused. */
 export function createTokenFamilies<T>(capacity: number, clock: Pick<Clock, 'monotonic'>): TokenFamilies<T> {
   const families = createLru<string, Family>(capacity)
   const results = createLru<string, Rotating<T>>(maxResults)
@@ -64,14 +65,15 @@ export function createTokenFamilies<T>(capacity: number, clock: Pick<Clock, 'mon
     results.delete(name)
   }
 
-  async function begin(
+  async function startRotation(
     { family: name, generation }: FamilyToken,
     work: () => Promise<Rotated<T>>,
   ): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const latest = { generation, result: promise, until: Number.POSITIVE_INFINITY }
     results.set(name, latest)
-    // A failure reaches the caller below; it must not count as unhandled where no second request waits.
+    // The caller below receives the failure; without a second request the promise must not count as
+    // unhandled.
     promise.catch(() => {})
     try {
       const { result, isUsed } = await work()
@@ -98,10 +100,10 @@ export function createTokenFamilies<T>(capacity: number, clock: Pick<Clock, 'mon
         return { kind: 'rotated', result: await latest.result }
       if (generation <= family.used) {
         revoke(name)
-        return { kind: 'refused', reason: 'was used before' }
+        return { kind: 'refused', reason: 'was already used' }
       }
-      if (latest?.until === Number.POSITIVE_INFINITY) return { kind: 'refused', reason: 'is being rotated' }
-      return { kind: 'rotated', result: await begin(token, work) }
+      if (latest?.until === Number.POSITIVE_INFINITY) return { kind: 'refused', reason: 'is in rotation' }
+      return { kind: 'rotated', result: await startRotation(token, work) }
     },
     revoke,
     isRevoked: (name) => revokedSome && families.get(name)?.isRevoked === true,

@@ -2,15 +2,15 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import type { Clock } from '../../../../lib/clock.ts'
 import { isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
 
-/** Kinds of sealed values. Each kind has a key of its own, so that no value passes for another kind. */
+/** Purposes of sealed values. Each has its own key, so that a value is valid for one purpose only. */
 const purposes = ['client', 'request', 'login', 'code', 'access', 'refresh'] as const
 export type Purpose = (typeof purposes)[number]
 
-/** Values that the gateway hands out and reads again later, instead of storing them. */
+/** Encrypted values that the gateway issues and later reads back, instead of storing them. */
 export type SealedValues = {
-  /** Seals a value that expires at `expiresAt`, in milliseconds since the epoch; undefined never expires. */
+  /** Seals a value that expires at `expiresAt` (milliseconds since the epoch); undefined means no expiry. */
   seal(purpose: Purpose, value: JsonObject, expiresAt: number | undefined): string
-  /** The value; undefined for text that was not sealed with this key for this purpose and issuer, was changed, or has expired. */
+  /** Reads a value; undefined if it is forged, expired, or sealed for another purpose, issuer or key. */
   unseal(purpose: Purpose, text: string): JsonObject | undefined
 }
 
@@ -18,12 +18,12 @@ const nonceBytes = 12
 const tagBytes = 16
 const maxLength = 24 * 1024
 
-/** `settings`: settings that values depend on; under other settings they are not read. Registrations depend on none. */
+/** `settings`: values become invalid when these change, except registrations. */
 export type SealingContext = { issuer: string; settings: string }
 
 /**
- * Seals values with AES-256-GCM under keys derived from the session key (HKDF, RFC 5869). The issuer is part of the
- * derivation: two endpoints with the same session key do not accept values of each other.
+ * Seals values with AES-256-GCM under keys derived from the session key (HKDF, RFC 5869). The issuer is part
+ * of the derivation: two endpoints with the same session key do not accept values of each other.
  */
 export function createSealedValues(sessionKey: Buffer, place: SealingContext, clock: Clock): SealedValues {
   const keys = new Map(purposes.map((purpose) => [purpose, deriveKey(sessionKey, purpose, place)]))
@@ -43,21 +43,21 @@ export function createSealedValues(sessionKey: Buffer, place: SealingContext, cl
     unseal(purpose, text) {
       if (text.length > maxLength) return undefined
       const sealed = Buffer.from(text, 'base64url')
-      // One value has one spelling; the decoder accepts many.
+      // The decoder accepts several encodings of a value; only the canonical one is valid.
       if (sealed.length < nonceBytes + tagBytes || sealed.toString('base64url') !== text) return undefined
-      return current(opened(keyOf(purpose), sealed), clock.now())
+      return unexpired(decrypted(keyOf(purpose), sealed), clock.now())
     },
   }
 }
 
 function deriveKey(sessionKey: Buffer, purpose: Purpose, { issuer, settings }: SealingContext): Buffer {
   const parts = purpose === 'client' ? [purpose, issuer] : [purpose, issuer, settings]
-  // RFC 5869 sets no limit for the info, Node does: 1,024 bytes.
+  // Node limits the info to 1,024 bytes; RFC 5869 does not.
   const info = createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
   return Buffer.from(hkdfSync('sha256', sessionKey, '', `tollgate/mcp-front/1/${info}`, 32))
 }
 
-function opened(key: Buffer, sealed: Buffer): unknown {
+function decrypted(key: Buffer, sealed: Buffer): unknown {
   const options = { authTagLength: tagBytes }
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), options)
   decipher.setAuthTag(sealed.subarray(-tagBytes))
@@ -69,7 +69,7 @@ function opened(key: Buffer, sealed: Buffer): unknown {
   }
 }
 
-function current(content: unknown, now: number): JsonObject | undefined {
+function unexpired(content: unknown, now: number): JsonObject | undefined {
   if (!isJsonObject(content)) return undefined
   const { v: value, e: expiresAt } = content
   if (expiresAt !== undefined && (typeof expiresAt !== 'number' || expiresAt <= now)) return undefined
