@@ -28,18 +28,18 @@ import { type UiConfig, uiPaths } from './ui-config.ts'
 const defaultBindAddress = '::'
 const defaultMaxBufferBytes = 32 * 1024 * 1024
 
-/** What compiling needs to know of the process besides its tools. */
+/** Facts of the process for compilation, besides `CompileContext`. */
 export type ProcessFacts = {
   version: string
-  /** `SESSION_KEY` of the environment; `config.session.key` comes first. */
+  /** `SESSION_KEY` of the environment; `config.session.key` takes precedence. */
   sessionKey: string | undefined
-  /** Connections to guardrail webhooks, as the environment says; else as usual. */
+  /** Limits of connections to guardrail webhooks, from the environment. */
   webhooks?: WebhookLimits | undefined
-  /** Answers what is asked of `ui` on gateways. */
+  /** Backend of `ui` on gateways. */
   ui: Backend
 }
 
-/** What parts of one Config are compiled with. */
+/** Inputs that the parts of a configuration share. */
 type Surroundings = {
   config: Config
   context: CompileContext
@@ -52,7 +52,7 @@ type Surroundings = {
   mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version' | 'maxMessageSize'>
 }
 
-/** Compiles a validated Config. Throws with the path of a file the Config names and that cannot be read. */
+/** Compiles a validated configuration. Throws with the path of a file that cannot be read. */
 export async function compileConfig(
   config: Config,
   given: CompileContext,
@@ -130,7 +130,7 @@ async function llmSection(
   )
   return {
     references: config.gateways,
-    // What is left for it: everything on a gateway that no route and no other section takes.
+    // All requests of a gateway that match no route and no other section.
     paths: ['/'],
     routeBehind: (scopes) => ({
       name: 'llm',
@@ -197,7 +197,7 @@ function scopeOf(place: string, policies: PolicyScope['policies'] | undefined): 
   return policies === undefined ? [] : [{ name: place, policies }]
 }
 
-/** A section at a port of its own: every request of the address takes its route. */
+/** A listener on the port of a section: its route matches every request. */
 function ownListener(
   { routeBehind }: Section,
   address: Address,
@@ -214,7 +214,7 @@ function addressOf(config: Config, port: number): Address {
   return { key: `${host}:${port}`, host, port, isProxy }
 }
 
-/** Undefined where no proxy is trusted: the peer of a connection is its client. */
+/** Undefined if no proxy is trusted: the peer of a connection is its client. */
 function clientReader(config: Config): ClientReader | undefined {
   const trusted = trustedProxies(config)
   return trusted.length === 0 ? undefined : createClientReader({ trusted })

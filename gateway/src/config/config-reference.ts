@@ -2,12 +2,12 @@ import type { Schema } from '../schema/dsl.ts'
 import { type Field, type Shape, shapeOf } from '../schema/shape.ts'
 
 type ObjectShape = Shape & { kind: 'object' }
-/** An object of the configuration and the path it has in the file. */
+/** An object of the configuration and its path in the file. */
 type Section = { path: string; shape: ObjectShape; choiceOf: number }
 
 /**
- * The reference of the configuration file in Markdown: a section for each object, with its fields, their types, defaults
- * and descriptions. Everything in it comes from the schema.
+ * Renders the reference of the configuration file in Markdown, from the schema: a section for each object,
+ * with its fields, their types, defaults and descriptions.
  */
 // biome-ignore-start lint/suspicious/noTemplateCurlyInString: references to the environment as users write them
 export function renderConfigReference(schema: Schema): string {
@@ -25,7 +25,7 @@ export function renderConfigReference(schema: Schema): string {
 
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: see above
 
-/** Where the sections of an object stand: what several places have in common is written once. */
+/** Path of the section of each object; an object with several paths has one section. */
 type Places = Map<Shape, string>
 type At = { path: string; choiceOf: number }
 
@@ -55,7 +55,7 @@ function sectionsOf(shape: Shape, { path, choiceOf }: At, places: Places): Secti
 
 function renderSection({ path, shape, choiceOf }: Section, places: Places): string {
   const title = path === '' ? 'Top level' : `\`${path}\``
-  // Only where several objects are possible does each need to be told apart.
+  // Alternatives need distinct headings.
   const heading = choiceOf > 1 ? `## ${title}: ${[...shape.fields.keys()].join(', ')}` : `## ${title}`
   const choice =
     shape.exactlyOne.length === 0 ? [] : [`Exactly one of ${shape.exactlyOne.map(code).join(', ')}.`]
@@ -77,7 +77,7 @@ function renderTable(fields: readonly [string, Field][], within: Within): string
   return ['| Field | Type | Default | Description |', '| --- | --- | --- | --- |', ...rows].join('\n')
 }
 
-/** Where the objects of a field are described, if that is not right under it. */
+/** Sections that describe the objects of a field, except those below it. */
 function described(shape: Shape, path: string, places: Places): string[] {
   switch (shape.kind) {
     case 'object': {
@@ -155,7 +155,7 @@ function range(min: number | undefined, max: number | undefined): string {
   return max === undefined ? '' : `, at most ${max}`
 }
 
-/** Defaults that are sentences stay sentences. */
+/** A default that is a sentence is not code. */
 function renderDefault(value: unknown): string {
   if (value === undefined) return ''
   return typeof value === 'string' && value.includes(' ') ? value : renderValue(value)

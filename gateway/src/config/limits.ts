@@ -4,7 +4,7 @@ import { policyScopes } from './policy-scopes.ts'
 import type { Config } from './schema.ts'
 import { trafficSections } from './traffic/sections.ts'
 
-/** The rate limits of a Config that runs, by place and as they are now. */
+/** Reads the current status of the rate limits of a configuration, by scope. */
 export function readLimitsOf(config: Config, context: CompileContext): Promise<LimitSnapshot> {
   const places = policyScopes(config, trafficSections(config, context.cached)).map(
     ({ name: place, policies }) => ({

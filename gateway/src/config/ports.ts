@@ -11,7 +11,7 @@ export type Addressed = {
   mcp?: Section | undefined
 }
 
-/** The port of its own that a section listens on; undefined where it is absent or attached to gateways. */
+/** The port of a section without gateways; undefined if the section is absent or attached to gateways. */
 export function portsOf({ gateways = {}, llm, mcp }: Addressed) {
   const shares = Object.hasOwn(gateways, defaultGateway)
   const portOf = (section: Section | undefined, usual: number) => {

@@ -7,7 +7,7 @@ import { type Infer, integer, object, optional } from '../schema/dsl.ts'
 const defaults = defaultAdmissionLimits
 const upstream = defaultUpstreamLimits
 
-/** `config.limits`: bounds on what clients can occupy, for the whole process. */
+/** `config.limits`: bounds on resources that clients occupy, for the whole process. */
 export const processLimitsSchema = object(
   {
     maxConnections: optional(

@@ -203,7 +203,7 @@ export function configJsonSchema(): object {
   return jsonSchemaOf(configSchema, { title: 'Tollgate configuration' })
 }
 
-/** Rules about the whole file that a schema cannot say. */
+/** Checks rules across the file, beyond the schema. */
 export function checkConfig(config: Config, report: ReportIssue): void {
   const under =
     (...prefix: Path) =>
@@ -254,7 +254,7 @@ export function checkConfig(config: Config, report: ReportIssue): void {
   for (const { policies, path } of policyScopes(config, sections)) {
     const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)
     checkPolicyBackends(policies, sections.backends, reportPolicy)
-    // A catalog may come from the database, which is read later.
+    // A catalog may be in the database, which is read later.
     if (config.config?.modelCatalog === undefined && config.config?.storage?.mode !== 'hybrid')
       checkCosts(policies, reportPolicy)
   }
@@ -275,7 +275,7 @@ export function checkConfig(config: Config, report: ReportIssue): void {
   if (config.llm?.policies) checkRoutePolicies(config.llm.policies, 'llm', under('llm', 'policies'))
 }
 
-/** Reports policies of listeners that have no meaning for the `mcp` section behind them. */
+/** Reports listener policies that do not apply to the `mcp` section. */
 function checkMcpListeners(
   listeners: readonly ListenerPlan[],
   { written }: TrafficSections,
@@ -286,7 +286,7 @@ function checkMcpListeners(
   }
 }
 
-/** The guards of the `llm` section, wherever it has some. */
+/** All guards of the `llm` section. */
 function guardrailsOf({ llm }: Config): { config: GuardrailsConfig; path: Path }[] {
   const places = [
     { config: llm?.guardrails, path: ['llm', 'guardrails'] },
@@ -303,7 +303,7 @@ function isLoopback(address: string): boolean {
   return isLoopbackHost(parseHostPort(address)?.host ?? '')
 }
 
-/** Every address has one owner. */
+/** Every port has one owner. */
 function checkPorts(config: Config, { gateways, written }: TrafficSections, report: ReportIssue): void {
   const { llm, mcp } = portsOf({ ...config, gateways })
   const users = [

@@ -12,7 +12,7 @@ import {
 } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
 
-/** `config.storage`: where changes through the config resource API go, and what they may bring in. */
+/** `config.storage`: storage of changes through the config API, and permissions for their content. */
 export const storageSchema = object(
   {
     mode: optional(
@@ -85,7 +85,7 @@ export const databaseSchema = object(
 export type StorageConfig = Infer<typeof storageSchema>
 export type DatabaseConfig = Infer<typeof databaseSchema>
 
-/** Reports what the schema cannot say about `config.storage` and `config.database`, with paths inside `config`. */
+/** Checks rules beyond the schema on `config.storage` and `config.database`, with paths inside `config`. */
 export function checkStorage(
   settings: { storage?: StorageConfig | undefined; database?: DatabaseConfig | undefined },
   report: ReportIssue,
@@ -120,12 +120,12 @@ export function checkStorage(
 
 const encryptionKeyForm = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i
 
-/** Whether a `config.database.url` is an address of Postgres; every other valid one is the path of a SQLite file. */
+/** Whether a `config.database.url` is a Postgres URL; every other valid one is the path of a SQLite file. */
 export function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(url)
 }
 
-/** The file that a `config.database.url` of SQLite names. */
+/** The file of a SQLite `config.database.url`. */
 export function sqlitePathOf(url: string): string {
   return url.replace(/^sqlite:(?:\/\/)?/i, '').replace(/\?.*$/s, '')
 }
@@ -133,8 +133,8 @@ export function sqlitePathOf(url: string): string {
 const schemes = ['postgres', 'postgresql', 'sqlite']
 
 /**
- * Describes an address with an unknown scheme; undefined for a valid one. A text without a scheme is the path of a SQLite
- * file. The message contains the scheme only, because the rest may contain a password.
+ * Describes an address with an unknown scheme; undefined for a valid one. A text without a scheme is the path
+ * of a SQLite file. The message contains the scheme only, because the rest may contain a password.
  */
 function urlMistake(url: string): string | undefined {
   const scheme = /^([^/\\?#:]*):/.exec(url)?.[1]

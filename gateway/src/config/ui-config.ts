@@ -6,7 +6,7 @@ import type { ReportIssue } from '../schema/report.ts'
 
 const { cors, jwtAuth, apiKey, authorization, localRateLimit } = gatewayPolicyFields
 
-/** `ui`: the admin API on gateways, for people who are not on the same machine. */
+/** `ui`: the config API on gateways, for remote access. */
 export const uiSchema = object(
   {
     gateways: optional(gatewayReferences),
@@ -25,7 +25,7 @@ export type UiConfig = Infer<typeof uiSchema>
 /** Path prefixes that are served on a gateway. */
 export const uiPaths: readonly string[] = ['/ui', '/api/config', '/api/limits']
 
-/** Reports what the schema cannot say; above all a configuration that lets anybody in. */
+/** Checks rules beyond the schema, first of all that access is authenticated. */
 export function checkUi({ policies }: UiConfig, report: ReportIssue): void {
   if (policies)
     checkRoutePolicies(policies, 'http', (path, message) => report(['policies', ...path], message))

@@ -34,14 +34,14 @@ export const bindsSchema = list(
 
 export type BindsConfig = Infer<typeof bindsSchema>
 
-/** What a `binds` section says in the newer form; everything is named after its place. */
+/** A `binds` section in the current form; gateways and routes are named after their position. */
 export type Translated = {
   readonly gateways: Readonly<Record<string, object>>
   readonly routes: readonly object[]
   readonly tcpRoutes: readonly object[]
-  /** Where a gateway, route or TCP route was written, for messages. */
+  /** Path of each gateway, route and TCP route in the file, for messages. */
   readonly paths: { gateways: Record<string, Path>; routes: Path[]; tcpRoutes: Path[] }
-  /** Where a port is bound that was bound before. */
+  /** Paths of ports that occur twice. */
   readonly repeated: readonly Path[]
 }
 

@@ -1,34 +1,40 @@
 import type { ListeningServer } from '../../net/listener/listener.ts'
 import type { Listener, Snapshot } from '../../pipeline/snapshot.ts'
 
-/** Opens a listening address; rejects with the system's error. `find` returns the active listener of an address. */
+/**
+ * Opens a listening address; rejects with the system's error. `find` returns the active listener of an
+ * address.
+ */
 export type OpenListener = (
   listener: Listener,
   find: (key: string) => Listener | undefined,
 ) => Promise<ListeningServer>
 
-/** A snapshot that could run now. */
+/** A snapshot with all of its addresses open. */
 export type PreparedListeners = {
-  /** Makes it what runs. Addresses that are gone stop accepting and finish what they have. */
+  /** Activates the snapshot. Removed addresses stop accepting and finish their requests. */
   commit(): void
-  /** Closes what was opened for it. */
+  /** Closes the addresses opened for the snapshot. */
   abort(): void
 }
 
-/** The running snapshot and the sockets that serve it. */
+/** The active snapshot and the sockets that serve it. */
 export type LiveListeners = {
-  /** The listener of an address as it is now; undefined once a reload took it away. */
+  /** The active listener of an address; undefined after its removal by a reload. */
   find(key: string): Listener | undefined
   /**
-   * Opens the addresses that `next` adds: when one cannot be, nothing changes and the error is thrown. One preparation at a
-   * time, each ended by `commit` or `abort`.
+   * Opens the addresses that `next` adds. Throws if one of them cannot be opened; then nothing has changed.
+   * One preparation at a time, each ended by `commit` or `abort`.
    */
   prepare(next: Snapshot): Promise<PreparedListeners>
-  /** What it listens on now, as `host:port`. */
+  /** Open addresses, as `host:port`. */
   addresses(): string[]
-  /** Stops accepting everywhere, for good; resolves when the last exchange is over. Snapshots may still change meanwhile. */
+  /**
+   * Stops accepting on all addresses, permanently; resolves after the last exchange. Snapshots may still
+   * change.
+   */
   drain(): Promise<void>
-  /** Ends every connection at once. */
+  /** Closes all connections immediately. */
   close(): void
 }
 
@@ -36,7 +42,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
   let snapshot: Snapshot = { listeners: new Map(), stops: new Map() }
   const servers = new Map<string, ListeningServer>()
   const draining = new Set<ListeningServer>()
-  /** From then on no address is opened: a change that comes while the last requests finish must not invite new ones. */
+  /** Opens no address from then on: a configuration change during shutdown must not accept new requests. */
   let isEnding = false
 
   function find(key: string): Listener | undefined {
@@ -61,7 +67,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
     snapshot = next
     for (const [place, stop] of previous.stops) if (!next.stops.has(place)) void stop()
     for (const [key, server] of opened) {
-      // It was prepared before the end began.
+      // Prepared before the shutdown began.
       if (isEnding) server.close()
       else servers.set(key, server)
     }

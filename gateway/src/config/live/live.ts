@@ -6,9 +6,9 @@ import type { Config } from '../schema.ts'
 import type { CompileCache } from './compile-cache.ts'
 import type { LiveListeners } from './listeners.ts'
 
-/** What the admin API tells of the running configuration. */
+/** Status of the configuration in the admin API. */
 export type ConfigStatus = {
-  /** Whether what runs is what the sources say. */
+  /** Whether the active configuration equals the sources. */
   synchronized: boolean
   /** Number of configurations applied since the start. */
   revision: number
@@ -18,17 +18,17 @@ export type ConfigStatus = {
 }
 
 /**
- * Where a configuration comes from: the file, the other files it names, and config resources, which a database has. While the
- * database is away, its latest state is not known. What runs is made of all of them,
- * so a commit settles what the latter two had said; the file alone may still say something else.
+ * Source of configuration: the file, the files that it names, and config resources, in hybrid mode of a
+ * database. An outage of the database makes its latest state unknown. The active configuration consists of
+ * all sources, so a commit clears the errors of named files and resources; the file may still have an error.
  */
 export type ConfigSource = 'file' | 'namedFiles' | 'resources' | 'database'
 
-/** A configuration that compiles and whose ports are open. Ended by one of the two. */
+/** A configuration that compiles and whose addresses are open. Ended by `commit` or `abort`. */
 export type PreparedConfig = {
-  /** Makes it what runs. */
+  /** Activates the prepared configuration. */
   commit(): void
-  /** Leaves everything as it was. */
+  /** Discards it; nothing has changed. */
   abort(): void
 }
 
@@ -42,18 +42,24 @@ export type LiveConfigOptions = {
 
 export type CommitListener = (config: Config, files: ReadonlyMap<string, string>) => void
 
-/** The one place where a Config becomes what runs, whoever changed it. */
+/** The active configuration: the only owner of activation. */
 export type LiveConfig = {
   readonly status: ConfigStatus
-  /** What runs; undefined before the first. */
+  /** The active configuration; undefined before the first commit. */
   readonly config: Config | undefined
-  /** Adds a listener, called after every commit with the configuration and the contents of the files that it names. */
+  /**
+   * Adds a listener, called after every commit with the configuration and the contents of the files that it
+   * names.
+   */
   onCommit(listener: CommitListener): void
-  /** Compiles and opens new ports. Throws `ConfigRejected`, or the error of a port; nothing has changed then. */
+  /**
+   * Compiles and opens new addresses. Throws `ConfigRejected`, or the error of an address; then nothing has
+   * changed.
+   */
   prepare(config: Config): Promise<PreparedConfig>
-  /** Notes that a source says something that cannot run; undefined that it agrees with what runs. */
+  /** Records the error of a source; undefined clears it. */
   report(source: ConfigSource, lastError: string | undefined): void
-  /** Runs changes one after another, in the order they came. */
+  /** Runs changes sequentially, in the order of the calls. */
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
@@ -64,7 +70,7 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
   const commitListeners: CommitListener[] = []
   let last: Promise<unknown> = Promise.resolve()
   let running: Config | undefined
-  /** Files of what runs. */
+  /** Files of the active configuration. */
   let watched: ReadonlySet<string> = new Set()
 
   function report(source: ConfigSource, lastError: string | undefined): void {
@@ -111,7 +117,7 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
   }
 }
 
-/** Compiling can still fail on what only the file system knows. */
+/** Compilation fails on unreadable or invalid files. */
 async function compile(config: Config, context: CompileContext, facts: ProcessFacts) {
   try {
     return await compileConfig(config, context, facts)

@@ -1,9 +1,9 @@
 import { runYielding, type YieldPoint } from '../../lib/scheduling/yielding.ts'
 
 /**
- * The value `next` with every part that equals its counterpart in `previous` replaced by that very object, and `previous`
- * itself where all is equal: compiled results are remembered by object, so unchanged parts keep theirs. List items have
- * their counterpart by `name`, `id` or `key`, else by equal content, else by place. Changes neither argument.
+ * Returns `next` with every part that equals its counterpart in `previous` replaced by the same object, and
+ * `previous` itself if all is equal: compile results are cached by object. Counterparts of list items are
+ * found by `name`, `id` or `key`, otherwise by equal content, otherwise by index. Changes neither argument.
  */
 export function shareStructure<T>(previous: unknown, next: T): T {
   const steps = shared(previous, next)
@@ -13,7 +13,7 @@ export function shareStructure<T>(previous: unknown, next: T): T {
   }
 }
 
-/** As `shareStructure`, a few milliseconds at a time: comparing 10,000 routes takes longer than traffic should wait. */
+/** As `shareStructure`, in steps of a few milliseconds: comparing 10,000 routes would block traffic. */
 export async function shareStructureInSteps<T>(
   previous: unknown,
   next: T,
@@ -24,7 +24,7 @@ export async function shareStructureInSteps<T>(
 
 type JsonObject = Record<string, unknown>
 
-/** Stops after each step of work that may be long as a whole. */
+/** Yields between units of work. */
 type Steps<T> = Generator<void, T>
 
 function* shared(previous: unknown, next: unknown): Steps<unknown> {
@@ -50,7 +50,7 @@ function* sharedObject(previous: JsonObject, next: JsonObject): Steps<JsonObject
 }
 
 function* sharedList(previous: readonly unknown[], next: readonly unknown[]): Steps<readonly unknown[]> {
-  // Most items of most lists are what and where they were, which is cheaper to see than where they have gone.
+  // Most items are unchanged at the same index; comparing them in place is cheaper than looking them up.
   const result: unknown[] = []
   const moved: number[] = []
   for (const [index, item] of next.entries()) {
@@ -70,8 +70,8 @@ function* sharedList(previous: readonly unknown[], next: readonly unknown[]): St
 }
 
 /**
- * For each moved item of `next` the one of `previous` that it continues. Looked up in maps, so that long lists stay cheap.
- * Undefined where items have no property that tells them apart.
+ * The counterpart in `previous` of each moved item of `next`, found by map, so that long lists cost linear
+ * time. Undefined if no property identifies the items.
  */
 function* byIdentity(
   previous: readonly unknown[],
@@ -86,7 +86,7 @@ function* byIdentity(
   return undefined
 }
 
-/** Undefined unless every item has the property, with a different text each. */
+/** Undefined unless every item has the property, each with a different text. */
 function* itemsByIdentity(
   items: readonly unknown[],
   property: string,
@@ -101,13 +101,13 @@ function* itemsByIdentity(
   return found
 }
 
-/** As `byIdentity`. Each item is continued by one at most, because equal items are still two. */
+/** As `byIdentity`, by content. Each item is a counterpart at most once: equal items are distinct. */
 function* byContent(
   previous: readonly unknown[],
   next: readonly unknown[],
   moved: readonly number[],
 ): Steps<unknown[]> {
-  // Those that did not move are continued where they are.
+  // Unmoved items are their own counterparts.
   const hasMoved = new Set(moved)
   const left = new Set(previous.keys().filter((index) => index >= next.length || hasMoved.has(index)))
   const places = new Map<string, number[]>()
@@ -125,7 +125,7 @@ function* byContent(
     found.push(place)
     yield
   }
-  // What is neither where it was nor elsewhere was edited in its place.
+  // An item without a counterpart at another index was edited in place.
   return moved.map((index, order) => previous[found[order] ?? (left.has(index) ? index : -1)])
 }
 
@@ -135,7 +135,7 @@ function identity(item: unknown, property: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Equal content, whatever the order of keys. */
+/** Whether contents are equal, regardless of key order. */
 function isEqual(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true
   if (Array.isArray(one)) {
@@ -152,12 +152,12 @@ function isEqual(one: unknown, other: unknown): boolean {
   return true
 }
 
-/** A text that is the same for equal content, whatever the order of keys, and for nothing else. */
+/** Canonical text: identical for equal content regardless of key order, different otherwise. */
 function contentOf(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => marked(part)) ?? ''
 }
 
-/** Lists and objects as lists that begin with what they are; minus zero, which JSON has no text for, likewise. */
+/** Tagged lists for lists and objects, and for minus zero, which JSON cannot express. */
 function marked(part: unknown): unknown {
   if (Array.isArray(part)) return ['[]', ...part]
   if (Object.is(part, -0)) return ['-0']
@@ -174,7 +174,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Assigning to `__proto__` would lose the value. */
+/** An assignment to `__proto__` would lose the value. */
 function set(object: JsonObject, key: string, value: unknown): void {
   if (key !== '__proto__') object[key] = value
   else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })

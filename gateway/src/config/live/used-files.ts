@@ -1,14 +1,14 @@
 import { type Watcher, watchFile } from './watch.ts'
 
 export type UsedFilesOptions = {
-  /** A file differs from what the configuration was compiled with. */
+  /** The content of a file differs from the content in use. */
   onChange(path: string): void
   onError(path: string, error: Error): void
 }
 
-/** Watches the files a configuration leads to: certificates, keys, credentials. */
+/** Watches the files that a configuration names: certificates, keys, credentials. */
 export type UsedFiles = {
-  /** Watches exactly these from now on; each with the content that is in use. */
+  /** Replaces the watched files. The map contains the content in use by path. */
   watch(files: ReadonlyMap<string, string>): void
   close(): void
 }

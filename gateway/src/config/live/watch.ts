@@ -6,39 +6,45 @@ import { setTimeout } from 'node:timers/promises'
 import { rereadConfigFile } from '../load/config-file.ts'
 
 export type WatchOptions = {
-  /** The whole text of the file, each time it differs from what was seen before, or can be read again after an error. */
+  /**
+   * Called with the text of the file after each change of content, and when it is readable again after an
+   * error.
+   */
   onChange(text: string): void
-  /** The file, or watching it, fails; called once until it works again or fails differently. Watching goes on. */
+  /**
+   * Called once per failure to read or watch the file, until it succeeds or fails differently. Watching
+   * continues.
+   */
   onError(error: Error): void
-  /** The text that is in use already. Without it the first reading is a change. */
+  /** The text in use. Without it the first read counts as a change. */
   text?: string
-  /** How long the file must stay as it is before it is read. */
+  /** Time without changes before the file is read. */
   debounceMs?: number
-  /** How often to look when nothing is heard: some mounts send no events. */
+  /** Interval of checks without events: some mounts send none. */
   pollMs?: number
 }
 
 export type Watcher = { close(): void }
 
-/** How long events are gathered before the file is looked at. */
+/** Time to collect events before a check. */
 const gatherMs = 50
-/** A file that never holds still is read in the end. */
+/** Bound for a file that changes continuously. */
 const maxRounds = 20
 
 /**
- * Watches one file: written in place, replaced by a rename, deleted and made again, or reached through a symbolic link
- * that is turned elsewhere. Errors are reported, never thrown.
+ * Watches one file for in-place writes, replacement by a rename, deletion and creation, and changes of
+ * symbolic links. Errors are reported, never thrown.
  */
 export function watchFile(file: string, options: WatchOptions): Watcher {
   const { debounceMs = 250, pollMs = 5_000 } = options
   /** A digest, because the text may be large. */
   let known = options.text === undefined ? undefined : digest(options.text)
-  /** What the file looked like when it was last read. */
+  /** File status at the last read. */
   let seen: string | undefined
   let lastError: string | undefined
   let closed = false
   let busy = false
-  /** Something was heard that the look under way may have missed. */
+  /** An event occurred that the check in progress may have missed. */
   let again = false
   const folders = new Map<string, FSWatcher>()
 
@@ -56,9 +62,9 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
     busy = false
   }
 
-  /** Waits until the file holds still, then reads it. If it looks as it did then, nothing is read. */
+  /** Waits until the file is stable, then reads it. Skips the read if its status is unchanged. */
   async function look(): Promise<void> {
-    // A log beside the file may write all the time: many events are one look.
+    // A log file in the same folder may send events continuously: many events are one check.
     await setTimeout(gatherMs, undefined, { ref: false })
     let now = await appearance(file)
     if (now === seen && lastError === undefined) return
@@ -95,7 +101,7 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
     options.onError(error)
   }
 
-  /** Events come from folders, because a file that is replaced takes its own watch with it. */
+  /** Watches folders: a file that is replaced loses its watch. */
   async function watchFolders(): Promise<void> {
     const wanted = new Set([dirname(file), dirname(await realpath(file).catch(() => file))])
     if (closed) return
@@ -110,11 +116,11 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
   function watchFolder(folder: string): void {
     try {
       const watcher = watch(folder, { persistent: false }, heard)
-      // The poll watches the folder anew.
+      // The poll watches the folder again.
       watcher.on('error', () => forget(folder))
       folders.set(folder, watcher)
     } catch {
-      // No more watches, or no such folder: the poll goes on looking, and reports a file that is gone.
+      // No further watches, or no such folder: the poll continues, and reports a missing file.
     }
   }
 
@@ -143,7 +149,7 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64')
 }
 
-/** Changes whenever the content may have: another file, or another state of it. */
+/** Text that changes with every change of the file: identity, size and times. */
 async function appearance(file: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true })

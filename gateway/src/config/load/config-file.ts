@@ -2,12 +2,12 @@ import { readFileSync, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { messageOf } from '../../lib/thrown.ts'
 
-/** Reading YAML takes some 80 times the size of the file in memory: a clear refusal beats running out of it. */
+/** Reading YAML takes some 80 times the size of the file in memory. A refusal prevents memory exhaustion. */
 export const maxFileBytes = 32 * 1024 * 1024
 
 /**
- * The text of a configuration file. Throws an error that says in a person's words why there is none: no such file, not
- * allowed, a directory, larger than 32 MiB, not UTF-8.
+ * Reads a configuration file. Throws an error with the reason: no such file, not allowed, a directory, larger
+ * than 32 MiB, not UTF-8.
  */
 export function readConfigFile(file: string): string {
   try {
@@ -18,7 +18,7 @@ export function readConfigFile(file: string): string {
   }
 }
 
-/** As `readConfigFile`, for a running gateway: a file system that hangs must not hold up traffic. */
+/** As `readConfigFile`, without blocking traffic on a slow file system. */
 export async function rereadConfigFile(file: string): Promise<string> {
   try {
     refuseLarge((await stat(file)).size)
@@ -28,7 +28,7 @@ export async function rereadConfigFile(file: string): Promise<string> {
   }
 }
 
-/** A pipe says it has no size, so the bytes that arrived are counted too. */
+/** The size of a pipe is reported as 0, so the bytes are counted too. */
 function decode(bytes: Uint8Array): string {
   refuseLarge(bytes.length)
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -42,7 +42,7 @@ function unreadable(file: string, error: unknown): Error {
   return new Error(`cannot read the configuration file ${file}: ${readProblem(error)}`, { cause: error })
 }
 
-/** The reason a file cannot be read, as words after "cannot be read: ". */
+/** The reason why a file cannot be read, as words after "cannot be read: ". */
 export function readProblem(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   switch (code) {

@@ -6,8 +6,8 @@ import type { Environment } from './environment.ts'
 import { escapeReferences } from './escape-references.ts'
 
 /**
- * The configuration file of a gateway that was given none: `tollgate/config.yaml` under `$XDG_CONFIG_HOME`, else under
- * `~/.config` (XDG Base Directory Specification: a relative path does not count). Throws where neither is known.
+ * Path of the default configuration file: `tollgate/config.yaml` under `$XDG_CONFIG_HOME`, otherwise under
+ * `~/.config` (XDG Base Directory Specification: a relative path is ignored). Throws if neither is set.
  */
 export function defaultFilePath(env: Environment, home: string): string {
   const configured = env['XDG_CONFIG_HOME'] ?? ''
@@ -17,12 +17,12 @@ export function defaultFilePath(env: Environment, home: string): string {
 }
 
 /**
- * Makes the file where there is none, for this user only, and never changes one that is there. Says whether it was made.
- * Throws an error that says in a person's words why it cannot be made.
+ * Creates the file, readable by this user only, unless it exists. Returns whether it was created. Throws an
+ * error with the reason.
  */
 export function createDefaultFile(path: string): boolean {
   if (existsSync(path)) return false
-  // Of the address of a database, a question mark begins the parameters.
+  // A question mark begins the parameters of a database URL.
   if (path.includes('?')) throw uncreatable(path, 'its folder must not have a question mark in its name')
   try {
     makeFolder(dirname(path))
@@ -34,7 +34,7 @@ export function createDefaultFile(path: string): boolean {
   }
 }
 
-/** Whole or not at all, and not over a file that somebody has made meanwhile: a rename would replace it. */
+/** Writes the whole file or nothing, and never replaces a file created meanwhile, as a rename would. */
 function writeWhole(path: string, text: string): void {
   const temporary = join(dirname(path), `.config-${randomUUID()}.tmp`)
   const options = { mode: 0o600, flag: 'wx', flush: true }
@@ -46,7 +46,7 @@ function writeWhole(path: string, text: string): void {
   }
 }
 
-/** `database` is the path of the SQLite file. A text in double quotes means the same in JSON and YAML. */
+/** `database` is the path of the SQLite file. Double-quoted text is identical in JSON and YAML. */
 function defaultFileText(database: string): string {
   const url = JSON.stringify(escapeReferences(`sqlite://${database}`, new Set()))
   return `# Tollgate runs with this file when it is started without -f FILE.
@@ -82,7 +82,10 @@ llm:
 `
 }
 
-/** Step by step, because the recursive form never ends where a file system refuses folders without saying so (/proc). */
+/**
+ * Creates one folder at a time: the recursive form does not end on file systems that refuse folders silently
+ * (/proc).
+ */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   if (dirname(folder) !== folder) makeFolder(dirname(folder))

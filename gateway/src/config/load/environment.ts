@@ -3,20 +3,20 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export type Expansion = {
   text: string
-  /** Variables that are named but not set, each once, with its first reference as it is written. */
+  /** Unset variables without a default, each once, with the text of the first reference. */
   missing: { name: string; reference: string }[]
-  /** Whether the text was one reference and nothing else. */
+  /** Whether the text consists of one reference. */
   whole: boolean
-  /** Whether anything was replaced by the value of a variable or a default. */
+  /** Whether a reference was replaced by the value of a variable or a default. */
   replaced: boolean
 }
 
-// `$$`, `${…}` or `$NAME`. A `$` before anything else, and a `${` that is never closed, stay as they are.
+// `$$`, `${…}` or `$NAME`. Any other `$`, and an unclosed `${`, are literal.
 const reference = /\$(?:\$|\{([^}]+)\}|([\p{Alphabetic}\p{N}_]+))/gu
 
 /**
- * Replaces the references of one scalar: `${NAME}`, `$NAME`, `${NAME:-default}` (when unset; a variable that is set to
- * nothing is nothing), and `$$` for a dollar. Values are not expanded again.
+ * Replaces the references of a scalar: `${NAME}`, `$NAME`, `${NAME:-default}` (if unset; a variable set to
+ * the empty text is set), and `$$` for a dollar sign. Values are not expanded again.
  */
 export function expandReferences(text: string, environment: Environment): Expansion {
   if (!text.includes('$')) return { text, missing: [], whole: false, replaced: false }

@@ -1,16 +1,16 @@
-// A `$` that starts a reference, with the name of it, or any other `$`. As in environment.ts, except that `$$` means nothing
-// here yet: it is text from outside.
+// A `$` that starts a reference, with its name, or any other `$`. As in environment.ts, except that `$$` has
+// no meaning here: the text is not escaped yet.
 const dollar = /\$(?:\{([^}]+)\}|([\p{Alphabetic}\p{N}_]+))?/gu
 
 /**
- * The value as it has to stand in the configuration file to say the same after references are expanded: each `$` of each text
- * becomes `$$`. References to the allowed variables stay references. Keys are never expanded, so they stay as they are.
+ * Escapes a value for the configuration file: each `$` in a text becomes `$$`, except in references to the
+ * allowed variables. Keys are never expanded and stay unchanged.
  */
 export function escapeReferences(value: unknown, allowedEnv: ReadonlySet<string>): unknown {
   if (typeof value === 'string') return escapeText(value, allowedEnv)
   if (Array.isArray(value)) return value.map((item) => escapeReferences(item, allowedEnv))
   if (typeof value !== 'object' || value === null) return value
-  // Defined entry by entry: `__proto__` stays a key, for the schema to refuse.
+  // Object.fromEntries defines `__proto__` as a key, for the schema to refuse.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, escapeReferences(item, allowedEnv)]),
   )

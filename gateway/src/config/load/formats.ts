@@ -2,7 +2,7 @@ import { compileCel } from '../../cel/cel.ts'
 import type { Format } from '../../schema/dsl.ts'
 import type { FormatCheck } from './load.ts'
 
-/** Checks of texts with a language of their own, made where they stand in the file. */
+/** Checks of texts in a language, with the position of the error. */
 export const formatChecks: Partial<Record<Format, FormatCheck>> = {
   cel(text, { meta }) {
     const roots = 'roots' in meta && meta.roots !== undefined ? new Set(meta.roots) : undefined

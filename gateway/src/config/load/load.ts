@@ -18,7 +18,7 @@ export type ConfigIssue = {
   /** `llm.models[0].params.apiKey`; empty for the file as a whole. */
   path: string
   message: string
-  /** The nearest known key or value, where there is one. */
+  /** The nearest known key or value, if there is one. */
   suggestion?: string
 }
 
@@ -50,8 +50,8 @@ export type LoadResult<T> =
 const maxIssues = 500
 
 /**
- * Loads the text of a configuration file: YAML, environment references, schema, checks. Reports all issues in one run, in the
- * order of the text. An empty text is an empty configuration.
+ * Loads the text of a configuration file: YAML, environment references, schema, checks. Reports all issues in
+ * one run, in the order of the text. An empty text is an empty configuration.
  */
 export function loadConfigText<T>(source: ConfigSource<T>): LoadResult<T> {
   const yaml = readYaml(withoutByteOrderMark(source.text))
@@ -75,7 +75,10 @@ export function formatIssue({ file, line, column, path, message }: ConfigIssue):
 
 type Found = { offset: number; path: Path; message: string; suggestion?: string }
 
-/** Mistakes that the schema and the checks report, except at values that were not read or expanded: one issue per cause. */
+/**
+ * Mistakes that the schema and the checks report, except at values that were not read or expanded: one issue
+ * per cause.
+ */
 function furtherMistakes<T>(
   source: ConfigSource<T>,
   yaml: YamlText,
@@ -136,7 +139,10 @@ function formatMistakes<T>(source: ConfigSource<T>, tree: YamlTree, value: unkno
   return found
 }
 
-/** An offset inside a scalar, if its value is identical to its text in the file; otherwise the start of the scalar. */
+/**
+ * An offset inside a scalar, if its value is identical to its text in the file; otherwise the start of the
+ * scalar.
+ */
 function offsetInside(tree: YamlTree, path: Path, at: number | undefined): number {
   const start = locate(tree, path, 'value')
   const scalar = scalarAt(tree, path)
@@ -149,8 +155,8 @@ function offsetInside(tree: YamlTree, path: Path, at: number | undefined): numbe
 }
 
 /**
- * Mistakes that the checks report. The checks rely on the schema, so they run on the configuration without its invalid parts:
- * one misspelt key must not hide further mistakes.
+ * Mistakes that the checks report. The checks rely on the schema, so they run on the configuration without
+ * its invalid parts: one misspelt key must not hide further mistakes.
  */
 function checkMistakes<T>(
   source: ConfigSource<T>,

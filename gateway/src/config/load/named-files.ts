@@ -12,8 +12,8 @@ import { trafficSections } from '../traffic/sections.ts'
 import { maxFileBytes, readProblem } from './config-file.ts'
 
 /**
- * Reports files that the configuration names and that cannot be read or have the wrong content, at the place of their
- * name. Compiling reads the same files again and has the last word: a file may change in between.
+ * Reports named files that cannot be read or have invalid content, at the path of the name. Compilation reads
+ * the files again: they may change in between.
  */
 export function checkNamedFiles(config: Config, report: ReportIssue): void {
   visitStrings(configSchema, config, (text, shapes, path) => {
@@ -24,7 +24,7 @@ export function checkNamedFiles(config: Config, report: ReportIssue): void {
   checkKeyPairs(config, report)
 }
 
-/** Certificates and keys that are readable each by themselves, together. */
+/** Checks that certificates and keys that are valid on their own match. */
 function checkKeyPairs(config: Config, report: ReportIssue): void {
   const sections = trafficSections(config)
   for (const [name, gateway] of Object.entries(sections.gateways)) {

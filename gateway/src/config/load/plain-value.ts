@@ -7,17 +7,17 @@ import { type Environment, expandReferences } from './environment.ts'
 export type PlainValue = {
   value: unknown
   mistakes: (TextMistake & { path: Path })[]
-  /** Paths, as text, of the scalars that hold the value of a variable. Messages must not show those. */
+  /** Paths, as text, of scalars with values of variables. Messages must not contain these values. */
   fromEnvironment: ReadonlySet<string>
 }
 
-/** How much aliases may add to a document, counted in values and in 64 characters of text. */
+/** Bound on the expansion of aliases, in values and in units of 64 characters. */
 const maxAliasCost = 100_000
 
 /**
- * Makes plain JSON of a document: aliases become copies and environment references their values. The shape decides what
- * an unquoted scalar that is one whole reference becomes; a reference never becomes a list or an object. A key without a
- * value, where the schema takes no null, is a key left out.
+ * Converts a document to plain JSON: aliases become copies, references to the environment become values. The
+ * shape determines the type of an unquoted scalar that is a single reference; a reference never becomes a
+ * list or an object. A key without a value is removed unless the schema accepts null.
  */
 export function toPlainValue(tree: YamlTree, shape: Shape, environment: Environment): PlainValue {
   const building: Building = {
@@ -34,12 +34,12 @@ export function toPlainValue(tree: YamlTree, shape: Shape, environment: Environm
 
 type Building = {
   environment: Environment
-  /** The path of the value being built; changed in place. */
+  /** Path of the current value; mutable. */
   path: (string | number)[]
   mistakes: (TextMistake & { path: Path })[]
   fromEnvironment: Set<string>
   aliasCost: number
-  /** How many aliases the value being built stands under. */
+  /** Number of aliases around the current value. */
   inAlias: number
 }
 
@@ -90,7 +90,7 @@ function buildAlias(target: YamlTree, shapes: readonly Shape[], building: Buildi
   return value
 }
 
-/** False once the aliases of the document cost too much; reported once. */
+/** Counts the expansion of aliases. Returns false above the bound, which is reported once. */
 function payForAlias(tree: YamlTree, building: Building): boolean {
   if (building.aliasCost > maxAliasCost) return false
   building.aliasCost += tree.kind === 'scalar' ? 1 + (tree.end - tree.offset) / 64 : 1
@@ -117,7 +117,7 @@ function buildScalar(
   return typed(expansion.text, shapes)
 }
 
-/** The text as what the schema takes there; as YAML would read it where the schema takes anything. */
+/** Converts a text to the type in the schema, or to the type in YAML if the schema accepts any. */
 function typed(text: string, shapes: readonly Shape[]): unknown {
   const kinds = new Set(shapes.map((shape) => shape.kind))
   if (kinds.has('string') || kinds.has('enumeration')) return text
@@ -138,7 +138,7 @@ function takesNull(shapes: readonly Shape[]): boolean {
   return shapes.some((shape) => shape.kind === 'any')
 }
 
-/** Where a reference stands, as far as the value has the same length as its text in the file. */
+/** Offset of a reference, if the value has the same length as its text in the file. */
 function offsetInside(tree: YamlTree & { kind: 'scalar' }, reference: string): number {
   const text = typeof tree.value === 'string' ? tree.value : ''
   const at = text.indexOf(reference)

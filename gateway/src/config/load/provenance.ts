@@ -1,6 +1,6 @@
-/** Remembers the objects of Configs that came through the config API; all others are from the file. */
+/** Origin of configuration objects: those of the config API are marked, all others are from the file. */
 export type Provenance = {
-  /** Marks a value of the config API: every object in it. */
+  /** Marks a value of the config API, with every object in it. */
   markApi(value: unknown): void
   isFromApi(node: object): boolean
 }

@@ -2,10 +2,10 @@ import { type Checked, check } from '../../schema/check.ts'
 import type { Schema } from '../../schema/dsl.ts'
 import type { Path } from '../../schema/path.ts'
 
-/** The valid rest of a value with mistakes, and where its parts stand in the whole value. */
+/** The valid part of a value with mistakes, with the original paths of its content. */
 export type ValidParts<T> = {
   value: T
-  /** Translates a path of `value` to the path in the whole value; the two differ behind removed list items. */
+  /** Translates a path of `value` to the path in the original value; removed list items shift indexes. */
   written(path: Path): Path
 }
 
@@ -14,12 +14,12 @@ export function wholeValue<T>(value: T): ValidParts<T> {
   return { value, written: (path) => path }
 }
 
-/** Removing a part can leave its parent incomplete, so the parent is removed in turn, up to this many times. */
+/** Bound on rounds of removal: a removal can make the parent incomplete, which is removed next. */
 const maxPrunings = 20
 
 /**
- * Removes the parts with mistakes from a copy of `value` until the rest is valid; undefined if nothing valid remains.
- * `first` is the result of checking the whole value.
+ * Removes the parts with mistakes from a copy of `value` until the rest is valid; undefined if nothing valid
+ * remains. `first` is the result of checking the whole value.
  */
 export function checkValidParts<T>(
   schema: Schema<T>,

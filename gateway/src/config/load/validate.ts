@@ -6,56 +6,56 @@ import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/s
 import { type Config, checkConfig, configSchema } from '../schema.ts'
 import { formatChecks } from './formats.ts'
 
-/** A configuration as plain JSON, whatever parts it was put together from. */
+/** A configuration as plain JSON, from one or several sources. */
 export type ConfigTree = Readonly<Record<string, unknown>>
 
 const maxIssues = 50
 
 /**
- * What is wrong with a configuration that did not come from a text, as lines for a person; none when it is valid. Runs the
- * same schema, formats and checks as loading does, without files and the network. `sound` remembers items of lists that are
- * right in themselves, so that one more among 10,000 routes takes a third of the time.
+ * Validates a configuration that is not a text, with the schema, formats and checks of loading, without files
+ * and network. Returns issues as lines of text. `validated` caches valid list items: adding one to 10,000
+ * routes takes a third of the time.
  */
-export function validateConfig(tree: ConfigTree, sound?: WeakSet<object>): string[] {
-  return runToCompletion(validationSteps(tree, sound))
+export function validateConfig(tree: ConfigTree, validated?: WeakSet<object>): string[] {
+  return runToCompletion(validationSteps(tree, validated))
 }
 
-/** The steps of `validateConfig`, so that traffic does not wait for all of them. */
+/** The steps of `validateConfig`, for cooperative execution. */
 export function* validationSteps(
   tree: ConfigTree,
-  sound: WeakSet<object> = new WeakSet(),
+  validated: WeakSet<object> = new WeakSet(),
 ): Generator<void, string[]> {
-  const mistakes = schemaMistakes(tree, sound)
+  const mistakes = schemaMistakes(tree, validated)
   if (mistakes.length > 0) return lines(mistakes)
   yield
-  const found: { path: Path; message: string }[] = formatMistakes(tree, sound)
+  const found: { path: Path; message: string }[] = formatMistakes(tree, validated)
   yield
   if (found.length === 0) checkConfig(checkedConfig(tree), (path, message) => found.push({ path, message }))
   return lines(found)
 }
 
-/** The schema says nothing about how the items of a list go together, so those that are sound need no second look. */
-function schemaMistakes(tree: ConfigTree, sound: WeakSet<object>): readonly Mistake[] {
-  const news = check(configSchema, withoutSound(tree, sound))
+/** The schema has no rules across list items, so valid items are skipped. */
+function schemaMistakes(tree: ConfigTree, validated: WeakSet<object>): readonly Mistake[] {
+  const news = check(configSchema, withoutValidated(tree, validated))
   if (news.kind === 'valid') return []
-  // With the places that mistakes have in the whole.
+  // Checks the whole tree for the correct paths.
   const checked = check(configSchema, tree)
   return checked.kind === 'valid' ? [] : checked.mistakes
 }
 
-/** The tree with only those items of lists in it that are not known to be sound, and one more, as lists may have to have one. */
-function withoutSound(tree: ConfigTree, sound: WeakSet<object>, depth = deepestList): ConfigTree {
+/** The tree without validated list items, except the first: a list may need one. */
+function withoutValidated(tree: ConfigTree, validated: WeakSet<object>, depth = deepestList): ConfigTree {
   const entries = Object.entries(tree).map(([key, value]): [string, unknown] => {
     if (Array.isArray(value)) {
       const items: readonly unknown[] = value
-      return [key, items.filter((item, index) => index === 0 || !isObject(item) || !sound.has(item))]
+      return [key, items.filter((item, index) => index === 0 || !isObject(item) || !validated.has(item))]
     }
-    return [key, isTree(value) && depth > 0 ? withoutSound(value, sound, depth - 1) : value]
+    return [key, isTree(value) && depth > 0 ? withoutValidated(value, validated, depth - 1) : value]
   })
   return Object.fromEntries(entries)
 }
 
-/** How deep lists may be that are long: `llm.models`. */
+/** Depth of long lists: `llm.models`. */
 const deepestList = 1
 
 function isObject(value: unknown): value is object {
@@ -66,12 +66,12 @@ function isTree(value: unknown): value is ConfigTree {
   return isObject(value) && !Array.isArray(value)
 }
 
-/** The guard: the schema has found nothing, and changes nothing. */
+/** The schema reported no mistakes, and changes no values. */
 function checkedConfig(tree: ConfigTree): Config {
   return tree as Config
 }
 
-function formatMistakes(tree: ConfigTree, sound: WeakSet<object>): { path: Path; message: string }[] {
+function formatMistakes(tree: ConfigTree, validated: WeakSet<object>): { path: Path; message: string }[] {
   const found: { path: Path; message: string }[] = []
   const visit = (here: unknown, shapes: readonly Shape[], path: Path): void => {
     if (typeof here === 'string') {
@@ -82,13 +82,13 @@ function formatMistakes(tree: ConfigTree, sound: WeakSet<object>): { path: Path;
     }
     if (typeof here !== 'object' || here === null) return
     // Free JSON has no formats, and may be large.
-    if (shapes.every((shape) => shape.kind === 'any') || sound.has(here)) return
+    if (shapes.every((shape) => shape.kind === 'any') || validated.has(here)) return
     const before = found.length
     for (const [key, entry] of Object.entries(here)) {
       const step = Array.isArray(here) ? Number(key) : key
       visit(entry, childShapes(shapes, step), [...path, step])
     }
-    if (typeof path.at(-1) === 'number' && found.length === before) sound.add(here)
+    if (typeof path.at(-1) === 'number' && found.length === before) validated.add(here)
   }
   visit(tree, alternativesOf(shapeOf(configSchema)), [])
   return found

@@ -3,15 +3,19 @@ import { deserializeChunks, serializeChunks } from '../../lib/scheduling/chunked
 import { type PoolTasks, serveTasks, type ThreadPool } from '../../lib/scheduling/thread-pool.ts'
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
 
-/** Work that would keep traffic waiting, by name: plain data in, plain data out. */
+/** CPU-bound tasks by name, with plain data as request and result. */
 export type WorkerTasks = Record<string, (request: never) => unknown>
 
-/** Limit of one task, its wait included. Reading 100,000 keys from YAML takes some ten seconds on a busy machine. */
+/**
+ * Time limit of a task, queueing included. Reading 100,000 keys from YAML takes some ten seconds on a loaded
+ * machine.
+ */
 const deadlineMs = 600_000
 
 /**
- * Runs a task on a thread: reading 100,000 keys from YAML takes seconds. The thread is reused, because loading the program takes
- * longer than most tasks. Its answer is read in turns with traffic. `threads` serves the tasks by `serveWorkerTasks`.
+ * Runs tasks on a worker thread: reading 100,000 keys from YAML takes seconds. The thread is reused, because
+ * loading its program takes longer than most tasks. The result is cloned in chunks, interleaved with traffic.
+ * The thread calls `serveWorkerTasks`.
  */
 export function createWorkerTasks<T extends WorkerTasks>(
   threads: Pick<ThreadPool, 'run'>,
@@ -22,19 +26,22 @@ export function createWorkerTasks<T extends WorkerTasks>(
     request: Parameters<T[Name]>[0],
   ): Promise<ReturnType<T[Name]>> => {
     const answer = await threads.run(task, request, { deadlineMs, bytes: 0 })
-    // The thread answers with pieces of the result of this task; both sides are one version of one program.
+    // The thread responds with the chunks of the result; both sides are the same version.
     return deserializeChunks(answer as readonly Uint8Array[], yieldPoint) as Promise<ReturnType<T[Name]>>
   }
 }
 
-/** Time for which a thread of `createWorkerTasks` waits for further tasks before it ends. */
+/** Idle time after which the thread of `createWorkerTasks` exits. */
 export const workerIdleMs = 300_000
 
-/** The garbage of a small task may stay until the thread is idle: collecting it costs the engine its optimised code. */
+/** Garbage of a small task is collected when the thread is idle: a collection discards optimised code. */
 const smallPiecesBytes = 4 * 1024 * 1024
 const quietMs = 30_000
 
-/** The thread's side of `createWorkerTasks`. `release` returns the memory of garbage, which the end of a thread does not. */
+/**
+ * Serves tasks on the thread. `release` returns unused memory to the system, which the exit of a thread does
+ * not.
+ */
 export function serveWorkerTasks(port: MessagePort, tasks: WorkerTasks, release: () => void): void {
   let quiet: NodeJS.Timeout | undefined
   const inPieces: PoolTasks = Object.fromEntries(

@@ -6,27 +6,28 @@ import { maxFileBytes } from './config-file.ts'
 
 export type FileWriting =
   | { kind: 'written' }
-  /** The file holds another text than expected: somebody else has changed it. Nothing is written. */
+  /** The text of the file differs from the expected text: another process changed it. Nothing is written. */
   | { kind: 'changed' }
-  /** Nothing is written, the message says why and what would help. */
+  /** Nothing is written; the message contains the reason and the fix. */
   | { kind: 'refused'; message: string }
 
-/** What this needs of `node:fs/promises`. */
+/** Functions of `node:fs/promises` in use. */
 export type Files = Pick<
   typeof nodeFiles,
   'access' | 'open' | 'readFile' | 'readdir' | 'realpath' | 'rename' | 'rm' | 'stat'
 >
 
 export type WriteOptions = {
-  /** The text that the file has to hold, as it was read. */
+  /** The current text of the file, as read. */
   expected: string
   files?: Files
 }
 
 /**
- * Replaces the text of a file so that every reader, and every power cut, finds either the old text or the new one, whole.
- * When this resolves with `written`, the new text is on disk. A new file takes the place of the old one, with its owner and
- * mode and its byte order mark; a symbolic link stays and what it leads to is replaced. Other hard links keep the old text.
+ * Replaces the text of a file atomically: readers, and a power failure, see either the old text or the new
+ * one. The new text is on disk when this resolves with `written`. A new file replaces the old one, with its
+ * owner, mode and byte order mark; of a symbolic link, the target is replaced. Other hard links retain the
+ * old text.
  */
 export async function writeFileAtomically(
   path: string,
@@ -51,7 +52,7 @@ async function replaceFile(replacement: Replacement): Promise<FileWriting> {
   const { files, path, target, expected } = replacement
   const original = await files.stat(target)
   if (!original.isFile()) return refused(path, 'it is not a regular file')
-  // A rename asks for rights on the folder only, and whoever made the file read-only meant its text.
+  // A rename needs permissions of the folder only; a read-only file must not be replaced.
   if ((original.mode & 0o222) === 0) return refused(path, 'it is read-only')
   await files.access(target, nodeFiles.constants.W_OK)
   const before = await files.readFile(target)
@@ -61,7 +62,7 @@ async function replaceFile(replacement: Replacement): Promise<FileWriting> {
   try {
     const mark = startsWithMark(before) && !startsWithMark(replacement.bytes) ? byteOrderMark : noBytes
     await writeNew(files, temporary, { bytes: Buffer.concat([mark, replacement.bytes]), original })
-    // Writing takes a while: look again, as late as possible.
+    // Compare again as late as possible: writing takes time.
     if (!holds(await files.readFile(target), expected)) return { kind: 'changed' }
     await files.rename(temporary, target)
   } finally {
@@ -79,7 +80,7 @@ function startsWithMark(bytes: Buffer): boolean {
   return bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark)
 }
 
-/** Reading a text takes the byte order mark away, so a text without it matches a file with it. */
+/** A text has no byte order mark, so it matches a file with one. */
 function holds(bytes: Buffer, expected: Buffer): boolean {
   if (bytes.equals(expected)) return true
   return startsWithMark(bytes) && bytes.subarray(byteOrderMark.length).equals(expected)
@@ -88,7 +89,7 @@ function holds(bytes: Buffer, expected: Buffer): boolean {
 type NewFile = { bytes: Buffer; original: { uid: number; gid: number; mode: number } }
 
 async function writeNew(files: Files, path: string, { bytes, original }: NewFile): Promise<void> {
-  // For nobody else to read before it has the mode of the original: there may be secrets in it.
+  // Unreadable for other users until it has the mode of the original: it may contain secrets.
   const file = await files.open(path, 'wx', 0o600)
   try {
     const made = await file.stat()
@@ -101,7 +102,10 @@ async function writeNew(files: Files, path: string, { bytes, original }: NewFile
   }
 }
 
-/** Without this a power cut could undo the rename. Some file systems cannot do it, and some folders cannot be read. */
+/**
+ * Without the sync a power failure could revert the rename. Some file systems do not support it, and some
+ * folders are unreadable.
+ */
 async function syncFolder(files: Files, folder: string): Promise<void> {
   try {
     const handle = await files.open(folder, 'r')
@@ -117,10 +121,10 @@ async function syncFolder(files: Files, folder: string): Promise<void> {
 
 const unsyncable = new Set(['EINVAL', 'ENOTSUP', 'EPERM', 'EACCES', 'EISDIR', 'EBADF'])
 
-/** Temporary files of another machine on the same folder are left alone for this long. */
+/** Age at which temporary files of other machines are removed. */
 const abandonedAfterMs = 10 * 60_000
 
-/** Whose file it is for, and who made it: the machine, the process, and when that started, for process numbers come back. */
+/** Name with the target, and with the machine, the process and its start time: process ids are reused. */
 function temporaryName(target: string): string {
   const { machine, pid, start } = maker()
   return `${temporaryPrefix(target)}${machine}-${pid}-${start}-${randomBytes(6).toString('hex')}.tmp`
@@ -139,7 +143,7 @@ function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 10)
 }
 
-/** Removes what processes that were killed have left. */
+/** Removes temporary files of killed processes. */
 async function removeLeftovers(files: Files, target: string): Promise<void> {
   const folder = dirname(target)
   const prefix = temporaryPrefix(target)
@@ -167,7 +171,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Not allowed to signal it, so it is there.
+    // The process exists, but may not be signalled.
     return codeOf(error) === 'EPERM'
   }
 }

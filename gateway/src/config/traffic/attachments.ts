@@ -1,24 +1,24 @@
 import type { GatewayConfig, ListenerConfig, Protocol, TlsConfig } from './gateway-config.ts'
 
-/** A listener as it was written, or the one that a gateway without `listeners` is. */
+/** A listener in the configuration, or the implicit one of a gateway without `listeners`. */
 export type ListenerPlan = {
   readonly gateway: string
   readonly name: string
-  /** `<gateway>`, or `<gateway>/<listener>` where the gateway has listeners. */
+  /** `<gateway>`, or `<gateway>/<listener>` if the gateway has listeners. */
   readonly place: string
   /** Path of its object in the configuration. */
   readonly path: readonly (string | number)[]
   readonly hostname: string | undefined
   readonly protocol: Protocol
   readonly tls: TlsConfig | undefined
-  /** Holds the policies, beside what is named above. */
+  /** The object with its policies. */
   readonly config: GatewayConfig | ListenerConfig
 }
 
 export type Gateways = Readonly<Record<string, GatewayConfig>>
 export type References = string | readonly string[] | undefined
 
-/** Gateway that what says nothing attaches to. */
+/** Gateway of routes and sections without `gateways`. */
 export const defaultGateway = 'default'
 
 /** The listeners of a gateway, in order. */
@@ -49,14 +49,16 @@ export function carriesHttp({ protocol }: ListenerPlan): boolean {
   return protocol === 'HTTP' || protocol === 'HTTPS'
 }
 
-/** References as written; the default gateway where there are none, and undefined where there is no such gateway either. */
+/**
+ * The references, or the default gateway if there are none; undefined if there is no default gateway either.
+ */
 export function referencesOf(references: References, gateways: Gateways): readonly string[] | undefined {
   if (typeof references === 'string') return [references]
   if (references !== undefined) return references
   return Object.hasOwn(gateways, defaultGateway) ? [defaultGateway] : undefined
 }
 
-/** The listeners of a reference: all of a gateway, or the one it names. Undefined when it leads nowhere. */
+/** The listeners of a reference: all of a gateway, or the named one. Undefined if it does not resolve. */
 export function listenersAt(reference: string, gateways: Gateways): ListenerPlan[] | undefined {
   const slash = reference.indexOf('/')
   const name = slash < 0 ? reference : reference.slice(0, slash)

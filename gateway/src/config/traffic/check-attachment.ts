@@ -9,18 +9,16 @@ import {
   referencesOf,
 } from './attachments.ts'
 
-/** What attaches to gateways: a route, or a section such as `llm`. */
+/** A route or section that attaches to gateways. */
 export type Attaching = {
   references: References
   /** Path of the object that has `gateways`. */
   path: Path
-  /** What it needs of a gateway. */
+  /** Protocol family that it needs. */
   needs: 'http' | 'tcp'
 }
 
-/**
- * Reports references that lead nowhere or to a gateway of the other kind, and returns the listeners of those that are right.
- */
+/** Reports references that do not resolve or have the wrong protocol; returns the listeners of the others. */
 export function checkAttachment(
   { references, path, needs }: Attaching,
   gateways: Gateways,

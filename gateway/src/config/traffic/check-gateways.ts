@@ -5,7 +5,7 @@ import type { ReportIssue } from '../../schema/report.ts'
 import { carriesHttp, type Gateways, type ListenerPlan, listenersOf } from './attachments.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 
-/** Reports what the schema cannot say about gateways. Paths are as if all of them stood under `gateways`. */
+/** Checks rules beyond the schema on gateways. Paths are relative to the root, with `binds` as `gateways`. */
 export function checkGateways(gateways: Gateways, report: ReportIssue): void {
   for (const [name, gateway] of Object.entries(gateways)) {
     checkOne(name, gateway, (path, message) => report(['gateways', name, ...path], message))
@@ -27,7 +27,7 @@ function checkOne(name: string, gateway: GatewayConfig, report: ReportIssue): vo
   }
 }
 
-/** One port speaks to all its listeners' clients before it knows which of them they want. */
+/** Checks the listeners of one port, which share protocol and TLS until the host is known. */
 function checkTogether(listeners: readonly ListenerPlan[], report: ReportIssue): void {
   const [first, ...rest] = listeners
   if (first === undefined) return

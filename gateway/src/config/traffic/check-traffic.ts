@@ -22,7 +22,7 @@ import { kindOfRoute, nameOfRoute, nameOfTcpRoute } from './route-kind.ts'
 import { routeMatchOf } from './route-matches.ts'
 import type { TrafficSections } from './sections.ts'
 
-/** Reports what the schema cannot say about gateways, routes, TCP routes and backends. */
+/** Checks rules beyond the schema on gateways, routes, TCP routes and backends. */
 export function checkTraffic(sections: TrafficSections, reportWritten: ReportIssue): void {
   const report: ReportIssue = (path, message) => reportWritten(sections.written(path), message)
   const under =
@@ -55,7 +55,7 @@ export function checkTraffic(sections: TrafficSections, reportWritten: ReportIss
   })
 }
 
-/** Reports policies of listeners that have no meaning for the MCP routes behind them. */
+/** Reports listener policies that do not apply to MCP routes. */
 function checkMcpRoutes({ routes, backends, gateways }: TrafficSections, report: ReportIssue): void {
   const reported = new Set<ListenerPlan['config']>()
   routes.forEach((route, index) => {
@@ -72,7 +72,7 @@ function checkMcpRoutes({ routes, backends, gateways }: TrafficSections, report:
   })
 }
 
-/** Names stand in logs and metrics, and for what is counted. */
+/** Names identify routes in logs, metrics and counters. */
 function checkNames(names: readonly string[], report: ReportIssue): void {
   const seen = new Set<string>()
   names.forEach((name, index) => {
@@ -190,7 +190,7 @@ function checkMcp(mcp: McpBackendConfig, { backends }: TrafficSections, report: 
   }
 }
 
-/** A route that no listener lets any request to is a mistake that nobody would find by its traffic. */
+/** Reports a route that matches no host of its listeners: it would receive no request. */
 function checkHostnames(
   hostnames: readonly string[],
   listeners: readonly ListenerPlan[],

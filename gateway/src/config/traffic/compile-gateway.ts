@@ -15,23 +15,23 @@ import type { PolicyScope } from '../../policies/registry/scope.ts'
 import type { ListenerPlan } from './attachments.ts'
 import { compileServerTls, compileTlsIdentity } from './compile-tls.ts'
 
-/** What is reached through a listener: a route of the configuration, or `llm`, `mcp` or `ui` as a whole. */
+/** A route, or the `llm`, `mcp` or `ui` section, attached to a listener. */
 export type Attached = {
   hostnames: readonly string[]
   matches: readonly RouteMatch[]
-  /** The route as it is behind the policies of a listener. */
+  /** The route, with the policies of a listener before its own. */
   routeBehind(scopes: readonly PolicyScope[]): Route
 }
 
 export type HttpGateway = {
   listeners: readonly ListenerPlan[]
-  /** In the order that breaks ties, by the place of their listener. */
+  /** By scope of the listener, in the order that breaks ties. */
   attached: ReadonlyMap<string, readonly Attached[]>
   /** Bound on a body that expressions name. */
   maxBodyBytes: number
 }
 
-/** What the listeners of one port serve over HTTP. */
+/** Compiles the HTTP listeners of one port. */
 export async function compileHttpGateway(
   { listeners, attached, maxBodyBytes }: HttpGateway,
   context: CompileContext,
@@ -72,7 +72,10 @@ async function compileListener(
   return (request) => find(request) ?? missing
 }
 
-/** Requests for no route pass the gateway's policies all the same: strangers are not told what there is. */
+/**
+ * Unmatched requests pass the policies of the gateway, so that clients without access cannot probe for
+ * routes.
+ */
 function noRoute(
   scopes: readonly PolicyScope[],
   maxBodyBytes: number,
@@ -95,7 +98,7 @@ export function plainRoute(
 
 type CompiledListener = { plan: ListenerPlan; find: FindRoute<Route>; identity: TlsIdentity | undefined }
 
-/** The listener of a host serves it, and no other one does. */
+/** Matches a request to the listener of its host. */
 function matcher(compiled: readonly CompiledListener[], context: CompileContext): HttpListener['match'] {
   const [only] = compiled
   const makesDemands = compiled.some(({ identity }) => identity !== undefined && identity.demands !== '')
@@ -114,8 +117,8 @@ function matcher(compiled: readonly CompiledListener[], context: CompileContext)
   }
 
   /**
-   * RFC 9110 section 15.5.20: a connection that was opened for one host, or before a reload, must not reach a listener that
-   * demands more of handshakes, such as a client certificate.
+   * RFC 9110 section 15.5.20: a connection that was opened for one host, or before a reload, must not reach a
+   * listener that demands more of handshakes, such as a client certificate.
    */
   function mayServe(listener: CompiledListener, { identity, serverName }: Connection): boolean {
     if (listener.identity === undefined || listener.identity.demands === '') return true

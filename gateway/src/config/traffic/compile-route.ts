@@ -19,27 +19,27 @@ import type { RouteBackendConfig, RouteConfig } from './route-config.ts'
 import { kindOfRoute, nameOfRoute } from './route-kind.ts'
 import type { TrafficSections } from './sections.ts'
 
-/** What routes need beside their own configuration. */
+/** Inputs that all routes share. */
 export type RouteSurroundings = {
   sections: TrafficSections
   context: CompileContext
   maxBufferSize: number
   jsonLimits: JsonLimits
   webhooks: WebhookLimits
-  /** The address of the gateways is open to this machine only. */
+  /** Clients that can reach the gateway addresses. */
   reach: Reach
   prices?: Prices | undefined
   mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version'>
 }
 
-/** A route before it stands behind the policies of a listener. */
+/** A route without the policies of its listeners. */
 export type CompiledRoute = {
   behind(scopes: readonly PolicyScope[]): Route
-  /** Ends what it holds beyond requests. */
+  /** Closes resources that outlive requests. */
   stop: (() => Promise<void>) | undefined
 }
 
-/** Compiles what a route does by itself; its backend is the same behind every listener. */
+/** Compiles a route once; all listeners share its backend. */
 export function compileRoute(
   route: RouteConfig,
   index: number,
@@ -89,7 +89,7 @@ function httpBackend(route: RouteConfig, { sections, context }: RouteSurrounding
         throw new Error('a route has one mcp or ai backend and nothing beside it')
       },
     })
-  // A named backend may change while the route stays the same.
+  // A named backend may change without a change of the route.
   const namesOthers =
     backends.some(({ backend }) => backend !== undefined) ||
     policies.requestMirror?.backend.backend !== undefined

@@ -7,7 +7,7 @@ import { compileServerTls } from './compile-tls.ts'
 import { nameOfTcpRoute } from './route-kind.ts'
 import type { TrafficSections } from './sections.ts'
 
-/** What the listeners of one port do with connections. `attached` holds the TCP routes by the place of their listener. */
+/** Compiles the TCP listeners of one port. `attached` contains the TCP routes by scope of the listener. */
 export function compileTcpGateway(
   listeners: readonly ListenerPlan[],
   attached: ReadonlyMap<string, readonly number[]>,

@@ -7,7 +7,9 @@ import type { ListenerPlan } from './attachments.ts'
 
 const versions = { TLS_V1_2: 'TLSv1.2', TLS_V1_3: 'TLSv1.3' } as const
 
-/** TLS of the listeners of one port; undefined where it does not end there. Throws with the place of what is wrong. */
+/**
+ * Compiles TLS of the listeners of one port; undefined for plain text. Throws with the scope of the error.
+ */
 export function compileServerTls(
   listeners: readonly ListenerPlan[],
   context: CompileContext,
@@ -20,7 +22,7 @@ export function compileServerTls(
   const [only] = identities
   if (only === undefined) return undefined
   const identityOfHost = compileListenerTable(identities)
-  // A client that asks for no name gets what is for all; where there is one certificate it can only mean that.
+  // Without SNI the listener for all hosts applies; a single certificate applies to all.
   const unnamed = identityOfHost('') ?? (identities.length === 1 ? only.target : undefined)
   return {
     identityFor: (serverName) => (serverName === undefined ? unnamed : identityOfHost(serverName)),
@@ -28,7 +30,7 @@ export function compileServerTls(
   }
 }
 
-/** The identity of one listener; undefined for plain text. Compiled once for each node of the configuration. */
+/** The identity of a listener; undefined for plain text. Cached by configuration node. */
 export function compileTlsIdentity(
   { tls, path }: ListenerPlan,
   context: CompileContext,

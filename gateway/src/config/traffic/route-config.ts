@@ -66,7 +66,7 @@ const kindsOfBackends = { mcp: mcpBackendSchema, ai: llmBackendSchema, llmPolicy
 /** The `backends` section. */
 export const backendsSchema = namedBackendsSchema(kindsOfBackends)
 
-/** `routes[].policies`: what requests meet on their way, then how they are forwarded. */
+/** `routes[].policies`: policies of requests, and of forwarding. */
 const policies = object(
   {
     ...routePolicyFields,

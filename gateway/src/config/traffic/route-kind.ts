@@ -2,7 +2,7 @@ import type { TrafficKind } from '../../policies/registry/cel-variables.ts'
 import { findBackend } from '../../upstream/config.ts'
 import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
 
-/** What a route leads to: the kind of its backend, which may be a named one. */
+/** Kind of a route: the kind of its backend, which may be a named one. */
 export function kindOfRoute(
   { backends = [] }: RouteConfig,
   named: readonly NamedBackendConfig[],
@@ -15,7 +15,7 @@ export function kindOfRoute(
   return 'http'
 }
 
-/** Its name in logs and metrics, and what its counters are kept by. */
+/** Name of a route in logs, metrics and counters. */
 export function nameOfRoute({ name }: { name?: string | undefined }, index: number): string {
   return name ?? `route-${index}`
 }

@@ -3,7 +3,7 @@ import type { RouteMatchConfig } from './route-config.ts'
 
 type ValueMatches = RouteMatchConfig['headers'] | RouteMatchConfig['query']
 
-/** A `matches[]` entry as the route table takes it. */
+/** Converts a `matches[]` entry for the route table. */
 export function routeMatchOf({ path, method, headers, query }: RouteMatchConfig): RouteMatch {
   return { path: pathMatchOf(path), method, headers: valueMatchesOf(headers), query: valueMatchesOf(query) }
 }

@@ -4,19 +4,19 @@ import { type BindsConfig, type Translated, translateBinds } from '../compat/bin
 import type { GatewayConfig } from './gateway-config.ts'
 import type { NamedBackendConfig, RouteConfig } from './route-config.ts'
 
-/** The traffic sections of a Config in the newer form, `binds` included. */
+/** The traffic sections of a configuration in the current form, with `binds` translated. */
 export type TrafficSections = {
   readonly gateways: Readonly<Record<string, GatewayConfig>>
   readonly routes: readonly RouteConfig[]
   readonly tcpRoutes: readonly TcpRouteConfig[]
   readonly backends: readonly NamedBackendConfig[]
-  /** What stands twice and of which only one would count. */
+  /** Duplicates, of which only one would apply. */
   readonly clashes: readonly { path: Path; message: string }[]
-  /** Where a path in this form was written. */
+  /** Translates a path to the path in the file. */
   written(path: Path): Path
 }
 
-/** The sections as they are written. */
+/** The sections as in the file. */
 export type WrittenSections = {
   readonly gateways?: Readonly<Record<string, GatewayConfig>> | undefined
   readonly routes?: readonly RouteConfig[] | undefined
@@ -27,7 +27,7 @@ export type WrittenSections = {
 
 type Remember = <T>(node: object, purpose: string, create: () => T) => T
 
-/** `remember` keeps what a node was translated to, so that it keeps its identity across reloads. */
+/** `cached` stores the translation by node, so that it is the same object after a reload. */
 export function trafficSections(config: WrittenSections, remember: Remember = forget): TrafficSections {
   const { gateways = {}, routes = [], tcpRoutes = [], backends = [], binds } = config
   if (binds === undefined)
@@ -44,7 +44,7 @@ export function trafficSections(config: WrittenSections, remember: Remember = fo
   }
 }
 
-/** Of two gateways with a name, one and its policies would vanish without a word. */
+/** Of two gateways with the same name, one would be lost. */
 function clashesOf({ gateways, paths, repeated }: Translated, own: object): TrafficSections['clashes'] {
   const taken = Object.keys(gateways).filter((name) => Object.hasOwn(own, name))
   return [
@@ -75,7 +75,7 @@ function writtenPath(path: Path, own: OwnCounts, paths: Paths): Path {
   if ((section === 'routes' || section === 'tcpRoutes') && typeof key === 'number') {
     const place = paths[section][key - own[section]]
     if (place === undefined) return path
-    // Where a route attaches to is its place, and not written.
+    // The attachment of a route in `binds` is its position.
     return rest[0] === 'gateways' ? place : [...place, ...rest]
   }
   return path

@@ -19,10 +19,10 @@ import { kindOfRoute, nameOfRoute } from './route-kind.ts'
 import { routeMatchOf } from './route-matches.ts'
 import type { TrafficSections } from './sections.ts'
 
-/** `llm`, `mcp` or `ui` as a whole, where it attaches to gateways. */
+/** The `llm`, `mcp` or `ui` section, attached to gateways. */
 export type Section = {
   references: References
-  /** Path prefixes it serves. */
+  /** Path prefixes of the section. */
   paths: readonly string[]
   routeBehind(scopes: readonly PolicyScope[]): ReturnType<Attached['routeBehind']>
   stop?: Stop | undefined
@@ -32,12 +32,12 @@ type Stop = () => Promise<void>
 
 export type Traffic = {
   listeners: Listener[]
-  /** By the place of what holds something. */
+  /** Functions by scope that close resources. */
   stops: Map<string, Stop>
 }
 
 export type TrafficOptions = RouteSurroundings & {
-  /** What attaches beside routes, which come first where paths are equal. */
+  /** Sections besides routes; routes take precedence if paths are equal. */
   attached: readonly Section[]
   address(port: number): Address
   clients: HttpListener['clients']
@@ -116,7 +116,7 @@ function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
   return made
 }
 
-/** Clients of an MCP endpoint look for documents about it under paths that no match of its own names. */
+/** Metadata paths of an MCP endpoint, which its own matches do not cover. */
 function matchesOf(route: RouteConfig, { backends }: TrafficSections): RouteMatch[] {
   const matches = (route.matches ?? []).map(routeMatchOf)
   if (route.policies?.mcpAuthentication === undefined || kindOfRoute(route, backends) !== 'mcp')

@@ -3,45 +3,48 @@ import type { SourceItem, SourceValue } from './source.ts'
 import type { YamlEntry, YamlTree } from './yaml.ts'
 
 /**
- * A change of a document: replace the value at a path, add an item to the end of the list at a path, or remove the entry or
- * item at a path. Maps and lists that are missing on the way are made; a number in the path stands for a list's item.
+ * A change of a document: replaces the value at a path, appends an item to the list at a path, or removes the
+ * entry or item at a path. Missing maps and lists on the path are created; a number in the path is a list
+ * index.
  */
 export type YamlEdit =
   | { op: 'set'; path: Path; value: unknown }
   | { op: 'append'; path: Path; value: unknown }
   | { op: 'remove'; path: Path }
 
-/** A document under change: what it is to be, and what of it stands in the text already. */
+/** A document under change: its new value, and the parts of it that are in the text. */
 export type Draft =
-  /** As in the text. */
+  /** Unchanged text. */
   | { kind: 'kept'; tree: YamlTree; source: SourceValue | undefined }
   | { kind: 'scalar'; value: string | number | boolean | null }
   | { kind: 'map'; entries: Map<string, DraftEntry>; original: Original | undefined }
   | { kind: 'list'; items: DraftEntry[]; original: Original | undefined }
 
-/** `item` is the place that the entry has in the text, if it has one. Those with a place come before those without. */
+/** `item` is the entry in the text, if there is one. Entries with an item precede those without. */
 export type DraftEntry = { draft: Draft; item: SourceItem | undefined }
 
-/** Where a collection with changes inside stands, and all items it had. */
+/** The text of a changed collection, with all of its original items. */
 export type Original = { source: SourceValue; items: SourceItem[] }
 
-/** An edit that cannot be made; the message is for a person. Thrown inside this part only, `editYaml` returns it. */
+/** A refused edit, with a message for users. Internal: `editYaml` returns it. */
 export class EditRefusal extends Error {}
 
 const maxDepth = 100
 
-/** The draft after an edit. Drafts are changed in place. Throws `EditRefusal`. */
+/** The draft after an edit. Drafts are mutable. Throws `EditRefusal`. */
 export function applyEdit(root: Draft, edit: YamlEdit): Draft {
   if (edit.path.length === 0) throw new EditRefusal('an edit needs a path: the document as a whole stays')
   return changed(root, edit, 0)
 }
 
-/** What a comparison may cost: aliases of aliases can make a small file endless, and deep. */
+/** Bound on a comparison: nested aliases can make a small file infinite. */
 export type Budget = { left: number; depth: number }
 
 const maxComparedDepth = 1_000
 
-/** Whether two values are the same as plain JSON, in whatever way they are written. Throws `EditRefusal` past the budget. */
+/**
+ * Whether two values are equal as plain JSON, regardless of notation. Throws `EditRefusal` above the budget.
+ */
 export function sameValue(one: Draft | YamlTree, other: Draft | YamlTree, budget: Budget): boolean {
   if (--budget.left < 0 || ++budget.depth > maxComparedDepth) {
     throw new EditRefusal('the aliases of the file expand to more than is allowed')
@@ -84,7 +87,7 @@ function resolved(value: Draft | YamlTree): Resolved {
 
 function held(entry: DraftEntry | YamlEntry | YamlTree): Draft | YamlTree {
   if ('draft' in entry) return entry.draft
-  // An entry of a map has a value that is a tree; a scalar tree has one that is none.
+  // The value of a map entry is a tree, that of a scalar tree is not.
   return 'keyOffset' in entry ? entry.value : entry
 }
 
@@ -110,7 +113,7 @@ function changedHere(draft: Draft | undefined, edit: YamlEdit): Draft {
 
 type OpenDraft = Extract<Draft, { kind: 'map' | 'list' }>
 
-/** The collection to take the step in; made where there is nothing. */
+/** The collection for the next step of the path; created if missing. */
 function openFor(draft: Draft | undefined, step: string | number, path: Path): OpenDraft {
   const kind = typeof step === 'number' ? 'list' : 'map'
   const open = draft === undefined || isNull(draft) ? emptyDraft(kind) : opened(draft, path)
@@ -131,7 +134,7 @@ function emptyDraft(kind: 'map' | 'list'): OpenDraft {
     : { kind, items: [], original: undefined }
 }
 
-/** A collection with its entries as drafts of their own; undefined for scalars. */
+/** A collection with its entries as separate drafts; undefined for scalars. */
 function opened(draft: Draft, path: Path): OpenDraft | undefined {
   if (draft.kind === 'scalar') return undefined
   if (draft.kind !== 'kept') return draft
@@ -187,10 +190,7 @@ function changeEntry(open: OpenDraft, step: string | number, edit: YamlEdit, dep
   else open.entries.set(String(step), { draft, item: undefined })
 }
 
-/**
- * The new value, with as much as possible of how the old one is written: what is equal stays, comments included, and only
- * what differs is written anew.
- */
+/** The new value with the text of the old one where they are equal, comments included. */
 function merged(old: Draft, value: Draft): Draft {
   if (sameValue(old, value, { left: maxComparisons, depth: 0 })) return old
   const alias = old.kind === 'kept' && old.tree.kind === 'alias'
@@ -203,7 +203,7 @@ function merged(old: Draft, value: Draft): Draft {
 
 const maxComparisons = 10_000_000
 
-/** Whether the text of a collection has to be replaced as a whole, because pieces of it cannot be. */
+/** Whether the text of a collection can only be replaced as a whole. */
 function isOdd(draft: Draft): boolean {
   return draft.kind === 'kept' && draft.source?.items().some(({ odd }) => odd) === true
 }
@@ -218,7 +218,7 @@ function mergedMap(open: OpenDraft & { kind: 'map' }, entries: ReadonlyMap<strin
   return open
 }
 
-/** Items are matched in order by what tells them apart; an item that matches none takes the place of an old one. */
+/** Matches items in order by identity; an item without a match replaces an old one. */
 function mergedList(open: OpenDraft & { kind: 'list' }, items: readonly DraftEntry[]): Draft {
   const identities = items.map(({ draft }) => identityOf(draft))
   const olds = open.items.map(({ draft }) => identityOf(draft))
@@ -230,7 +230,7 @@ function mergedList(open: OpenDraft & { kind: 'list' }, items: readonly DraftEnt
     ahead.set(old, (ahead.get(old) ?? 1) - 1)
     const item = items[next]
     const identity = identities[next] ?? ''
-    // Nothing is left for this place, or what comes next has a place of its own further down.
+    // No item remains, or the next one has its own match further down.
     if (item === undefined || (identity !== old && (ahead.get(identity) ?? 0) > 0)) return
     merging.push({ draft: merged(entry.draft, item.draft), item: entry.item })
     next++
@@ -245,7 +245,7 @@ function countOf(texts: readonly string[]): Map<string, number> {
   return counts
 }
 
-/** The members that tell the items of the lists of a configuration apart. */
+/** Identifying members of list items in a configuration. */
 const identifying = ['id', 'name', 'key', 'keyHash']
 
 function identityOf(draft: Draft): string {

@@ -9,13 +9,11 @@ import { readYaml, readYamlSource, type TextMistake, type YamlSource } from './y
 export type YamlEditing = { kind: 'edited'; text: string } | { kind: 'refused'; message: string }
 
 /**
- * Changes a YAML document (hence also JSON) in its text: the edits are made in order, and every byte that none of them
- * touches stays, comments included. What is added is written as the rest of the file is. A value that replaces another
- * keeps what is equal in both as it was.
- *
- * The result is read again and compared with what it should say, so that a text that says anything else is never returned.
- * Refused, with a message that quotes no values: a document with mistakes, a path that leads nowhere, a value that other
- * places of the file share through an anchor, numbers that would be rounded.
+ * Edits a YAML document (hence also JSON) in its text, in order; all other bytes stay unchanged, comments
+ * included. New values follow the style of the file. A replaced value retains the text of its equal parts.
+ * The result is read again and compared with the expected value; a mismatch is refused. Refused with a
+ * message that quotes no values: documents with mistakes, paths that do not resolve, values shared through an
+ * anchor, numbers that would be rounded.
  */
 export function editYaml(text: string, edits: readonly YamlEdit[]): YamlEditing {
   const mark = text.startsWith('\uFEFF') ? '\uFEFF' : ''
@@ -42,14 +40,14 @@ function edited(text: string, edits: readonly YamlEdit[]): string {
   const result = spliceText({ text, style, references: source.references }, item, draft)
   const mistakes = mistakesOf(result, draft)
   if (mistakes === undefined) return result
-  // A comment below text in block style can look like one more line of it.
+  // A comment below block text can become a line of it.
   const careful = { text, style: { ...style, careful: true }, references: source.references }
   const second = spliceText(careful, item, draft)
   if (mistakesOf(second, draft) === undefined) return second
   throw new EditRefusal(unsuitable(edits, mistakes))
 }
 
-/** What is wrong with the text where it does not say what the draft says. */
+/** The mistakes of the edited text; undefined if it equals the draft. */
 function mistakesOf(result: string, draft: Draft): TextMistake[] | undefined {
   const { tree, mistakes } = readYaml(result)
   const budget = { left: 4 * result.length + 1_000_000, depth: 0 }
@@ -62,17 +60,17 @@ function unsuitable(edits: readonly YamlEdit[], [mistake]: readonly TextMistake[
   return `the file is written in a way that does not allow this change in place, at ${places.join(', ')}${why}; change it by hand`
 }
 
-/** The document as the item of nothing. Without a value, its end is where one can be written. */
+/** The document as an item. Without a value, its end is the insertion point. */
 function documentItem(text: string, { value }: YamlSource): SourceItem {
   const marker = value === undefined ? text.search(/^\.\.\.\s*$/m) : -1
   const end = marker === -1 ? text.length : marker
   return { start: 0, valueAt: 0, props: undefined, value, end, comma: undefined, odd: false }
 }
 
-/** Enough to know how a file is written. */
+/** Enough to determine the style of a file. */
 const maxObservations = 2_000
 
-/** How the file is written, by what it does most; where it says nothing, two columns and single quotes. */
+/** The most frequent style of the file; by default two columns and single quotes. */
 function styleOf(text: string, root: SourceValue | undefined): YamlStyle {
   const seen: Observations = {
     left: maxObservations,

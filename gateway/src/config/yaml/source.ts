@@ -1,15 +1,17 @@
-// Where the values of a YAML document stand in its text, read from the tokens that the parser keeps.
+// Positions of the values of a YAML document in its text, from the tokens of the parser.
 
-/** Where a value stands in the text. Offsets count UTF-16 units. */
+/** Position of a value. Offsets count UTF-16 units. */
 export type SourceValue = {
   kind: 'scalar' | 'single-quoted' | 'double-quoted' | 'block-scalar' | 'alias' | SourceCollection
   /** Its first character, after its anchor and tag. */
   start: number
-  /** After its last character: for block values without the line break after it, unless that belongs to the value. */
+  /**
+   * After its last character; for block values without the final line break, unless it is part of the value.
+   */
   end: number
-  /** After the `|` or `>` of block text; else as `end`. */
+  /** After the `|` or `>` of block text; otherwise equal to `end`. */
   headerEnd: number
-  /** The items of a collection, in the order of the tree; made anew by each call. */
+  /** The items of a collection, in the order of the tree; a new list for each call. */
   items(): SourceItem[]
 }
 
@@ -19,14 +21,14 @@ export type SourceCollection = 'block-map' | 'block-list' | 'flow-map' | 'flow-l
 export type SourceItem = {
   /** The dash, or the key with its anchor and tag. */
   start: number
-  /** After the `:` or the dash; for flow lists where the item starts. Undefined for a key without a `:`. */
+  /** After the `:` or the dash; for flow lists the start of the item. Undefined for a key without a `:`. */
   valueAt: number | undefined
-  /** The anchor and tag of the value, where there are any. */
+  /** The anchor and tag of the value, if present. */
   props: { start: number; end: number; anchor: number | undefined } | undefined
   value: SourceValue | undefined
-  /** After its last character, without a comment after it. */
+  /** After its last character, without a trailing comment. */
   end: number
-  /** Of the comma after it. */
+  /** Offset of the comma after it. */
   comma: number | undefined
   /** Written with `? `, or a pair inside `[…]`. */
   odd: boolean
@@ -35,7 +37,9 @@ export type SourceItem = {
 /** An alias and the anchor that it refers to, as offsets. */
 export type SourceReference = { anchor: number; alias: number }
 
-/** What is read of a parser's token: a value, or a piece between values such as a colon, a comment or a line break. */
+/**
+ * The fields in use of a parser token: a value, or a separator such as a colon, a comment or a line break.
+ */
 export type Token = {
   type: string
   offset: number
@@ -44,20 +48,20 @@ export type Token = {
   /** The opening bracket of a flow collection. */
   start?: Token | Token[] | undefined
   end?: Token[] | undefined
-  /** The header and what else stands before block text. */
+  /** The header and other tokens before block text. */
   props?: Token[] | undefined
 }
 
 type ItemToken = {
-  /** What stands before the key, or before the value of a list's item. */
+  /** Tokens before the key, or before the value of a list item. */
   start: Token[]
   key?: Token | null | undefined
-  /** What stands between key and value. */
+  /** Tokens between key and value. */
   sep?: Token[] | undefined
   value?: Token | null | undefined
 }
 
-/** The place of a value and, on demand, of what is in it; undefined where nothing is written. */
+/** The position of a value, with its items on demand; undefined for an empty value. */
 export function sourceValue(token: Token): SourceValue | undefined {
   const kind = sourceKind(token)
   if (kind === undefined) return undefined
@@ -158,7 +162,7 @@ function endOfItem(item: ItemToken): number {
   return mark === undefined ? 0 : tokenEnd(mark)
 }
 
-/** Where something other than space stands. A comma belongs to no item. */
+/** The first token other than whitespace. A comma belongs to no item. */
 function isInk({ type }: Token): boolean {
   return type !== 'space' && type !== 'newline' && type !== 'comment' && type !== 'comma'
 }
@@ -188,7 +192,7 @@ function endOf(token: Token): number {
   }
 }
 
-/** The line breaks at the end are part of the text only where the header says so with a `+`. */
+/** Final line breaks are part of the text only with `+` in the header. */
 function endOfBlockText({ offset, props = [], source = '' }: Token): number {
   const header = props.find(({ type }) => type === 'block-scalar-header')
   const start = props.reduce((end, prop) => Math.max(end, tokenEnd(prop)), offset)
@@ -201,7 +205,7 @@ function tokenEnd({ offset, source = '' }: Token): number {
   return offset + source.length
 }
 
-/** Every alias with the last anchor of its name before it. */
+/** Each alias with the last preceding anchor of its name. */
 export function referencesOf(root: Token): SourceReference[] {
   const anchors = new Map<string, number>()
   const found: SourceReference[] = []

@@ -23,15 +23,15 @@ import {
   type YamlStyle,
 } from './write.ts'
 
-/** The text of a document and what is known about it. */
+/** The text of a document, with its style and anchors. */
 export type SplicedText = { text: string; style: YamlStyle; references: readonly SourceReference[] }
 
 /**
- * The text with the changes of a draft; everything else keeps its bytes. `root` is the document as an item. Throws
- * `EditRefusal` where an anchored value would change that other places show as well.
+ * Applies a draft to the text; all other bytes stay unchanged. `root` is the document as an item. Throws
+ * `EditRefusal` for a change of an anchored value that aliases share.
  */
 export function spliceText(source: SplicedText, root: SourceItem, draft: Draft): string {
-  // Stable: what stands at one place keeps the order in which it was found, inner values before the ones around them.
+  // Stable: splices at the same offset retain their order, inner values first.
   const splices = spliceRoot(source, root, draft).toSorted(
     (one, other) => one.start - other.start || Number(takesOut(one)) - Number(takesOut(other)),
   )
@@ -43,7 +43,7 @@ type Splice = { start: number; end: number; text: string }
 
 type Opened = Draft & { kind: 'map' | 'list' } & { original: Original }
 
-/** Where the value of an item stands: behind a key or dash of some column, or between brackets. */
+/** Context of an item's value: after a key or dash at a column, or between brackets. */
 type Place = { kind: 'key' | 'dash'; column: number } | { kind: 'flow' }
 
 function takesOut({ start, end }: Splice): boolean {
@@ -58,7 +58,7 @@ function applySplices(text: string, splices: readonly Splice[]): string {
   const pieces: string[] = []
   let at = 0
   for (const splice of splices) {
-    // Lines that are taken out may overlap. What is written never does: the comparison afterwards would notice.
+    // Removed lines may overlap. Inserted text never does: the comparison afterwards would detect it.
     if (splice.start > at) pieces.push(text.slice(at, splice.start))
     pieces.push(splice.text)
     at = Math.max(at, splice.end)
@@ -113,7 +113,7 @@ function survivors(draft: Opened): { entry: DraftEntry; item: SourceItem }[] {
   return found
 }
 
-/** What changes inside a collection of which something stays. */
+/** Splices inside a collection that retains at least one item. */
 function spliceItems(source: SplicedText, draft: Opened, holder: SourceItem): Splice[] {
   const { items } = draft.original
   const kept = survivors(draft)
@@ -145,7 +145,7 @@ function spliceValue(source: SplicedText, draft: Draft, at: { item: SourceItem; 
   const { item, place } = at
   const { value } = item
   if (isOpened(draft) && survivors(draft).length > 0) return spliceItems(source, draft, item)
-  // An old value between brackets that is replaced by its like stays between brackets.
+  // A flow collection replaced by a collection stays in flow style.
   const alike = isOpened(draft) && size(draft) > 0 && value !== undefined && isFilledFlow(value)
   if (place.kind === 'flow' || alike) return replaceFlowValue(source, item, draft)
   const { kind: after, column } = place
@@ -164,12 +164,15 @@ function spliceValue(source: SplicedText, draft: Draft, at: { item: SourceItem; 
   }
 }
 
-/** Whether what is written starts where the old value did. A collection behind a dash goes on below at that column. */
+/**
+ * Whether the new value starts at the offset of the old one. A collection after a dash continues below at
+ * that column.
+ */
 function replacesInPlace(value: SourceValue | undefined): boolean {
   return value !== undefined && value.kind !== 'block-map' && value.kind !== 'block-list'
 }
 
-/** Where the value of an item starts, with its anchor and tag. */
+/** Start of an item's value, with its anchor and tag. */
 function startOf({ props, value, end }: SourceItem): number {
   return props?.start ?? value?.start ?? end
 }
@@ -180,7 +183,7 @@ function size(draft: Draft & { kind: 'map' | 'list' }): number {
 
 type Replacement = { item: SourceItem; value: SourceValue; written: WrittenBlock }
 
-/** `key:` and `-` with nothing behind them, or with a comment. */
+/** `key:` and `-` without a value, with or without a comment. */
 function fillBlockValue(source: SplicedText, item: SourceItem, { head, body }: WrittenBlock): Splice[] {
   const at = item.valueAt ?? item.end
   const colon = item.valueAt === undefined ? ':' : ''
@@ -188,7 +191,7 @@ function fillBlockValue(source: SplicedText, item: SourceItem, { head, body }: W
   return [...replace(at, end, colon + behind(head)), ...addLines(source, end, body)]
 }
 
-/** Anchor and tag belong to the old value. The comment behind it stays. */
+/** Anchor and tag are replaced with the old value. The comment after it stays. */
 function replaceInline(source: SplicedText, { item, value, written }: Replacement): Splice[] {
   const { text, style } = source
   const { head, body } = written
@@ -234,7 +237,7 @@ function below({ style }: SplicedText, lines: readonly string[]): string {
   return lines.map((line) => style.eol + line).join('')
 }
 
-/** Lines below the one in which something ends. */
+/** Inserts lines below the line of an offset. */
 function addLines(source: SplicedText, end: number, lines: readonly string[]): Splice[] {
   const at = lineEnd(source.text, end)
   return replace(at, at, below(source, lines))
@@ -250,7 +253,7 @@ function replaceFlowValue({ text, style }: SplicedText, item: SourceItem, draft:
   return replace(at, item.props?.end ?? at, `${item.valueAt === undefined ? ':' : ''} ${written}`)
 }
 
-/** Of the bracket that closes, where items and bracket have lines of their own. */
+/** Column of the closing bracket, if items and bracket are on lines of their own. */
 function bracketColumn(text: string, value: SourceValue): number | undefined {
   const first = value.items()[0]
   const lines = first !== undefined && startsLine(text, first.start) && startsLine(text, value.end - 1)
@@ -260,7 +263,7 @@ function bracketColumn(text: string, value: SourceValue): number | undefined {
 type BlockRemoval = {
   items: readonly SourceItem[]
   staying: ReadonlySet<SourceItem>
-  /** After the key or dash of the collection: no comment of its items stands before. */
+  /** After the key or dash of the collection: earlier comments do not belong to its items. */
   floor: number
 }
 
@@ -269,7 +272,7 @@ function removeBlockItems({ text, style }: SplicedText, { items, staying, floor 
   const [first] = items
   const shares = first !== undefined && !startsLine(text, first.start)
   const firstStaying = items.findIndex((item) => staying.has(item))
-  // The first item stands behind the dash of a list around it. What stays first takes its place.
+  // The first item follows the dash of an enclosing list. The first remaining item replaces it.
   const last = shares ? items[firstStaying - 1] : undefined
   const splices =
     last === undefined || first === undefined
@@ -285,7 +288,7 @@ function removeBlockItems({ text, style }: SplicedText, { items, staying, floor 
   return [...splices, ...removeLines(text, lines)]
 }
 
-/** The end of the comments below an item that stand further to the right, or of the item. */
+/** End of the comments below an item that are indented further, or of the item. */
 function afterHanging(text: string, item: SourceItem): number {
   const column = columnAt(text, item.start)
   let end = item.end
@@ -296,7 +299,7 @@ function afterHanging(text: string, item: SourceItem): number {
   }
 }
 
-/** From somewhere in the first line to somewhere in the last one. */
+/** From any offset in the first line to any offset in the last one. */
 type Lines = { start: number; end: number }
 
 function removeLines(text: string, all: readonly Lines[]): Splice[] {
@@ -306,7 +309,7 @@ function removeLines(text: string, all: readonly Lines[]): Splice[] {
     const end = lineEnd(text, lines.end)
     const before = splices.at(-1)
     if (before !== undefined && before.end === start) before.end = afterLineBreak(text, end)
-    // Rather the line break before them than the one after them, which the last line may lack.
+    // Prefers the line break before the lines: the last line may have none after it.
     else if (start === 0) splices.push({ start, end: afterLineBreak(text, end), text: '' })
     else splices.push({ start: lineBreakBefore(text, start), end, text: '' })
   }
@@ -335,7 +338,7 @@ function newItems(draft: Draft & { kind: 'list' }): DraftEntry[] {
   return draft.items.filter(({ item }) => item === undefined)
 }
 
-/** Columns from a dash to the collection behind it on the same line. */
+/** Columns from a dash to the collection on the same line. */
 function dashStepOf(text: string, { start, value }: SourceItem): number | undefined {
   if (value?.kind !== 'block-map' && value?.kind !== 'block-list') return undefined
   return text.slice(start, value.start).includes('\n') ? undefined : value.start - start
@@ -384,8 +387,8 @@ function afterComma({ comma, end }: SourceItem): number {
 }
 
 /**
- * The start of the comments directly above an item, at its own column, or else of the item. `floor` is the end of what
- * stands before it, so that text of several lines is not taken for a comment. The line that tells editors the schema stays.
+ * Start of the comments directly above an item, at its column, or of the item. `floor` is the end of the
+ * preceding content, so that multi-line text is not taken for a comment. The schema line for editors stays.
  */
 function withComments(text: string, start: number, floor: number): number {
   const column = columnAt(text, start)

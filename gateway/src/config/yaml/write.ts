@@ -1,33 +1,36 @@
 import type { Draft } from './draft.ts'
 
-/** How a file is written, so that what is added looks like the rest. */
+/** Style of a file, for the values that are added. */
 export type YamlStyle = {
   /** Columns from a map to a map in it. */
   step: number
   /** Columns from a map to the dashes of a list in it. */
   listStep: number
-  /** From a dash to what stands after it, for a list of lists or maps. */
+  /** From a dash to the value after it, for lists of lists or maps. */
   dashStep: number
   eol: '\n' | '\r\n'
   quote: "'" | '"'
-  /** Only double quotes, and every text in them. */
+  /** Double quotes around every text. */
   json: boolean
   /**
-   * Nothing that a comment below could turn into something else: no text in lines of its own, and the comments that hang
-   * below an item to be removed go with it.
+   * Restricts output to forms that a comment below cannot alter: no block text; comments below a removed item
+   * are removed too.
    */
   careful: boolean
-  /** A space inside the braces of a map on one line. */
+  /** A space inside the braces of a single-line map. */
   braceSpace: boolean
 }
 
-/** A value in block style: what stands behind the key or the dash, and the lines below it with their indentation. */
+/** A value in block style: the text after the key or dash, and the indented lines below. */
 export type WrittenBlock = { head: string; body: string[] }
 
-/** Where in block style a value stands: behind a key, or behind a dash, of this column. What is behind a dash starts at `inner`. */
+/**
+ * Position of a value in block style: after a key or dash at a column. Content after a dash starts at
+ * `inner`.
+ */
 export type BlockPlace = { after: 'key'; column: number } | { after: 'dash'; column: number; inner: number }
 
-/** Writes a value that has no place in the text yet. */
+/** Writes a value without existing text. */
 export function writeBlock(draft: Draft, place: BlockPlace, style: YamlStyle): WrittenBlock {
   const { after, column } = place
   const inner = after === 'dash' ? place.inner : column + style.step
@@ -52,21 +55,21 @@ export function writeBlock(draft: Draft, place: BlockPlace, style: YamlStyle): W
   }
 }
 
-/** The lines of an entry of a block map whose keys stand at a column. */
+/** The lines of an entry of a block map with keys at a column. */
 export function writeEntry(key: string, draft: Draft, column: number, style: YamlStyle): string[] {
   const { head, body } = writeBlock(draft, { after: 'key', column }, style)
   const start = `${' '.repeat(column)}${writeText(key, 'key', style)}:`
   return [head === '' ? start : `${start} ${head}`, ...body]
 }
 
-/** The lines of an item of a block list whose dashes stand at a column, and what is behind them at `inner`. */
+/** The lines of an item of a block list with dashes at a column, and content at `inner`. */
 export function writeItem(
   draft: Draft,
   { column, inner }: { column: number; inner: number },
   style: YamlStyle,
 ): string[] {
   const { head, body } = writeBlock(draft, { after: 'dash', column, inner }, style)
-  // Only what goes on below has to start where the lines below do.
+  // Only a value that continues below must start at the column of those lines.
   const goesOn = draft.kind !== 'scalar' && head !== '[]' && head !== '{}'
   return [`${' '.repeat(column)}-${' '.repeat(goesOn ? inner - column - 1 : 1)}${head}`, ...body]
 }
@@ -76,7 +79,7 @@ function compact(lines: string[]): WrittenBlock {
   return { head: first.trimStart(), body }
 }
 
-/** In flow style. With `indent` each item has a line of its own, and the bracket that closes stands at that column. */
+/** Flow style. With `indent`, each item is on its own line and the closing bracket at that column. */
 export function writeFlow(draft: Draft, style: YamlStyle, indent?: number): string {
   switch (draft.kind) {
     case 'kept':
@@ -90,7 +93,7 @@ export function writeFlow(draft: Draft, style: YamlStyle, indent?: number): stri
   }
 }
 
-/** The items or entries of a collection in flow style; `indent` is the column of the bracket that closes. */
+/** The items or entries of a collection in flow style; `indent` is the column of the closing bracket. */
 function flowItems(
   draft: Draft & { kind: 'map' | 'list' },
   style: YamlStyle,
@@ -101,7 +104,7 @@ function flowItems(
   return [...draft.entries].map(([key, entry]) => flowEntry(key, entry.draft, style, inner))
 }
 
-/** `key: value` in flow style; `indent` is the column of the key where it has a line of its own. */
+/** `key: value` in flow style; `indent` is the column of a key on its own line. */
 export function flowEntry(key: string, draft: Draft, style: YamlStyle, indent?: number): string {
   return `${writeText(key, 'flow', style)}: ${writeFlow(draft, style, indent)}`
 }
@@ -131,14 +134,14 @@ function writeBlockScalar(
   }
   const closed = value.endsWith('\n')
   const lines = (closed ? value.slice(0, -1) : value).split('\n')
-  // Literal text never means anything but itself.
+  // Literal text has no escapes.
   return {
     head: closed ? '|' : '|-',
     body: lines.map((line) => (line === '' ? '' : ' '.repeat(column) + line)),
   }
 }
 
-/** Text of several lines, without what an editor or the indentation could change. */
+/** Multi-line text that neither editors nor indentation can alter. */
 function readsWellAsLines(text: string): boolean {
   if (!text.includes('\n') || /^[\s]/.test(text) || text.endsWith('\n\n')) return false
   return !/[ \t]\n|[ \t]$/.test(text) && !unprintable.test(text.replaceAll('\n', ''))
@@ -150,7 +153,7 @@ function writeScalar(value: string | number | boolean | null, context: Context, 
   return typeof value === 'string' ? writeText(value, context, style) : String(value)
 }
 
-// Line and paragraph separators end lines for some YAML readers; a byte order mark is dropped by some.
+// Line and paragraph separators end lines in some YAML readers; some drop a byte order mark.
 const unprintable = /[\p{Cc}\p{Cs}\p{Cn}\p{Co}\u2028\u2029\u0085\uFEFF]/u
 
 function writeText(text: string, context: Context, style: YamlStyle): string {
@@ -173,7 +176,7 @@ function escaped(character: string): string {
   return units
 }
 
-/** Whether the text can stand without quotes, for readers of YAML 1.1 as well. Rather quotes too many than one too few. */
+/** Whether the text needs no quotes, for YAML 1.1 readers too. Quotes when in doubt. */
 function isPlain(text: string, context: Context): boolean {
   if (text === '' || text.trim() !== text || /^[^\p{L}\p{N}_/.$(]/u.test(text)) return false
   if (/:(\s|$)|\s#/.test(text) || looksLikeOther(text)) return false
@@ -183,7 +186,7 @@ function isPlain(text: string, context: Context): boolean {
 
 const maxPlainKey = 200
 
-/** Text that unquoted would be, or could be taken for, a number, a truth value, a date or nothing. */
+/** Text that could be read as a number, a boolean, a date or null without quotes. */
 function looksLikeOther(text: string): boolean {
   return (
     /^(null|true|false|yes|no|on|off|y|n)$/i.test(text) ||

@@ -11,7 +11,7 @@ import {
 } from 'yaml'
 import { referencesOf, type SourceReference, type SourceValue, sourceValue, type Token } from './source.ts'
 
-/** A YAML document as values with their places in the text, before environment references and aliases are expanded. */
+/** A YAML document as values with offsets, before references and aliases are expanded. */
 export type YamlTree =
   | { kind: 'map'; offset: number; entries: ReadonlyMap<string, YamlEntry> }
   | { kind: 'list'; offset: number; items: YamlTree[] }
@@ -23,7 +23,7 @@ export type YamlEntry = { keyOffset: number; value: YamlTree }
 
 export type YamlSource = YamlText & { value: SourceValue | undefined; references: SourceReference[] }
 
-/** Something wrong at an offset of the text. */
+/** A mistake at an offset of the text. */
 export type TextMistake = { offset: number; message: string }
 
 export type Position = { line: number; column: number }
@@ -33,14 +33,14 @@ export type YamlText = { tree: YamlTree; mistakes: TextMistake[]; position(offse
 const maxDepth = 100
 
 /**
- * Reads one YAML 1.2 (hence also JSON) document. Never throws: what is wrong is in `mistakes`, and the tree holds the rest.
- * Messages never quote the text, which may hold secrets. Merge keys are refused, and so are duplicate keys.
+ * Reads one YAML 1.2 (hence also JSON) document. Never throws: `mistakes` contains the errors, the tree the
+ * rest. Messages never quote the text, which may contain secrets. Merge keys and duplicate keys are refused.
  */
 export function readYaml(text: string): YamlText {
   return readDocument(text, false).yaml
 }
 
-/** As `readYaml`, with the places that an edit of the text needs. */
+/** As `readYaml`, with the tokens for an edit of the text. */
 export function readYamlSource(text: string): YamlSource {
   const { yaml, token } = readDocument(text, true)
   const value = token === undefined ? undefined : sourceValue(token)
@@ -56,13 +56,13 @@ function readDocument(text: string, keepSourceTokens: boolean): { yaml: YamlText
     intAsBigInt: true,
     prettyErrors: false,
     keepSourceTokens,
-    // The library compares each key with every other; `entriesOf` does it with a Set.
+    // The library compares each key with every other; `entriesOf` uses a Set.
     uniqueKeys: false,
   })
   const [error] = [...document.errors, ...document.warnings].toSorted(
     (one, other) => one.pos[0] - other.pos[0],
   )
-  // Past the first syntax error the tree is a guess, and mistakes found in it would mislead.
+  // After the first syntax error the tree is a guess, and mistakes found in it would mislead.
   if (error !== undefined) {
     const mistake = unquotedReference(text, error.pos[0]) ?? {
       offset: error.pos[0],
@@ -77,7 +77,7 @@ function readDocument(text: string, keepSourceTokens: boolean): { yaml: YamlText
   return token === undefined ? { yaml } : { yaml, token }
 }
 
-/** The plain value of a YAML 1.2 document that is no configuration. Throws an error that says what is wrong, and where. */
+/** Parses a YAML 1.2 document other than configuration. Throws an error with the mistake and its position. */
 export function parseYaml(text: string): unknown {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
@@ -87,7 +87,7 @@ export function parseYaml(text: string): unknown {
   throw new Error(`${syntaxMessage(error.code, error.message)} (line ${line}, column ${column})`)
 }
 
-/** The offset of the value at a path or of its key; of the nearest value around it where there is none. */
+/** The offset of the value at a path, or of its key; otherwise of the nearest enclosing value. */
 export function locate(tree: YamlTree, path: readonly (string | number)[], part: 'key' | 'value'): number {
   let here = target(tree)
   let offset = tree.offset
@@ -100,7 +100,7 @@ export function locate(tree: YamlTree, path: readonly (string | number)[], part:
   return offset
 }
 
-/** The scalar at a path, for places inside it. */
+/** The scalar at a path, for offsets inside it. */
 export function scalarAt(
   tree: YamlTree,
   path: readonly (string | number)[],
@@ -116,7 +116,7 @@ export function scalarAt(
 
 type Reading = {
   mistakes: TextMistake[]
-  /** Anchors so far, in the order of the text as YAML has it; `open` while their value is still being read. */
+  /** Anchors so far, in text order as YAML requires; `open` while their value is being read. */
   anchors: Map<string, YamlTree | 'open'>
 }
 
@@ -148,7 +148,7 @@ function contentTree(node: Node, offset: number, reading: Reading, depth: number
   return { ...emptyTree, offset }
 }
 
-/** Anchors are looked up here, because the library searches the whole document for each alias. */
+/** Resolves anchors here: the library searches the whole document for each alias. */
 function aliasTree(source: string, offset: number, reading: Reading): YamlTree {
   const anchored = reading.anchors.get(source)
   if (anchored !== undefined && anchored !== 'open') return { kind: 'alias', offset, target: anchored }
@@ -198,7 +198,7 @@ function entriesOf(
       continue
     }
     const tree = treeOf(value, reading, depth + 1)
-    // A key without a value has no place of its own.
+    // A key without a value has no offset for it.
     entries.set(key, { keyOffset, value: tree === emptyTree ? { ...emptyTree, offset: keyOffset } : tree })
   }
   return entries
@@ -246,7 +246,7 @@ const syntaxWords: Record<string, string> = {
 function syntaxMessage(code: string, message: string): string {
   const words = syntaxWords[code]
   if (words !== undefined) return words
-  // The library's own messages may end in a piece of the text, so they only choose between ours.
+  // Messages of the library may contain text of the document, so they only select one of ours.
   if (code === 'MISSING_CHAR' && message.includes('closing'))
     return 'a quote opened here or before is not closed'
   if (code === 'MISSING_CHAR') return 'something is missing here: a `:` after a key, a comma, or a space'
@@ -257,7 +257,7 @@ function syntaxMessage(code: string, message: string): string {
   return `YAML syntax error (${code.toLowerCase().replaceAll('_', ' ')})`
 }
 
-/** In a flow collection the brace of `${NAME}` opens a mapping. The name of a variable is no secret. */
+/** In a flow collection the brace of `${NAME}` opens a mapping. The name of a variable is not secret. */
 function unquotedReference(text: string, brace: number): TextMistake | undefined {
   const offset = Math.max(0, brace - 1)
   const [found] = /^\$\{[^{}\n]{1,100}\}/.exec(text.slice(offset, offset + 110)) ?? []
