@@ -85,7 +85,7 @@ describe('costs', () => {
     })
     write('two')
     const refused = await until('the file is refused', async () => (await gateway.status()).lastError)
-    expect(refused).toContain('providers.openai.models.gpt-test.rates.input: expected a price such as 2.50')
+    expect(refused).toContain('providers.openai.models.gpt-test.rates.input: must be a price such as 2.50')
     expect(await costOfCall(gateway, { model: 'gpt-test' })).toEqual({ usd: 0.000042, status: 'exact' })
   })
 

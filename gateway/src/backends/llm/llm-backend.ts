@@ -18,23 +18,23 @@ import type { Provider } from './providers/provider.ts'
 import { findProvider } from './providers/providers.ts'
 import { endpointsBySuffix } from './request/endpoints.ts'
 
-/** What holds for an `ai` backend where it is used. */
+/** Settings of an `ai` backend from its place of use. */
 export type LlmBackendOptions = LlmLimits & {
-  /** Names where the backend is configured; what is remembered of its providers' health belongs to it. */
+  /** Identifies the place of configuration; cooldowns of providers are retained under it. */
   place: string
-  /** `policies.ai` of the backend and of the route, the most specific first. */
+  /** `policies.ai` of the backend and the route, most specific first. */
   policies?: readonly (LlmPolicyConfig | undefined)[]
-  /** Other policies of the backend and the route that say how it is asked, the most specific first. */
+  /** Other backend policies of the backend and the route, most specific first. */
   backendPolicies?: readonly (BackendPolicies | undefined)[]
   timeLimits?: Partial<TimeLimits> | undefined
 }
 
-/** A provider of the backend, and its rank: lower ones come first. */
+/** A provider of the backend; lower priorities come first. */
 type RankedTarget = { readonly priority: number; readonly target: Target; rename(model: string): string }
 
 /**
- * Compiles an `ai` backend, which serves whatever model is asked for. Throws on what `checkLlmBackend` reports, and on a credential
- * file that cannot be read.
+ * Compiles an `ai` backend, which serves all requested models. Throws for issues of `checkLlmBackend` and unreadable
+ * credential files.
  */
 export function compileLlmBackend(
   config: LlmBackendConfig,
@@ -79,7 +79,7 @@ function definedPolicies(policies: readonly (LlmPolicyConfig | undefined)[]): re
   return policies.filter((policy) => policy !== undefined)
 }
 
-/** Every provider with the rank of its group, best first. */
+/** All providers with the priority of their group, best first. */
 export function entriesOf(
   config: LlmBackendConfig,
 ): { entry: LlmProviderEntry; priority: number; path: (string | number)[] }[] {
@@ -89,7 +89,7 @@ export function entriesOf(
   )
 }
 
-/** The kind that an entry names, and its model. */
+/** Provider kind and model of an entry. */
 export function providerOf({ provider }: Pick<LlmProviderEntry, 'provider'>): {
   kind: string
   provider: Provider | undefined
@@ -100,7 +100,7 @@ export function providerOf({ provider }: Pick<LlmProviderEntry, 'provider'>): {
   return { kind, provider: findProvider(kind), model: settings?.model }
 }
 
-/** What a path asks for is decided before a provider is chosen, so only the only provider has a say. */
+/** Paths are matched before a provider is selected, so providers in groups cannot have `routes`. */
 function routesOf(
   config: LlmBackendConfig,
   { policies: ai = [] }: LlmBackendOptions,
@@ -114,7 +114,7 @@ function aliasNames(config: LlmBackendConfig, { policies: ai = [] }: LlmBackendO
   return definedPolicies([...own, ...ai]).flatMap(({ modelAliases = {} }) => Object.keys(modelAliases))
 }
 
-/** Of fields that several places set, the most specific place's. */
+/** Merges a field of several policies; the most specific policy takes precedence. */
 function mergeFields<T>(
   policies: readonly LlmPolicyConfig[],
   read: (policy: LlmPolicyConfig) => Readonly<Record<string, T>> | undefined,
@@ -131,10 +131,10 @@ function compileEntry(
   const { kind, provider, model } = providerOf(entry)
   if (!provider) throw new Error(`${place}: ai: unknown provider "${kind}"`)
   const configuredModel = entry.name ?? model ?? provider.name
-  const asked = mergePolicies([entry.policies, ...backend])
-  const { backendAuth: auth, backendTLS, requestHeaderModifier } = asked
+  const merged = mergePolicies([entry.policies, ...backend])
+  const { backendAuth: auth, backendTLS, requestHeaderModifier } = merged
   const { origin, basePath } = addressOf(provider, baseUrlOf(entry, provider, backendTLS !== undefined))
-  // Without a location of its own a credential goes where the provider wants it.
+  // Without a configured location, the provider determines the location of the credential.
   const isPlain = auth !== undefined && auth.location === undefined
   return {
     configuredModel,
@@ -144,7 +144,7 @@ function compileEntry(
     basePath,
     fixedPath: entry.pathOverride,
     preservesPath: true,
-    connection: compileConnection(asked, context.egress.of(entry), context),
+    connection: compileConnection(merged, context.egress.of(entry), context),
     credential: isPlain ? readSecret(auth.key, `${place}: backendAuth.key`, context) : undefined,
     forwardsCredential: isPlain && auth.passthrough !== undefined,
     authorize: isPlain ? undefined : compileAuthorize(auth, context),
@@ -161,7 +161,7 @@ function compileEntry(
   }
 }
 
-/** Undefined where everything is the provider's own. */
+/** Base URL of an entry; undefined for the provider's default. */
 function baseUrlOf(
   { hostOverride, pathPrefix = '' }: LlmProviderEntry,
   { address }: Provider,
@@ -184,19 +184,19 @@ function compileAliases(aliases: Readonly<Record<string, string>>): (model: stri
   return (model) => exact.get(model) ?? patterns.find(({ pattern }) => pattern.matches(model))?.model ?? model
 }
 
-/** Providers in the order of their rank, at random inside one; those that failed a moment ago come last. */
+/** Orders providers by priority, at random within one priority, and in cooldown last. */
 function compileRankedModels(
   ranked: readonly RankedTarget[],
   aliases: readonly string[],
   { random, clock }: CompileContext,
 ): Models {
   const models = ranked.map(({ target }) => target.upstreamModel)
-  const takesAny = models.includes(undefined)
+  const acceptsAny = models.includes(undefined)
   const names = new Set([...aliases, ...models.filter((model) => model !== undefined)])
   return {
-    publicNames: takesAny ? [...names, '*'] : [...names],
-    isPublic: (name) => takesAny || names.has(name),
-    needsName: takesAny,
+    publicNames: acceptsAny ? [...names, '*'] : [...names],
+    isPublic: (name) => acceptsAny || names.has(name),
+    needsName: acceptsAny,
     resolve(requested) {
       const candidates = shuffleWithinPriority(ranked, random).map(
         ({ target, rename }): Candidate => ({ target, model: target.upstreamModel ?? rename(requested) }),

@@ -243,7 +243,7 @@ describe('the headers', () => {
 
   it('are not made of a file that holds no credential', async () => {
     const unreadable = sentFor({ params: { apiKey: { file: 'two words' } } }, { body: chatBody })
-    await expect(unreadable).rejects.toThrow('two words does not hold a credential')
+    await expect(unreadable).rejects.toThrow('two words does not contain a credential')
   })
 
   it('name the version Anthropic wants, unless the client did', async () => {

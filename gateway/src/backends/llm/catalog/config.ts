@@ -17,17 +17,15 @@ const rate = (doc: string) => optional(string({ doc, example: '2.50' }))
 
 const rates = object(
   {
-    input: rate('Tokens of the prompt.'),
-    output: rate('Tokens of the answer.'),
-    cacheRead: rate('Tokens of the prompt that the provider had cached; as input where it is left out.'),
-    cacheWrite: rate(
-      'Tokens of the prompt that the provider put into its cache; as input where it is left out.',
-    ),
-    reasoning: rate('Tokens the model thought with; as output where it is left out.'),
-    inputAudio: rate('Audio tokens of the prompt; as input where it is left out.'),
-    outputAudio: rate('Audio tokens of the answer; as output where it is left out.'),
+    input: rate('Prompt tokens.'),
+    output: rate('Output tokens.'),
+    cacheRead: rate('Prompt tokens read from the provider’s cache. Default: `input`.'),
+    cacheWrite: rate('Prompt tokens written to the provider’s cache. Default: `input`.'),
+    reasoning: rate('Reasoning tokens. Default: `output`.'),
+    inputAudio: rate('Audio tokens of the prompt. Default: `input`.'),
+    outputAudio: rate('Audio tokens of the output. Default: `output`.'),
   },
-  { doc: 'Prices of a million tokens, in US dollars: decimal numbers as text, with at most six decimals.' },
+  { doc: 'Prices per million tokens in US dollars: decimal numbers in strings, with at most six decimals.' },
 )
 
 const model = object(
@@ -37,28 +35,31 @@ const model = object(
       list(
         object(
           {
-            contextOver: integer({ doc: 'Tokens of a prompt above which these prices hold.' }, { min: 0 }),
+            contextOver: integer(
+              { doc: 'Prompt size in tokens above which these prices apply.' },
+              { min: 0 },
+            ),
             rates,
           },
-          { doc: 'Other prices for long prompts.' },
+          { doc: 'Prices for long prompts.' },
         ),
-        { doc: 'Prices by length of the prompt, the shortest first; what they leave out is as in `rates`.' },
+        { doc: 'Prices by prompt size, smallest first. Omitted prices default to those in `rates`.' },
       ),
     ),
     limits: optional(
       object(
         {
-          contextWindow: optional(integer({ doc: 'Longest prompt, in tokens.' }, { min: 1 })),
-          maxOutputTokens: optional(integer({ doc: 'Longest answer, in tokens.' }, { min: 1 })),
+          contextWindow: optional(integer({ doc: 'Maximum prompt size in tokens.' }, { min: 1 })),
+          maxOutputTokens: optional(integer({ doc: 'Maximum output in tokens.' }, { min: 1 })),
         },
         {
-          doc: 'Limits of the model, for people and tools that read the catalog: nothing holds requests to them.',
+          doc: 'Limits of the model, for readers of the catalog. The gateway does not enforce them.',
         },
       ),
     ),
-    tags: optional(list(name({ doc: 'A tag.' }), { doc: 'Words of your own about the model.' })),
+    tags: optional(list(name({ doc: 'A tag.' }), { doc: 'Free-form tags of the model.' })),
   },
-  { doc: 'What is known about a model.' },
+  { doc: 'Prices and limits of a model.' },
 )
 
 /** Prices and limits of models. */
@@ -67,7 +68,7 @@ export const catalogSchema = object(
     providers: optional(
       map(
         object(
-          { models: optional(map(model, { doc: 'Models by the name the provider knows them by.' })) },
+          { models: optional(map(model, { doc: 'Models by their name at the provider.' })) },
           { doc: 'Models of one provider.' },
         ),
         { doc: 'Providers by name.', example: { openai: { models: {} } } },
@@ -77,21 +78,23 @@ export const catalogSchema = object(
   { doc: 'Prices and limits of models.' },
 )
 
-/** `config.modelCatalog`: later entries count before earlier ones. */
+/** `config.modelCatalog`: later entries take precedence. */
 export const modelCatalogSchema = list(
   exactlyOne(
     { file: filePath({ doc: 'Path of a catalog, JSON or YAML.' }), inline: catalogSchema },
     {},
-    { doc: 'A catalog, in a file or in place.' },
+    { doc: 'A catalog in a file or inline.' },
   ),
-  { doc: 'Prices and limits of models. Where several name a model, the last one counts, field by field.' },
+  {
+    doc: 'Prices and limits of models. If several catalogs contain a model, the last one takes precedence, field by field.',
+  },
 )
 
 export type Catalog = Infer<typeof catalogSchema>
 export type CatalogModel = Infer<typeof model>
 export type ModelCatalogConfig = Infer<typeof modelCatalogSchema>
 
-/** Reports prices that are none and tiers out of order, with paths inside the list. */
+/** Reports invalid prices and unordered tiers, with paths within the list. */
 export function checkModelCatalog(catalogs: ModelCatalogConfig, report: ReportIssue): void {
   for (const [index, { inline }] of catalogs.entries()) {
     if (inline !== undefined)
@@ -99,7 +102,7 @@ export function checkModelCatalog(catalogs: ModelCatalogConfig, report: ReportIs
   }
 }
 
-/** The same for one catalog. */
+/** `checkModelCatalog` for one catalog. */
 export function checkCatalog({ providers = {} }: Catalog, report: ReportIssue): void {
   for (const [provider, { models = {} }] of Object.entries(providers)) {
     for (const [id, { rates: base, tiers = [] }] of Object.entries(models)) {
@@ -109,7 +112,7 @@ export function checkCatalog({ providers = {} }: Catalog, report: ReportIssue): 
       for (const [index, tier] of tiers.entries()) {
         checkRates(tier.rates, [...path, 'tiers', index, 'rates'], report)
         if (tier.contextOver <= over) {
-          report([...path, 'tiers', index, 'contextOver'], 'must be more than that of the tier before it')
+          report([...path, 'tiers', index, 'contextOver'], 'must be greater than that of the previous tier')
         }
         over = tier.contextOver
       }
@@ -124,6 +127,6 @@ function checkRates(
 ): void {
   for (const [kind, price] of Object.entries(given ?? {})) {
     if (price === undefined || parsePrice(price) !== undefined) continue
-    report([...path, kind], 'expected a price such as 2.50: digits, and at most six decimals')
+    report([...path, kind], 'must be a price such as 2.50: digits with at most six decimals')
   }
 }

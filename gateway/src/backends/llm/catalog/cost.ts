@@ -1,7 +1,7 @@
 import type { Usage } from '../../../pipeline/exchange.ts'
 import type { Picodollars } from './money.ts'
 
-/** What one token of each kind costs; undefined where the catalog does not say. */
+/** Price of one token by kind; undefined if the catalog has none. */
 export type Rates = {
   readonly input: Picodollars | undefined
   readonly output: Picodollars | undefined
@@ -12,16 +12,16 @@ export type Rates = {
   readonly outputAudio: Picodollars | undefined
 }
 
-/** Prices of a model: those that hold for prompts of more than some number of tokens, the longest first, and the others. */
+/** Prices of a model: base rates, and tiers for prompts above a number of tokens, largest first. */
 export type ModelPrices = {
   readonly rates: Rates
   readonly tiers: readonly { readonly contextOver: number; readonly rates: Rates }[]
 }
 
 /**
- * What a call costs; undefined where it used tokens of a kind without a price, since a sum without them would be wrong.
- * Cached, written and audio tokens are parts of the input, reasoning and audio parts of the output; a part without a price of
- * its own costs what the whole does. A long prompt changes the price of every token of the call.
+ * Cost of a call; undefined if it used tokens of a kind without a price, because the sum would be wrong. Cache reads, cache
+ * writes and audio are parts of the input; reasoning and audio are parts of the output. A part without a separate price has
+ * the price of input or output. A tier applies to all tokens of the call.
  */
 export function costOf(usage: Usage, prices: ModelPrices): Picodollars | undefined {
   const rates = ratesFor(usage.inputTokens, prices)
@@ -48,7 +48,7 @@ function ratesFor(contextTokens: number, { rates, tiers }: ModelPrices): Rates {
   return rates
 }
 
-/** Providers may count a token as two kinds, cached and audio for example: it is paid for once. */
+/** Providers may report a token as two kinds, for example cached and audio; it is charged once. */
 function takeTokens(rest: Record<'input' | 'output', number>, of: 'input' | 'output', wanted = 0): number {
   const taken = Math.min(wanted, rest[of])
   rest[of] -= taken

@@ -1,22 +1,22 @@
 /**
- * Amounts of money are whole numbers of picodollars (10^-12 US dollars): a price has at most six decimals and is for a
- * million tokens, so a token costs a whole number of them, and no sum is ever rounded.
+ * Money in picodollars (10^-12 US dollars). A price per million tokens has at most six decimals, so the price of one token
+ * is an integer and sums are exact.
  */
 export type Picodollars = bigint
 
 const decimals = 6
 const perDollar = 1e12
 
-/** Digits and at most six decimals. Twelve digits are more than anybody pays. */
+/** At most twelve digits, beyond any real price, and six decimals. */
 const price = /^(\d{1,12})(?:\.(\d{1,6}))?$/
 
-/** What one token costs by the price of a million, such as `2.50`; undefined for a text that is no price. */
+/** The price of one token, from the price per million such as `2.50`; undefined if the text is not a price. */
 export function parsePrice(text: string): Picodollars | undefined {
   const [, whole, fraction = ''] = price.exec(text) ?? []
   return whole === undefined ? undefined : BigInt(whole + fraction.padEnd(decimals, '0'))
 }
 
-/** The nearest number of US dollars. */
+/** US dollars, rounded to the nearest number. */
 export function dollarsOf(amount: Picodollars): number {
   return Number(amount) / perDollar
 }

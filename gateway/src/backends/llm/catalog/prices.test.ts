@@ -129,14 +129,14 @@ describe('compilePrices', () => {
     [
       'with a price that is none',
       { x: '{"providers":{"openai":{"models":{"m":{"rates":{"input":"-1"}}}}}}' },
-      'providers.openai.models.m.rates.input: expected a price such as 2.50: digits, and at most six decimals',
+      'providers.openai.models.m.rates.input: must be a price such as 2.50: digits with at most six decimals',
     ],
     [
       'with tiers out of order',
       {
         x: '{"providers":{"p":{"models":{"m":{"tiers":[{"contextOver":2,"rates":{}},{"contextOver":2,"rates":{}}]}}}}}',
       },
-      'providers.p.models.m.tiers[1].contextOver: must be more than that of the tier before it',
+      'providers.p.models.m.tiers[1].contextOver: must be greater than that of the previous tier',
     ],
   ])('refuses a file that is %s', (_title, files: Record<string, string>, message) => {
     expect(() => pricesOf([{ file: 'x' }], files)).toThrow(message)

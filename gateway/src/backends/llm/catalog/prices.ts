@@ -13,20 +13,20 @@ import {
 import { costOf, type ModelPrices, type Rates } from './cost.ts'
 import { type Picodollars, parsePrice } from './money.ts'
 
-/** What a call cost, or why that is not known: the catalog has no such model, or no price for what was used of it. */
+/** Cost of a call. `missing`: the model is not in the catalog; `unpriced`: it has no price for the used tokens. */
 export type Cost =
   | { readonly kind: 'cost'; readonly amount: Picodollars }
   | { readonly kind: 'unpriced' }
   | { readonly kind: 'missing' }
 
-/** Looks up what calls cost. `models` are the names the model goes by at the provider, best first. */
+/** Looks up the cost of a call. `models` are the candidate names of the model at the provider, in order. */
 export type Prices = (provider: string, models: readonly (string | undefined)[], usage: Usage) => Cost
 
 const unpriced: Cost = { kind: 'unpriced' }
 const missing: Cost = { kind: 'missing' }
 
 /**
- * Compiles `config.modelCatalog`; undefined where there is none. Throws with the path of a file that cannot be read or is no
+ * Compiles `config.modelCatalog`; undefined without one. Throws with the path of a file that cannot be read or is not a
  * catalog.
  */
 export function compilePrices(
@@ -53,7 +53,7 @@ function createPriceLookup(providers: ReadonlyMap<string, Models>): Prices {
   }
 }
 
-/** Later catalogs add to earlier ones and correct them: price by price, the list of tiers as a whole. */
+/** Merges catalogs; later ones take precedence by price, and tiers are replaced as a list. */
 function mergeCatalogs(
   catalogs: ModelCatalogConfig,
   context: CompileContext,
@@ -80,7 +80,7 @@ function mergeModels(base: CatalogModel | undefined, model: CatalogModel): Catal
   return { rates: { ...base.rates, ...definedRates(model.rates) }, tiers: model.tiers ?? base.tiers }
 }
 
-/** A price written as undefined must not hide an earlier one. */
+/** Without undefined prices, which would hide earlier ones. */
 function definedRates(rates: CatalogModel['rates']): CatalogModel['rates'] {
   return Object.fromEntries(Object.entries(rates ?? {}).filter(([, price]) => price !== undefined))
 }
@@ -126,22 +126,22 @@ function readCatalog(file: string, { readFile, parseYaml }: CompileContext): Cat
   return read.value
 }
 
-/** Catalogs hold thousands of models, which JSON is read much faster for. */
+/** JSON first: catalogs contain thousands of models, and JSON parses much faster than YAML. */
 function parseDocument(text: string, parseYaml: CompileContext['parseYaml']): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // An empty file is an empty catalog, as with the configuration itself.
+    // An empty file is an empty catalog, like an empty configuration.
     return parseYaml(text) ?? {}
   }
 }
 
-function withContext<T>(place: string, what: string, read: () => T): T {
+function withContext<T>(place: string, failure: string, read: () => T): T {
   try {
     return read()
   } catch (cause) {
     const reason = messageOf(cause)
-    throw new Error(`${place} ${what}: ${reason}`, { cause })
+    throw new Error(`${place} ${failure}: ${reason}`, { cause })
   }
 }
 

@@ -21,39 +21,39 @@ const { backendAuth, backendTLS, requestHeaderModifier } = backendPolicyFields
 const [firstType = 'completions', ...otherTypes] = Object.keys(routeTypes).filter(isRouteType)
 
 function isRouteType(text: string): text is RouteType {
-  return text in routeTypes
+  return Object.hasOwn(routeTypes, text)
 }
 
 export const llmPolicyFields = {
   routes: optional(
-    map(enumeration([firstType, ...otherTypes], { doc: 'What such paths ask for.' }), {
-      doc: 'What a path asks for, by the end of the path; the longest end wins and `*` is for all others. Without it every path is a chat completion.',
+    map(enumeration([firstType, ...otherTypes], { doc: 'API call at these paths.' }), {
+      doc: 'API calls by path suffix. The longest matching suffix wins, and `*` matches all other paths. Without it every path is a chat completion.',
       example: { '/v1/messages': 'messages', '/v1/chat/completions': 'completions', '*': 'passthrough' },
     }),
   ),
   defaults: optional(
     jsonObject({
-      doc: 'Fields of the request body that are set where the client left them out.',
+      doc: 'Request body fields that are set if absent.',
       example: { temperature: 0.2 },
     }),
   ),
   overrides: optional(
     jsonObject({
-      doc: 'Fields of the request body that are set whatever the client sent.',
+      doc: 'Request body fields that replace those of the client.',
       example: { store: false },
     }),
   ),
   modelAliases: optional(
-    map(name({ doc: 'Model that is meant.' }), {
-      doc: 'Other names of models: exact, `*`, `prefix*` or `*suffix`. A model of the provider comes before them.',
+    map(name({ doc: 'Model name at the provider.' }), {
+      doc: 'Model aliases: exact, `*`, `prefix*` or `*suffix`. `model` of the provider takes precedence.',
       example: { fast: 'gpt-4o-mini' },
     }),
   ),
 }
 
-export const llmPolicyMeta = { doc: 'How requests to LLM providers are read, and what is changed in them.' }
+export const llmPolicyMeta = { doc: 'Reading and modification of requests to LLM providers.' }
 
-/** `policies.ai`: how requests to LLM providers are read, and what is changed in them. */
+/** `policies.ai`. */
 export const llmPolicySchema = object(llmPolicyFields, llmPolicyMeta)
 
 export type LlmPolicyConfig = Infer<typeof llmPolicySchema>
@@ -61,36 +61,34 @@ export type LlmPolicyConfig = Infer<typeof llmPolicySchema>
 const providerSettings = object(
   {
     model: optional(
-      name({ doc: 'Model sent upstream in place of the one the client sent.', example: 'gpt-4o-mini' }),
+      name({ doc: 'Model sent upstream in place of the model in the request.', example: 'gpt-4o-mini' }),
     ),
   },
-  { doc: 'A provider, and what it is asked for.' },
+  { doc: 'Settings of the provider.' },
 )
 
 const providerChoice = exactlyOne(
   Object.fromEntries(providerNames.map((kind) => [kind, providerSettings])),
   {},
-  { doc: 'Who serves the requests.', example: { openAI: { model: 'gpt-4o-mini' } } },
+  { doc: 'The provider of the models.', example: { openAI: { model: 'gpt-4o-mini' } } },
 )
 
 const entryFields = {
-  name: optional(name({ doc: 'Name in logs and metrics.', default: 'the model, or the kind of provider' })),
+  name: optional(name({ doc: 'Name in logs and metrics.', default: 'the model, or the provider kind' })),
   hostOverride: optional(
     hostPort({
-      doc: 'Server to call in place of the provider’s own: over TLS at port 443 or with `backendTLS`, else without.',
+      doc: 'Server address in place of the provider’s own. TLS is used at port 443 and with `backendTLS`.',
       example: 'localhost:11434',
     }),
   ),
   pathOverride: optional(
-    string({ doc: 'Path of every call in place of the provider’s own.', example: '/api/v2/chat' }),
+    string({ doc: 'Path of every call in place of the provider’s paths.', example: '/api/v2/chat' }),
   ),
-  pathPrefix: optional(
-    string({ doc: 'What stands before the paths of calls in place of the provider’s own, as `/v1`.' }),
-  ),
+  pathPrefix: optional(string({ doc: 'Path prefix in place of the provider’s own, such as `/v1`.' })),
   policies: optional(
     object(
       { ai: optional(llmPolicySchema), backendAuth, backendTLS, requestHeaderModifier },
-      { doc: 'What holds for this provider, before what holds for the backend or route.' },
+      { doc: 'Policies of this provider. They take precedence over those of the backend and the route.' },
     ),
   ),
 } satisfies Record<string, Schema>
@@ -99,21 +97,21 @@ const entry = object({ ...entryFields, provider: providerChoice }, { doc: 'A pro
 
 const group = object(
   { providers: list(entry, { doc: 'Providers that share the load.' }, { min: 1 }) },
-  { doc: 'Providers of the same rank.' },
+  { doc: 'Providers of the same priority.' },
 )
 
-/** `ai` of a backend: an LLM provider, or groups of them that stand in for each other. */
+/** `ai` of a backend: an LLM provider, or groups of providers with failover. */
 export const llmBackendSchema = exactlyOne(
   {
     provider: providerChoice,
     groups: list(
       group,
-      { doc: 'Groups of providers, best first: the next one serves what the ones before fail to.' },
+      { doc: 'Groups of providers by priority, highest first. Failed requests go to the next group.' },
       { min: 1 },
     ),
   },
   entryFields,
-  { doc: 'Requests to LLM providers: credentials, translation between APIs, counts of tokens.' },
+  { doc: 'Requests to LLM providers: credentials, translation between APIs, token counts.' },
 )
 
 export type LlmBackendConfig = Infer<typeof llmBackendSchema>

@@ -26,7 +26,7 @@ describe('checkAi', () => {
 
   it('says that a server of one’s own needs an address', () => {
     expect(mistakesOf({ provider: { custom: {} } })).toEqual([
-      'provider.custom: provider "custom" needs hostOverride',
+      'provider.custom: provider "custom" requires hostOverride',
     ])
   })
 
@@ -52,10 +52,10 @@ describe('checkAi', () => {
       { name: 'a', provider: { openAI: {} }, policies: { ai: { routes: { '*': 'messages' } as const } } },
     ]
     expect(mistakesOf({ name: 'x', hostOverride: 'a:1', groups: [{ providers }] })).toEqual([
-      'name: belongs to a provider of groups[].providers',
-      'hostOverride: belongs to a provider of groups[].providers',
+      'name: is only valid on providers of groups[].providers',
+      'hostOverride: is only valid on providers of groups[].providers',
       expect.stringMatching(/^groups.0.providers.1.policies.ai.routes: /),
-      'groups.0.providers.1.name: there is another provider named "a"',
+      'groups.0.providers.1.name: duplicate provider name "a"',
     ])
   })
 

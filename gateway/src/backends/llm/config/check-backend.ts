@@ -5,11 +5,11 @@ import { entriesOf, providerOf } from '../llm-backend.ts'
 import { namePatternIssue } from '../models/name-pattern.ts'
 import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './backend-config.ts'
 
-/** Reports what a schema cannot see in an `ai` backend. */
+/** Reports issues of an `ai` backend beyond its schema. */
 export function checkLlmBackend(config: LlmBackendConfig, report: ReportIssue): void {
   if (config.groups !== undefined) {
     for (const key of singleProviderKeys) {
-      if (config[key] !== undefined) report([key], 'belongs to a provider of groups[].providers')
+      if (config[key] !== undefined) report([key], 'is only valid on providers of groups[].providers')
     }
   }
   const names = new Set<string>()
@@ -18,18 +18,18 @@ export function checkLlmBackend(config: LlmBackendConfig, report: ReportIssue): 
     if (config.groups !== undefined && entry.policies?.ai?.routes !== undefined) {
       report(
         [...path, 'policies', 'ai', 'routes'],
-        'what a path asks for is decided before a provider is chosen: it belongs to policies.ai of the backend or route',
+        'is only valid in policies.ai of the backend or route, because paths are matched before a provider is selected',
       )
     }
     if (entry.name === undefined) continue
-    if (names.has(entry.name)) report([...path, 'name'], `there is another provider named "${entry.name}"`)
+    if (names.has(entry.name)) report([...path, 'name'], `duplicate provider name "${entry.name}"`)
     names.add(entry.name)
   }
 }
 
 const singleProviderKeys = ['name', 'hostOverride', 'pathOverride', 'pathPrefix', 'policies'] as const
 
-/** Reports what a schema cannot see in `policies.ai`. */
+/** Reports issues of `policies.ai` beyond its schema. */
 export function checkLlmPolicy(
   { routes = {}, modelAliases = {} }: LlmPolicyConfig,
   report: ReportIssue,
@@ -37,12 +37,12 @@ export function checkLlmPolicy(
   for (const suffix of Object.keys(routes)) {
     if (suffix === '*') continue
     if (!suffix.startsWith('/') || suffix.endsWith('/') || suffix.includes('*')) {
-      report(['routes', suffix], `must be the end of a path, as /v1/messages, or *, got "${suffix}"`)
+      report(['routes', suffix], `must be a path suffix such as /v1/messages, or *, got "${suffix}"`)
     }
   }
   for (const alias of Object.keys(modelAliases)) {
-    const mistake = alias === '' ? 'the name of a model must not be empty' : namePatternIssue(alias)
-    if (mistake !== undefined) report(['modelAliases', alias], mistake)
+    const message = alias === '' ? 'model name must not be empty' : namePatternIssue(alias)
+    if (message !== undefined) report(['modelAliases', alias], message)
   }
 }
 
@@ -50,23 +50,24 @@ function checkEntry(entry: LlmProviderEntry, report: ReportIssue): void {
   const { kind, provider } = providerOf(entry)
   const { hostOverride, policies } = entry
   if (provider && provider.address === undefined && !provider.local && hostOverride === undefined) {
-    report(['provider', kind], `provider "${kind}" needs hostOverride`)
+    report(['provider', kind], `provider "${kind}" requires hostOverride`)
   }
   if (hostOverride !== undefined && parseHostPort(hostOverride)?.port === 0) {
-    report(['hostOverride'], 'the port must not be 0')
+    report(['hostOverride'], 'port must not be 0')
   }
   for (const key of overrideKeys) {
     const text = entry[key]
     if (text === undefined) continue
-    if (provider?.local) report([key], `provider "${kind}" answers inside the gateway and has no address`)
+    if (provider?.local)
+      report([key], `is not valid with provider "${kind}": it runs inside the gateway and has no address`)
     if (key !== 'hostOverride' && !/^\/[\x21-\x7e]*$/.test(text)) {
-      report([key], `must start with a slash and hold no blanks, got "${text}"`)
+      report([key], `must start with a slash and contain no spaces, got "${text}"`)
     } else if (key !== 'hostOverride' && /[?#]/.test(text)) {
-      report([key], 'must not have a query or a fragment')
+      report([key], 'must not contain a query or a fragment')
     }
   }
   if (entry.pathOverride !== undefined && entry.pathPrefix !== undefined) {
-    report(['pathPrefix'], 'pathOverride is the whole path already: keep one of them')
+    report(['pathPrefix'], 'is not valid with pathOverride: remove one of them')
   }
   if (policies === undefined) return
   checkBackendPolicies(policies, (path, message) => report(['policies', ...path], message))

@@ -84,7 +84,7 @@ describe('checkLlm', () => {
         models: [{ name: 'a', provider: { reference: 'shared' }, params: { apiKey: 'k', model: 'm' } }],
         providers: [{ name: 'shared', provider: 'openai' }],
       },
-      'models.0.params.apiKey: belongs to the provider "shared" refers to; only params.model may be set beside a reference',
+      'models.0.params.apiKey: is not valid with a reference: set it in provider "shared"; only params.model is valid here',
     ],
     [
       'a star in the middle',
@@ -99,27 +99,27 @@ describe('checkLlm', () => {
     [
       'a missing address',
       { models: [{ name: 'a', provider: 'custom' }] },
-      'models.0.provider: provider "custom" needs params.baseUrl',
+      'models.0.provider: provider "custom" requires params.baseUrl',
     ],
     [
       'a credential in an address',
       { models: [{ name: 'a', provider: 'openai', params: { baseUrl: 'http://u:p@example.com' } }] },
-      'models.0.params.baseUrl: must not hold a credential; use params.apiKey',
+      'models.0.params.baseUrl: must not contain a credential: use params.apiKey',
     ],
     [
       'a credential that is empty',
       { models: [{ name: 'a', provider: 'openai', params: { apiKey: '' } }] },
-      'models.0.params.apiKey: must be printable ASCII without spaces, and not empty',
+      'models.0.params.apiKey: must be printable ASCII without spaces, and must not be empty',
     ],
     [
       'a credential with a line end, without repeating it',
       { models: [], providers: [{ name: 'a', provider: 'openai', params: { apiKey: 'secret\n' } }] },
-      'providers.0.params.apiKey: must be printable ASCII without spaces, and not empty',
+      'providers.0.params.apiKey: must be printable ASCII without spaces, and must not be empty',
     ],
     [
       'a model that can never be reached',
       { models: [gpt, gpt] },
-      'models.1.name: an earlier model named "gpt-4o" takes every request already; give one of them matches',
+      'models.1.name: an earlier model named "gpt-4o" matches every request: add matches to one of them',
     ],
     [
       'ids that repeat',
@@ -129,7 +129,7 @@ describe('checkLlm', () => {
           { name: 'b', provider: 'echo', id: 'x' },
         ],
       },
-      'models.1.id: there is another model with the id "x"',
+      'models.1.id: duplicate model id "x"',
     ],
     [
       'provider names that repeat',
@@ -140,7 +140,7 @@ describe('checkLlm', () => {
           { name: 'p', provider: 'echo' },
         ],
       },
-      'providers.1.name: there is another provider named "p"',
+      'providers.1.name: duplicate provider name "p"',
     ],
     [
       'a target nobody serves, with the nearest',
@@ -150,19 +150,19 @@ describe('checkLlm', () => {
     [
       'a target that is a virtual model',
       withTargets({ failover: { targets: [{ model: 'fast', priority: 1 }] } }),
-      'virtualModels.0.routing.failover.targets.0.model: "fast" is a virtual model; a target must be one of llm.models',
+      'virtualModels.0.routing.failover.targets.0.model: "fast" is a virtual model: a target must be one of llm.models',
     ],
     [
       'weights that are all 0',
       withTargets({ weighted: { targets: [{ model: 'gpt-4o', weight: 0 }] } }),
-      'virtualModels.0.routing.weighted.targets: at least one weight must be above 0',
+      'virtualModels.0.routing.weighted.targets: at least one weight must be greater than 0',
     ],
     [
       'a condition missing before the last target',
       withTargets({ conditional: { targets: [{ model: 'gpt-4o' }, { when: 'true', model: 'claude-1' }] } }),
-      'virtualModels.0.routing.conditional.targets.0.when: only the last target may be without a condition',
+      'virtualModels.0.routing.conditional.targets.0.when: is required for all targets but the last',
     ],
-    ['a time limit of 0', { models: [], timeouts: { idle: '0s' } }, 'timeouts.idle: must be longer than 0'],
+    ['a time limit of 0', { models: [], timeouts: { idle: '0s' } }, 'timeouts.idle: must be greater than 0'],
   ])('reports %s', (_, config, expected) => {
     expect(mistakes(config)).toEqual([expected])
   })

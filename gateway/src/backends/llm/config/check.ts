@@ -16,15 +16,15 @@ import {
 
 const roots: ReadonlySet<string> = new Set(routingRoots)
 
-/** Reports what a schema cannot see: names that repeat or lead nowhere, patterns, expressions, missing addresses. */
+/** Reports issues of `llm` beyond its schema: duplicate and unknown names, patterns, expressions, missing addresses. */
 export function checkLlm(config: LlmConfig, report: ReportIssue): void {
   if (config.port !== undefined && config.gateways !== undefined) {
-    report(['gateways'], 'port and gateways exclude each other: keep one of them')
+    report(['gateways'], 'is not valid with port: remove one of them')
   }
   const shared = config.providers ?? []
   const sharedNames = shared.map((provider) => provider.name)
   reportDuplicates(sharedNames, (index, name) =>
-    report(['providers', index, 'name'], `there is another provider named "${name}"`),
+    report(['providers', index, 'name'], `duplicate provider name "${name}"`),
   )
   for (const [index, provider] of shared.entries()) {
     checkKind(provider.provider, provider.params, ['providers', index], report)
@@ -32,8 +32,8 @@ export function checkLlm(config: LlmConfig, report: ReportIssue): void {
   checkIds(config.models, report)
   for (const [index, model] of config.models.entries()) {
     const path = ['models', index]
-    const mistake = namePatternIssue(model.name)
-    if (mistake) report([...path, 'name'], mistake)
+    const issue = namePatternIssue(model.name)
+    if (issue) report([...path, 'name'], issue)
     if (typeof model.provider === 'string') checkKind(model.provider, model.params, path, report)
     else checkReference(model.provider.reference, model.params, sharedNames, path, report)
     checkHeaderPatterns(model, path, report)
@@ -41,7 +41,7 @@ export function checkLlm(config: LlmConfig, report: ReportIssue): void {
   checkVirtualModels(config, report)
   for (const key of ['firstByte', 'idle'] as const) {
     const text = config.timeouts?.[key]
-    if (text !== undefined && parseDuration(text) === 0) report(['timeouts', key], 'must be longer than 0')
+    if (text !== undefined && parseDuration(text) === 0) report(['timeouts', key], 'must be greater than 0')
   }
 }
 
@@ -57,26 +57,26 @@ function checkKind(
     const near = nearest(kind, names)
     const hint = near
       ? `did you mean "${near}"?`
-      : `known are ${names.join(', ')}; for other servers of OpenAI's API use custom`
+      : `expected one of ${names.join(', ')}; use custom for other servers with OpenAI's API`
     report([...path, 'provider'], `unknown provider "${kind}", ${hint}`)
     return
   }
   if (typeof params?.apiKey === 'string' && !isCredential(params.apiKey)) {
-    report([...path, 'params', 'apiKey'], 'must be printable ASCII without spaces, and not empty')
+    report([...path, 'params', 'apiKey'], 'must be printable ASCII without spaces, and must not be empty')
   }
   if (params?.baseUrl !== undefined) checkBaseUrl(params.baseUrl, [...path, 'params', 'baseUrl'], report)
   else if (provider.address === undefined && !provider.local) {
-    report([...path, 'provider'], `provider "${kind}" needs params.baseUrl`)
+    report([...path, 'provider'], `provider "${kind}" requires params.baseUrl`)
   }
 }
 
 function checkBaseUrl(text: string, path: (string | number)[], report: ReportIssue): void {
   const address = URL.parse(text)
-  // The schema says what is no URL at all.
+  // The schema reports invalid URLs.
   if (!address) return
   if (address.username !== '' || address.password !== '')
-    report(path, 'must not hold a credential; use params.apiKey')
-  if (address.search !== '' || address.hash !== '') report(path, 'must not have a query or a fragment')
+    report(path, 'must not contain a credential: use params.apiKey')
+  if (address.search !== '' || address.hash !== '') report(path, 'must not contain a query or a fragment')
 }
 
 function checkReference(
@@ -95,7 +95,7 @@ function checkReference(
     if (params?.[key] === undefined) continue
     report(
       [...path, 'params', key],
-      `belongs to the provider "${reference}" refers to; only params.model may be set beside a reference`,
+      `is not valid with a reference: set it in provider "${reference}"; only params.model is valid here`,
     )
   }
 }
@@ -111,12 +111,12 @@ function checkHeaderPatterns({ matches }: ModelConfig, path: (string | number)[]
   }
 }
 
-/** Names may repeat with different `matches`; only the identities that were given must differ. */
+/** Names may repeat with different `matches`; explicit ids must be unique. */
 function checkIds(models: readonly ModelConfig[], report: ReportIssue): void {
   const seen = new Set<string>()
   for (const [index, { id }] of models.entries()) {
     if (id === undefined) continue
-    if (seen.has(id)) report(['models', index, 'id'], `there is another model with the id "${id}"`)
+    if (seen.has(id)) report(['models', index, 'id'], `duplicate model id "${id}"`)
     seen.add(id)
   }
   const unconditional = new Set<string>()
@@ -126,7 +126,7 @@ function checkIds(models: readonly ModelConfig[], report: ReportIssue): void {
     if (unconditional.has(key)) {
       report(
         ['models', index, 'name'],
-        `an earlier model named "${name}" takes every request already; give one of them matches`,
+        `an earlier model named "${name}" matches every request: add matches to one of them`,
       )
     }
     unconditional.add(key)
@@ -136,18 +136,19 @@ function checkIds(models: readonly ModelConfig[], report: ReportIssue): void {
 function checkVirtualModels({ models, virtualModels = [] }: LlmConfig, report: ReportIssue): void {
   const names = virtualModels.map((virtual) => virtual.name)
   reportDuplicates(names, (index, name) =>
-    report(['virtualModels', index, 'name'], `there is another virtual model named "${name}"`),
+    report(['virtualModels', index, 'name'], `duplicate virtual model name "${name}"`),
   )
   const patterns = models.map((model) => compileNamePattern(model.name))
   const modelNames = models.map((model) => model.name)
   for (const [index, virtual] of virtualModels.entries()) {
     const path = ['virtualModels', index]
-    if (virtual.name.includes('*')) report([...path, 'name'], 'the name of a virtual model must not hold a *')
+    if (virtual.name.includes('*'))
+      report([...path, 'name'], 'the name of a virtual model must not contain *')
     for (const [position, target] of targetsOf(virtual).entries()) {
       const at = [...path, 'routing', routingKind(virtual), 'targets', position, 'model']
-      if (target.includes('*')) report(at, 'a target is one model; its name must not hold a *')
+      if (target.includes('*')) report(at, 'a target must be one model: its name must not contain *')
       else if (names.includes(target) && !modelNames.includes(target)) {
-        report(at, `"${target}" is a virtual model; a target must be one of llm.models`)
+        report(at, `"${target}" is a virtual model: a target must be one of llm.models`)
       } else if (!patterns.some((pattern) => pattern.matches(target))) {
         const near = nearest(target, modelNames)
         report(at, `no entry of llm.models matches "${target}"${near ? `, did you mean "${near}"?` : ''}`)
@@ -160,14 +161,14 @@ function checkVirtualModels({ models, virtualModels = [] }: LlmConfig, report: R
 function checkRouting({ routing }: VirtualModelConfig, path: (string | number)[], report: ReportIssue): void {
   if (routing.weighted !== undefined) {
     const total = routing.weighted.targets.reduce((sum, { weight }) => sum + (weight ?? 1), 0)
-    if (total === 0) report([...path, 'weighted', 'targets'], 'at least one weight must be above 0')
+    if (total === 0) report([...path, 'weighted', 'targets'], 'at least one weight must be greater than 0')
   }
   if (routing.conditional === undefined) return
   const { targets } = routing.conditional
   for (const [index, { when }] of targets.entries()) {
     const at = [...path, 'conditional', 'targets', index, 'when']
     if (when === undefined) {
-      if (index < targets.length - 1) report(at, 'only the last target may be without a condition')
+      if (index < targets.length - 1) report(at, 'is required for all targets but the last')
       continue
     }
     const compiled = compileCel(when, roots)

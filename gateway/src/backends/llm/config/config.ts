@@ -21,11 +21,11 @@ import {
 } from '../../../schema/dsl.ts'
 import { gatewayReferences } from '../../../schema/gateway-references.ts'
 
-/** CEL variables that exist where a virtual model chooses its target. */
+/** CEL variables of conditions that select the target of a virtual model. */
 export const routingRoots = ['now', 'request', 'source', 'jwt', 'apiKey', 'llmRequest', 'llm'] as const
 
 const modelName = name({
-  doc: 'Model name sent upstream in place of the one the client sent.',
+  doc: 'Model name sent upstream in place of the name in the request.',
   example: 'gpt-4o-mini',
 })
 
@@ -34,23 +34,23 @@ const params = object(
     model: optional(modelName),
     apiKey: optional(
       secretSource({
-        doc: 'Credential of the provider. Without it, a credential of the client that no gateway policy has used goes through.',
+        doc: 'Credential of the provider. Without it, the client’s credential is forwarded unless a gateway policy consumed it.',
         example: '$OPENAI_API_KEY',
       }),
     ),
     baseUrl: optional(
       url({
-        doc: "Address of the provider, with the path in front of its calls. Without a path, the provider's usual one is used.",
+        doc: "Base address of the provider, path included. Without a path, the provider's default path is used.",
         example: 'http://localhost:11434/v1',
         default: "the provider's own address",
       }),
     ),
   },
-  { doc: 'Where and how the provider is called.' },
+  { doc: 'Address, credential and model of requests to the provider.' },
 )
 
 const defaults = jsonObject({
-  doc: 'Fields of the request body that are set where the client left them out.',
+  doc: 'Request body fields that are set if absent.',
   example: { temperature: 0.2 },
 })
 
@@ -60,18 +60,18 @@ const headerMatch = object(
     value: exactlyOne(
       {
         exact: string({ doc: 'The whole value.' }),
-        regex: string({ doc: 'RE2 pattern that some part of the value matches; anchor it with ^ and $.' }),
+        regex: string({ doc: 'RE2 pattern that matches any part of the value; anchor it with ^ and $.' }),
       },
       {},
-      { doc: 'What the value has to be.' },
+      { doc: 'Required value.' },
     ),
   },
-  { doc: 'One header the request must have.' },
+  { doc: 'A required header of the request.' },
 )
 
 const modelFields = {
   name: name({
-    doc: 'Model name clients ask for: exact, `*`, `prefix*` or `*suffix`. The most literal characters win, then the order here.',
+    doc: 'Model name in client requests: exact, `*`, `prefix*` or `*suffix`. The pattern with the most literal characters wins, then the first one.',
     example: 'gpt-4o',
   }),
   id: optional(
@@ -86,53 +86,53 @@ const modelFields = {
       ),
     ],
     {
-      doc: 'Who serves the model: a provider kind, or `{reference: name}` for an entry of `llm.providers`.',
+      doc: 'Provider of the model: a provider kind, or `{reference: name}` for an entry of `llm.providers`.',
     },
   ),
   params: optional(params),
   defaults: optional(defaults),
   overrides: optional(
     jsonObject({
-      doc: 'Fields of the request body that are set whatever the client sent.',
+      doc: 'Request body fields that replace those of the client.',
       example: { store: false },
     }),
   ),
   visibility: optional(
     enumeration(['public', 'internal'], {
-      doc: '`internal` models are reached through virtual models only, and not listed.',
+      doc: '`internal` models are available through virtual models only, and are not listed.',
       default: 'public',
     }),
   ),
   matches: optional(
     list(
       object(
-        { headers: list(headerMatch, { doc: 'All of them must match.' }) },
-        { doc: 'One way to match.' },
+        { headers: list(headerMatch, { doc: 'Required headers: all of them must match.' }) },
+        { doc: 'One alternative.' },
       ),
       {
-        doc: 'Which requests the entry serves, beside the name; any one of them suffices.',
+        doc: 'Conditions on requests, in addition to the name. At least one alternative must match.',
         default: 'all',
       },
     ),
   ),
 } satisfies Record<string, Schema>
 
-const modelMeta = { doc: 'A model clients may ask for, and who serves it.' }
+const modelMeta = { doc: 'A model and its provider.' }
 
 const model = object(modelFields, modelMeta)
 
 const provider = object(
   {
-    name: name({ doc: 'Name that models refer to.' }),
+    name: name({ doc: 'Name for references in models.' }),
     provider: name({ doc: 'Kind of provider.', example: 'openai' }),
     params: optional(params),
     defaults: optional(defaults),
   },
-  { doc: 'Settings of a provider, shared by the models that refer to it.' },
+  { doc: 'Provider settings shared by the models that reference them.' },
 )
 
 const target = name({
-  doc: 'Name of a model, matched against `llm.models` as a client’s would be; internal ones included.',
+  doc: 'Model name, matched against `llm.models` like the name in a request. Internal models are included.',
 })
 
 const routing = exactlyOne(
@@ -145,18 +145,21 @@ const routing = exactlyOne(
               model: target,
               weight: optional(
                 integer(
-                  { doc: 'Share among the weights; 0 is never chosen.', default: 1 },
+                  {
+                    doc: 'Share of the requests, relative to the sum of the weights. A target with weight 0 is never selected.',
+                    default: 1,
+                  },
                   { min: 0, max: 1_000_000 },
                 ),
               ),
             },
             { doc: 'One target.' },
           ),
-          { doc: 'Chosen at random by weight, once for each request.' },
+          { doc: 'Targets for a random selection by weight, once per request.' },
           { min: 1 },
         ),
       },
-      { doc: 'Splits the requests by weight.' },
+      { doc: 'Distributes requests by weight.' },
     ),
     failover: object(
       {
@@ -164,17 +167,20 @@ const routing = exactlyOne(
           object(
             {
               model: target,
-              priority: integer({ doc: 'Lower numbers come first; equal ones share the load.' }, { min: 0 }),
+              priority: integer(
+                { doc: 'Priority: lower numbers first. Targets of equal priority share the load.' },
+                { min: 0 },
+              ),
             },
             { doc: 'One target.' },
           ),
           {
-            doc: 'Tried until one answers: a failed connection, a time limit, 5xx and 429 lead to the next.',
+            doc: 'Targets by priority. A failed connection, a timeout, 5xx and 429 lead to the next target.',
           },
           { min: 1 },
         ),
       },
-      { doc: 'Goes on to the next target while a request fails.' },
+      { doc: 'Fails over to the next target within a request.' },
     ),
     conditional: object(
       {
@@ -189,43 +195,46 @@ const routing = exactlyOne(
             { doc: 'One target.' },
           ),
           {
-            doc: 'The first whose condition holds serves the request; a condition that cannot be evaluated does not hold.',
+            doc: 'Conditions in order. The first true condition selects its target; an evaluation error counts as false.',
           },
           { min: 1 },
         ),
       },
-      { doc: 'Chooses by the request.' },
+      { doc: 'Selects the target by properties of the request.' },
     ),
   },
   {},
-  { doc: 'How a target is chosen.' },
+  { doc: 'Selection of the target.' },
 )
 
 const virtualModel = object(
   {
-    name: name({ doc: 'Model name clients ask for, exact. Comes before `llm.models`.', example: 'fast' }),
+    name: name({
+      doc: 'Exact model name in client requests. Takes precedence over `llm.models`.',
+      example: 'fast',
+    }),
     routing,
   },
-  { doc: 'A name that stands for several models.' },
+  { doc: 'A model name with several targets.' },
 )
 
-const modelsMeta = { doc: 'The models clients may ask for.' }
+const modelsMeta = { doc: 'Models available to clients.' }
 
-/** The fields of `llm` that this backend owns; `llm.policies` is added by whoever composes the section. */
+/** The fields of `llm` except `policies`, which the composition of the section adds. */
 export const llmFields = {
   port: optional(
     port({
-      doc: 'Port of an LLM endpoint of its own.',
-      default: '4000 where there is neither gateways nor a gateway named default',
+      doc: 'Port of a separate LLM endpoint.',
+      default: '4000 without gateways and without a gateway named default',
     }),
   ),
   gateways: optional(gatewayReferences),
   models: list(model, modelsMeta),
   providers: optional(list(provider, { doc: 'Provider settings shared by models.' })),
-  virtualModels: optional(list(virtualModel, { doc: 'Names that stand for several models.' })),
+  virtualModels: optional(list(virtualModel, { doc: 'Model names with several targets.' })),
   passthrough: optional(
     boolean({
-      doc: 'Forwards paths that are no known LLM call, with the provider’s credential, to the model the body names or else to the model named `*`.',
+      doc: 'Forwards paths of unknown LLM calls, with the provider’s credential, to the model in the body or else to the model named `*`.',
       default: false,
       advanced: true,
     }),
@@ -233,15 +242,15 @@ export const llmFields = {
   timeouts: optional(
     object(
       {
-        firstByte: optional(duration({ doc: 'Longest wait for the head of an answer.', default: '10m' })),
-        idle: optional(duration({ doc: 'Longest silence inside an answer.', default: '5m' })),
+        firstByte: optional(duration({ doc: 'Longest wait for the response head.', default: '10m' })),
+        idle: optional(duration({ doc: 'Longest pause within a response.', default: '5m' })),
       },
-      { doc: 'Time limits of calls to providers.', advanced: true },
+      { doc: 'Timeouts of requests to providers.', advanced: true },
     ),
   ),
 } satisfies Record<string, Schema>
 
-/** The same with what the `guardrails` of a model are, which is not this backend's business. */
+/** `llmFields` with a schema for the `guardrails` of models, which belong to a policy. */
 export function guardedLlmFields<G>(guardrails: Schema<G>) {
   return {
     ...llmFields,
@@ -255,14 +264,14 @@ export type LlmParams = {
   baseUrl?: string | undefined
 }
 export type ModelConfig = Infer<typeof model> & {
-  /** Not of this backend's making: it only knows which ones a model has. */
+  /** Opaque to this backend, which only associates them with models. */
   guardrails?: object | undefined
 }
 export type ProviderConfig = Infer<typeof provider>
 export type VirtualModelConfig = Infer<typeof virtualModel>
 export type RoutingConfig = VirtualModelConfig['routing']
 
-/** The part of the `llm` section this backend reads. */
+/** The fields of the `llm` section that this backend reads. */
 export type LlmConfig = {
   port?: number | undefined
   gateways?: string | readonly string[] | undefined

@@ -1,6 +1,6 @@
 import type { Cooldown } from './target.ts'
 
-/** Each run of equal priorities in random order; `ordered` is by priority already. */
+/** Randomises the order within equal priorities; `ordered` is sorted by priority. */
 export function shuffleWithinPriority<T extends { priority: number }>(
   ordered: readonly T[],
   random: () => number,
@@ -12,12 +12,12 @@ export function shuffleWithinPriority<T extends { priority: number }>(
     .map(({ target }) => target)
 }
 
-/** Those that failed a moment ago come last; else the order stays. `now` is monotonic. */
+/** Moves candidates in cooldown to the end, in stable order. `now` is monotonic. */
 export function availableFirst<T extends { target: { cooldown: Cooldown } }>(
   candidates: readonly T[],
   now: number,
 ): readonly T[] {
-  const isHealthy = ({ target }: T) => target.cooldown.until <= now
-  if (candidates.every(isHealthy)) return candidates
-  return [...candidates.filter(isHealthy), ...candidates.filter((each) => !isHealthy(each))]
+  const isAvailable = ({ target }: T) => target.cooldown.until <= now
+  if (candidates.every(isAvailable)) return candidates
+  return [...candidates.filter(isAvailable), ...candidates.filter((each) => !isAvailable(each))]
 }

@@ -5,11 +5,11 @@ import type { Models } from './models.ts'
 
 export type ModelList = {
   models: Pick<Models, 'publicNames' | 'isPublic'>
-  /** When the gateway started, in seconds since the Unix epoch. */
+  /** Start of the gateway, in seconds since the Unix epoch. */
   started: { at: number }
 }
 
-/** Answers `/v1/models` and `/v1/models/{id}` with what the key may use, in the shape of the API the client speaks. */
+/** Response to `/v1/models` and `/v1/models/{id}`: the models permitted for the key, in the shape of the client's API. */
 export function modelListReply(
   exchange: Exchange,
   id: string | undefined,
@@ -20,7 +20,7 @@ export function modelListReply(
   const describe =
     exchange.facts.request.headers['anthropic-version'] === undefined ? openAiModel : anthropicModel
   if (id !== undefined) {
-    // A name that a pattern serves can be asked for though the list has only the pattern.
+    // A name that matches a pattern exists, although the list contains only the pattern.
     if (models.isPublic(id) && access?.allows(id) !== false) return json(describe(id, created))
     return refuse(exchange, {
       status: 404,
@@ -36,8 +36,8 @@ export function modelListReply(
 }
 
 /**
- * The names the key may use. Where it may use a part of what a pattern serves, the list has that part, as the key's
- * `allowedModels` name it: a key for `gpt-4o-mini` alone has to find it behind `gpt-*`.
+ * Names permitted for the key. If the key permits only a part of a pattern, the list contains that part as written in the
+ * key's `allowedModels`: a key for `gpt-4o-mini` finds it although the model is configured as `gpt-*`.
  */
 function visibleNames(
   { auth: { models: access } }: Exchange,

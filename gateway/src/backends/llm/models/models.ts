@@ -12,21 +12,21 @@ import { availableFirst, shuffleWithinPriority } from './candidate-order.ts'
 import { compileNamePattern, type NamePattern } from './name-pattern.ts'
 import { compileTarget, type Target } from './target.ts'
 
-/** One way to serve a request: whom to call, and the model name to ask for. */
+/** One option to serve a request: the target, and the model name to request. */
 export type Candidate = { readonly target: Target; readonly model: string }
 
-/** The ways to serve a request, best first, or why there is none. */
+/** The candidates of a request, best first, or a refusal. */
 export type Resolution =
   | { readonly kind: 'candidates'; readonly candidates: readonly Candidate[] }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 export type Models = {
   resolve(requested: string, facts: Facts): Resolution
-  /** Names clients may ask for, virtual ones first; patterns are listed as written. */
+  /** Public model names, virtual ones first; patterns are listed as written. */
   readonly publicNames: readonly string[]
-  /** Whether some request by that name would be served. */
+  /** A request with this model name can be served. */
   isPublic(name: string): boolean
-  /** Whether a request has to say which model it is for. */
+  /** Requests must contain a model name. */
   readonly needsName: boolean
 }
 
@@ -43,14 +43,14 @@ type Entry = {
   accepts(headers: Headers): boolean
 }
 
-/** Chooses the entry of `llm.models` for a name; internal ones only for virtual models. */
+/** Selects the entry of `llm.models` for a name; internal entries are available to virtual models only. */
 type Lookup = (name: string, headers: Headers, origin: 'client' | 'virtual') => Target | undefined
 
 type Virtual = (facts: Facts) => Resolution
 
 /**
- * Compiles the resolution of model names: virtual models by exact name first, then `llm.models` by the number of literal
- * characters, then by order; entries whose header matches fail are skipped. One step for each model.
+ * Compiles the resolution of model names: virtual models by exact name, then `llm.models` by number of literal characters,
+ * then by order. Entries with failed header matches are skipped. Yields once per model.
  */
 export function* compileModels(config: LlmConfig, context: CompileContext): Generator<void, Models> {
   const entries: Entry[] = []
@@ -98,12 +98,12 @@ function compileLookup(entries: readonly Entry[]): Lookup {
     if (!entry.pattern.exact) patterns.push(entry)
     else exact.set(entry.name, [...(exact.get(entry.name) ?? []), entry])
   }
-  // The sort is stable, so entries of equal weight stay in the order of the configuration.
+  // A stable sort preserves the order of the configuration among equal patterns.
   patterns.sort((one, other) => other.pattern.literals - one.pattern.literals)
   return (name, headers, origin) => {
-    const usable = (entry: Entry) => (origin === 'virtual' || !entry.internal) && entry.accepts(headers)
-    for (const entry of exact.get(name) ?? []) if (usable(entry)) return entry.target
-    for (const entry of patterns) if (entry.pattern.matches(name) && usable(entry)) return entry.target
+    const isEligible = (entry: Entry) => (origin === 'virtual' || !entry.internal) && entry.accepts(headers)
+    for (const entry of exact.get(name) ?? []) if (isEligible(entry)) return entry.target
+    for (const entry of patterns) if (entry.pattern.matches(name) && isEligible(entry)) return entry.target
     return undefined
   }
 }
@@ -111,7 +111,7 @@ function compileLookup(entries: readonly Entry[]): Lookup {
 function compileMatches(matches: ModelConfig['matches']): (headers: Headers) => boolean {
   if (matches === undefined || matches.length === 0) return () => true
   const alternatives = matches.map((match) => match.headers.map(compileHeaderMatch))
-  return (headers) => alternatives.some((all) => all.every((holds) => holds(headers)))
+  return (headers) => alternatives.some((all) => all.every((isMatch) => isMatch(headers)))
 }
 
 type HeaderMatch = NonNullable<ModelConfig['matches']>[number]['headers'][number]
@@ -206,7 +206,7 @@ function compileWhen(when: string): CelProgram {
   return compiled.program
 }
 
-/** A condition that cannot be evaluated, for example for a claim that is missing, does not hold. */
+/** Evaluates a condition; an evaluation error, for example a missing claim, counts as false. */
 function evaluateCondition(when: CelProgram, facts: Facts): boolean {
   try {
     return evaluateBoolean(when, facts)

@@ -1,12 +1,12 @@
 /** A model name of the configuration: exact, `*`, `prefix*` or `*suffix`. */
 export type NamePattern = {
   readonly exact: boolean
-  /** Number of characters other than the star; more is more specific. */
+  /** Number of characters other than `*`; a larger number is more specific. */
   readonly literals: number
   matches(name: string): boolean
 }
 
-/** What is wrong with a name as a pattern, or undefined. */
+/** The issue of an invalid name pattern, else undefined. */
 export function namePatternIssue(name: string): string | undefined {
   const star = name.indexOf('*')
   if (star === -1) return undefined

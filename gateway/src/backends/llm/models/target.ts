@@ -10,43 +10,46 @@ import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from '../confi
 import type { Provider } from '../providers/provider.ts'
 import { findProvider } from '../providers/providers.ts'
 
-/** One entry of `llm.models`, ready to be called. */
+/** A compiled entry of `llm.models`, or a provider of an `ai` backend. */
 export type Target = {
   /** `name` of the entry. */
   readonly configuredModel: string
   readonly provider: Provider
-  /** Model sent upstream; undefined: the one that was asked for. */
+  /** Model sent upstream; undefined for the requested model. */
   readonly upstreamModel: string | undefined
   readonly origin: string
-  /** Path in front of the provider's own paths. */
+  /** Prefix of the provider's paths. */
   readonly basePath: string
-  /** Path of every call, where it is none of the provider's own. */
+  /** Path of every call in place of the provider's paths. */
   readonly fixedPath: string | undefined
-  /** Whether paths that are passed through stay as they are. */
+  /** Passthrough paths are forwarded unchanged. */
   readonly preservesPath: boolean
   readonly connection: UpstreamConnection
-  /** Undefined: the client's own credential goes through. */
+  /** Undefined to forward the client's credential. */
   readonly credential: string | undefined
-  /** Whether what the client was authenticated with is passed on. */
+  /** The credential accepted by authentication is forwarded. */
   readonly forwardsCredential: boolean
-  /** Puts a credential elsewhere than the provider usually has it. */
+  /** Adds a credential at a configured location in place of the provider's default. */
   readonly authorize: Authorize | undefined
-  /** Changes of what the client's request had for header fields. */
+  /** Header edits of the configuration. */
   readonly editHeaders: ((headers: Headers) => void) | undefined
-  /** JSON texts by field, set always and set where absent. */
+  /** JSON texts by field: `overrides` are always set, `defaults` if absent. */
   readonly overrides: ReadonlyMap<string, string>
   readonly defaults: ReadonlyMap<string, string>
   readonly send: Send
   readonly meter: LlmMeter
   readonly cooldown: Cooldown
-  /** As configured: what policies know the model by. */
+  /** `guardrails` of the model as configured; policies find the compiled ones by identity. */
   readonly guardrails: object | undefined
 }
 
-/** What is remembered of a target's failures, across reloads. */
+/**
+ * The end of a target's cooldown after a failure, on the monotonic clock; retained across reloads. Failover tries targets
+ * in cooldown last. The eviction of destinations (`upstream/health.ts`) excludes them instead.
+ */
 export type Cooldown = { until: number }
 
-/** Resolves provider, address and credential of a model; throws on what `checkLlm` reports, and on an unreadable file. */
+/** Resolves provider, address and credential of a model. Throws for issues of `checkLlm` and unreadable files. */
 export function compileTarget(model: ModelConfig, config: LlmConfig, context: CompileContext): Target {
   const shared = sharedProvider(model, config)
   const kind = typeof model.provider === 'string' ? model.provider : shared?.provider
@@ -82,7 +85,7 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
   }
 }
 
-/** Connections as usual to an address that `node` names. */
+/** Connection settings with the egress policy of `node`, the configuration of the address. */
 function connectionTo(node: object, { egress }: CompileContext): UpstreamConnection {
   const policy = egress.of(node)
   return { key: policy.key, egress: policy }
@@ -94,14 +97,14 @@ function sharedProvider(model: ModelConfig, { providers = [] }: LlmConfig): Prov
   return providers.find((provider) => provider.name === reference)
 }
 
-/** A field written as undefined must not hide the shared one. */
+/** Without undefined fields, which would hide shared ones. */
 function definedOf(params: LlmParams | undefined): LlmParams {
   return Object.fromEntries(Object.entries(params ?? {}).filter(([, value]) => value !== undefined))
 }
 
 /**
- * A base address with a path replaces the provider's own path, one without keeps it. The version is not doubled where
- * both the address and the provider's paths carry it, since users of Anthropic's API write it either way.
+ * Origin and base path of requests. A base address without a path uses the provider's default path. A version in both the
+ * address and the provider's paths is used once, because users of Anthropic's API write addresses with and without it.
  */
 export function addressOf(
   provider: Provider,
@@ -111,7 +114,7 @@ export function addressOf(
   const given = baseUrl === undefined ? own : new URL(baseUrl)
   if (!given) {
     if (provider.local) return { origin: '', basePath: '' }
-    throw new Error(`provider "${provider.name}" needs params.baseUrl`)
+    throw new Error(`provider "${provider.name}" requires params.baseUrl`)
   }
   const basePath = pathOf(given) || (own ? pathOf(own) : '/v1')
   const versioned = Object.values(provider.paths).every((path) => path?.startsWith('/v1/'))
@@ -125,7 +128,7 @@ function pathOf(address: URL): string {
   return address.pathname.replace(/\/+$/, '')
 }
 
-/** The credential, read from its file where it is in one. `at` names the key of the configuration. */
+/** The credential, read from its file if configured as one. `at` is the configuration key for errors. */
 export function readSecret(
   source: SecretSource | undefined,
   at: string,
@@ -135,7 +138,7 @@ export function readSecret(
   const place = `${at}: ${source.file}`
   const credential = readCredentialFile(() => readFile(source.file), place).trim()
   if (!isCredential(credential))
-    throw new Error(`${place} does not hold a credential: printable ASCII on one line`)
+    throw new Error(`${place} does not contain a credential: printable ASCII on one line`)
   return credential
 }
 

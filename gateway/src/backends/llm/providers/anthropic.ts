@@ -7,7 +7,7 @@ export const anthropic: Provider = {
   paths: { messages: '/v1/messages', count_tokens: '/v1/messages/count_tokens' },
   defaultHeaders: { 'anthropic-version': '2023-06-01' },
   authorize(request, credential) {
-    // Tokens of an interactive login are bearer tokens; keys have a header of their own.
+    // Tokens of an interactive login are bearer tokens; API keys have a separate header.
     if (credential.startsWith('sk-ant-oat')) request.headers['authorization'] = `Bearer ${credential}`
     else request.headers['x-api-key'] = credential
   },

@@ -1,6 +1,6 @@
 import { bearer, type Provider } from './provider.ts'
 
-/** Paths every server of OpenAI's API shares; its base address ends in the version, `/v1` as a rule. */
+/** Paths of servers with OpenAI's API, relative to a base address that ends in a version such as `/v1`. */
 export const openAiPaths: Provider['paths'] = {
   chat: '/chat/completions',
   completions: '/completions',
@@ -8,7 +8,7 @@ export const openAiPaths: Provider['paths'] = {
   responses: '/responses',
 }
 
-/** A service that speaks OpenAI's API at another address. `address` undefined: it is the user's to give. */
+/** A service with OpenAI's API. `address` is undefined if the configuration must set it. */
 export function openAiCompatible({ name, address }: { name: string; address: string | undefined }): Provider {
   return { name, address, paths: openAiPaths, authorize: bearer }
 }

@@ -6,7 +6,7 @@ export const openai: Provider = {
   name: 'openai',
   address: 'https://api.openai.com/v1',
   paths: openAiPaths,
-  // The o-series refuses `max_tokens`, and the gpt models take the newer name.
+  // The o-series rejects `max_tokens`, and the gpt models accept the newer name.
   renamesMaxTokens: (model) => model.startsWith('gpt-') || isReasoningSeries(model),
   authorize: bearer,
 }

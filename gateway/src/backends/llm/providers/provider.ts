@@ -2,25 +2,25 @@ import type { Headers } from '../../../net/http/headers.ts'
 import type { OutgoingRequest, Send } from '../../../net/http-client/send.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 
-/** One LLM service: where it is, which calls it offers, and how it is told who is calling. */
+/** One LLM service: address, supported calls and authentication. */
 export type Provider = {
-  /** As written in the configuration, and the metric label. */
+  /** Name in the configuration and in metric labels. */
   readonly name: string
-  /** Base address, version segment included where the calls' paths lack it; undefined: `params.baseUrl` is required. */
+  /** Base address, with the version segment if `paths` lack it; undefined if `params.baseUrl` is required. */
   readonly address: string | undefined
-  /** Path of each call it offers, behind the base address. */
+  /** Path of each supported call, relative to the base address. */
   readonly paths: Readonly<Partial<Record<Endpoint, string>>>
-  /** Whether `max_tokens` has to be sent as `max_completion_tokens` for a model. */
+  /** `max_tokens` is sent as `max_completion_tokens` for this model. */
   renamesMaxTokens?(model: string): boolean
-  /** Headers it needs whatever the client sent; a header the client did send wins. */
+  /** Required headers; headers of the client take precedence. */
   readonly defaultHeaders?: Headers
-  /** Puts the credential on the request. Asynchronous where it has to sign or fetch a token. */
+  /** Adds the credential to the request. Asynchronous for signatures and fetched tokens. */
   authorize(request: OutgoingRequest, credential: string): void | Promise<void>
-  /** For a provider that answers inside the gateway: takes the place of the network. */
+  /** Replaces the network for a provider inside the gateway. */
   readonly local?: Send
 }
 
-/** `Authorization: Bearer`, as nearly all of them want it. */
+/** Adds `Authorization: Bearer`, the most common form. */
 export function bearer(request: OutgoingRequest, credential: string): void {
   request.headers['authorization'] = `Bearer ${credential}`
 }

@@ -4,7 +4,7 @@ import { openai } from './openai.ts'
 import { openAiCompatible } from './openai-compatible.ts'
 import type { Provider } from './provider.ts'
 
-/** Every provider kind a configuration may name. */
+/** All provider kinds. */
 export const providers: readonly Provider[] = [
   openai,
   anthropic,
@@ -26,13 +26,13 @@ export const providers: readonly Provider[] = [
   openAiCompatible({ name: 'xai', address: 'https://api.x.ai/v1' }),
 ]
 
-/** Other spellings that configurations in use have. */
+/** Alternative spellings in existing configurations. */
 const aliases: ReadonlyMap<string, string> = new Map([['openAI', 'openai']])
 
-/** Every name that `findProvider` knows. */
+/** All names that `findProvider` accepts. */
 export const providerNames: readonly string[] = [...providers.map(({ name }) => name), ...aliases.keys()]
 
-/** The provider kind of that name, or undefined. */
+/** The provider kind by name or alias. */
 export function findProvider(name: string): Provider | undefined {
   const canonical = aliases.get(name) ?? name
   return providers.find((provider) => provider.name === canonical)

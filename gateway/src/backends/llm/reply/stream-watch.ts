@@ -4,26 +4,26 @@ import type { Usage } from '../../../pipeline/exchange.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 import { usageIn } from './usage.ts'
 
-/** What is learnt from an event stream while it passes. */
+/** Observer of an event stream: usage, generated text and end marker. */
 export type StreamWatch = {
-  /** `open` until the API's own end marker, or an error event of the upstream, has passed. */
+  /** `open` until the end marker of the API (`ended`) or an error event of the upstream (`failed`). */
   readonly state: 'open' | 'ended' | 'failed'
-  /** Takes whole lines, one character for each byte; returns those that go on to the client. */
+  /** Reads complete lines with one character per byte; returns the lines for the client. */
   read(lines: string): string
 }
 
 export type StreamWatchOptions = {
   endpoint: Endpoint
-  /** Leaves out the chunk of chat completions that carries nothing but usage. */
+  /** Removes the chunk of chat completions that contains only usage. */
   hideUsage: boolean
   onUsage(usage: Usage, message: JsonObject): void
   onGenerated(bytes: number): void
 }
 
 /**
- * Watches a stream with a few native searches for each piece: only events that hold a usage object are parsed. What is
- * searched for cannot occur inside JSON strings, where its quotes would be escaped, nor can a line begin there. Searches
- * start with a letter, since one for a quote stops at every quote of the JSON.
+ * Observes a stream with a few native searches per chunk; only events with a usage object are parsed. The search texts
+ * cannot occur inside JSON strings, where their quotes would be escaped, and a line cannot start there. Search texts start
+ * with a letter, because a search for a quote stops at every quote of the JSON.
  */
 export function createStreamWatch({
   endpoint,
@@ -42,28 +42,28 @@ export function createStreamWatch({
     read(lines) {
       const generated = generatedBytes(lines, textKey)
       if (generated > 0) onGenerated(generated)
-      const kept = readUsage(lines)
+      const visible = readUsage(lines)
       if (state === 'open') state = findState(lines)
-      return kept
+      return visible
     },
   }
 
   function readUsage(lines: string): string {
-    let kept = lines
+    let visible = lines
     let hit = lines.indexOf('usage"')
     while (hit !== -1) {
       const lineEnd = lines.indexOf('\n', hit)
-      // Most servers say `"usage":null` in every chunk but the last.
+      // Most servers send `"usage":null` in all chunks but the last.
       if (lines[hit - 1] === '"' && valueStartsWith(lines, hit + 6, '{')) {
         const line = lines.slice(lines.lastIndexOf('\n', hit) + 1, lineEnd + 1)
         const message = parseDataLine(line)
         const usage = message && usageIn(endpoint, message)
         if (usage && message) onUsage(usage, message)
-        if (hideUsage && message && isUsageChunk(message)) kept = kept.replace(line, () => '')
+        if (hideUsage && message && isUsageChunk(message)) visible = visible.replace(line, () => '')
         hit = lines.indexOf('usage"', lineEnd)
       } else hit = lines.indexOf('usage"', hit + 6)
     }
-    return kept
+    return visible
   }
 }
 
@@ -97,7 +97,7 @@ const responsesEnds: ReadonlyMap<string, StreamWatch['state']> = new Map([
   ['error', 'failed'],
 ] satisfies [string, StreamWatch['state']][])
 
-/** An event whose name says that this is the end, once its data has come too: a name alone is no event. */
+/** Finds the last event by its name. The event requires data, because a name alone is not an event. */
 function createNamedState(ends: ReadonlyMap<string, StreamWatch['state']>): FindState {
   let named: StreamWatch['state'] = 'open'
   return (lines) => {
@@ -122,13 +122,13 @@ function isLineStart(lines: string, index: number): boolean {
   return index === 0 || lines.charCodeAt(index - 1) === lineFeedCode
 }
 
-/** Whether what starts at `index` is the value of a field at the beginning of a line. */
+/** True if the text at `index` is the value of `field` at the start of a line. */
 function isFieldAt(lines: string, field: string, index: number): boolean {
   const start = (lines[index - 1] === ' ' ? index - 1 : index) - field.length
   return lines.startsWith(field, start) && isLineStart(lines, start)
 }
 
-/** Bytes of the strings at a key, or of those inside the object there that hold generated text. */
+/** Bytes of the strings at a key, or of generated text in the object at the key. */
 function generatedBytes(lines: string, key: string): number {
   let bytes = 0
   let hit = lines.indexOf(key)
@@ -144,10 +144,10 @@ function generatedBytes(lines: string, key: string): number {
   return bytes
 }
 
-/** Members of a delta that hold generated text; `reasoning` stands for `reasoning_content` and its like too. */
+/** Prefixes of delta members with generated text; `reasoning` includes `reasoning_content` and similar names. */
 const textMembers = ['content', 'text', 'arguments', 'partial_json', 'thinking', 'reasoning', 'refusal']
 
-/** Bytes of the generated text in the object that opens at `start`. */
+/** Bytes of generated text in the object that opens at `start`. */
 function textBytesIn(lines: string, start: number): number {
   let bytes = 0
   let depth = 0
@@ -193,14 +193,14 @@ const colon = 0x3a
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** Whether the value of the key that ends before `index` starts with a character. */
+/** True if the value of the key that ends before `index` starts with `character`. */
 function valueStartsWith(lines: string, index: number, character: string): boolean {
   let start = index
   while (lines[start] === ' ' || lines[start] === ':') start += 1
   return lines[start] === character
 }
 
-/** The object in a `data:` line. Undefined for any other line, which passes and is counted by its bytes. */
+/** The object in a `data:` line; undefined for other lines. */
 export function parseDataLine(line: string): JsonObject | undefined {
   return line.startsWith('data:') ? parseJsonObject(line.slice(5)) : undefined
 }

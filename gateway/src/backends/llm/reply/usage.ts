@@ -9,12 +9,12 @@ import { defaultJsonLimits } from '../../../lib/json/limits.ts'
 import type { Usage } from '../../../pipeline/exchange.ts'
 import type { Endpoint } from '../request/endpoints.ts'
 
-/** More tokens than this in one answer is no count but a defect or an attack. */
+/** Maximum plausible token count of a response; larger counts are defects or attacks. */
 const maxTokens = 1_000_000_000
 
 /**
- * The usage object of an unstreamed answer or of one stream event, normalised, or undefined where there is none worth
- * believing. Input includes cache reads and writes, output includes reasoning.
+ * Normalised usage of a response object or a stream event; undefined without plausible counts. Input includes cache reads
+ * and writes, output includes reasoning.
  */
 export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefined {
   switch (endpoint) {
@@ -31,40 +31,40 @@ export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefi
   }
 }
 
-/** A longer name is none, and would be kept and looked up all the same. */
+/** Longer model names are ignored, because names are stored and looked up. */
 const maxModelLength = 256
 
-/** The model that an unstreamed answer, or a stream event with usage, says has answered; undefined where it does not. */
+/** The model named in a response object or in a stream event with usage. */
 export function modelIn(endpoint: Endpoint, message: JsonObject): string | undefined {
-  const answer = endpoint === 'responses' ? message['response'] : message['message']
-  const model = (isJsonObject(answer) ? answer['model'] : undefined) ?? message['model']
+  const response = endpoint === 'responses' ? message['response'] : message['message']
+  const model = (isJsonObject(response) ? response['model'] : undefined) ?? message['model']
   return typeof model === 'string' && model !== '' && model.length <= maxModelLength ? model : undefined
 }
 
-/** Stream events wrap the answer they are about; unstreamed answers are that answer. */
+/** The usage of a response: stream events wrap the response in a member. */
 function nested(message: JsonObject, wrapper: string): JsonValue | undefined {
   const inner = message[wrapper]
   return isJsonObject(inner) ? inner['usage'] : message['usage']
 }
 
 /**
- * https://platform.openai.com/docs/api-reference/chat/object: prompt tokens include cached ones, completion tokens reasoning.
- * Some services that offer this API (Gemini) count reasoning in the total alone.
+ * https://platform.openai.com/docs/api-reference/chat/object: prompt tokens include cached tokens, completion tokens include
+ * reasoning. Some services with this API (Gemini) count reasoning in the total only.
  */
 function openAiUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const input = count(value['prompt_tokens'])
   const output = count(value['completion_tokens'])
   if (input === undefined && output === undefined) return undefined
-  const inTotalAlone = Math.max(0, (count(value['total_tokens']) ?? 0) - (input ?? 0) - (output ?? 0))
+  const onlyInTotal = Math.max(0, (count(value['total_tokens']) ?? 0) - (input ?? 0) - (output ?? 0))
   const inputDetails = value['prompt_tokens_details']
   const outputDetails = value['completion_tokens_details']
   return usage({
     inputTokens: input ?? 0,
-    outputTokens: (output ?? 0) + inTotalAlone,
+    outputTokens: (output ?? 0) + onlyInTotal,
     cachedInputTokens: detail(inputDetails, 'cached_tokens'),
     cacheCreationInputTokens: detail(inputDetails, 'cache_write_tokens'),
-    reasoningTokens: Math.max(inTotalAlone, detail(outputDetails, 'reasoning_tokens')),
+    reasoningTokens: Math.max(onlyInTotal, detail(outputDetails, 'reasoning_tokens')),
     inputAudioTokens: audioTokens(inputDetails),
     outputAudioTokens: audioTokens(outputDetails),
   })
@@ -85,7 +85,7 @@ function responsesUsage(value: JsonValue | undefined): Usage | undefined {
   })
 }
 
-/** https://docs.anthropic.com/en/api/messages: input tokens come without cache reads and writes, which are added. */
+/** https://docs.anthropic.com/en/api/messages: input tokens exclude cache reads and writes, which are added here. */
 function anthropicUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined
   const input = count(value['input_tokens'])
@@ -103,8 +103,8 @@ function anthropicUsage(value: JsonValue | undefined): Usage | undefined {
 }
 
 /**
- * Two reports of one stream of messages as one: the opening one counts the input, the closing one the output, and what
- * a report leaves out is zero in it.
+ * Merges two reports of one stream of messages: the first counts the input, the last counts the output, and omitted counts
+ * are zero.
  */
 export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   if (earlier === undefined) return later
@@ -118,8 +118,8 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
 }
 
 /**
- * Counts for an answer that ended without usage: bytes / 4. What the upstream did report of the input stands, and its
- * output count is a lower bound.
+ * Estimates the usage of a response without a final report: bytes / 4. Reported input is used as it is, reported output as
+ * a lower bound.
  */
 export function estimateUsage(
   reported: Usage | undefined,
@@ -141,18 +141,18 @@ export function estimateUsage(
   }
 }
 
-/** The usage with at least so many output tokens. */
+/** The usage with at least `atLeast` output tokens. */
 export function withOutputTokens(counts: Usage, atLeast: number): Usage {
   const outputTokens = Math.max(counts.outputTokens, atLeast)
   return { ...counts, outputTokens, totalTokens: counts.inputTokens + outputTokens }
 }
 
-/** Input tokens of a request of any API: the bytes of its texts / 4, at least one. */
+/** Estimates the input tokens of a request of any API: bytes of its texts / 4, at least one. */
 export function estimateTokens(request: ExactJsonObject): number {
   return Math.max(1, Math.ceil(textBytes(request) / 4))
 }
 
-/** Members that hold files and pictures, whose size says nothing about tokens, or no content at all. */
+/** Members with files and images, whose size is unrelated to tokens, and members without content. */
 const notText: ReadonlySet<string> = new Set([
   'model',
   'data',
@@ -163,7 +163,7 @@ const notText: ReadonlySet<string> = new Set([
   'signature',
 ])
 
-/** Bytes of the texts of an answer that says nothing of its size; an upstream may nest it without end. */
+/** Bytes of the texts of a response without usage. Its nesting is unlimited, because it comes from an upstream. */
 export function generatedTextBytes(message: JsonObject): number {
   return textBytes(message)
 }
@@ -175,7 +175,7 @@ function textBytes(value: ExactJsonValue, depth = 0): number {
   if (typeof value !== 'object' || value === null || depth > maxDepth) return 0
   let bytes = 0
   if (isExactList(value)) {
-    // Token ids, which embeddings accept in place of text, are tokens themselves.
+    // Embeddings accept token ids in place of text; each is one token.
     for (const item of value) bytes += isNumeric(item) ? 4 : textBytes(item, depth + 1)
     return bytes
   }

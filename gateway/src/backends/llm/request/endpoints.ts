@@ -1,18 +1,18 @@
 import type { ErrorFormat, LlmOperation, RequestFacts } from '../../../pipeline/exchange.ts'
 
-/** The API calls that are known, by what they ask for. */
+/** LLM API calls that the gateway reads. */
 export type Endpoint = 'chat' | 'completions' | 'embeddings' | 'responses' | 'messages' | 'count_tokens'
 
-/** What a path asks for. */
+/** The call at a path. */
 export type EndpointMatch =
   | { readonly kind: 'endpoint'; readonly endpoint: Endpoint }
   /** `id` is undefined for the whole list. */
   | { readonly kind: 'models'; readonly id: string | undefined }
-  /** Forwarded as it is: the configuration says that such paths may be. */
+  /** Forwarded unchanged, as permitted by the configuration. */
   | { readonly kind: 'passthrough' }
   | { readonly kind: 'unknown' }
 
-/** The operation of each call, for rules: paths have many spellings. */
+/** The operation of each call, for rules, because paths have many spellings. */
 export const operations: Readonly<Record<Endpoint | 'models' | 'passthrough', LlmOperation>> = {
   chat: { operation: 'chat', api: 'chat_completions' },
   completions: { operation: 'text_completion', api: 'completions' },
@@ -24,7 +24,7 @@ export const operations: Readonly<Record<Endpoint | 'models' | 'passthrough', Ll
   passthrough: { operation: 'passthrough', api: 'passthrough' },
 }
 
-/** How requests are read: what their paths ask for, and the shape of what refuses them. Called once per request. */
+/** Classification of requests by path: the call, and the shape of errors. Called once per request. */
 export type Endpoints = {
   match(path: string): EndpointMatch
   errorFormat(request: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat
@@ -33,7 +33,7 @@ export type Endpoints = {
 const unknown: EndpointMatch = { kind: 'unknown' }
 const passthrough: EndpointMatch = { kind: 'passthrough' }
 
-/** The known calls at their usual paths; `passesUnknown`: paths that are no known call are forwarded. */
+/** Calls at their default paths; `passesUnknown` forwards unknown paths. */
 export function defaultEndpoints(passesUnknown: boolean): Endpoints {
   if (!passesUnknown) return { match: matchEndpoint, errorFormat: errorFormatOf }
   return {
@@ -46,7 +46,7 @@ export function defaultEndpoints(passesUnknown: boolean): Endpoints {
   }
 }
 
-/** What paths may be said to ask for (`policies.ai.routes`), and how it is called inside. */
+/** Route types of `policies.ai.routes` and their calls. */
 export const routeTypes = {
   completions: { kind: 'endpoint', endpoint: 'chat' },
   messages: { kind: 'endpoint', endpoint: 'messages' },
@@ -59,7 +59,7 @@ export const routeTypes = {
 
 export type RouteType = keyof typeof routeTypes
 
-/** Calls at paths of the configuration's choice: each suffix says what the paths that end in it ask for. */
+/** Calls at configured paths, by path suffix. */
 export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): Endpoints {
   const { '*': rest = 'completions', ...named } = routes
   const suffixes = Object.entries(named)
@@ -84,7 +84,7 @@ export function endpointsBySuffix(routes: Readonly<Record<string, RouteType>>): 
     const found = matchSuffix(path)
     if (found) return found
     if (fallback.kind !== 'passthrough' || recognised.length === 0) return fallback
-    // What is forwarded unread must not be a call that is read, in other letters.
+    // A path that is forwarded unread must not be another spelling of a call that is read.
     const plain = canonicalPath(path)
     return recognised.some((suffix) => plain.endsWith(suffix)) ? unknown : fallback
   }
@@ -116,8 +116,8 @@ const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
 const modelPrefix = '/models/'
 
 /**
- * Matches the part of a normalised path from its last `/v1/` on, whatever stands before it. Without any `/v1/` the whole
- * path has to match, since clients differ in whether their base address includes the version.
+ * Matches the part of a normalised path after its last `/v1/`, with any prefix. A path without `/v1/` is matched completely,
+ * because not all clients include the version in their base address.
  */
 export function matchEndpoint(path: string): EndpointMatch {
   const rest = pathAfterVersion(path)
@@ -129,16 +129,16 @@ export function matchEndpoint(path: string): EndpointMatch {
 }
 
 /**
- * Whether a path nobody knows is a known call in other letters: `/v1/chat%2Fcompletions`, `/v1/Chat/completions`,
- * `/v1/chat/completions;x`. A provider might answer it all the same, without the checks and counts of that call.
+ * True if an unknown path is another spelling of a known call: `/v1/chat%2Fcompletions`, `/v1/Chat/completions`,
+ * `/v1/chat/completions;x`. A provider might serve it without the checks and counts of that call.
  */
 export function isDisguisedEndpoint(path: string): boolean {
   return matchEndpoint(canonicalPath(path)).kind !== 'unknown'
 }
 
-/** A path as a lenient server may read it. */
+/** The interpretation of a path by a lenient server. */
 function canonicalPath(path: string): string {
-  // Some servers decode twice, and take what is behind an encoded mark or a NUL for no part of the path.
+  // Some servers decode twice, and end the path at an encoded `?` or `#` or at NUL.
   const [plainPath = ''] = decodePercent(decodePercent(path))
     .toLowerCase()
     .split(/[?#\0]/)
@@ -146,14 +146,14 @@ function canonicalPath(path: string): string {
   return `/${plain.filter((segment) => segment !== '' && segment !== '.').join('/')}`
 }
 
-/** The path behind its version segment: `/chat/completions` of `/team-a/v1/chat/completions`. */
+/** The path after its version segment: `/chat/completions` for `/team-a/v1/chat/completions`. */
 export function pathAfterVersion(path: string): string {
   const models = path.lastIndexOf('/v1/models/')
   const version = models === -1 ? path.lastIndexOf('/v1/') : models
   return version === -1 ? path : path.slice(version + 3)
 }
 
-/** The error shape of the client API that a request belongs to. Paths of both APIs, or of neither, do not tell. */
+/** The error shape of the client's API, from the path or, for paths of both or neither API, from the headers. */
 export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat {
   if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
   if (headers['anthropic-version'] === undefined) return 'openai'

@@ -6,12 +6,12 @@ import {
 } from '../../../lib/json/json.ts'
 import type { Endpoint } from './endpoints.ts'
 
-/** Output of a choice that is assumed where the request does not limit it. */
+/** Assumed output tokens of a choice without a limit in the request. */
 const assumedTokens = 4_096
-/** Bound on what one call is charged without a count. */
+/** Maximum charge of one call without a count. */
 const maxTokens = 1_000_000
 
-/** Fields that limit the tokens of one choice, of which servers read different ones; and those that multiply the choices. */
+/** Fields that limit the tokens of one choice, alternatives included, and fields that multiply the choices. */
 const limits: Partial<Record<Endpoint, { tokens: readonly string[]; choices: readonly string[] }>> = {
   chat: { tokens: ['max_completion_tokens', 'max_tokens'], choices: ['n'] },
   completions: { tokens: ['max_tokens'], choices: ['n', 'best_of'] },
@@ -19,13 +19,13 @@ const limits: Partial<Record<Endpoint, { tokens: readonly string[]; choices: rea
   responses: { tokens: ['max_output_tokens'], choices: [] },
 }
 
-/** Fields of the configuration that are set in every request or where the client leaves them out, as JSON texts. */
+/** Configured request fields as JSON texts: `overrides` are always set, `defaults` if absent. */
 export type ConfiguredFields = {
   readonly overrides: ReadonlyMap<string, string>
   readonly defaults: ReadonlyMap<string, string>
 }
 
-/** The most output tokens a call may produce: its own limit for each choice, or an assumption. Zero for embeddings. */
+/** Maximum output tokens of a call: the limit of the request, or an assumed limit, per choice. Zero for embeddings. */
 export function outputLimit(endpoint: Endpoint, request: ExactJsonObject, fields: ConfiguredFields): number {
   const names = limits[endpoint]
   if (names === undefined) return 0
@@ -44,15 +44,15 @@ function configured(
   const override = overrides.get(name)
   if (override !== undefined) return JSON.parse(override)
   const own = request[name]
-  const otherwise = defaults.get(name)
-  return own === undefined && otherwise !== undefined ? JSON.parse(otherwise) : own
+  const fallback = defaults.get(name)
+  return own === undefined && fallback !== undefined ? JSON.parse(fallback) : own
 }
 
 function positive(value: ExactJsonValue | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
 }
 
-/** True for a response that goes on after its answer: OpenAI's `background`. */
+/** True for a response that continues after the reply to its request: OpenAI's `background`. */
 export function isBackground(
   endpoint: Endpoint | 'passthrough',
   request: ExactJsonObject | undefined,
@@ -60,7 +60,7 @@ export function isBackground(
   return endpoint === 'responses' && request?.['background'] === true
 }
 
-/** True if the usage in an answer or event counts all of it: responses report while they are under way. */
+/** True if the usage in a message covers the complete response; the responses API also reports in progress. */
 export function isFinalUsage(endpoint: Endpoint, message: JsonObject): boolean {
   if (endpoint !== 'responses') return true
   const { response } = message

@@ -23,17 +23,17 @@ export type RequestRules = RequestBodyLimits & {
   workQueue: WorkQueue
 }
 
-/** Requests for lists of models have none that is read or forwarded. */
+/** Body of model list requests, which is neither read nor forwarded. */
 const emptyBody = new Uint8Array(0)
 
-/** Stands for the model of a request that names none. */
+/** Model name of requests without one. */
 const unnamedModel = '*'
 
 type JsonBody = { kind: 'json'; json: JsonText } | { kind: 'refused'; refusal: Refusal }
 
 /**
- * Reads and checks what the client asks for, and leaves it in the facts and for the backend. Returns the refusal where
- * it is no request an LLM could be asked.
+ * Reads and validates an LLM request, and stores it in the facts and for the backend. Returns a refusal for an invalid
+ * request.
  */
 export function readRequest(
   exchange: Exchange,
@@ -86,20 +86,20 @@ async function readCall(
   const { json } = read
   const model = requestedModel(json.value, rules)
   if (model === undefined) return refuse(exchange, missingModel)
-  const mistake =
+  const issue =
     streamIssue(endpoint, json.value) ??
     (endpoint === 'responses' ? backgroundIssue(exchange, json.value, rules) : undefined)
-  if (mistake) return refuse(exchange, mistake)
+  if (issue) return refuse(exchange, issue)
   return acceptCall(exchange, { endpoint, bytes: body.bytes, json, model }, rules)
 }
 
-/** The model that is asked for; where every target has one of its own, it need not be said. */
+/** The requested model. It is optional if every target has a configured model. */
 function requestedModel({ model }: JsonObject, { models }: RequestRules): string | undefined {
   if (typeof model === 'string' && model !== '') return model
   return model === undefined && !models.needsName ? unnamedModel : undefined
 }
 
-/** A path nobody thought of: it goes to the model its body names, else to the one named `*`. */
+/** Reads a passthrough request. It goes to the model named in its body, else to the model `*`. */
 async function readPassthrough(exchange: Exchange, rules: RequestRules): Promise<Reply | undefined> {
   const mediaType = readJsonMediaType(exchange.facts.request.headers)
   if (mediaType === 'charset') return refuse(exchange, notUtf8)
@@ -171,8 +171,8 @@ function acceptCall(
 }
 
 /**
- * `models` (OpenRouter) and `fallbacks` (Anthropic) name further models to some services, which must not be a way around the key's.
- * The word `default` of `fallbacks` may be any model.
+ * Checks `models` (OpenRouter) and `fallbacks` (Anthropic) against the models of the key, because they name further models.
+ * `default` in `fallbacks` may be any model.
  */
 function mayUseFallbacks(models: JsonValue | undefined, access: ModelAccess): boolean {
   if (models === undefined || models === null) return true
@@ -183,7 +183,7 @@ function mayUseFallbacks(models: JsonValue | undefined, access: ModelAccess): bo
   })
 }
 
-/** Not those that ask for a tunnel or for the request back. */
+/** All methods except CONNECT and TRACE. */
 const passthroughMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -228,7 +228,7 @@ function invalidBody(message: string, param?: string): JsonBody {
   return { kind: 'refused', refusal }
 }
 
-/** Whether an answer streams decides how it is counted, so nothing an upstream might read differently goes through. */
+/** Rejects stream options that an upstream might interpret differently, because streams are counted differently. */
 function streamIssue(endpoint: Endpoint, body: JsonObject): Refusal | undefined {
   const { stream, stream_options: options } = body
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
@@ -244,8 +244,8 @@ function streamIssue(endpoint: Endpoint, body: JsonObject): Refusal | undefined 
 }
 
 /**
- * A response in the background outlives its answer, so its maximum is charged, which it has to state. Without a path to fetch
- * it from it would be paid for and lost.
+ * Rejects background responses without an output limit, which is charged because they outlive the exchange, and without a
+ * path to fetch the response from.
  */
 function backgroundIssue(
   exchange: Exchange,

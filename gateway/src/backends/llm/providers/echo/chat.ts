@@ -18,24 +18,24 @@ import {
 import { type ToolCall, toolCallFor } from './tool-call.ts'
 
 const maxChoices = 16
-/** Characters of all choices. */
+/** Maximum characters of all choices. */
 const maxText = 2 * 1024 * 1024
 
 /** https://platform.openai.com/docs/api-reference/chat, every field of the specification's LLM route present. */
 export function echoChat(request: JsonObject): EchoReply {
   const { messages, max_tokens: older, max_completion_tokens: newer, stream, n } = request
   const call = toolCallFor(request, lastRole(messages) === 'tool')
-  const said = truncateText(lastInputText(messages), newer ?? older)
+  const echoed = truncateText(lastInputText(messages), newer ?? older)
   const choices = typeof n === 'number' && n >= 1 ? Math.min(Math.floor(n), maxChoices) : 1
-  if (said.text.length * choices > maxText) {
+  if (echoed.text.length * choices > maxText) {
     return { kind: 'tooLarge', message: `echo answers ${maxText} characters in several choices` }
   }
   const reply: Reply = {
-    text: said.text,
+    text: echoed.text,
     call,
-    finish: call ? 'tool_calls' : said.cut ? 'length' : 'stop',
+    finish: call ? 'tool_calls' : echoed.truncated ? 'length' : 'stop',
     choices,
-    usage: usageOf(countTokens(request, call ? call.args : said.text.repeat(choices))),
+    usage: usageOf(countTokens(request, call ? call.args : echoed.text.repeat(choices))),
   }
   if (stream === true) return { kind: 'stream', events: chunks(request, reply) }
   return { kind: 'whole', body: completion(request, reply) }
@@ -86,7 +86,7 @@ function chunks(request: JsonObject, { text, call, finish, choices, usage }: Rep
     service_tier: serviceTier,
     system_fingerprint: systemFingerprint,
   }
-  // Real servers say null in every chunk but the one that counts.
+  // Like OpenAI: null in every chunk except the one with the usage.
   const tail: JsonObject = includesUsage(request) ? { usage: null } : {}
   const chunk = (index: number, delta: JsonObject, reason: string | null) =>
     dataEvent({

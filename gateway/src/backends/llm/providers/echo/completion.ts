@@ -18,8 +18,8 @@ import {
 export function echoCompletion(request: JsonObject): EchoReply {
   const { prompt, max_tokens: maxTokens, stream } = request
   const first = Array.isArray(prompt) ? prompt[0] : prompt
-  const { text, cut } = truncateText(typeof first === 'string' ? first : '', maxTokens)
-  const finish = cut ? 'length' : 'stop'
+  const { text, truncated } = truncateText(typeof first === 'string' ? first : '', maxTokens)
+  const finish = truncated ? 'length' : 'stop'
   const usage = usageOf(countTokens(request, text))
   const head = {
     id: idOf('cmpl-', request),

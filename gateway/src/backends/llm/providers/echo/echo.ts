@@ -11,13 +11,13 @@ import { echoResponse } from './response.ts'
 import { recordRequestHash } from './text.ts'
 
 /**
- * Answers inside the gateway with the last thing the user said: the same request always gets the same answer, without
- * account or network. For trying the gateway out, for tests and for benchmarks.
+ * Responds inside the gateway with the last input of the user: equal requests receive equal responses, without account or
+ * network. For a first trial of the gateway, tests and benchmarks.
  */
 export const echo: Provider = {
   name: 'echo',
   address: undefined,
-  // Messages are served too, by translation.
+  // Messages requests are served by translation.
   paths: {
     chat: '/chat/completions',
     completions: '/completions',
@@ -25,34 +25,34 @@ export const echo: Provider = {
     responses: '/responses',
   },
   authorize() {},
-  local: (request) => Promise.resolve(answer(request)),
+  local: (request) => Promise.resolve(respondTo(request)),
 }
 
-/** Echo parses and answers in one step: 2 MiB take up to 30 ms. */
+/** Echo parses and responds in one step: 2 MiB take up to 30 ms. */
 const maxBytes = 2 * 1024 * 1024
 
-const answers: ReadonlyMap<string, (body: JsonObject) => EchoReply> = new Map([
+const responders: ReadonlyMap<string, (body: JsonObject) => EchoReply> = new Map([
   ['/chat/completions', echoChat],
   ['/completions', echoCompletion],
   ['/embeddings', echoEmbeddings],
   ['/responses', echoResponse],
 ])
 
-function answer({ path, body }: OutgoingRequest): Reply {
+function respondTo({ path, body }: OutgoingRequest): Reply {
   const query = path.indexOf('?')
-  const respond = answers.get(query === -1 ? path : path.slice(0, query))
+  const respond = responders.get(query === -1 ? path : path.slice(0, query))
   if (!respond) return refuse(404, `echo does not answer ${path}`)
   if (body !== undefined && !(typeof body === 'object' && isSource(body)) && body.length > maxBytes)
     return refuse(413, `echo answers requests of up to ${maxBytes} bytes`)
   const request = parse(body)
   if (!request) return refuse(400, 'request body is not a JSON object')
-  const answered = respond(request)
-  if (answered.kind === 'tooLarge') return refuse(413, answered.message)
-  if (answered.kind === 'whole') return json(200, answered.body)
+  const response = respond(request)
+  if (response.kind === 'tooLarge') return refuse(413, response.message)
+  if (response.kind === 'whole') return json(200, response.body)
   return {
     status: 200,
     headers: { 'content-type': 'text/event-stream; charset=utf-8' },
-    body: eventSource(answered.events),
+    body: eventSource(response.events),
   }
 }
 

@@ -7,7 +7,7 @@ import { modelOf } from './text.ts'
 const defaultDimensions = 256
 const maxDimensions = 4096
 const maxInputs = 2048
-/** Numbers of one answer, 10 to 20 ms: 512 inputs of the default size. */
+/** Maximum numbers of one response, 10 to 20 ms: 512 inputs of the default size. */
 const maxNumbers = 131_072
 
 /** https://platform.openai.com/docs/api-reference/embeddings: unit vectors that depend on the input alone. */
@@ -43,7 +43,7 @@ function vectorOf(text: string, size: number): Float32Array<ArrayBuffer> {
   let state = Number.parseInt(hash('sha256', text, 'hex').slice(0, 8), 16)
   let square = 0
   for (let index = 0; index < size; index++) {
-    // Numerical Recipes' linear congruential generator: nothing here has to be unpredictable.
+    // Linear congruential generator of Numerical Recipes: the vectors need not be unpredictable.
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     const value = state / 2 ** 31 - 1
     vector[index] = value

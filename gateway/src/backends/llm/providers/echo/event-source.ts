@@ -1,6 +1,6 @@
 import type { BodySink, BodySource } from '../../../../net/http/body.ts'
 
-/** A body of one chunk for each event, as a network would deliver them: never two in one turn of the event loop. */
+/** A body with one chunk per event and at most one chunk per turn of the event loop, like a network connection. */
 export function eventSource(events: readonly string[]): BodySource {
   let sink: BodySink | undefined
   let next = 0

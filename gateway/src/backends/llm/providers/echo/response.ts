@@ -25,9 +25,9 @@ export function echoResponse(request: JsonObject): EchoReply {
     }
   }
   const call = toolCallFor(request, lastType(input) === 'function_call_output')
-  const said = truncateText(typeof input === 'string' ? input : lastInputText(input), maxTokens)
-  const item = call ? callItem(request, call) : messageItem(request, said.text)
-  const { input: inputTokens, output: outputTokens } = countTokens(request, call ? call.args : said.text)
+  const echoed = truncateText(typeof input === 'string' ? input : lastInputText(input), maxTokens)
+  const item = call ? callItem(request, call) : messageItem(request, echoed.text)
+  const { input: inputTokens, output: outputTokens } = countTokens(request, call ? call.args : echoed.text)
   const usage = {
     input_tokens: inputTokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
@@ -35,16 +35,16 @@ export function echoResponse(request: JsonObject): EchoReply {
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: inputTokens + outputTokens,
   }
-  const cut = said.cut && !call
+  const truncated = echoed.truncated && !call
   const response: JsonObject = {
     ...responseHead(request),
-    status: cut ? 'incomplete' : 'completed',
-    incomplete_details: cut ? { reason: 'max_output_tokens' } : null,
+    status: truncated ? 'incomplete' : 'completed',
+    incomplete_details: truncated ? { reason: 'max_output_tokens' } : null,
     output: [item],
     usage,
   }
   if (stream !== true) return { kind: 'whole', body: response }
-  const steps = call ? callSteps(item, call.args) : messageSteps(item, said.text)
+  const steps = call ? callSteps(item, call.args) : messageSteps(item, echoed.text)
   const opening = {
     ...responseHead(request),
     status: 'in_progress',
@@ -57,7 +57,7 @@ export function echoResponse(request: JsonObject): EchoReply {
       { type: 'response.created', response: opening },
       { type: 'response.in_progress', response: opening },
       ...steps,
-      { type: cut ? 'response.incomplete' : 'response.completed', response },
+      { type: truncated ? 'response.incomplete' : 'response.completed', response },
     ]),
   }
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { estimateTokens } from '../../reply/usage.ts'
 
-/** A fixed moment, so that equal requests get equal answers. */
+/** A fixed time, so that equal requests receive equal responses. */
 export const created = 1_700_000_000
 
 export const serviceTier = 'default'
@@ -10,12 +10,12 @@ export const systemFingerprint = 'fp_echo'
 
 const hashes = new WeakMap<JsonObject, string>()
 
-/** Notes the bytes that a request was read from: its ids are made of them. */
+/** Stores the hash of a request's bytes, from which its ids are derived. */
 export function recordRequestHash(request: JsonObject, bytes: string | Uint8Array): void {
   hashes.set(request, hash('sha256', bytes, 'hex').slice(0, 24))
 }
 
-/** The same id for the same request. */
+/** An id derived from the request. */
 export function idOf(prefix: string, request: JsonObject): string {
   return `${prefix}${hashes.get(request) ?? ''}`
 }
@@ -24,7 +24,7 @@ export function modelOf({ model }: JsonObject): string {
   return typeof model === 'string' ? model : 'echo'
 }
 
-/** The text of a message's or item's content: a string, or parts of which some hold text. */
+/** Text of the content of a message or item: a string, or the texts of its parts. */
 function textOf(content: JsonValue | undefined): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -33,7 +33,7 @@ function textOf(content: JsonValue | undefined): string {
     .join('')
 }
 
-/** What the last of these messages that is the user's, or a tool's answer, says. */
+/** Text of the last user message or tool result. */
 export function lastInputText(messages: JsonValue | undefined): string {
   if (!Array.isArray(messages)) return ''
   for (const message of messages.toReversed()) {
@@ -44,19 +44,19 @@ export function lastInputText(messages: JsonValue | undefined): string {
   return ''
 }
 
-/** A text cut short, and whether it was. */
-export type TruncatedText = { text: string; cut: boolean }
+/** A text after truncation. */
+export type TruncatedText = { text: string; truncated: boolean }
 
 /** At most `maxTokens` tokens of four characters each. */
 export function truncateText(text: string, maxTokens: JsonValue | undefined): TruncatedText {
   if (typeof maxTokens !== 'number' || !(maxTokens >= 1) || text.length <= maxTokens * 4)
-    return { text, cut: false }
-  return { text: text.slice(0, characterEnd(text, Math.floor(maxTokens) * 4)), cut: true }
+    return { text, truncated: false }
+  return { text: text.slice(0, characterEnd(text, Math.floor(maxTokens) * 4)), truncated: true }
 }
 
 const maxPieces = 256
 
-/** The text in pieces for a stream, of four characters each or, for a long text, as many as keep their number bounded. */
+/** Splits a text for a stream, into pieces of four characters or, for long texts, into at most `maxPieces`. */
 export function splitText(text: string): string[] {
   const size = Math.max(4, Math.ceil(text.length / maxPieces))
   const pieces: string[] = []
@@ -68,7 +68,7 @@ export function splitText(text: string): string[] {
   return pieces
 }
 
-/** `index`, or one more where it would cut a character in two. */
+/** `index`, or the next one if it is inside a surrogate pair. */
 function characterEnd(text: string, index: number): number {
   const code = text.charCodeAt(index)
   return code >= 0xdc00 && code <= 0xdfff ? index + 1 : index
@@ -76,8 +76,8 @@ function characterEnd(text: string, index: number): number {
 
 export type EchoTokens = { input: number; output: number }
 
-export function countTokens(request: JsonObject, answered: string): EchoTokens {
-  return { input: estimateTokens(request), output: Math.max(1, Math.ceil(Buffer.byteLength(answered) / 4)) }
+export function countTokens(request: JsonObject, output: string): EchoTokens {
+  return { input: estimateTokens(request), output: Math.max(1, Math.ceil(Buffer.byteLength(output) / 4)) }
 }
 
 /** Usage as OpenAI's chat completions and completions report it, all fields present. */
@@ -102,7 +102,7 @@ export function dataEvent(value: JsonObject): string {
 
 export const doneEvent = 'data: [DONE]\n\n'
 
-/** Whether a chat stream's client is told the usage. */
+/** The request demands a usage chunk in the stream. */
 export function includesUsage({ stream_options: options }: JsonObject): boolean {
   return isJsonObject(options) && options['include_usage'] === true
 }

@@ -4,14 +4,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 export type ToolCall = { name: string; args: string }
 
 /**
- * The call a request insists on: of the tool that `tool_choice` names, or of the first one where it says `required`.
- * Undefined where the answer is text; so it is once a tool has answered, which lets a client's loop come to its end.
+ * The call that a request demands: of the tool named in `tool_choice`, or of the first tool if it is `required`. Undefined
+ * for a text response. That includes requests with a tool result, so that the loop of a client ends.
  */
 export function toolCallFor(
   { tools, tool_choice: choice }: JsonObject,
-  toolAnswered: boolean,
+  hasToolResult: boolean,
 ): ToolCall | undefined {
-  if (toolAnswered || !Array.isArray(tools)) return undefined
+  if (hasToolResult || !Array.isArray(tools)) return undefined
   const named = isJsonObject(choice) ? nameOf(choice) : undefined
   if (named === undefined && choice !== 'required') return undefined
   const functions = tools.filter(isJsonObject).map(functionOf)
