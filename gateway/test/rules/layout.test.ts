@@ -12,7 +12,6 @@ const longFiles: Record<string, string> = {}
 
 /** TEMPORARY: files above the line limit without a reason. Split each, or move it to `longFiles` with one. */
 const toSplit = new Set([
-  'backends/mcp/targets/streamable-http.ts',
   'config/yaml/splice.ts',
   'lib/json/large.ts',
   'lib/json/text.ts',

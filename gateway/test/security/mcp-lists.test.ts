@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { federate } from '../../src/backends/mcp/federation/federation.ts'
-import { compileStreamableHttp } from '../../src/backends/mcp/targets/streamable-http.ts'
+import { compileStreamableHttp } from '../../src/backends/mcp/targets/streamable-http/streamable-http.ts'
 import type { Permissions, TargetSession } from '../../src/backends/mcp/targets/target.ts'
 import type { JsonObject } from '../../src/lib/json/json.ts'
 import type { Send } from '../../src/net/http-client/send.ts'

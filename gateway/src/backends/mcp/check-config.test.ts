@@ -47,7 +47,7 @@ describe('the mcp section', () => {
     ).toEqual([['targets.1.name', 'must be unique: another target is named "a"']])
   })
 
-  it('reports what is wrong inside a target at its place', () => {
+  it('reports problems of a target with their path', () => {
     expect(issues({ targets: [{ name: 'a', mcp: { host: 'ftp://x' } }] })).toMatchObject([
       ['targets.0.mcp.host', expect.any(String)],
     ])
@@ -57,7 +57,7 @@ describe('the mcp section', () => {
   })
 })
 
-describe('what targets lead to', () => {
+describe('the backend of a target', () => {
   const section = object(mcpFields, { doc: '' })
 
   it.each([{ host: 'http://up.test' }, { backend: '/up', path: '/mcp' }])('may be %j', (address) => {
@@ -68,7 +68,7 @@ describe('what targets lead to', () => {
     expect(check(section, { targets: [{ name: 'a', sse: address }] }).kind).toBe('mistakes')
   })
 
-  it('is a backend by a name with a slash, whose port is its own', () => {
+  it('is a name with a slash, without a port', () => {
     expect(issues({ targets: [{ name: 'a', mcp: { backend: 'up' } }] })).toMatchObject([
       ['targets.0.mcp.backend', expect.stringContaining('must have the form')],
     ])
@@ -77,7 +77,7 @@ describe('what targets lead to', () => {
     ])
   })
 
-  it('is told with its place', () => {
+  it('is reported with its path', () => {
     const targets = [
       { name: 'a', mcp },
       { name: 'b', openapi: { backend: '/api', schema: 'x' } },
@@ -106,7 +106,7 @@ describe('what targets lead to', () => {
   })
 })
 
-it('is at a port of its own or at gateways', () => {
+it('has a separate port or gateways', () => {
   expect(issues({ targets: [], port: 1, gateways: 'default' })).toMatchObject([
     ['gateways', expect.any(String)],
   ])
@@ -137,7 +137,7 @@ describe('the address of a target', () => {
     [{ host: '::1', port: 81, path: '' }, 'http://[::1]:81', '/mcp'],
     [{ host: 'http://up.test', port: 81, path: '/x' }, 'http://up.test:81', '/x'],
   ])('%j leads to %s%s', (config, origin, path) => {
-    expect(readAddress(config, '/mcp')).toEqual({ origin, path })
+    expect(readAddress(config, '/mcp')).toEqual({ kind: 'address', address: { origin, path } })
   })
 
   it.each([
@@ -152,7 +152,7 @@ describe('the address of a target', () => {
     { host: 'up.test', port: 81, path: '/a b' },
     { host: 'up.test', port: 81, path: '/a\r\nb' },
     { host: 'up.test', port: 81, path: '/a#b' },
-  ])('%j leads nowhere', (config) => {
-    expect(readAddress(config, '/mcp')).toHaveProperty('mistake')
+  ])('reports %j', (config) => {
+    expect(readAddress(config, '/mcp')).toMatchObject({ kind: 'invalid' })
   })
 })

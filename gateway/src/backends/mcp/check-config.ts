@@ -5,7 +5,7 @@ import type { McpBackendConfig, McpConfig, TargetConfig } from './config.ts'
 import { checkOpenApi } from './targets/openapi/openapi.ts'
 import { checkSse } from './targets/sse.ts'
 import { checkStdio } from './targets/stdio.ts'
-import { checkStreamableHttp } from './targets/streamable-http.ts'
+import { checkStreamableHttp } from './targets/streamable-http/streamable-http.ts'
 import { checkTargetPolicies } from './targets/upstream.ts'
 
 const namePattern = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/

@@ -16,7 +16,7 @@ import { defaultMcpLimits } from './sessions/admission.ts'
 import { openApiSchema } from './targets/openapi/openapi.ts'
 import { sseSchema } from './targets/sse.ts'
 import { stdioSchema } from './targets/stdio.ts'
-import { streamableHttpSchema } from './targets/streamable-http.ts'
+import { streamableHttpSchema } from './targets/streamable-http/streamable-http.ts'
 import { targetPoliciesSchema } from './targets/upstream.ts'
 
 const target = exactlyOne(

@@ -90,7 +90,7 @@ describe('MCP on a route', () => {
     }
   })
 
-  it('serves the older transport at any path that ends in /sse, and says its own path', async () => {
+  it('serves HTTP+SSE at each path with the suffix /sse, and sends that path', async () => {
     const { backend } = gateway().compile(remote, 'route a')
     const reply = await backend(mcpExchange('GET', { path: '/a/sse' }))
     expect(reply.headers['content-type']).toContain('text/event-stream')
@@ -169,7 +169,7 @@ describe('policies of a target', () => {
     expect(passed).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer x' } })
   })
 
-  it('pass on what the client was authenticated with only where they say so', async () => {
+  it('forward client credentials only if configured', async () => {
     const { sent, compile } = gateway()
     for (const policies of [undefined, { backendAuth: { passthrough: {} } }]) {
       const { backend } = compile(withPolicies(policies), 'mcp')
@@ -256,7 +256,7 @@ describe('the access log', () => {
     ])
   })
 
-  it('does not learn the query of a resource, which may hold secrets', async () => {
+  it('omits the query of a resource, which may contain secrets', async () => {
     const { backend } = gateway().compile(remote, 'mcp')
     const headers = await begin({ backend })
     const body = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'http://x/y?token=s#f' } }
@@ -266,7 +266,7 @@ describe('the access log', () => {
   })
 })
 
-it('applies the header changes of policies to what targets get', async () => {
+it('applies header changes of policies to requests to targets', async () => {
   const { sent, compile } = gateway()
   const { backend } = compile(remote, 'mcp')
   const edit = (headers: Headers) => {

@@ -25,7 +25,7 @@ import { createSessions, type Sessions } from './sessions/sessions.ts'
 import { compileOpenApi, type OpenApiContext } from './targets/openapi/openapi.ts'
 import { compileSse } from './targets/sse.ts'
 import { compileStdio } from './targets/stdio.ts'
-import { compileStreamableHttp } from './targets/streamable-http.ts'
+import { compileStreamableHttp } from './targets/streamable-http/streamable-http.ts'
 import type { Target } from './targets/target.ts'
 import {
   compileUpstream,

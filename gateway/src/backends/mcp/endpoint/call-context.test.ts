@@ -6,7 +6,7 @@ import { clientOf } from './call-context.ts'
 const ownerOf = (facts: Partial<Facts>) => clientOf(mcpExchange('POST', { facts })).owner
 
 describe('the client of a session', () => {
-  it('differs for each identity, whatever claim names it', () => {
+  it('differs for each identity and identity claim', () => {
     const identities: Partial<Facts>[] = [
       {},
       { jwt: { iss: 'i', sub: 'alice' } },

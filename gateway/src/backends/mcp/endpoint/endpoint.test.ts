@@ -73,7 +73,7 @@ function fixture(options: Options = {}) {
     create,
     sessions,
     target: targets[0] ?? target(),
-    /** Begins a session and returns what its requests carry. */
+    /** Starts a session and returns the headers of its requests. */
     async begin(facts = {}) {
       const reply = await backend(mcpExchange('POST', { body: initialize, facts }))
       return { 'mcp-session-id': String(reply.headers['mcp-session-id']) }
@@ -292,7 +292,7 @@ describe('a session', () => {
     expect((await backend(mcpExchange('DELETE', { headers }))).status).toBe(404)
   })
 
-  it('is over when its target says so', async () => {
+  it('ends when its target ends it', async () => {
     const own = target({ behaviours: { 'tools/call': () => ({ kind: 'ended', reason: 'exit code 1' }) } })
     const { backend, begin } = fixture({ targets: [own] })
     const headers = await begin()
@@ -303,7 +303,7 @@ describe('a session', () => {
     expect(own.sessions[0]?.closed).toBe(1)
   })
 
-  it('answers what is under way when it ends', async () => {
+  it('responds to pending requests at its end', async () => {
     const own = target({ behaviours: { 'tools/call': () => undefined } })
     const { backend, begin } = fixture({ targets: [own] })
     const headers = await begin()
@@ -356,7 +356,7 @@ describe('a session of the legacy transport', () => {
   })
 })
 
-describe('what the client sends', () => {
+describe('content of client messages', () => {
   it('reaches the target without the client’s credentials to the gateway’s own session', async () => {
     const { backend, begin, target: own } = fixture()
     const headers = {
@@ -485,7 +485,7 @@ describe('a batch', () => {
     expect((await send()).status).toBe(400)
   })
 
-  it('holds each request against the rules', async () => {
+  it('applies the rules to each request', async () => {
     const rules: McpRules = {
       permits: (_, { name }) => name === 'echo',
       permitsMethod: (_, method) => method === 'initialize',
@@ -647,7 +647,7 @@ describe('rules', () => {
     permitsMethod: (_, method) => method === 'initialize',
   }
 
-  it('apply with the token of the very request, and hide what they refuse', async () => {
+  it('apply with the token of each request, and hide denied items', async () => {
     const { backend, begin } = fixture({ targets: [target(), fakeTarget('b')], rules })
     const headers = await begin({ jwt: { sub: 'x', role: 'echo' } })
     const post = (role: string, name: string) =>
@@ -685,7 +685,7 @@ describe('a GET', () => {
     expect(cancel).toHaveBeenCalledOnce()
   })
 
-  it('is a stream of what belongs to no request, open at once', async () => {
+  it('is an immediately open stream of messages outside requests', async () => {
     const { backend, begin, target: own } = fixture()
     const reply = await backend(mcpExchange('GET', { headers: await begin() }))
     expect(reply).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream' } })
@@ -842,7 +842,7 @@ describe('requests of revisions without sessions', () => {
     ['another name', { ...headers, 'mcp-name': 'other' }],
     ['another revision than the body', { ...headers, 'mcp-protocol-version': '2026-07-28' }, '2025-11-25'],
     ['a session', { ...headers, 'mcp-session-id': 'x' }],
-  ])('are refused when a header says %s', async (_, wrong, inside = version) => {
+  ])('are refused when a header contains %s', async (_, wrong, inside = version) => {
     const params = { name: 'echo', _meta: { 'io.modelcontextprotocol/protocolVersion': inside } }
     const reply = await single().backend(mcpExchange('POST', { headers: wrong, body: { ...body, params } }))
     expect(reply.status).toBe(400)
@@ -863,7 +863,7 @@ describe('requests of revisions without sessions', () => {
     }
   })
 
-  it('are told which of their kind there are when their revision is unknown', async () => {
+  it('receive the supported sessionless revisions when their revision is unknown', async () => {
     const unknown = '2999-01-01'
     const params = { name: 'echo', _meta: { 'io.modelcontextprotocol/protocolVersion': unknown } }
     const wrong = { ...headers, 'mcp-protocol-version': unknown }
@@ -874,7 +874,7 @@ describe('requests of revisions without sessions', () => {
     })
   })
 
-  it('may say their name in base64', async () => {
+  it('may encode their name in base64', async () => {
     const encoded = `=?base64?${Buffer.from('grüße').toString('base64')}?=`
     const named = { ...body, params: { name: 'grüße', ...meta } }
     const reply = await single().backend(
@@ -883,7 +883,7 @@ describe('requests of revisions without sessions', () => {
     expect(reply.status).toBe(200)
   })
 
-  it('are told which revisions there are where they cannot be served', async () => {
+  it('receive the supported revisions when they cannot be served', async () => {
     const reply = await fixture({ targets: [target({ sessionless: true }), fakeTarget('b')] }).backend(
       mcpExchange('POST', { headers, body }),
     )

@@ -75,7 +75,7 @@ function fixture(
 }
 
 describe('the legacy SSE transport', () => {
-  it('says first where to post, and answers on the stream', async () => {
+  it('sends the POST URL first, and responds on the stream', async () => {
     const { open, target } = fixture()
     const { stream, query, post, answers } = await open()
     expect(stream.events[0]?.event).toBe('endpoint')
@@ -90,7 +90,7 @@ describe('the legacy SSE transport', () => {
     expect(target.sessions).toHaveLength(1)
   })
 
-  it('brings what belongs to no request on the same stream', async () => {
+  it('delivers messages outside requests on the same stream', async () => {
     const { open, target } = fixture()
     const { post, answers } = await open()
     await post(initialize)
@@ -135,7 +135,7 @@ describe('the legacy SSE transport', () => {
     expect(await post(call)).toBe(404)
   })
 
-  it('takes no more requests while nobody reads the answers', async () => {
+  it('rejects requests while the client does not read the responses', async () => {
     const content = [{ type: 'text', text: 'x'.repeat(70_000) }]
     const { backend, target } = fixture(
       fakeTarget('a', { behaviours: { 'tools/call': () => ({ content }) } }),
@@ -156,7 +156,7 @@ describe('the legacy SSE transport', () => {
     expect(await post()).toBe(202)
   })
 
-  it('bounds the requests under way', async () => {
+  it('bounds the pending requests', async () => {
     const own = fakeTarget('a')
     const openOwn = own.open
     own.open = () => ({ ...openOwn(), request: () => ({ resume() {}, cancel() {} }) })
@@ -188,7 +188,7 @@ describe('the legacy SSE transport', () => {
     expect(stream.ended).toBe(true)
   })
 
-  it('takes messages only from who opened the stream', async () => {
+  it('accepts messages only from the owner of the stream', async () => {
     const { open } = fixture()
     const { post } = await open({ jwt: { iss: 'i', sub: 'alice' } })
     expect(await post(call, { facts: { jwt: { iss: 'i', sub: 'bob' } } })).toBe(404)
@@ -203,7 +203,7 @@ describe('the legacy SSE transport', () => {
     expect(reply.status).toBe(status)
   })
 
-  it('refuses what is neither its stream nor its messages', async () => {
+  it('refuses other methods', async () => {
     const { backend } = fixture()
     expect((await backend(mcpExchange('DELETE', { path }))).status).toBe(405)
     expect((await backend(mcpExchange('GET', { path, headers: { accept: 'text/html' } }))).status).toBe(406)

@@ -9,7 +9,7 @@ it('puts the path of an endpoint behind the names of its documents', () => {
   ])
 })
 
-it('takes of a shared gateway only what MCP clients ask for', () => {
+it('uses only MCP paths of a shared gateway', () => {
   expect(mcpPaths).toContain('/mcp')
   expect(mcpPaths).toContain('/sse')
   expect(mcpPaths).toContain('/.well-known/oauth-protected-resource')

@@ -102,7 +102,7 @@ describe('an answer of several messages', () => {
     expect(messagesIn(read(await reply))).toHaveLength(2)
   })
 
-  it('is told apart from a complete one when the target breaks off', async () => {
+  it('is distinct from a complete one when the target fails', async () => {
     const { sink, reply } = fixture()
     sink.message(log)
     sink.fail(broken)
@@ -111,7 +111,7 @@ describe('an answer of several messages', () => {
     expect(stream.ended).toBe(true)
   })
 
-  it('is told apart from a complete one when the target just ends', async () => {
+  it('is distinct from a complete one when the target ends', async () => {
     const { sink, reply } = fixture()
     sink.message(log)
     sink.end()
@@ -229,7 +229,7 @@ describe('a failure before the first message', () => {
 })
 
 describe('an answer whose head depends on the response', () => {
-  it('holds what comes before it', async () => {
+  it('buffers messages before it', async () => {
     let session = ''
     const { sink, reply } = fixture({ buffered: true, headers: () => ({ 'mcp-session-id': session }) })
     sink.message(log)

@@ -16,7 +16,7 @@ describe('a request in a session of its own', () => {
     expect(sink.failure).toMatchObject({ kind: 'error', error: { code: 'internal' } })
   })
 
-  it('says what the target refused', async () => {
+  it('reports the refusal of the target', async () => {
     const refused = () => ({ error: { code: -32600, message: 'no' } })
     const sink = collect()
     const session = fakeTarget('a', { behaviours: { initialize: refused } }).open()

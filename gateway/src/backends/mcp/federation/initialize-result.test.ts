@@ -19,7 +19,7 @@ describe('the introduction of several targets', () => {
     })
   })
 
-  it('offers what any of them offers, what nobody here knows too', () => {
+  it('merges the capabilities of all targets, including unknown ones', () => {
     const merged = mergeInitializeResults(
       [
         introduce('a', {

@@ -56,7 +56,7 @@ describe('a call to one of several targets', () => {
     fakeTarget('b', { behaviours: { 'tools/call': echo } }),
   ]
 
-  it('reaches the target its name says, under the name the target knows', async () => {
+  it('reaches the target of its prefix, of the target', async () => {
     const { ask, own } = fixture(two())
     const sink = await ask(request(1, 'tools/call', { name: 'b_a_x', arguments: { n: 1 } }))
     expect(first(own, 0).requests).toEqual([])
@@ -67,7 +67,7 @@ describe('a call to one of several targets', () => {
     expect(resultIn(sink)).toBeDefined()
   })
 
-  it('is told to no target when it has no id: none would know the name, and others would learn it', async () => {
+  it('reaches no target without an id: none would know the name, and others would learn it', async () => {
     const { session, own } = fixture(two())
     const message = messageOf({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'b_x' } })
     expect(await session.deliver(message, fixtureContext())).toMatchObject({ kind: 'refused', status: 400 })
@@ -120,7 +120,7 @@ describe('a call to one of several targets', () => {
     expect(first(sessions, 1).requests).toEqual([request(1, method, own).value])
   })
 
-  it('renames what results say about resources and tasks, and leaves the rest', async () => {
+  it('renames resources and tasks in results, and nothing else', async () => {
     const targets = two()
     const behaviours = targets[1]?.behaviours ?? {}
     behaviours['tools/call'] = () => ({
@@ -151,7 +151,7 @@ describe('a call to one of several targets', () => {
     })
   })
 
-  it('fails when the target answers what cannot be read safely, and leaves it', async () => {
+  it('fails and stops the target when its response is ambiguous', async () => {
     const targets = two()
     const behaviours = targets[1]?.behaviours ?? {}
     behaviours['tools/call'] = (_params, sink) => {
@@ -174,7 +174,7 @@ describe('a call to one of several targets', () => {
     expect(first(own, 1).cancelled).toBe(1)
   })
 
-  it('refuses methods that say no target', async () => {
+  it('refuses methods without a target', async () => {
     expect((await fixture(two()).ask(request(1, 'vendor/method', {}))).messages).toMatchObject([
       { error: { code: -32601 } },
     ])
@@ -198,7 +198,7 @@ describe('a call to one of several targets', () => {
   })
 })
 
-describe('a list of what several targets have', () => {
+describe('a merged list', () => {
   const paged =
     (pages: string[][]): Behaviour =>
     ({ cursor }) => {
@@ -314,7 +314,7 @@ describe('a list of what several targets have', () => {
     expect(resultIn(open)).toMatchObject({ tools: [{ name: 'a_x' }] })
   })
 
-  it('fails also where failures are left out when nobody answers', async () => {
+  it('fails under failOpen when all targets fail', async () => {
     const targets = [fakeTarget('a', { behaviours: { 'tools/list': () => down } })]
     expect((await fixture(targets, { failOpen: true }).ask(request(1, 'tools/list'))).failure).toMatchObject(
       downAt('a'),
@@ -373,7 +373,7 @@ describe('the beginning of a session at several targets', () => {
     expect((await ask(request(0, 'initialize'))).failure).toMatchObject(downAt('b'))
   })
 
-  it('goes on without targets that fail where they are left out', async () => {
+  it('continues without failing targets under failOpen', async () => {
     const targets = [
       fakeTarget('a', { behaviours: { 'tools/list': tools('x') } }),
       fakeTarget('b', { behaviours: { initialize: () => down } }),
@@ -391,7 +391,7 @@ describe('the beginning of a session at several targets', () => {
     })
   })
 
-  it('passes on what comes before the answers', async () => {
+  it('forwards messages before the responses', async () => {
     const chatty: Behaviour = (_params, sink) => {
       sink.message(messageOf({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'hello' } }))
       return introduction('a')
@@ -619,7 +619,7 @@ describe('a session at several targets', () => {
     expect(fixture([fakeTarget('a'), fakeTarget('b', { pinned: true })]).session.state()).toBeUndefined()
   })
 
-  it('ends with a target, unless failures are left out', () => {
+  it('ends with a target, except under failOpen', () => {
     const reasons: string[] = []
     const closed = fixture([fakeTarget('a'), fakeTarget('b')])
     closed.session.onTerminated((reason) => reasons.push(reason))

@@ -7,7 +7,7 @@ const names = prefixedNames(targets)
 const index = fc.nat(targets.length - 1)
 
 describe('names of several targets', () => {
-  it('lead back to their target, whatever the name looks like', () => {
+  it('resolve to their target for any name', () => {
     fc.assert(
       fc.property(index, fc.string(), (target, name) => {
         expect(names.locateName(names.nameOf(target, name))).toEqual({ index: target, name })
@@ -63,7 +63,7 @@ describe('resources of several targets', () => {
     )
   })
 
-  it('keep the scheme by which hosts know what to show', () => {
+  it('preserve the scheme of UI resources', () => {
     expect(names.uriOf(0, 'ui://widget/x')).toBe('ui://a+widget/x')
     expect(names.uriOf(0, 'file:///x')).toBe('a+file:///x')
   })

@@ -15,7 +15,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('a request the gateway waits for', () => {
-  it('is over with the response to it, whatever comes before', async () => {
+  it('ends with its response, after any other messages', async () => {
     const { asking, others } = fixture((_params, sink) => {
       sink.message(messageOf({ jsonrpc: '2.0', id: 1, method: 'sampling/createMessage' }))
       return { tools: [] }

@@ -18,7 +18,7 @@ describe('the revision of a request', () => {
   })
 })
 
-describe('what a client accepts', () => {
+describe('the accept header', () => {
   it('has to include both kinds of answers to a POST', () => {
     expect(acceptsPost('application/json, text/event-stream')).toBe(true)
     expect(acceptsPost('TEXT/event-stream; q=1 , application/JSON;q=0.5')).toBe(true)

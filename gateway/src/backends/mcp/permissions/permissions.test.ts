@@ -51,7 +51,7 @@ function recording(): { items: [McpItem, string][]; permissions: Permissions } {
 }
 
 describe('rules about tools, prompts and resources', () => {
-  it('leave out of lists what may not be used, and what cannot be judged', async () => {
+  it('remove denied items and items without a name from lists', async () => {
     const { permissions } = recording()
     const sink = await fixture(permissions).ask('tools/list')
     expect(resultIn(sink)).toEqual({ tools: [{ name: 'open', n: 1 }], extra: 1 })
@@ -71,7 +71,7 @@ describe('rules about tools, prompts and resources', () => {
     ['completion/complete', { ref: { type: 'ref/other', name: 'open' } }, 'prompt'],
     ['tools/call', {}, 'tool'],
     ['tools/call', { name: ['open'] }, 'tool'],
-  ])('make %s of what may not be used unknown', async (method, params, item) => {
+  ])('report a denied item as unknown in %s', async (method, params, item) => {
     const { ask, asked } = fixture(recording().permissions)
     expect((await ask(method, params)).failure).toEqual({ kind: 'unknown', item })
     expect(asked()).toEqual([])
@@ -103,7 +103,7 @@ describe('rules about tools, prompts and resources', () => {
     ])
   })
 
-  it('let through what they permit', async () => {
+  it('permit allowed calls', async () => {
     const { ask } = fixture(recording().permissions)
     expect(resultIn(await ask('tools/call', { name: 'open' }))).toEqual({ content: [] })
     expect(resultIn(await ask('ping'))).toEqual({})

@@ -17,7 +17,7 @@ const changedAt = (id: string, index: number, character: string) =>
   id.slice(0, index) + character + id.slice(index + 1)
 
 describe('a sealed session id', () => {
-  it('carries the session to whoever has the key', () => {
+  it('contains the session for any holder of the key', () => {
     expect(createSessionIds(Buffer.alloc(32, 7), 'mcp').unseal(sealed())).toEqual(session)
   })
 
@@ -36,7 +36,7 @@ describe('a sealed session id', () => {
     expect(sealed()).toMatch(/^[\x21-\x7e]+$/)
   })
 
-  it('shows nothing of what it carries', () => {
+  it('reveals nothing of its content', () => {
     const text = Buffer.from(sealed(), 'base64url').toString('latin1')
     expect(text).not.toContain('upstream-1')
     expect(text).not.toContain(session.owner)

@@ -70,7 +70,7 @@ describe('the session of an id', () => {
   const target = fakeTarget('a')
   const federation = federationOf(target)
 
-  it('is found again by who opened it, and by nobody else', () => {
+  it('is found for its owner only', () => {
     const sessions = fixture().create()
     const session = begin(sessions, target)
     expect(sessions.find(session.id, federation, alice)).toBe(session)
@@ -78,7 +78,7 @@ describe('the session of an id', () => {
     expect(sessions.find(session.id, federation, nobody)).toBeUndefined()
   })
 
-  it('goes on in another process with the key, for who opened it', () => {
+  it('is resumed in another process with the key, for its owner', () => {
     const { create } = fixture()
     const { id } = begin(create(), target)
     const elsewhere = create()
@@ -165,7 +165,7 @@ describe('the end of a session', () => {
     expect(create().find(session.id, federationOf(target), alice)).toBeUndefined()
   })
 
-  it('comes with the death of its target, and is told to who uses it', () => {
+  it('follows the end of its target, and is reported to its uses', () => {
     const sessions = fixture().create()
     const target = fakeTarget('a')
     const session = begin(sessions, target)

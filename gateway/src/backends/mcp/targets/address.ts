@@ -39,56 +39,81 @@ export type TargetAddress = {
   path: string
 }
 
+/** Result of the parser of addresses. */
+export type AddressReading =
+  | { readonly kind: 'address'; readonly address: TargetAddress }
+  | { readonly kind: 'invalid'; readonly problem: string }
+
+/** Parses the address of a target; throws if it is invalid. */
+export function compileAddress(
+  targetName: string,
+  config: AddressConfig,
+  defaultPath: string,
+  context: AddressContext,
+): TargetAddress {
+  const reading = readAddress(config, defaultPath, context)
+  if (reading.kind === 'invalid') throw new Error(`mcp.targets "${targetName}": ${reading.problem}`)
+  return reading.address
+}
+
 /** Parses an address. */
 export function readAddress(
   config: AddressConfig,
   defaultPath: string,
   { destination, secure = false }: AddressContext = {},
-): TargetAddress | { mistake: string } {
+): AddressReading {
   const { host, backend } = config
-  const pathMistake = mistakeInPath(config.path)
-  if (pathMistake !== undefined) return { mistake: pathMistake }
+  const pathProblem = problemOfPath(config.path)
+  if (pathProblem !== undefined) return invalid(pathProblem)
   if (host === undefined) {
     if (config.port !== undefined)
-      return { mistake: 'port is not valid with a named backend: set the port of the backend' }
-    if (destination === undefined) return { mistake: `backend ${backend ?? ''} does not exist` }
-    return { origin: destination.origin, path: config.path || defaultPath }
+      return invalid('port is not valid with a named backend: set the port of the backend')
+    if (destination === undefined) return invalid(`backend ${backend ?? ''} does not exist`)
+    return valid(destination.origin, config.path || defaultPath)
   }
   if (!host.includes('://')) return bareAddress({ ...config, host }, defaultPath, secure ? 'https' : 'http')
   const url = URL.parse(host)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    return { mistake: `host must be an http or https URL, or a host, got "${host}"` }
+    return invalid(`host must be an http or https URL, or a host, got "${host}"`)
   }
-  if (url.username !== '' || url.password !== '') return { mistake: 'host must not contain credentials' }
-  if (url.hash !== '') return { mistake: 'host must not contain a fragment' }
+  if (url.username !== '' || url.password !== '') return invalid('host must not contain credentials')
+  if (url.hash !== '') return invalid('host must not contain a fragment')
   if (secure) url.protocol = 'https:'
   if (config.port !== undefined) url.port = String(config.port)
   const own = `${url.pathname === '/' ? '' : url.pathname}${url.search}`
-  return { origin: url.origin, path: config.path || (own.startsWith('/') ? own : `${defaultPath}${own}`) }
+  return valid(url.origin, config.path || (own.startsWith('/') ? own : `${defaultPath}${own}`))
 }
 
 function bareAddress(
   { host, port, path }: AddressConfig & { host: string },
   defaultPath: string,
   scheme: 'http' | 'https',
-): TargetAddress | { mistake: string } {
+): AddressReading {
   const withPort = parseHostPort(host)
   if (withPort) {
-    if (port !== undefined) return { mistake: 'port must be set once: host already has a port' }
-    return { origin: originOf(scheme, withPort), path: path || defaultPath }
+    if (port !== undefined) return invalid('port must be set once: host already has a port')
+    return valid(originOf(scheme, withPort), path || defaultPath)
   }
   if (port === undefined)
-    return { mistake: `host must be a URL or host:port, or port must be set, got "${host}"` }
+    return invalid(`host must be a URL or host:port, or port must be set, got "${host}"`)
   const bare = parseHostPort(`${host.includes(':') ? `[${host}]` : host}:${port}`)
-  if (!bare) return { mistake: `host must be a name or an address, got "${host}"` }
-  return { origin: originOf(scheme, bare), path: path || defaultPath }
+  if (!bare) return invalid(`host must be a name or an address, got "${host}"`)
+  return valid(originOf(scheme, bare), path || defaultPath)
+}
+
+function valid(origin: string, path: string): AddressReading {
+  return { kind: 'address', address: { origin, path } }
+}
+
+function invalid(problem: string): AddressReading {
+  return { kind: 'invalid', problem }
 }
 
 function originOf(scheme: 'http' | 'https', address: HostPort): string {
   return `${scheme}://${formatHostPort(address)}`
 }
 
-function mistakeInPath(path: string | undefined): string | undefined {
+function problemOfPath(path: string | undefined): string | undefined {
   if (path === undefined || path === '') return undefined
   if (!/^\/[\x21-\x7e]*$/.test(path) || path.includes('#')) {
     return `path must start with a slash and must not contain blanks, got "${path}"`
@@ -106,8 +131,8 @@ export function checkAddress(config: AddressConfig, defaultPath: string, report:
     report(['backend'], `backend must have the form /<name>, got "${backend}"`)
     return
   }
-  const address = readAddress(config, defaultPath, backend === undefined ? {} : anywhere)
-  if ('mistake' in address) report([backend === undefined ? 'host' : 'backend'], address.mistake)
+  const reading = readAddress(config, defaultPath, backend === undefined ? {} : anywhere)
+  if (reading.kind === 'invalid') report([backend === undefined ? 'host' : 'backend'], reading.problem)
 }
 
 const anywhere: AddressContext = { destination: { origin: 'http://backend' } }

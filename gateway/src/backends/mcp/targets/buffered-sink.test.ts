@@ -30,7 +30,7 @@ function fullAfterEach() {
 const gone: TargetFailure = { kind: 'ended', reason: 'gone' }
 
 describe('an buffered', () => {
-  it('holds messages back while the sink is full, and ends only after them', () => {
+  it('queues messages while the sink is full, and ends after them', () => {
     const { heard, buffered, held } = fullAfterEach()
     for (const text of ['one', 'two', 'three']) buffered.push(message(text))
     buffered.end()
@@ -43,7 +43,7 @@ describe('an buffered', () => {
     expect(heard).toHaveLength(4)
   })
 
-  it('passes on a failure after what came before it, and nothing after', () => {
+  it('delivers a failure after queued messages, and nothing later', () => {
     const { heard, buffered } = fullAfterEach()
     buffered.push(message('one'))
     buffered.push(message('two'))
@@ -54,7 +54,7 @@ describe('an buffered', () => {
     expect(heard).toEqual(['one', 'two', 'fail ended'])
   })
 
-  it('drops what waits when it is cancelled', () => {
+  it('drops queued messages on cancellation', () => {
     const { heard, buffered, held } = fullAfterEach()
     buffered.push(message('one'))
     buffered.push(message('two'))

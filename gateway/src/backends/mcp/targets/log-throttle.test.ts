@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { fixtureContext } from '../../../../test/fixtures/pipeline.ts'
 import { createLogThrottle } from './log-throttle.ts'
 
-it('lets a burst through, then a rate, and says how much it left out', () => {
+it('admits a burst, then a rate, and reports suppressed lines', () => {
   const { clock } = fixtureContext()
   const throttle = createLogThrottle(clock, 3, 2)
   const admitted = () => throttle.admit()

@@ -99,7 +99,7 @@ describe('a legacy SSE target', () => {
     )
   })
 
-  it('keeps to the first endpoint it is told', async () => {
+  it('uses the first endpoint event only', async () => {
     const { request, sent, event, settled } = start()
     request(1)
     await settled()
@@ -116,7 +116,7 @@ describe('a legacy SSE target', () => {
     'http://old.test/x',
     'file:///etc',
     'http://',
-  ])('does not go to another origin: %s', async (endpoint) => {
+  ])('rejects another origin: %s', async (endpoint) => {
     const { request, sent, event, settled, failures, stream } = start()
     request(1)
     await settled()
@@ -125,7 +125,7 @@ describe('a legacy SSE target', () => {
     expect([sent.length, stream.cancelled]).toEqual([1, true])
   })
 
-  it('gives up on a server that does not say where messages go', async () => {
+  it('fails without an endpoint event', async () => {
     vi.useFakeTimers()
     const { request, failures, stream } = start()
     request(1)
@@ -145,7 +145,7 @@ describe('a legacy SSE target', () => {
     expect(sent.map(({ cancellation }) => cancellation?.cancelled)).toEqual([true])
   })
 
-  it('holds the stream back while its reader is full', async () => {
+  it('pauses the stream while its reader is full', async () => {
     const { request, event, settled, stream, messages } = start()
     const flow = request(1)
     await settled()
@@ -200,7 +200,7 @@ describe('a legacy SSE target', () => {
     expect(deaths).toEqual([])
   })
 
-  it('reports an address that leads nowhere', () => {
+  it('reports an invalid address', () => {
     const mistakes: string[] = []
     checkSse({ host: 'ftp://x' }, (path, message) => mistakes.push(`${path.join('.')}: ${message}`))
     expect(mistakes).toEqual([expect.stringContaining('host: ')])

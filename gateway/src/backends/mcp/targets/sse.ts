@@ -1,6 +1,6 @@
 import { createCancellation } from '../../../lib/cancellation.ts'
-import { GatewayError } from '../../../lib/gateway-error.ts'
-import { type BodySource, isSource, readAll } from '../../../net/http/body.ts'
+import { asGatewayError, GatewayError } from '../../../lib/gateway-error.ts'
+import { type BodySource, isSource } from '../../../net/http/body.ts'
 import type { Headers } from '../../../net/http/headers.ts'
 import { createSseParser, isEventStream, type SseEvent } from '../../../net/http/sse.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
@@ -13,10 +13,11 @@ import {
   addressFields,
   addressVariants,
   checkAddress,
-  readAddress,
+  compileAddress,
   type TargetAddress,
 } from './address.ts'
 import { createDuplexSession, type Wire, type WireListener } from './duplex/duplex.ts'
+import { discard, readErrorReply } from './http-replies.ts'
 import type { CallContext, Target } from './target.ts'
 
 /** `mcp.targets[].sse`. */
@@ -36,8 +37,7 @@ export function checkSse(config: SseConfig, report: ReportIssue): void {
 export type SseContext = Pick<CompileContext, 'send' | 'log'> & AddressContext
 
 const maxMessageBytes = 32 * 1024 * 1024
-const maxRefusalBytes = 64 * 1024
-const maxIgnoredBytes = 16 * 1024
+const maxErrorBytes = 64 * 1024
 /** Time limit for response headers, and for the `endpoint` event. */
 const responseTimeoutMs = 60_000
 /** Idle limit of the stream, which is silent without session activity. */
@@ -47,8 +47,7 @@ const maxEarlyMessages = 256
 
 /** Target of the HTTP+SSE transport: messages are POST requests, responses arrive on one event stream. */
 export function compileSse(targetName: string, config: SseConfig, context: SseContext): Target {
-  const address = readAddress(config, defaultPath, context)
-  if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
+  const address = compileAddress(targetName, config, defaultPath, context)
   const { log, send } = context
   return {
     name: targetName,
@@ -184,7 +183,11 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
     for (const posted of waiting) posted(outcome)
   }
 
-  async function post(path: string, text: string, context: CallContext | undefined) {
+  async function post(
+    path: string,
+    text: string,
+    context: CallContext | undefined,
+  ): Promise<TargetFailure | undefined> {
     const request = {
       origin: address.origin,
       path,
@@ -203,7 +206,7 @@ function openWire({ address, targetName, send, listener }: WireOptions, call: Ca
       discard(reply)
       return undefined
     } catch (error) {
-      return failureOf(error)
+      return { kind: 'error', error: asGatewayError(error) }
     }
   }
 
@@ -246,31 +249,12 @@ async function refusalOf(reply: Reply): Promise<TargetFailure> {
     return { kind: 'error', error: new GatewayError('upstream_invalid', message) }
   }
   try {
-    const body = await readAll(reply.body, maxRefusalBytes, 'upstream_too_large')
-    const headers: Headers = {}
-    for (const header of ['content-type', 'www-authenticate', 'retry-after']) {
-      const value = reply.headers[header]
-      if (value !== undefined) headers[header] = value
-    }
-    return { kind: 'reply', reply: { status: reply.status, headers, body } }
+    return { kind: 'reply', reply: await readErrorReply(reply, maxErrorBytes) }
   } catch (error) {
-    return failureOf(error)
+    return { kind: 'error', error: asGatewayError(error) }
   }
-}
-
-function failureOf(error: unknown): TargetFailure {
-  if (error instanceof GatewayError) return { kind: 'error', error }
-  return { kind: 'error', error: new GatewayError('internal', 'internal error', { cause: error }) }
 }
 
 function messageOf(error: unknown): string {
   return error instanceof GatewayError ? error.message : 'internal error'
-}
-
-/** Drains a short unused body, so that its connection can be reused. */
-function discard(reply: Reply): void {
-  const { body } = reply
-  if (!isSource(body)) return
-  if (isEventStream(reply.headers)) body.cancel()
-  else readAll(body, maxIgnoredBytes, 'upstream_too_large').catch(() => {})
 }

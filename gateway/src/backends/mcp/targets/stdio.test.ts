@@ -106,7 +106,7 @@ describe('a stdio target', () => {
     expect(state.ended).toBe(1)
   })
 
-  it('logs error output line by line, cut to a length and held to a rate', () => {
+  it('logs error output line by line, truncated and rate-limited', () => {
     const { request, stderr, lines } = start()
     request(ping)
     stderr('one\ntw')
@@ -121,7 +121,7 @@ describe('a stdio target', () => {
     expect(lines).toHaveLength(100)
   })
 
-  it('tells of a message that was not taken only once the reason is known', async () => {
+  it('reports an unsent message after the exit reason', async () => {
     const { session, taken, ended } = start()
     const delivered = session.deliver({ text: '{}', value: {} }, context)
     taken(false)
@@ -161,12 +161,12 @@ describe('a stdio target', () => {
 })
 
 describe('the configuration of a stdio target', () => {
-  it('accepts what the specification shows', () => {
+  it('accepts the example of the specification', () => {
     const value = { cmd: 'npx', args: ['-y', '@modelcontextprotocol/server-everything'] }
     expect(check(stdioSchema, value).kind).toBe('valid')
   })
 
-  it('reports what no program can be started with', () => {
+  it('reports invalid commands and variables', () => {
     const mistakes: string[] = []
     const config = { cmd: 'a\0', args: ['ok', '\0'], env: { 'A=B': 'x', '': 'y', C: '\0' } }
     checkStdio(config, (path) => mistakes.push(path.join('.')))

@@ -13,7 +13,7 @@ function context(): CallContext {
 
 type Heard = { texts: string[]; values: JsonObject[]; end: 'end' | TargetFailure | undefined; room: boolean }
 
-/** A session over a wire that keeps what is sent, and says what the test says. */
+/** A session over a wire that records sent messages and delivers messages of the test. */
 function createSession() {
   const sent: string[] = []
   const garbage: string[] = []
@@ -151,7 +151,7 @@ describe('a session over one wire', () => {
     expect(heard.values[0]).toMatchObject({ id: 7, error: { code: -32700 } })
   })
 
-  it('delivers progress to the request of its token, whoever else is under way or listens', async () => {
+  it('delivers progress to the request of its token, despite other requests and streams', async () => {
     const { request, say, listen } = createSession()
     const withToken = (id: number, token: unknown) =>
       request(
@@ -174,7 +174,7 @@ describe('a session over one wire', () => {
     ])
   })
 
-  it('takes what the server says during the only request for part of it, in order', async () => {
+  it('delivers other messages to the only pending request, in order', async () => {
     const { request, say, sent, listen } = createSession()
     const stream = await listen()
     const { heard } = request(list('1'))
@@ -189,7 +189,7 @@ describe('a session over one wire', () => {
     expect(stream.heard.texts).toEqual([])
   })
 
-  it('gives what belongs to no request to the listener, and to the latest request without one', async () => {
+  it('delivers messages outside requests to the stream, and to the latest request without a stream', async () => {
     const { request, say, listen } = createSession()
     const [first, latest] = [request(list('1')), request(list('2'))]
     say({ jsonrpc: '2.0', id: 's1', method: 'elicitation/create' })
@@ -202,7 +202,7 @@ describe('a session over one wire', () => {
     ])
   })
 
-  it('keeps what comes while nobody listens for the next listener, in order', async () => {
+  it('queues messages for the next stream, in order', async () => {
     const { session, request, say, sent, listen } = createSession()
     request(list('1'))
     say({ jsonrpc: '2.0', id: wireId(sent[0]), result: {} })
@@ -213,7 +213,7 @@ describe('a session over one wire', () => {
     expect(heard.end).toBe('end')
   })
 
-  it('keeps only so much for a listener that never comes, and tells the server of requests it dropped', () => {
+  it('bounds the queue without a stream, and rejects dropped server requests', () => {
     const { request, say, sent } = createSession()
     request(list('1'))
     say({ jsonrpc: '2.0', id: wireId(sent[0]), result: {} })
@@ -308,7 +308,7 @@ describe('a session over one wire', () => {
     expect(request(list('1')).heard.end).toEqual({ kind: 'ended', reason: 'gone' })
   })
 
-  it('fails everything when the wire ends, tells of it once, and takes nothing more', async () => {
+  it('fails all requests once when the wire ends, and rejects new ones', async () => {
     const { session, request, die, wire, say, listen } = createSession()
     const deaths: string[] = []
     session.onTerminated((reason) => deaths.push(reason))
@@ -334,7 +334,7 @@ describe('a session over one wire', () => {
     expect(await session.listen(context(), hear().sink)).toMatchObject({ kind: 'failed' })
   })
 
-  it('says that a target which never spoke is not available', () => {
+  it('reports a target without any message as not available', () => {
     const { request, die } = createSession()
     const { heard } = request(list('1'))
     die('command not found')

@@ -66,7 +66,7 @@ describe('a path parameter', () => {
     }
   })
 
-  it('never changes the path around it, whatever it is', () => {
+  it('never changes the path around it', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
         const path = pathOf(file, { path: { name } })
@@ -107,7 +107,7 @@ describe('a query parameter', () => {
     expect(pathOf({ parameters }, { query: { filter: { admin: 'true' } } })).toMatch(/^refused: "admin"/)
   })
 
-  it('comes back from the query as it was, whatever it is', () => {
+  it('is unchanged after decoding of the query', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),

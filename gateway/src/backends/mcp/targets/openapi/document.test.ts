@@ -213,7 +213,7 @@ describe('a document', () => {
     expect(mistakes(value)).toEqual([expect.stringContaining(message)])
   })
 
-  it('is told all its mistakes, each with its place', () => {
+  it('reports all errors with their path', () => {
     const value = documentWith({
       '/a': { get: { parameters: 7 } },
       '/b': { get: { requestBody: 'x' }, put: { parameters: [{ in: 'query' }] } },

@@ -17,7 +17,7 @@ describe('a schema of a tool', () => {
     })
   })
 
-  it('keeps what stands beside a reference', () => {
+  it('preserves siblings of a reference', () => {
     expect(
       convert({ ...ref('A'), description: 'here' }, { A: { type: 'string', description: 'there' } }),
     ).toEqual({
@@ -34,7 +34,7 @@ describe('a schema of a tool', () => {
     })
   })
 
-  it('stays small where a small document says something very large', () => {
+  it('stays small for a small document with a very large expansion', () => {
     const schemas: JsonObject = { L0: { type: 'string' } }
     for (let level = 1; level <= 30; level += 1) {
       schemas[`L${level}`] = {
@@ -59,7 +59,7 @@ describe('a schema of a tool', () => {
     expect(sizes.at(-1)).toBeLessThan(100)
   })
 
-  it('takes references that lead in circles for a mistake', () => {
+  it('rejects circular references', () => {
     expect(() => convert(ref('A'), { A: ref('B'), B: ref('A') })).toThrow('must not exceed 20 references')
   })
 
@@ -79,7 +79,7 @@ describe('a schema of a tool', () => {
     ],
     [true, {}],
     [false, { not: {} }],
-  ])('says in JSON Schema what OpenAPI 3.0 says otherwise: %j', (schema, converted) => {
+  ])('converts OpenAPI 3.0 to JSON Schema: %j', (schema, converted) => {
     expect(convert(schema)).toEqual(converted)
   })
 

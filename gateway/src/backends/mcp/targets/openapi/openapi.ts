@@ -30,6 +30,7 @@ import {
   addressFields,
   addressVariants,
   checkAddress,
+  compileAddress,
   readAddress,
   type TargetAddress,
 } from '../address.ts'
@@ -73,8 +74,9 @@ export type OpenApiConfig = Infer<typeof openApiSchema>
 /** Reports an invalid address and errors of an inline document. */
 export function checkOpenApi(config: OpenApiConfig, report: ReportIssue): void {
   checkAddress(config, '', report)
-  const address = config.host === undefined ? undefined : readAddress(config, '')
-  if (address && 'path' in address && address.path.includes('?')) report(['host'], 'must not have a query')
+  const reading = config.host === undefined ? undefined : readAddress(config, '')
+  if (reading?.kind === 'address' && reading.address.path.includes('?'))
+    report(['host'], 'must not have a query')
   else if (config.path?.includes('?')) report(['path'], 'must not have a query')
   const stray = unexpectedKey(config.schema)
   if (stray !== undefined) report(['schema', stray], 'is not valid next to file or url')
@@ -112,8 +114,7 @@ type Api = {
  * resumed anywhere. Throws if the document cannot be read.
  */
 export function compileOpenApi(targetName: string, config: OpenApiConfig, context: OpenApiContext): Target {
-  const address = readAddress(config, '', context)
-  if ('mistake' in address) throw new Error(`mcp.targets "${targetName}": ${address.mistake}`)
+  const address = compileAddress(targetName, config, '', context)
   const { send, sendForDocument = send } = context
   const source = createSource(targetName, config.schema, { ...context, send: sendForDocument })
   const api = compiledOnce(source, address)

@@ -13,7 +13,7 @@ describe('the result of a call', () => {
     })
   })
 
-  it('holds numbers as the API wrote them', () => {
+  it('preserves the numbers of the API', () => {
     const text = resultText({
       status: 200,
       headers: {},
@@ -65,7 +65,7 @@ describe('the result of a call', () => {
     expect(result(Buffer.from([0, 1, 255]), { type })).toEqual({ content: [content] })
   })
 
-  it('says what was wrong with a call that was not made', () => {
+  it('describes the error of a call that was not sent', () => {
     expect(JSON.parse(errorResultText('no "x"'))).toEqual({
       content: [{ type: 'text', text: 'no "x"' }],
       isError: true,

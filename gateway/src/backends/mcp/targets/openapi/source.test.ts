@@ -80,7 +80,7 @@ describe('a document that is configured', () => {
     expect(() => createSource('pets', config, context)).toThrow(message)
   })
 
-  it('logs which operations were left out', () => {
+  it('logs skipped operations', () => {
     const context = contextWith()
     const post = { requestBody: { content: { 'multipart/form-data': {} } } }
     createSource('pets', { openapi: '3.1.0', paths: { '/up': { post } } }, context)
@@ -104,7 +104,7 @@ describe('a document that is configured', () => {
 describe('a document on a server', () => {
   const config = { url: 'http://api.test/v1/openapi.json?x=1' }
 
-  it('is fetched when it is first needed, once for all who ask', async () => {
+  it('is fetched once at first use', async () => {
     const context = contextWith({}, [answer(document('A'))])
     const source = createSource('pets', config, context)
     expect(context.sent).toEqual([])
@@ -136,7 +136,7 @@ describe('a document on a server', () => {
     expect(await source()).toBe(first)
   })
 
-  it('stays in use while it cannot be fetched again', async () => {
+  it('stays in use while refreshes fail', async () => {
     const context = contextWith({}, [answer(document('A')), new Error('down'), answer('no JSON')])
     const source = createSource('pets', config, context)
     await source()

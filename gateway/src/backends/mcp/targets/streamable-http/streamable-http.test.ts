@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { collect, fixtureContext, request, settle } from '../../../../test/fixtures/mcp.ts'
-import { GatewayError } from '../../../lib/gateway-error.ts'
-import type { BodySink, BodySource } from '../../../net/http/body.ts'
-import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
-import { messageOf } from '../message/json-rpc.ts'
+import { collect, fixtureContext, request, settle } from '../../../../../test/fixtures/mcp.ts'
+import { GatewayError } from '../../../../lib/gateway-error.ts'
+import type { BodySink, BodySource } from '../../../../net/http/body.ts'
+import type { OutgoingRequest, Reply } from '../../../../net/http-client/send.ts'
+import { messageOf } from '../../message/json-rpc.ts'
 import { compileStreamableHttp } from './streamable-http.ts'
 
 type Stream = BodySource & {
@@ -138,7 +138,7 @@ describe('a request to a server over HTTP', () => {
     expect(body.write(':\n\n')).toBe(true)
   })
 
-  it('cancels the stream when nobody listens any more', async () => {
+  it('cancels the stream after a disconnect', async () => {
     const body = stream()
     const { session } = await begun(events(body))
     const sink = collect()
@@ -160,7 +160,7 @@ describe('a request to a server over HTTP', () => {
     expect(client.cancellation.cancelled).toBe(false)
   })
 
-  it('cancels an answer that comes after nobody listens any more', async () => {
+  it('cancels a response that arrives after a disconnect', async () => {
     const body = stream()
     const { session } = await begun(events(body))
     session.request(request(1, 'x'), fixtureContext(), collect()).cancel()
@@ -168,7 +168,7 @@ describe('a request to a server over HTTP', () => {
     expect(body.cancelled).toBe(true)
   })
 
-  it.each([202, 204])('ends without an answer when the server says %i', async (status) => {
+  it.each([202, 204])('ends without a response for status %i', async (status) => {
     const { session } = await begun({ status, headers: {}, body: undefined })
     const sink = collect()
     session.request(request(1, 'x'), fixtureContext(), sink)
@@ -324,7 +324,7 @@ describe('a notification to a server over HTTP', () => {
     expect(sent[0]).toMatchObject({ method: 'POST', body: notification.text })
   })
 
-  it('fails with what the server answered', async () => {
+  it('fails with the error response of the server', async () => {
     const { session } = await begun(
       { status: 404, headers: {}, body: undefined },
       { status: 400, headers: {}, body: Buffer.from('no') },
@@ -380,7 +380,7 @@ describe('the stream of a server over HTTP', () => {
     expect(sink.ended).toBe(true)
   })
 
-  it('is none where the server says so', async () => {
+  it('is absent for status 405', async () => {
     const { session } = await begun({ status: 405, headers: {}, body: undefined })
     expect(await session.listen(fixtureContext(), collect())).toEqual({ kind: 'none' })
   })
