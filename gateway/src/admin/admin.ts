@@ -2,7 +2,7 @@ import { firstHeader } from '../net/http/headers.ts'
 import type { IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { Backend } from '../pipeline/policy.ts'
-import type { ApiRequest } from '../resources/api/api.ts'
+import type { ApiRequest } from '../resources/api/request.ts'
 
 /** Handles a request of the admin API, after the caller has authorized it. */
 export type ApiHandler = (request: ApiRequest) => Promise<Reply>

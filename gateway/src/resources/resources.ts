@@ -38,7 +38,10 @@ export type StorageStatus = {
   }
 }
 
-/** The config resources of a process, and the configuration that they and the file make together. */
+export type ListedResources = { readonly kind: 'listed'; readonly envelopes: Iterable<Envelope> }
+export type FoundResource = { readonly kind: 'found'; readonly envelope: Envelope }
+
+/** Config resources of a process, and the configuration composed of them and the file. */
 export type Resources = {
   /**
    * Takes the file's configuration as it was loaded, and runs it with what the database has. Throws what `prepare` throws,
@@ -50,8 +53,9 @@ export type Resources = {
   /** Why the configuration is not complete yet, so that no traffic may be served. */
   pending(): string | undefined
   /** The records as they are now, made while they are read. */
-  list(kind: Kind | undefined): Iterable<Envelope> | Refusal
-  find(kind: Kind, id: string): Envelope | Refusal
+  list(kind: Kind | undefined): ListedResources | Refusal
+  /** `id` is an id, or the name of a named record. */
+  find(kind: Kind, id: string): FoundResource | Refusal
   change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome>
   /** Resolves when the changes under way have their outcomes. */
   idle(): Promise<void>

@@ -5,8 +5,10 @@ import { findKind, type Kind } from '../kinds.ts'
 
 const members = new Set(['kind', 'id', 'name', 'value', 'revision', 'createdAt', 'updatedAt', 'shadowed'])
 
-/** Reads an item of an export: an envelope with its kind and id. Revision and times are made anew. */
-export function readImported(item: JsonValue): ImportedRecord | Refusal {
+/** Reads an item of an export: an envelope with kind and id. Revision and times are assigned again. */
+export function readImported(
+  item: JsonValue,
+): { readonly kind: 'imported'; readonly record: ImportedRecord } | Refusal {
   if (!isJsonObject(item)) return refusal(422, 'resources must be a list of objects with a value')
   const stray = Object.keys(item).find((key) => !members.has(key))
   if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside value`)
@@ -18,21 +20,26 @@ export function readImported(item: JsonValue): ImportedRecord | Refusal {
   if (value === undefined) return refusal(422, 'every item of resources needs a value')
   const own = kind.placement.kind === 'keys' ? withoutOwnId(value, id) : value
   const draft = readDraft(kind, own, nameOf(kind, name))
-  return 'status' in draft ? draft : { kind, id, draft }
+  return draft.kind === 'refused' ? draft : { kind: 'imported', record: { kind, id, draft } }
 }
 
-/** The records of an export, which may be one page of it. */
-export function exportedItems({ resources, ...rest }: JsonObject): readonly JsonValue[] | Refusal {
+/** The items of an export, or of one page of it. */
+export function exportedItems({
+  resources,
+  ...rest
+}: JsonObject): { readonly kind: 'items'; readonly items: readonly JsonValue[] } | Refusal {
   const stray = Object.keys(rest).find((member) => member !== 'nextCursor')
   if (stray !== undefined) return refusal(400, `unknown member ${stray.slice(0, 100)} beside resources`)
-  return Array.isArray(resources) ? resources : refusal(422, 'resources must be a list')
+  return Array.isArray(resources)
+    ? { kind: 'items', items: resources }
+    : refusal(422, 'resources must be a list')
 }
 
 function nameOf({ placement }: Kind, name: JsonValue | undefined): string | undefined {
   return placement.kind === 'policies' && typeof name === 'string' ? name : undefined
 }
 
-/** An export has the id of a virtual key in its metadata as well. */
+/** Removes the id of a virtual key from its metadata, where an export repeats it. */
 function withoutOwnId(value: JsonValue, id: string): JsonValue {
   if (!isJsonObject(value)) return value
   const { metadata } = value

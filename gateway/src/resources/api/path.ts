@@ -1,6 +1,6 @@
 import { parseRequestTarget } from '../../lib/request-target.ts'
 
-/** What a path under `/api/config` means. */
+/** Target of a request under `/api/config`. */
 export type ApiPath =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'malformed'; readonly message: string }
@@ -22,7 +22,7 @@ const documents = new Map([
 
 const resourcesPath = '/api/config/resources'
 
-/** Ids may hold anything, slashes included, written as they are or escaped. */
+/** Reads a request target. Ids may contain any character, slashes included, escaped or not. */
 export function readRequestTarget(target: string): ApiPath {
   const parsed = parseRequestTarget(target)
   if (parsed === undefined) return { kind: 'malformed', message: 'the address is malformed' }
@@ -37,7 +37,7 @@ export function readRequestTarget(target: string): ApiPath {
     return { kind: 'malformed', message: 'the address holds escapes that are not valid UTF-8' }
   }
   if (id !== undefined) return { kind: 'item', kindName, id, query }
-  // What a client writes that has put an empty id behind the slash.
+  // A client with an empty id sends the slash alone.
   if (trailingSlash) return { kind: 'malformed', message: 'config resource id cannot be empty' }
   return { kind: 'collection', kindName, query }
 }

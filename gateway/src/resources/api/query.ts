@@ -3,17 +3,18 @@ import type { Envelope } from '../change/change.ts'
 import { nameIn } from '../hybrid/record-index.ts'
 import { findKind } from '../kinds.ts'
 
-/** The query of a request to the API; absent parameters have their defaults. */
+/** Query of a request to the API; absent parameters have their defaults. */
 export type ApiQuery = {
+  readonly kind: 'query'
   readonly dryRun: boolean
-  /** Whether the answer shows secrets. */
+  /** Whether the response contains secrets. */
   readonly reveal: boolean
   readonly page: Page
   readonly filter: Filter | undefined
 }
 
 export type Page = {
-  /** Records at most; undefined for all. */
+  /** Maximum number of records; undefined for all. */
   readonly limit: number | undefined
   /** The record before the first. */
   readonly after: RecordKey | undefined
@@ -29,7 +30,7 @@ type Filter = {
 
 export type ApiUse = 'document' | 'list' | 'read' | 'write' | 'remove' | 'import'
 
-const known: Readonly<Record<ApiUse, readonly string[]>> = {
+const parameters: Readonly<Record<ApiUse, readonly string[]>> = {
   document: [],
   list: ['limit', 'cursor', 'name', 'metadata.<field>', 'reveal'],
   read: ['reveal'],
@@ -41,27 +42,33 @@ const known: Readonly<Record<ApiUse, readonly string[]>> = {
 const maxLimit = 1_000
 const metadataPrefix = 'metadata.'
 
-/** Reads a query. A text is the mistake in it: every parameter must be known and occur once. */
-export function readQuery(text: string, use: ApiUse): ApiQuery | string {
+/** Reads a query. Unknown and repeated parameters are invalid. */
+export function readQuery(text: string, use: ApiUse): ApiQuery | InvalidQuery {
   const sent = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(text)) {
-    if (!isKnown(name, use)) return unknownParameter(name, use)
-    if (sent.has(name)) return `${shown(name)} is in the query more than once`
+    if (!isKnown(name, use)) return invalid(unknownParameter(name, use))
+    if (sent.has(name)) return invalid(`${shown(name)} is in the query more than once`)
     sent.set(name, value)
   }
   for (const name of ['dryRun', 'reveal', 'import']) {
     const value = sent.get(name)
-    if (value !== undefined && value !== 'true' && value !== 'false') return `${name} must be true or false`
+    if (value !== undefined && value !== 'true' && value !== 'false') {
+      return invalid(`${name} must be true or false`)
+    }
   }
-  if (use === 'import' && sent.get('import') !== 'true') return 'a PUT on all kinds needs import=true'
+  if (use === 'import' && sent.get('import') !== 'true')
+    return invalid('a PUT on all kinds needs import=true')
   const limit = sent.get('limit')
   if (limit !== undefined && !(/^[1-9]\d{0,3}$/.test(limit) && Number(limit) <= maxLimit)) {
-    return `limit must be a number from 1 to ${maxLimit}`
+    return invalid(`limit must be a number from 1 to ${maxLimit}`)
   }
   const cursor = sent.get('cursor')
   const after = cursor === undefined ? undefined : readCursor(cursor)
-  if (cursor !== undefined && after === undefined) return 'cursor must be the nextCursor of an answer'
+  if (cursor !== undefined && after === undefined) {
+    return invalid('cursor must be the nextCursor of an answer')
+  }
   return {
+    kind: 'query',
     dryRun: sent.get('dryRun') === 'true',
     reveal: sent.get('reveal') === 'true',
     page: { limit: limit === undefined ? undefined : Number(limit), after },
@@ -69,13 +76,20 @@ export function readQuery(text: string, use: ApiUse): ApiQuery | string {
   }
 }
 
+export type InvalidQuery = { readonly kind: 'invalid'; readonly message: string }
+
+function invalid(message: string): InvalidQuery {
+  return { kind: 'invalid', message }
+}
+
 function isKnown(name: string, use: ApiUse): boolean {
-  if (known[use].includes(name)) return !name.includes('<')
+  if (parameters[use].includes(name)) return !name.includes('<')
   return use === 'list' && name.startsWith(metadataPrefix) && name.length > metadataPrefix.length
 }
 
 function unknownParameter(name: string, use: ApiUse): string {
-  const names = known[use].length === 0 ? 'there are none here' : `known are ${known[use].join(', ')}`
+  const names =
+    parameters[use].length === 0 ? 'there are none here' : `known are ${parameters[use].join(', ')}`
   return `unknown query parameter ${shown(name)}: ${names}`
 }
 
@@ -93,7 +107,7 @@ function filterOf(sent: ReadonlyMap<string, string>): Filter | undefined {
   }
 }
 
-/** Whether a record is among those the filter asks for. The name of a virtual key is that of its metadata. */
+/** Whether a record matches the filter. The name of a virtual key is `metadata.name`. */
 export function passes(envelope: Envelope, { name, metadata }: Filter): boolean {
   if (name !== undefined && nameOf(envelope) !== name) return false
   for (const [field, wanted] of metadata) if (metadataOf(envelope.value, field) !== wanted) return false
@@ -114,7 +128,7 @@ function metadataOf(value: JsonValue, field: string): string | undefined {
   return typeof found === 'object' ? undefined : String(found)
 }
 
-/** The cursor behind a record: lists are in the order of kinds and then of ids, whatever is added or removed meanwhile. */
+/** Cursor after a record. The order of lists, kinds and then ids, does not depend on later changes. */
 export function cursorAfter({ kind, id }: RecordKey): string {
   return Buffer.from(JSON.stringify([kind, id])).toString('base64url')
 }

@@ -2,10 +2,10 @@ import { reasonsOf } from '../../config/config-rejected.ts'
 import type { FileWriting } from '../../config/load/write-file.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { changedFields } from '../change/audit.ts'
 import {
   type ChangeOutcome,
   type ChangeRequest,
-  changedFields,
   type KindChange,
   notFound,
   type Refusal,
@@ -117,7 +117,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
     },
     pending: () => undefined,
     // Specification, "Storage configuration": records of the file are not listed.
-    list: () => [],
+    list: () => ({ kind: 'listed', envelopes: [] }),
     find: (kind, id) => notFound(kind, id),
     change,
     idle,

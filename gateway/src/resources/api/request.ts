@@ -1,0 +1,43 @@
+import type { ConfigStatus } from '../../config/live/live.ts'
+import type { WorkQueue } from '../../lib/scheduling/work-queue.ts'
+import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
+import type { Body } from '../../net/http/body.ts'
+import type { Headers } from '../../net/http/headers.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Allowances } from '../change/restrictions.ts'
+import type { Expand } from '../hybrid/record-index.ts'
+import type { Requester, Resources } from '../resources.ts'
+
+export type ApiRequest = {
+  readonly method: string
+  /** Path and query, as sent. */
+  readonly target: string
+  readonly headers: Headers
+  readonly body: Body
+  /** Client address, for the audit log. */
+  readonly address: string
+  /** Authenticated client, if any. */
+  readonly principal?: string | undefined
+}
+
+export type ApiOptions = {
+  readonly resources: Resources
+  readonly allowances: Allowances
+  /** Expands references to the environment in values. */
+  readonly expand: Expand
+  readonly status: () => ConfigStatus
+  /** JSON Schema of the configuration file. */
+  readonly schema: object
+  readonly version: string
+  readonly log: Log
+  /** Flushes the log: the audit line of a change, or of a read of secrets, is written before the response. */
+  readonly flushLog: () => Promise<void>
+  /** Parses large bodies in slices. */
+  readonly workQueue: WorkQueue
+  /** Called between parts of large responses. */
+  readonly yieldPoint: YieldPoint
+}
+
+export function requesterOf({ address, principal }: ApiRequest): Requester {
+  return { address, principal }
+}

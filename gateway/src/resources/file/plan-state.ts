@@ -1,0 +1,164 @@
+import type { ConfigTree } from '../../config/load/validate.ts'
+import { type ApiKeyRecord, apiKeyRecordSchema, recordDigest } from '../../policies/api-key/record.ts'
+import { check } from '../../schema/check.ts'
+import { valueAt } from '../../schema/path.ts'
+import { type Draft, notFound, putCreates, type Refusal, refusal } from '../change/change.ts'
+import { namedId, readUuid } from '../change/identity.ts'
+import type { ExistingRecord, KeyDraft, PlanState } from '../change/plan.ts'
+import { hasKeyPolicy, isTree } from '../hybrid/overlay.ts'
+import { keyIssues, keyItem, nameIn } from '../hybrid/record-index.ts'
+import { findKind, freshSection, isSingleton, type Kind, policyFields, singletonName } from '../kinds.ts'
+
+/** A record of the file, with its path in the document. */
+export type FileRecord = ExistingRecord & { readonly path: readonly (string | number)[] }
+
+/** Plan state of file mode. `ids` are those of new keys, in order. */
+export function createFilePlanState(file: ConfigTree, ids: readonly string[]): PlanState<FileRecord> {
+  let usedIds = 0
+  let digests: KeyDigests | undefined
+
+  const find = (kind: Kind, address: string): FileRecord | undefined =>
+    kind.placement.kind === 'keys'
+      ? findKey(address, file)
+      : findNamed(kind, file, addressMatcher(kind, address))
+
+  return {
+    find,
+    findByName: (kind, name) => findNamed(kind, file, (candidate) => candidate === name),
+    findRemovable: find,
+    idFor: (kind, name) => namedId(kind.name, name),
+    newKeyId() {
+      usedIds += 1
+      return ids[usedIds - 1] ?? ''
+    },
+    creates: (kind, name) => isSingleton(kind) || (putCreates(kind) && name !== undefined),
+    refuseMissing: notFound,
+    refuseNamed: (kind, draft) => refuseNamed(kind, draft, file),
+    refuseKey({ id, value }, existing) {
+      digests ??= keyDigests(file)
+      return refuseKey({ id, value }, existing, digests)
+    },
+    hasKeyPolicy: () => hasKeyPolicy(file),
+    isKeyPolicyRequired: () => keysOf(file).length > 0,
+  }
+}
+
+function addressMatcher(kind: Kind, address: string): (name: string) => boolean {
+  const uuid = readUuid(address)
+  return (name) => name === address || (uuid !== undefined && namedId(kind.name, name) === uuid)
+}
+
+function findNamed(kind: Kind, file: ConfigTree, matches: (name: string) => boolean): FileRecord | undefined {
+  const { placement } = kind
+  const value = valueAt(file, placement.path)
+  const record = (name: string, ...steps: (string | number)[]): FileRecord => ({
+    id: namedId(kind.name, name),
+    name,
+    revision: undefined,
+    path: [...placement.path, ...steps],
+  })
+  switch (placement.kind) {
+    case 'list': {
+      for (const [index, item] of asList(value).entries()) {
+        const name = isTree(item) ? nameIn(kind, item) : undefined
+        if (name !== undefined && matches(name)) return record(name, index)
+      }
+      return undefined
+    }
+    case 'map':
+    case 'policies': {
+      const fields = placement.kind === 'policies' ? policyFields(kind) : undefined
+      const names = isTree(value) ? Object.keys(value) : []
+      const name = names.find((key) => matches(key) && (fields === undefined || fields.includes(key)))
+      return name === undefined ? undefined : record(name, name)
+    }
+    case 'settings': {
+      // There is one record, at any address.
+      const isSet = isTree(value) && placement.fields.some((field) => value[field] !== undefined)
+      return isSet ? record(singletonName) : undefined
+    }
+    case 'catalog': {
+      const index = asList(value).findLastIndex((item) => isTree(item) && item['inline'] !== undefined)
+      return index === -1 ? undefined : record(singletonName, index)
+    }
+    case 'keys':
+      return undefined
+  }
+}
+
+/** Keys of the file are identified by `metadata.id`. */
+function findKey(address: string, file: ConfigTree): FileRecord | undefined {
+  const uuid = readUuid(address) ?? address
+  for (const [index, key] of keysOf(file).entries()) {
+    const id = valueAt(key, ['metadata', 'id'])
+    if (typeof id === 'string' && (readUuid(id) ?? id) === uuid) {
+      return { id, name: undefined, revision: undefined, path: [...keysPath, index] }
+    }
+  }
+  return undefined
+}
+
+function refuseNamed(kind: Kind, { value }: Draft, file: ConfigTree): Refusal | undefined {
+  const { placement } = kind
+  const [section = ''] = placement.path
+  const isMissing = freshSection(section) === undefined && !isTree(file[section])
+  if (placement.kind === 'policies' && isMissing) {
+    return refusal(409, `${kind.name} needs ${section} in the configuration file`)
+  }
+  // The file has other catalogs in place of `base`; the last inline one is `custom`.
+  if (placement.kind === 'catalog' && isTree(value) && value['base'] !== undefined) {
+    return refusal(
+      400,
+      'modelCatalog/default: in file mode there is only custom; name other catalogs in the file',
+    )
+  }
+  return undefined
+}
+
+/** Digests of keys, with their index in the file. */
+type KeyDigests = Map<string, number | 'request'>
+
+/** `digests` are those of the file and of the request so far. */
+function refuseKey(
+  { id, value }: Omit<KeyDraft, 'kind'>,
+  existing: FileRecord | undefined,
+  digests: KeyDigests,
+): Refusal | undefined {
+  const issues = keyIssues(value)
+  if (issues.length > 0) return refusal(500, issues.join('\n'))
+  const digest = digestOf(keyItem(id, value))
+  if (digest === undefined) return undefined
+  const owner = digests.get(digest)
+  if (owner !== undefined && (owner === 'request' || owner !== existing?.path.at(-1))) {
+    return refusal(409, 'the same key exists already')
+  }
+  digests.set(digest, 'request')
+  return undefined
+}
+
+function digestOf(item: ApiKeyRecord | undefined): string | undefined {
+  return item === undefined ? undefined : recordDigest(item)
+}
+
+function keyDigests(file: ConfigTree): KeyDigests {
+  const digests: KeyDigests = new Map()
+  for (const [index, key] of keysOf(file).entries()) {
+    const digest = isKeyRecord(key) ? recordDigest(key) : undefined
+    if (digest !== undefined) digests.set(digest, index)
+  }
+  return digests
+}
+
+const keysPath = findKind('llm.apiKey')?.placement.path ?? []
+
+function keysOf(file: ConfigTree): readonly unknown[] {
+  return asList(valueAt(file, keysPath))
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function isKeyRecord(value: unknown): value is ApiKeyRecord {
+  return check(apiKeyRecordSchema, value).kind === 'valid'
+}
