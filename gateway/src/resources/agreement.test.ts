@@ -15,7 +15,8 @@ import {
 import { secretPaths } from './secrets/secret-paths.ts'
 import { createSqliteStore } from './stores/sqlite/sqlite.ts'
 
-// Any sequence of changes against a model: both stores agree with it on every answer, and file mode on every effect.
+// Any sequence of changes against a model: both stores agree with it on every answer, and file mode on every
+// effect.
 
 type Value = Record<string, unknown>
 type Step =

@@ -5,12 +5,12 @@ import { isTree } from './hybrid/overlay.ts'
 import type { Resources } from './resources.ts'
 import { isFlagValue, mask, maskText } from './secrets/secret-text.ts'
 
-/** Where a part of the effective configuration, known by its path, is from. */
+/** Source of a part of the effective configuration, by path. */
 export type Source = { readonly path: string; readonly source: 'file' | 'database' }
 
 /**
- * What runs: file and database together, without secrets; and where each part of it is from. The items of lists are looked at
- * as they are read.
+ * The active configuration of file and database, with secrets masked, and the source of each part. List items
+ * are created on iteration.
  */
 export function effectiveConfig(resources: Resources): { config: unknown; sources: Iterable<Source> } {
   const { config, file } = resources.effective()
@@ -21,12 +21,12 @@ export function effectiveConfig(resources: Resources): { config: unknown; source
 }
 
 type Place = {
-  /** Of the member that the value is, or that its list is. */
+  /** Name of the member with the value, or with its list. */
   readonly name: string
   readonly isInList: boolean
 }
 
-/** The value with every secret replaced; lists and maps marked as secret as a whole. */
+/** Masks every secret of a value; lists and maps marked as secret as a whole. */
 function masked(value: unknown, shapes: readonly Shape[], { name, isInList }: Place): unknown {
   if (value === undefined || value === null) return value
   if (shapes.some(({ meta }) => meta.secret === true)) return mask
@@ -49,12 +49,12 @@ function masked(value: unknown, shapes: readonly Shape[], { name, isInList }: Pl
   )
 }
 
-/** A list that is made while it is read, such as that of 100,000 keys. */
+/** Maps a list on iteration, such as 100,000 keys. */
 function* lazily<T, R>(items: readonly T[], change: (item: T, index: number) => R): Generator<R> {
   for (const [index, item] of items.entries()) yield change(item, index)
 }
 
-/** Parts are the same objects as in the file exactly where they are from there. */
+/** Parts from the file are the same objects as in the file; others are not. */
 function* sourcesOf(config: ConfigTree, file: ConfigTree): Generator<Source> {
   const visit = function* (here: unknown, own: unknown, path: readonly string[]): Generator<Source> {
     const source = here === own ? 'file' : 'database'
@@ -71,7 +71,7 @@ function* sourcesOf(config: ConfigTree, file: ConfigTree): Generator<Source> {
   yield* visit(config, file, [])
 }
 
-/** Down to here, parts are told apart wherever they are from: `llm.models`, `gateways.default`. */
+/** Minimum depth of reported parts: `llm.models`, `gateways.default`. */
 const deepestSection = 2
 
 function ownMember(holder: unknown, key: string): unknown {

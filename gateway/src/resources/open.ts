@@ -15,7 +15,7 @@ import { secretPaths } from './secrets/secret-paths.ts'
 import { createSqliteStore } from './stores/sqlite/sqlite.ts'
 import type { ResourceStore } from './stores/store.ts'
 
-/** `config`, as far as resources are concerned. */
+/** Sections of `config` for resources. */
 export type ResourceSettings = {
   readonly storage?: StorageConfig | undefined
   readonly database?: DatabaseConfig | undefined
@@ -30,7 +30,7 @@ export type ResourceTools = {
   readonly log: Log
 }
 
-/** The config resources of a process, stored as its configuration says. Opens no database before it is first used. */
+/** Creates the config resources of a process by its configuration. Opens a database on first use. */
 export async function openResources(
   { storage, database }: ResourceSettings,
   tools: ResourceTools,
@@ -60,7 +60,7 @@ async function openStore(
       log.info({ records }, 'config resources of previous encryption keys encrypted with the current one'),
   }
   if (!isPostgresUrl(url)) return createSqliteStore({ path: sqlitePathOf(url), ...keys, secretPaths, clock })
-  // Loaded only where it is used: the driver costs 45 ms and 14 MB.
+  // Loaded on demand: the driver takes 45 ms and 14 MB.
   const { createPostgresStore } = await import('./stores/postgres/postgres.ts')
   return createPostgresStore({
     url,

@@ -5,35 +5,35 @@ import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change/c
 import type { Problem } from './hybrid/record-index.ts'
 import type { Kind } from './kinds.ts'
 
-/** What storage needs of the process whose configuration it changes. */
+/** The process whose configuration the resources change. */
 export type ResourceHost = {
-  /** Compiles a valid configuration and opens its ports. Throws when that cannot be done; nothing has changed then. */
+  /** Compiles a valid configuration and opens its ports. Throws without effects if that fails. */
   prepare(config: Config): Promise<PreparedConfig>
-  /** Marks a value that came through the config API: its destinations are subject to the egress policy of the API. */
+  /** Marks a value from the config API: its destinations are subject to the egress policy of the API. */
   markApi(value: unknown): void
-  /** Notes that the sources say something that cannot run. */
+  /** Reports that the sources cannot be activated. */
   report(lastError: string): void
-  /** Notes an outage of the database; undefined ends it. */
+  /** Reports an outage of the database; undefined ends it. */
   reportDatabase(lastError: string | undefined): void
-  /** Runs changes of the configuration one after another, whoever makes them. */
+  /** Serialises changes of the configuration from all sources. */
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
-/** Who asks for a change, for the audit log. */
+/** Client that requests a change, for the audit log. */
 export type Requester = { readonly address: string; readonly principal?: string | undefined }
 
 export type StorageStatus = {
   readonly mode: 'file' | 'hybrid' | 'readOnly'
   readonly database?: {
-    /** `pending` until it was read once; `lost` while it cannot be reached. */
+    /** `pending` until the first read; `lost` during an outage. */
     readonly state: 'pending' | 'connected' | 'lost'
     readonly lastError?: string | undefined
-    /** Number of the last change that is known. */
+    /** Generation of the database as last read. */
     readonly generation: number
     readonly records: number
     /** Records that are not part of the configuration. */
     readonly problems: readonly Pick<Problem, 'kind' | 'id' | 'reason'>[]
-    /** `<kind> <id>` of records that do not count because the file says the same. */
+    /** `<kind> <id>` of records that are not active because the file has the same entry. */
     readonly shadowed: readonly string[]
   }
 }
@@ -44,22 +44,26 @@ export type FoundResource = { readonly kind: 'found'; readonly envelope: Envelop
 /** Config resources of a process, and the configuration composed of them and the file. */
 export type Resources = {
   /**
-   * Takes the file's configuration as it was loaded, and runs it with what the database has. Throws what `prepare` throws,
-   * or `ConfigRejected`; the previous configuration runs on then. To be called inside `exclusive`, except at the start.
+   * Activates a loaded configuration of the file with the records of the database. Throws `ConfigRejected` or
+   * an error of `prepare`; the previous configuration then remains active. To be called inside `exclusive`,
+   * except at start.
    */
   useFile(config: Config): Promise<void>
-  /** The same configuration once more: a file that it names has changed. To be called inside `exclusive`. */
+  /**
+   * Activates the same configuration again, after a change of a file that it names. To be called inside
+   * `exclusive`.
+   */
   reapply(): Promise<void>
-  /** Why the configuration is not complete yet, so that no traffic may be served. */
+  /** Reason why the configuration is incomplete, so that no traffic may be served. */
   pending(): string | undefined
-  /** The records as they are now, made while they are read. */
+  /** Current records, created on iteration. */
   list(kind: Kind | undefined): ListedResources | Refusal
   /** `id` is an id, or the name of a named record. */
   find(kind: Kind, id: string): FoundResource | Refusal
   change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome>
-  /** Resolves when the changes under way have their outcomes. */
+  /** Resolves after all changes in progress. */
   idle(): Promise<void>
-  /** What runs, or would if it could; and where its records are from. */
+  /** The active configuration, or that of the file before activation; and the configuration of the file. */
   effective(): { readonly config: ConfigTree; readonly file: ConfigTree }
   status(): StorageStatus
   close(): Promise<void>

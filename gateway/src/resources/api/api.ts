@@ -18,8 +18,8 @@ import { type ApiOptions, type ApiRequest, requesterOf } from './request.ts'
 const maxWaitingChanges = 1_000
 
 /**
- * The config resource API (specification, "Config resource API"; decisions 6). Responds to all paths under `/api/config`. Requests
- * are not authenticated here: the caller authorises the client.
+ * The config resource API (specification, "Config resource API"; decisions 6). Responds to all paths under
+ * `/api/config`. Requests are not authenticated here: the caller authorises the client.
  */
 export function createConfigApi(options: ApiOptions): (request: ApiRequest) => Promise<Reply> {
   let waitingChanges = 0

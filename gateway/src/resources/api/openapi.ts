@@ -5,8 +5,8 @@ import { isKeyPolicy, type Kind, kinds } from '../kinds.ts'
 type Json = Record<string, unknown>
 
 /**
- * The API as an OpenAPI 3.1 document. Everything about kinds comes from their rows, and what their records may hold from the
- * JSON Schema of the configuration.
+ * The API as an OpenAPI 3.1 document, generated from the rows of kinds and the JSON Schema of the
+ * configuration.
  */
 export function openApiDocument(configSchema: object, version: string): object {
   const config = relocated(configSchema)
@@ -19,9 +19,13 @@ export function openApiDocument(configSchema: object, version: string): object {
       description: 'Creates, updates, lists and deletes parts of the configuration while the gateway runs.',
     },
     paths: {
-      '/api/config/status': { get: plainGet('What runs, since when, and the last error.') },
+      '/api/config/status': {
+        get: plainGet('Active configuration: status, time of activation, last error.'),
+      },
       '/api/config/schema': { get: plainGet('JSON Schema of the configuration file.') },
-      '/api/config/effective': { get: plainGet('What runs: file and database together, without secrets.') },
+      '/api/config/effective': {
+        get: plainGet('Active configuration of file and database, with secrets masked.'),
+      },
       '/api/config/openapi.json': { get: plainGet('This document.') },
       '/api/config/resources': {
         get: {
@@ -30,7 +34,7 @@ export function openApiDocument(configSchema: object, version: string): object {
           responses: listResponses(ref('Envelope')),
         },
         put: {
-          summary: 'Imports records of all kinds with their ids; all of them or none. Hybrid mode only.',
+          summary: 'Imports records of all kinds with their ids, all or none. Hybrid mode only.',
           parameters: [parameter('import'), parameter('dryRun'), parameter('reveal')],
           requestBody: body({
             type: 'object',
@@ -44,7 +48,7 @@ export function openApiDocument(configSchema: object, version: string): object {
     components: {
       schemas: {
         Envelope: envelope({}),
-        Error: { type: 'string', description: 'What is wrong.' },
+        Error: { type: 'string', description: 'Error message.' },
         Problem: problem,
         ...Object.fromEntries(
           Object.entries(definitions).map(([name, schema]) => [`${definitionPrefix}${name}`, schema]),
@@ -56,20 +60,20 @@ export function openApiDocument(configSchema: object, version: string): object {
           name: 'id',
           in: 'path',
           required: true,
-          description: 'The id, or the name where there is one.',
+          description: 'Id, or name of a named record.',
           schema: { type: 'string' },
         },
         dryRun: {
           name: 'dryRun',
           in: 'query',
-          description: 'Checks the change and answers what would be stored.',
+          description: 'Validates the change and returns the result without storing it.',
           schema: { type: 'boolean', default: false },
         },
         ...queryParameters,
         ifMatch: {
           name: 'If-Match',
           in: 'header',
-          description: 'The revision, in quotes, that the record must have. Hybrid mode only.',
+          description: 'Expected revision of the record, in quotes. Hybrid mode only.',
           schema: { type: 'string' },
         },
       },
@@ -77,7 +81,7 @@ export function openApiDocument(configSchema: object, version: string): object {
   }
 }
 
-/** What the schema of the configuration defines once and refers to has its place among the schemas here. */
+/** Prefix of the shared definitions of the configuration schema. */
 const definitionPrefix = 'config_'
 
 function relocated(configSchema: object): Json {
@@ -109,7 +113,7 @@ function pathsOf(kind: Kind): [string, Json][] {
       responses: listResponses(envelope(value)),
     },
     put: {
-      summary: 'Creates records, or replaces those of the same name; all of them or none.',
+      summary: 'Creates records, or replaces those of the same name, all or none.',
       parameters: [parameter('dryRun'), parameter('reveal')],
       requestBody: body({
         type: 'object',
@@ -154,7 +158,7 @@ function valueSchema(kind: Kind, configSchema: object): Json {
       const entry = at([...placement.path, 'additionalProperties'])
       const fields = isTree(entry['properties']) ? entry['properties'] : {}
       const required = Array.isArray(entry['required']) ? entry['required'] : []
-      const name = { type: 'string', description: 'Its name: the key in the map.' }
+      const name = { type: 'string', description: 'Name: the key in the map.' }
       return { ...entry, title: kind.name, properties: { name, ...fields }, required: ['name', ...required] }
     }
     case 'policies': {
@@ -203,7 +207,7 @@ function policyVariant(kind: Kind, field: string, variant: Json): Json {
   return { title: field, ...variant, properties: rest, required }
 }
 
-/** The schema at a path of the configuration: through properties, unless the step is a word of JSON Schema. */
+/** The schema at a path of the configuration: through `properties`, except for keywords of JSON Schema. */
 function schemaAt(config: object, path: readonly string[]): Json {
   let here = resolved(config, config)
   for (const step of path) {
@@ -228,12 +232,12 @@ function envelope(value: Json): Json {
     properties: {
       kind: { enum: kinds.map(({ name }) => name) },
       id: { type: 'string', format: 'uuid' },
-      name: { type: 'string', description: 'Of policies: the name of the field.' },
+      name: { type: 'string', description: 'Name of the field. Policies only.' },
       value,
-      revision: { type: 'integer', minimum: 1, description: 'One more with each update. Hybrid mode only.' },
+      revision: { type: 'integer', minimum: 1, description: 'Increases with each update. Hybrid mode only.' },
       createdAt: time,
       updatedAt: time,
-      shadowed: { const: true, description: 'The file says the same thing, so this record does not count.' },
+      shadowed: { const: true, description: 'The file has the same entry, so this record is not active.' },
     },
   }
 }
@@ -247,7 +251,7 @@ function listResponses(item: Json): Json {
     type: 'object',
     properties: {
       resources: { type: 'array', items: item },
-      nextCursor: { type: 'string', description: 'There are more records: `cursor` of the next page.' },
+      nextCursor: { type: 'string', description: '`cursor` of the next page, if there are more records.' },
     },
   })
 }
@@ -257,38 +261,37 @@ const queryParameters: Json = {
     name: 'import',
     in: 'query',
     required: true,
-    description: 'Says that the records bring their ids.',
+    description: 'Required for an import with ids.',
     schema: { const: true },
   },
   reveal: {
     name: 'reveal',
     in: 'query',
-    description: 'Shows secrets, which are `***` otherwise. Each read is a line of the log.',
+    description: 'Returns secrets, which are otherwise `***`. Each read is logged.',
     schema: { type: 'boolean', default: false },
   },
   limit: {
     name: 'limit',
     in: 'query',
-    description: 'Records at most. All unless given.',
+    description: 'Maximum number of records. Default: all.',
     schema: { type: 'integer', minimum: 1, maximum: 1000 },
   },
   cursor: {
     name: 'cursor',
     in: 'query',
-    description: 'The `nextCursor` of the page before.',
+    description: '`nextCursor` of the previous page.',
     schema: { type: 'string' },
   },
   name: {
     name: 'name',
     in: 'query',
-    description: 'Only records of this name; of virtual keys the name in their metadata.',
+    description: 'Only records of this name. Virtual keys: `metadata.name`.',
     schema: { type: 'string' },
   },
   metadata: {
     name: 'metadata.<field>',
     in: 'query',
-    description:
-      'Only virtual keys with this value of a field of their metadata, as in `metadata.group=search`.',
+    description: 'Only virtual keys with this value of a metadata field, as in `metadata.group=search`.',
     schema: { type: 'string' },
   },
 }
@@ -297,13 +300,13 @@ const listParameters = ['limit', 'cursor', 'name', 'metadata', 'reveal'].map(par
 
 function responses(schema: Json): Json {
   return {
-    '200': { description: 'Done.', content: { 'application/json': { schema } } },
+    '200': { description: 'Success.', content: { 'application/json': { schema } } },
     default: errorResponse,
   }
 }
 
 const errorResponse: Json = {
-  description: 'Refused.',
+  description: 'Refusal.',
   content: {
     'application/json': { schema: ref('Error') },
     'application/problem+json': { schema: ref('Problem') },

@@ -34,7 +34,7 @@ export function readRequestTarget(target: string): ApiPath {
   const kindName = decoded(kindPart)
   const id = idParts.length === 0 ? undefined : decoded(idParts.join('/'))
   if (kindName === undefined || (idParts.length > 0 && id === undefined)) {
-    return { kind: 'malformed', message: 'the address holds escapes that are not valid UTF-8' }
+    return { kind: 'malformed', message: 'the address contains escapes that are not valid UTF-8' }
   }
   if (id !== undefined) return { kind: 'item', kindName, id, query }
   // A client with an empty id sends the slash alone.

@@ -36,16 +36,16 @@ export async function readBody(
 /** Reason why a value cannot be stored unchanged: invalid Unicode, inexact numbers, `__proto__`. */
 function unstorable(value: JsonValue): string | undefined {
   if (typeof value === 'string') {
-    return value.isWellFormed() ? undefined : 'the body holds text that is not valid Unicode'
+    return value.isWellFormed() ? undefined : 'the body contains text that is not valid Unicode'
   }
   if (typeof value === 'number') {
     const isExact = Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
-    return isExact ? undefined : 'the body holds a number that would be rounded; write it as text'
+    return isExact ? undefined : 'the body contains a number that would be rounded; write it as text'
   }
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, entry] of Object.entries(value)) {
-    if (key === '__proto__') return 'the body holds a key __proto__'
-    if (!key.isWellFormed()) return 'the body holds text that is not valid Unicode'
+    if (key === '__proto__') return 'the body contains a key __proto__'
+    if (!key.isWellFormed()) return 'the body contains text that is not valid Unicode'
     const mistake = unstorable(entry)
     if (mistake !== undefined) return mistake
   }

@@ -8,7 +8,10 @@ export type ChangedField = { readonly field: string; readonly before?: string; r
 const maxChangedFields = 50
 const maxShownChars = 200
 
-/** Members that differ between two values, for the audit log. A value that is not an object counts as one member. */
+/**
+ * Members that differ between two values, for the audit log. A value that is not an object counts as one
+ * member.
+ */
 export function changedFields(
   { kind, name }: { kind: Kind; name?: string | undefined },
   before: JsonValue | undefined,

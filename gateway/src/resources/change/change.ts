@@ -51,8 +51,8 @@ export function refusal(status: number, message: string): Refusal {
 export type Draft = { readonly kind: 'draft'; readonly name: string; readonly value: JsonValue }
 
 /**
- * Reads the value of a request as a record. `name` is the name of the address, if it has one. Refusals have status 400 and the
- * messages of the reference product. Does not validate the value against the schema.
+ * Reads the value of a request as a record. `name` is the name of the address, if it has one. Refusals have
+ * status 400 and the messages of the reference product. Does not validate the value against the schema.
  */
 export function readDraft(kind: Kind, sent: JsonValue, name?: string): Draft | Refusal {
   switch (kind.placement.kind) {

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 
-/** Namespace of the ids of named records (RFC 9562 section 5.5). Ids in databases and scripts depend on it: it never changes. */
+/**
+ * Namespace of the ids of named records (RFC 9562 section 5.5). Ids in databases and scripts depend on it: it
+ * never changes.
+ */
 const namespace = Buffer.from('b3d5f0c87a1e4c5f9d2648a1e07c93d4', 'hex')
 
-/** The id of a record that has a name: the same in every mode and at every replica. */
+/** Id of a named record: the same in every mode and at every replica. */
 export function namedId(kind: string, name: string): string {
   const bytes = createHash('sha1')
     .update(namespace)
@@ -17,7 +20,7 @@ export function namedId(kind: string, name: string): string {
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** An id from outside as ids are written here, or undefined when it is none. */
+/** Normalises an id of a client; undefined if it is not a UUID. */
 export function readUuid(text: string): string | undefined {
   return uuidForm.test(text) ? text.toLowerCase() : undefined
 }

@@ -17,7 +17,10 @@ import {
 import { namedId, readUuid } from './identity.ts'
 import { preconditionFails } from './precondition.ts'
 
-/** A stored record as far as plans depend on it. Keys and unreadable records have no name, records of the file no revision. */
+/**
+ * A stored record as far as plans depend on it. Keys and unreadable records have no name, records of the file
+ * no revision.
+ */
 export type ExistingRecord = {
   readonly id: string
   readonly name: string | undefined
@@ -28,8 +31,8 @@ export type ExistingRecord = {
 export type KeyDraft = { readonly kind: Kind; readonly id: string; readonly value: JsonValue }
 
 /**
- * Records and rules of one mode: the configuration file, or the database over the file. Created for each plan, because it may
- * collect the keys of the request.
+ * Records and rules of one mode: the configuration file, or the database over the file. Created for each
+ * plan, because it may collect the keys of the request.
  */
 export type PlanState<R extends ExistingRecord> = {
   /** The record at an address: an id, or a name. */
@@ -39,7 +42,10 @@ export type PlanState<R extends ExistingRecord> = {
   findRemovable(kind: Kind, address: string): R | undefined
   idFor(kind: Kind, name: string, existing: R | undefined): string
   newKeyId(): string
-  /** Whether a PUT to an item address creates a record that does not exist. `name` is undefined for unknown ids. */
+  /**
+   * Whether a PUT to an item address creates a record that does not exist. `name` is undefined for unknown
+   * ids.
+   */
   creates(kind: Kind, name: string | undefined): boolean
   refuseMissing(kind: Kind, address: string): Refusal
   /** Conflicts of a named record with the file, and missing references. */
@@ -74,7 +80,10 @@ export type Plan<R extends ExistingRecord> = {
 /** One step per record, so that traffic continues during a plan of thousands. */
 type PlanSteps<R extends ExistingRecord> = Generator<void, Plan<R> | Refusal>
 
-/** Plans a change for either mode: which records to put or remove, or the refusal. Validates neither schema nor configuration. */
+/**
+ * Plans a change for either mode: which records to put or remove, or the refusal. Validates neither schema
+ * nor configuration.
+ */
 export function* planSteps<R extends ExistingRecord>(
   request: ChangeRequest,
   state: PlanState<R>,
@@ -218,7 +227,10 @@ function refuseId<R extends ExistingRecord>(
   return refusal(409, `${labelOf(kind, name)} exists already, with another id`)
 }
 
-/** The name an address refers to, of an existing record or not. Undefined for ids that belong to no known name. */
+/**
+ * The name an address refers to, of an existing record or not. Undefined for ids that belong to no known
+ * name.
+ */
 export function nameOfAddress(kind: Kind, address: string): string | undefined {
   const uuid = readUuid(address)
   if (uuid === undefined) return isNamed(kind) ? address : undefined

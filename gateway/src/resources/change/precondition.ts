@@ -3,8 +3,9 @@ import { type Refusal, refusal } from './change.ts'
 const form = /^(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)$/
 
 /**
- * Why `if-match` (RFC 9110 section 13.1.1) forbids a change of a record of this revision; undefined is a record that is not
- * there, or that has no revisions. Revisions are compared strongly, so weak ones match none.
+ * Refuses a change if `if-match` (RFC 9110 section 13.1.1) does not match the revision of the record.
+ * `revision` is undefined for records that do not exist or have no revision. Comparison is strong: weak tags
+ * match none.
  */
 export function preconditionFails(
   ifMatch: string | undefined,

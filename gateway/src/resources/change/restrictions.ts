@@ -4,7 +4,7 @@ import { isMetadataAddress } from '../../net/egress/metadata-addresses.ts'
 import { childShapes, type Shape } from '../../schema/shape.ts'
 import { type Kind, shapesOf } from '../kinds.ts'
 
-/** `config.storage`: what values that come through the API may bring in. */
+/** `config.storage`: content that values from the API may have. */
 export type Allowances = {
   readonly allowStdioTargets?: boolean | undefined
   readonly allowFilePaths?: boolean | undefined
@@ -12,8 +12,8 @@ export type Allowances = {
 }
 
 /**
- * Why a value must not come in through the API, or undefined. Whoever reaches the API could otherwise run programs, read files
- * of this machine, or have the gateway fetch the credentials that clouds hand out at link-local addresses.
+ * Reason why the API must not accept a value, or undefined. Clients of the API could otherwise run programs,
+ * read local files, or make the gateway fetch cloud credentials from link-local addresses.
  */
 export function findRestriction(
   kind: Kind,
@@ -21,14 +21,14 @@ export function findRestriction(
   value: JsonValue,
   { allowStdioTargets, allowFilePaths, allowMetadataAddresses }: Allowances,
 ): string | undefined {
-  // Keys lead nowhere, and there are many.
+  // Keys have no destinations, and there are many.
   if (kind.placement.kind === 'keys') return undefined
-  // The name of a policy says what its members are.
+  // The name of a policy determines its members.
   const place = kind.placement.kind === 'policies' ? [name] : []
   let reason: string | undefined
   const visit = (here: JsonValue | undefined, shapes: readonly Shape[], steps: readonly string[]): void => {
     if (reason !== undefined || here === undefined || here === null) return
-    // Free JSON is not configuration: bodies, documents, facts about keys.
+    // Free JSON is not configuration: bodies, documents, metadata of keys.
     if (shapes.length > 0 && shapes.every((shape) => shape.kind === 'any')) return
     if (typeof here === 'string') {
       if (allowFilePaths !== true && isFilePath([...place, ...steps])) {
@@ -57,7 +57,7 @@ export function findRestriction(
 
 function hint(what: string, setting: string, steps: readonly string[]): string {
   const place = ['value', ...steps].join('.').replaceAll('.[]', '[]').slice(0, 200)
-  return `${place}: ${what} cannot be set through the API unless the file says config.storage.${setting}: true`
+  return `${place}: ${what} cannot be set through the API unless the file has config.storage.${setting}: true`
 }
 
 function isTarget(shapes: readonly Shape[]): boolean {
@@ -67,8 +67,8 @@ function isTarget(shapes: readonly Shape[]): boolean {
 const tlsFiles = new Set(['cert', 'key', 'root'])
 
 /**
- * Whether a string at these steps of a value names a file: every secret, key set, document and catalog in a file is `{file}`,
- * and certificates stand in `tls` and `backendTLS`.
+ * Whether a string at this path of a value names a file: `file` of secrets, key sets, documents and catalogs,
+ * and certificates in `tls` and `backendTLS`.
  */
 export function isFilePath(steps: readonly string[]): boolean {
   const last = steps.at(-1)
@@ -77,7 +77,7 @@ export function isFilePath(steps: readonly string[]): boolean {
   return tlsFiles.has(last) && /^(?:backend)?tls$/i.test(steps.at(-2) ?? '')
 }
 
-/** Whether a text is an address, in whatever way addresses are written, that leads to a metadata service. */
+/** Whether a text, in any notation of addresses, refers to a metadata service. */
 export function isMetadataUrl(text: string): boolean {
   const host = hostOf(text.trim())
   if (host === undefined) return false
@@ -87,9 +87,9 @@ export function isMetadataUrl(text: string): boolean {
 
 const schemeForm = /^(?:(?:https?|wss?|ftp):[\\/]*|[a-z][a-z0-9+.-]*:\/\/)/i
 
-/** The host as the rules of URLs write it, so that decimal, octal and mapped forms of an address are seen for what they are. */
+/** Host in the canonical form of URLs, which resolves decimal, octal and mapped forms of an address. */
 function hostOf(text: string): string | undefined {
-  // Whoever reads an address as a URL leaves these out as well.
+  // URL parsers ignore these characters as well.
   const [authority = ''] = text
     .replace(/[\t\r\n]/g, '')
     .replace(schemeForm, '')

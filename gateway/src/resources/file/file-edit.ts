@@ -40,7 +40,10 @@ export type FileEdit =
   | Refusal
   | { readonly kind: 'edited'; readonly text: string; readonly outcome: Exclude<ChangeOutcome, Refusal> }
 
-/** Text of the configuration file after a change, and the outcome. Parses the text twice: intended for a separate thread. */
+/**
+ * Text of the configuration file after a change, and the outcome. Parses the text twice: intended for a
+ * separate thread.
+ */
 export function editFile({ text, env, allowedEnv, request, ids }: FileEditRequest): FileEdit {
   const kind = findKind(request.change.kind)
   if (kind === undefined) return refusal(400, `unsupported config resource kind: ${request.change.kind}`)

@@ -14,17 +14,17 @@ import {
 import type { Requester, ResourceHost, Resources } from '../resources.ts'
 import type { FileEdit, FileEditRequest } from './file-edit.ts'
 
-/** The configuration file, as far as changes through the API are concerned. */
+/** The configuration file, for changes through the API. */
 export type ConfigFile = {
-  /** The text as it is on disk now. */
+  /** Reads the current text. */
   read(): Promise<string>
-  /** Computes `editFile`, wherever that does not keep traffic waiting. */
+  /** Calls `editFile`, on another thread if the file is large. */
   edit(request: Omit<FileEditRequest, 'env' | 'allowedEnv'>): Promise<FileEdit>
-  /** Loads a text as if it were the file's; parts that are as before are the same objects. Throws `ConfigRejected`. */
+  /** Loads a text as the configuration; unchanged parts are the same objects. Throws `ConfigRejected`. */
   load(text: string): Promise<Config>
-  /** Replaces the text, if the file still holds the expected one. */
+  /** Replaces the text if the file still has the expected one. */
   write(text: string, expected: string): Promise<FileWriting>
-  /** Told after the text was written and runs, so that the watcher of the file does not load it again. */
+  /** Called after the text was written and activated, so that the watcher does not load it again. */
   written(text: string, config: Config): void
 }
 
@@ -36,10 +36,13 @@ export type FileResourcesOptions = {
   readonly log: Log
 }
 
-/** How often a change is computed again because somebody edits the file at the same time. */
+/** Maximum number of attempts if the file is edited concurrently. */
 const maxAttempts = 3
 
-/** Resources in the configuration file, which is changed in place: written and running before the answer. */
+/**
+ * Resources in the configuration file, which is edited in place. A change is written and active before its
+ * outcome is returned.
+ */
 export function createFileResources({ mode, file, host, randomUuid, log }: FileResourcesOptions): Resources {
   let current: Config | undefined
 
@@ -61,7 +64,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
         if (outcome.kind !== 'refused' && !request.dryRun) audit(wanted, outcome, requester, log)
         return outcome
       }
-      return refusal(503, 'the configuration file is being changed by somebody else; try again')
+      return refusal(503, 'the configuration file is being edited concurrently; try again')
     })
   }
 

@@ -17,7 +17,10 @@ export function yamlEdits({ changes }: Plan<FileRecord>, file: ConfigTree): Yaml
   )
 }
 
-/** A record as the API returns it. In file mode it has neither revision nor times (specification, "Resource envelope"). */
+/**
+ * A record as the API returns it. In file mode it has neither revision nor times (specification, "Resource
+ * envelope").
+ */
 export function fileEnvelope({ kind, id, draft: { name, value } }: PlannedPut<FileRecord>): Envelope {
   switch (kind.placement.kind) {
     case 'keys':

@@ -6,8 +6,9 @@ import type { Expand } from './record-index.ts'
 const complete: readonly string[] = []
 
 /**
- * How values of the database refer to the environment: only to variables that the file allows (`config.storage.allowedEnv`).
- * Every other `$` is a plain dollar sign. A value without references stays the same object.
+ * Expands references to the environment in values of the database: only variables that the file allows
+ * (`config.storage.allowedEnv`). Any other `$` is literal. A value without references remains the same
+ * object.
  */
 export function createExpand(allowedEnv: readonly string[], environment: Environment): Expand {
   if (allowedEnv.length === 0) return (value) => ({ value, missing: complete })

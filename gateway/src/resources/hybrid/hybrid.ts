@@ -29,8 +29,9 @@ export type HybridOptions = {
 }
 
 /**
- * Resources in a database, over the configuration of the file. A write is validated together with all records under the lock of
- * all writers, and is active here before its outcome is returned. During an outage the last state remains active.
+ * Resources in a database, over the configuration of the file. A write is validated together with all records
+ * under the lock of all writers, and is active here before its outcome is returned. During an outage the last
+ * state remains active.
  */
 export function createHybridResources(options: HybridOptions): Resources {
   const { store, host, log, clock } = options

@@ -6,25 +6,32 @@ import { findKind, freshSection, type Kind } from '../kinds.ts'
 import { type NamedRecord, nameIn, type RecordIndex } from './record-index.ts'
 
 export type OverlayResult = {
-  /** The file's configuration with the records of the database in it. */
+  /** Configuration of the file with the records of the database. */
   readonly config: ConfigTree
-  /** The same without virtual keys of LLM traffic: those of the file were checked with it, those of the database one by one. */
+  /**
+   * The same without virtual keys: those of the file were validated with it, those of the database one by
+   * one.
+   */
   readonly keyless: ConfigTree
-  /** Ids of records, `<kind> <id>`, that do not count, or not fully, because the file says the same thing. */
+  /**
+   * Records (`<kind> <id>`) that are not active, or only in part, because the file has the same entry or
+   * field.
+   */
   readonly shadowed: ReadonlySet<string>
-  /** Why this configuration must not run, although it may be valid. */
+  /** Reasons why this configuration must not be active, although it may be valid. */
   readonly refusals: readonly string[]
 }
 
 /**
- * Lays the records of the database over the configuration of the file. It only adds: what the file says stays, and wins. Parts
- * that are as in `previous`, an earlier result, are the same objects, so that what was compiled from them is not compiled again.
+ * Merges the records of the database into the configuration of the file. Entries of the file have precedence
+ * and never change. Parts equal to those of `previous`, an earlier result, are the same objects, so that they
+ * are not compiled again.
  */
 export function overlay(file: ConfigTree, known: RecordIndex, previous?: ConfigTree): OverlayResult {
   const building: OverlayDraft = { root: { ...file }, made: new Set() }
   building.made.add(building.root)
   const shadowed = new Set<string>()
-  // Policies come last: they make no section, because without anything to protect there is nothing to say.
+  // Policies come last: they do not create a section, which would have nothing to protect.
   for (const policies of [false, true]) {
     for (const record of known.ordered) {
       if ((record.kind.placement.kind === 'policies') !== policies) continue
@@ -47,7 +54,7 @@ export function shadowKey(kind: string, id: string): string {
   return `${kind} ${id}`
 }
 
-/** Whether the file has a record of this name. */
+/** Whether the file has an entry of this name. */
 export function fileDefines(file: ConfigTree, kind: Kind, name: string): boolean {
   const { placement } = kind
   switch (placement.kind) {
@@ -65,7 +72,7 @@ export function fileDefines(file: ConfigTree, kind: Kind, name: string): boolean
   }
 }
 
-/** Fields of a settings record that the file sets to something else. */
+/** Fields of a settings record that the file sets to another value. */
 export function conflictingFields(file: ConfigTree, kind: Kind, value: ConfigTree): string[] {
   const { placement } = kind
   if (placement.kind !== 'settings') return []
@@ -91,17 +98,17 @@ export function fileKeyDigests(file: ConfigTree): ReadonlySet<string> {
   return digests
 }
 
-/** The file is valid, so there is little to tell apart. There may be 100,000. */
+/** A short test, because the file is valid and may have 100,000 keys. */
 function isKeyRecord(value: unknown): value is ApiKeyRecord {
   return isTree(value) && (typeof value['key'] === 'string' || typeof value['keyHash'] === 'string')
 }
 
-/** Whether `llm.policies.apiKey` is there for keys to be added to. */
+/** Whether `llm.policies.apiKey` exists, which keys require. */
 export function hasKeyPolicy(config: ConfigTree): boolean {
   return isTree(valueAt(config, keysPath.slice(0, -1)))
 }
 
-// Results that depend on a list alone. There are few lists, and each lives as long as its configuration.
+// Results per list. There are few lists, and each exists as long as its configuration.
 const digestsOfLists = new WeakMap<readonly unknown[], ReadonlySet<string>>()
 const namesOfLists = new WeakMap<readonly unknown[], ReadonlySet<string>>()
 
@@ -109,10 +116,10 @@ const keysPath = findKind('llm.apiKey')?.placement.path ?? []
 const noItems: readonly unknown[] = []
 
 type Draft = Record<string, unknown>
-/** `made` are the objects and lists that belong to this overlay and may be changed. */
+/** `made` are the objects and lists created by this overlay, which may be modified. */
 type OverlayDraft = { root: Draft; made: Set<unknown> }
 
-/** False where the file has the same, so that the record, or a part of it, does not count. */
+/** False if the file has the entry, so that the record is shadowed, at least in part. */
 function applyRecord({ kind, name, item }: NamedRecord, file: ConfigTree, building: OverlayDraft): boolean {
   const { placement } = kind
   if (fileDefines(file, kind, name)) return false
@@ -131,7 +138,7 @@ function applyRecord({ kind, name, item }: NamedRecord, file: ConfigTree, buildi
     case 'catalog': {
       const { base, custom } = asTree(item)
       const entries = [base, custom].flatMap((inline) => (inline === undefined ? [] : [{ inline }]))
-      // In front of those of the file, which come first in rank because they are last.
+      // Before those of the file: later catalogs have precedence.
       writableList(building, placement.path)?.unshift(...entries)
       return true
     }
@@ -150,7 +157,7 @@ function applySettings(kind: Kind, item: ConfigTree, file: ConfigTree, building:
   return conflictingFields(file, kind, item).length === 0
 }
 
-/** False where there are keys and no policy for them. */
+/** False if there are keys without a key policy. */
 function applyKeys(
   known: RecordIndex,
   file: ConfigTree,
@@ -170,7 +177,7 @@ function applyKeys(
   return true
 }
 
-/** The items of the keys that the file does not have. */
+/** Items of the keys that the file does not contain. */
 function unshadowed(
   known: RecordIndex,
   inFile: ReadonlySet<string>,
@@ -186,7 +193,10 @@ function unshadowed(
   return same.size === 0 ? known.keyItems : known.keyItems.filter((item) => !same.has(item))
 }
 
-/** The object at a path, as one that may be changed. The section is made only where that is asked for and possible. */
+/**
+ * The object at a path, copied for modification. A missing section is created only on request and if
+ * possible.
+ */
 function writableObject(
   building: OverlayDraft,
   path: readonly string[],
@@ -222,7 +232,7 @@ function writableList(building: OverlayDraft, path: readonly string[]): unknown[
   return list
 }
 
-/** What was made here, or its counterpart in the previous overlay where all in it is the same. */
+/** The new part, or its counterpart in the previous overlay if both are equal. */
 function shareUnchanged(next: unknown, previous: unknown, made: ReadonlySet<unknown>): unknown {
   if (!made.has(next)) return next
   if (Array.isArray(next)) {

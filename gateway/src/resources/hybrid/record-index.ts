@@ -16,53 +16,53 @@ import type { StoreDelta, StoredResource } from '../stores/store.ts'
 
 type RecordVersion = {
   readonly id: string
-  /** These are written once more, when a record that was planned is stored. */
+  /** Assigned once more, when a planned record has been stored. */
   revision: number
   createdAt: string
   updatedAt: string
 }
 
-/** A record that has a name. */
+/** A record with a name. */
 export type NamedRecord = RecordVersion & {
   readonly kind: Kind
   readonly name: string
-  /** As the API takes and gives it. */
+  /** The value as sent and returned by the API. */
   readonly value: JsonValue
-  /** As it stands in the configuration. */
+  /** The entry of the configuration. */
   readonly item: unknown
-  /** Its secrets cannot be decrypted: the value has random texts in their place and is not shown. */
+  /** Its secrets cannot be decrypted: the value has random texts in their place and is not returned. */
   readonly isPlaceholder?: boolean
 }
 
-/** A virtual key. One of 100,000, so it holds nothing twice. */
+/** A virtual key. There may be 100,000, so nothing is stored twice. */
 export type KeyRecord = RecordVersion & {
   readonly item: ApiKeyRecord
-  /** As it was sent, where that is not what the item says. */
+  /** The value as sent, if it differs from the item. */
   readonly sent: JsonObject | undefined
   readonly digest: string
 }
 
-/** A stored record that is not part of the configuration, and why. */
+/** A stored record that is not part of the configuration, with the reason. */
 export type Problem = {
   readonly kind: string
   readonly id: string
   readonly reason: string
-  /** Whether the configuration without it could let through what it forbids, so that none may run. */
+  /** Whether the record may be a restriction: without it, the configuration must not be active. */
   readonly blocking: boolean
 }
 
-/** What is in the database, as far as this process knows. Immutable; 100,000 keys more or less cost nothing to derive. */
+/** Records of the database as last read. Immutable; an update of a few of 100,000 keys is cheap. */
 export type RecordIndex = {
   readonly generation: number
-  /** By `recordKey`: an id belongs to its kind, so records of two kinds may have the same one. */
+  /** By `recordKey`: ids are unique within a kind. */
   readonly named: ReadonlyMap<string, NamedRecord>
-  /** By `nameKey`. Of records with the same name the oldest. */
+  /** By `nameKey`. The oldest of records with the same name. */
   readonly byName: ReadonlyMap<string, NamedRecord>
-  /** Those of `byName` in the order in which they were made: the same at every replica. */
+  /** The records of `byName` in order of creation: the same at every replica. */
   readonly ordered: readonly NamedRecord[]
-  /** In the order in which they were made, as far as possible: changes leave the others where they are. */
+  /** In order of creation as far as possible: a change does not move other keys. */
   readonly keys: readonly KeyRecord[]
-  /** Their items, in the same order: what the configuration has. */
+  /** Their items in the same order: the list in the configuration. */
   readonly keyItems: readonly ApiKeyRecord[]
   readonly keysById: BucketMap<KeyRecord>
   readonly keysByDigest: BucketMap<KeyRecord>
@@ -81,31 +81,31 @@ export const emptyIndex: RecordIndex = {
   problems: new Map(),
 }
 
-/** References to allowed environment variables in a value, replaced. Names in `missing` are not set. */
+/** Expands references to allowed environment variables in a value. Variables in `missing` are not set. */
 export type Expand = (value: JsonValue) => { value: JsonValue; missing: readonly string[] }
 
-/** The value of a record as it is stored. Policies may be lists, so theirs is wrapped, with their name beside it. */
+/** The value of a record in the store. Policies, which may be lists, are stored as `{ name, policy }`. */
 export function toStored({ placement }: Kind, name: string, value: JsonValue): JsonObject {
   if (placement.kind === 'policies') return { name, policy: value }
   return isJsonObject(value) ? value : {}
 }
 
-/** The name a record has in its value; undefined where it has none. */
+/** Name of a record by its value; undefined if there is none. */
 export function nameIn(kind: Kind, value: ConfigTree): string | undefined {
   const { placement } = kind
   if (isSingleton(kind)) return singletonName
   const members = placement.kind === 'list' ? placement.identity : ['name']
   for (const member of members) {
     const name = Object.hasOwn(value, member) ? value[member] : undefined
-    // As a key of an object it would be none.
+    // `__proto__` cannot be a key of a plain object.
     if (typeof name === 'string' && name !== '' && name !== '__proto__') return name
   }
   return undefined
 }
 
 /**
- * What is known after a delta. Records that did not change stay the same objects. `own` are keys (`recordKey`) of records that
- * are known already with the values they have in the delta, and only learn when they were stored.
+ * Index after a delta. Unchanged records remain the same objects. `own` are keys (`recordKey`) of records
+ * that the index has already with the values of the delta; only their revision and times are updated.
  */
 export function updateIndex(
   known: RecordIndex,
@@ -116,14 +116,14 @@ export function updateIndex(
   return runToCompletion(indexUpdateSteps(known, delta, expand, own))
 }
 
-/** The steps of `learn`: one for each record, so that traffic does not wait for thousands. */
+/** Steps of `updateIndex`, one per record, so that traffic continues during thousands. */
 export function* indexUpdateSteps(
   known: RecordIndex,
   delta: StoreDelta,
   expand: Expand,
   own: ReadonlySet<string> = noKeys,
 ): Generator<void, RecordIndex> {
-  // With their own times, records may have another place among those that others have made.
+  // Their final times may change their position among the records of other replicas.
   const isReordered =
     own.size > 0 &&
     delta.changed.filter(
@@ -171,7 +171,7 @@ export function* indexUpdateSteps(
     yield
     const kind = findKind(stored.kind)
     if (kind === undefined) {
-      trouble(stored.kind, stored.id, 'its kind is unknown: another version of Tollgate has stored it')
+      trouble(stored.kind, stored.id, 'its kind is unknown: it was stored by another version of Tollgate')
       continue
     }
     if (isUnchanged(known, kind, stored)) continue
@@ -197,7 +197,10 @@ export function nameKey(kind: string, name: string): string {
 
 const sameName = 'an older record has the same name'
 
-/** Order and names of the named records. A record with the name of an older one is a problem until one of them has another. */
+/**
+ * Computes order and names of the named records. A record with the name of an older one is a problem until
+ * one is renamed.
+ */
 function withNames(known: RecordIndex): RecordIndex {
   const byName = new Map<string, NamedRecord>()
   const problems = new Map([...known.problems].filter(([, { reason }]) => reason !== sameName))
@@ -226,7 +229,7 @@ function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean
 
 const noKeys: ReadonlySet<string> = new Set()
 
-/** The record of a kind that has this id. */
+/** The record of a kind by id. */
 export function findRecord(
   known: RecordIndex,
   { placement, name }: Kind,
@@ -236,7 +239,10 @@ export function findRecord(
   return known.named.get(recordKey(name, id))
 }
 
-/** A record that this process has just stored, and nobody else holds yet, gets its times. True where it has a name. */
+/**
+ * Updates revision and times of a record that this process has stored and not published yet. True if it has a
+ * name.
+ */
 function updateVersion(
   known: RecordIndex,
   { kind: name, id, revision, createdAt, updatedAt }: StoredResource,
@@ -253,8 +259,8 @@ function readStored(kind: Kind, stored: StoredResource, expand: Expand): NamedRe
 }
 
 /**
- * A record whose secrets cannot be decrypted, with random texts in their place. It stays in the configuration, because without
- * it the configuration could allow what its rules and guards refuse; its credentials are accepted nowhere.
+ * A record whose secrets cannot be decrypted, with random texts in their place. It remains in the
+ * configuration, which could otherwise lack a rule or a guard; its credentials are valid nowhere.
  */
 function placeholderOf(stored: StoredResource, expand: Expand): NamedRecord | undefined {
   const kind = findKind(stored.kind)
@@ -263,7 +269,10 @@ function placeholderOf(stored: StoredResource, expand: Expand): NamedRecord | un
   return typeof record === 'string' ? undefined : { ...record, isPlaceholder: true }
 }
 
-/** Without everything that a complete delta does not have. What it has in the same state stays, so that its items do. */
+/**
+ * The index reduced to the records that a complete delta contains in the same state, so that their items
+ * remain the same objects.
+ */
 function retainUnchanged(known: RecordIndex, { changed, generation }: StoreDelta): RecordIndex {
   const same = changed.flatMap((stored) => {
     const kind = findKind(stored.kind)
@@ -299,7 +308,7 @@ function isUnchanged(known: RecordIndex, kind: Kind, stored: StoredResource): bo
 
 type KeyChange = { readonly id: string; readonly record: KeyRecord | undefined }
 
-/** More changes than this at once, and everything is put together anew. */
+/** Above this number of changes, the lists are rebuilt. */
 const maxPatchedKeys = 200
 
 function withKeys(known: RecordIndex, all: readonly KeyChange[]): RecordIndex {
@@ -337,7 +346,7 @@ function rebuildKeys({ keys }: RecordIndex, changes: readonly KeyChange[]): KeyL
   return { keys: all, keyItems: all.map(({ item }) => item) }
 }
 
-/** Copies the lists as memory; looking into each of 100,000 records would take ten times as long. */
+/** Copies the lists and replaces single entries: ten times as fast as visiting each of 100,000 records. */
 function patchKeys(
   known: RecordIndex,
   before: readonly (KeyRecord | undefined)[],
@@ -348,7 +357,7 @@ function patchKeys(
   const added: KeyRecord[] = []
   changes.forEach(({ record }, index) => {
     const old = before[index]
-    // By identity, which is quick.
+    // By identity, which is fast.
     const at = old === undefined ? -1 : keys.indexOf(old)
     if (at === -1) {
       if (record !== undefined) added.push(record)
@@ -367,24 +376,24 @@ function patchKeys(
   return { keys, keyItems }
 }
 
-/** A record is identified by its id; its name may have changed since the id was made of it. */
+/** A record is identified by its id; it may have been renamed since the id was derived from its name. */
 function readNamed(kind: Kind, stored: StoredResource, expand: Expand): NamedRecord | string {
   const { id, revision, createdAt, updatedAt } = stored
   const policy = kind.placement.kind === 'policies' ? stored.value['policy'] : undefined
   const name = nameIn(kind, stored.value)
   if (name === undefined || (kind.placement.kind === 'policies' && policy === undefined)) {
-    return 'its value is not what this kind has'
+    return 'its value is not valid for its kind'
   }
-  // These cannot be renamed.
+  // Singletons and policies cannot be renamed.
   const isFixed = isSingleton(kind) || kind.placement.kind === 'policies'
-  if (isFixed && namedId(kind.name, name) !== id) return 'its id is not that of its name'
+  if (isFixed && namedId(kind.name, name) !== id) return 'its id does not match its name'
   const value = policy ?? stored.value
   const expanded = expand(value)
   if (expanded.missing.length > 0) return missingVariables(expanded.missing)
   return { id, revision, createdAt, updatedAt, kind, name, value, item: itemOf(kind, name, expanded.value) }
 }
 
-/** A named record as it stands in the configuration. */
+/** The configuration entry of a named record. */
 function itemOf(kind: Kind, name: string, value: JsonValue): unknown {
   if (!isJsonObject(value)) return value
   if (isKeyPolicy(kind, name)) return { ...value, keys: [] }
@@ -417,7 +426,7 @@ function missingVariables(names: readonly string[]): string {
   return names.map((name) => `environment variable not found: ${name}`).join('; ')
 }
 
-/** A key as it stands in the configuration: with its id in its metadata. Undefined when it is none. */
+/** The configuration entry of a key, with its id in its metadata. Undefined if the value is not a key. */
 export function keyItem(id: string, value: unknown): ApiKeyRecord | undefined {
   if (!isKeyRecord(value)) return undefined
   return { ...value, metadata: { ...value.metadata, id } }
@@ -427,9 +436,9 @@ function isKeyRecord(value: unknown): value is ApiKeyRecord {
   return check(apiKeyRecordSchema, value).kind === 'valid'
 }
 
-/** What is wrong with one virtual key; none when it is right. */
+/** Issues of one virtual key. */
 export function keyIssues(value: unknown): string[] {
-  // In a list, as the configuration has it: what is around a record says how its mistakes are called.
+  // Checked as an item of a list, as in the configuration, so that messages have the same paths.
   const checked = check(keyList, [value])
   if (checked.kind === 'mistakes') return checked.mistakes.map(({ message }) => message)
   const found: string[] = []
@@ -444,7 +453,7 @@ function byAge(one: RecordVersion, other: RecordVersion): number {
   return one.id < other.id ? -1 : Number(one.id > other.id)
 }
 
-/** Key of a stored record: what identifies it in the database. */
+/** Key of a stored record: kind and id. */
 export function recordKey(kind: string, id: string): string {
   return `${kind} ${id}`
 }

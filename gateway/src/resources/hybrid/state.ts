@@ -61,7 +61,10 @@ export type Activation = {
   reject(error: unknown): void
 }
 
-/** `onInactive` is called after a rejection without an active configuration: a reason such as a port in use may be temporary. */
+/**
+ * `onInactive` is called after a rejection without an active configuration: a reason such as a port in use
+ * may be temporary.
+ */
 export function createActivation(
   state: HybridState,
   { host, log, yieldPoint }: HybridContext,

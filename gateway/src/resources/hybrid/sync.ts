@@ -63,8 +63,8 @@ export function createSync(context: HybridContext, parts: SyncParts): Sync {
     await host.exclusive(async () => {
       if (isClosed() || state.file === undefined) return
       if (state.index !== from) {
-        // A write was faster, so the delta may be older than the index. A complete one replaces an untrusted index, so the next
-        // read has to be complete too.
+        // A write was faster, so the delta may be older than the index. A complete one replaces an untrusted
+        // index, so the next read has to be complete too.
         needsFullRead = delta.complete
         needsSync = true
         return

@@ -39,7 +39,10 @@ type Write = {
   release: (() => void) | undefined
 }
 
-/** Stores changes of clients. A change is validated together with all records and is active before its outcome is returned. */
+/**
+ * Stores changes of clients. A change is validated together with all records and is active before its outcome
+ * is returned.
+ */
 export function createWriter(
   context: HybridContext,
   parts: SyncParts,
@@ -72,8 +75,8 @@ export function createWriter(
   }
 
   /**
-   * Waits for the database outside the lock of reloads, which is acquired when the plan starts and released after the commit:
-   * the configuration of the plan is the one the commit changes.
+   * Waits for the database outside the lock of reloads, which is acquired when the plan starts and released
+   * after the commit: the configuration of the plan is the one the commit changes.
    */
   function storeChanges(write: Write): Promise<StoreDelta> {
     return store.write(write.sources.index.generation, async (since) => {
@@ -110,7 +113,8 @@ export function createWriter(
     switch (decision.kind) {
       case 'pending':
       case 'decided':
-        // The store does not announce a delta again after it was returned: a key deleted by another replica would stay valid.
+        // The store does not announce a delta again after it was returned: a key deleted by another replica
+        // would stay valid.
         await sync.apply(delta, sources.file)
         return decision.kind === 'decided' ? decision.outcome : refusal(500, 'nothing was decided')
       case 'unblocks':

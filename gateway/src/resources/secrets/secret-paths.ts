@@ -6,7 +6,7 @@ import { hasSecret, isFlagValue, isMasked, mask, maskText } from './secret-text.
 type FieldPath = readonly (string | number)[]
 
 /**
- * Where the secrets of a stored value are, for encryption at rest: fields that the schema marks, and texts that hold
+ * Paths of the secrets in a stored value, for encryption at rest: fields marked in the schema, and texts with
  * credentials (`secret-text.ts`), such as header fields and addresses.
  */
 export function secretPaths(kindName: string): (value: JsonObject) => readonly FieldPath[] {
@@ -40,13 +40,13 @@ function secretsIn(value: JsonValue, shapes: readonly Shape[], path: FieldPath):
   )
 }
 
-/** The value of a record with its secrets masked. `name` is that of the record. */
+/** Masks the secrets in the value of a record. `name` is the name of the record. */
 export function maskRecord(kind: Kind, name: string | undefined, value: JsonValue): JsonValue {
   return kind.placement.kind === 'catalog' ? value : masked(value, shapesOf(kind, name), '')
 }
 
 function masked(value: JsonValue, shapes: readonly Shape[], name: string): JsonValue {
-  // `{file: …}` names a secret and holds none.
+  // `{file: …}` refers to a secret and contains none.
   if (isSecret(shapes) && !isFileReference(value)) return value === null ? value : mask
   if (typeof value === 'string') return maskText(value, name)
   if (Array.isArray(value)) {
@@ -62,7 +62,7 @@ function masked(value: JsonValue, shapes: readonly Shape[], name: string): JsonV
   )
 }
 
-/** The place of a mask where a secret belongs, as a path of members; undefined where there is none. */
+/** Path of a mask in place of a secret; undefined if there is none. */
 export function maskedPlace(kind: Kind, name: string | undefined, value: JsonValue): string | undefined {
   if (kind.placement.kind === 'catalog') return undefined
   return findMask(value, shapesOf(kind, name), ['value'])?.join('.')
@@ -91,7 +91,7 @@ function isFileReference(value: JsonValue): boolean {
   return isJsonObject(value) && typeof value['file'] === 'string' && Object.keys(value).length === 1
 }
 
-/** The member that a path leads to; items of a list have the name of the list. */
+/** Member name of a path; items of a list have the name of the list. */
 function nameAt(path: FieldPath): string {
   const name = path.findLast((step) => typeof step === 'string')
   return typeof name === 'string' ? name : ''

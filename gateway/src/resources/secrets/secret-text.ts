@@ -1,12 +1,15 @@
-/** Stands for a secret in answers and in the log. */
+/** Replacement of a secret in responses and in the log. */
 export const mask = '***'
 
-/** Names of members that hold credentials where the schema marks none: maps of header fields, free JSON, queries. */
+/**
+ * Names of members with credentials that the schema does not mark: header fields, free JSON, query
+ * parameters.
+ */
 const credentialName =
   /(?:^|[-_])(?:auth|authorization|cookie|credentials?|passw(?:or)?d|secret|session|signature|token|(?:api|app|application|auth|access|account|encryption|functions?|license|master|private|secret|service|shared|signing|subscription)[-_]?key)$/i
 const wordStart = /(?<=[a-z0-9])(?=[A-Z])/g
 const queryCredentialName = /^(?:key|code|sig)$/i
-/** Members that hold addresses: every parameter in their query may be a credential. */
+/** Members with addresses: every query parameter may be a credential. */
 const addressName = /^(?:host|path|url)$/
 const credentialValue = /^(?:bearer|basic)\s+[\w+/=.~-]{8,}$/i
 /** An argument of a program: `--api-key=value`, `API_KEY=value`. */
@@ -17,19 +20,19 @@ const addressWithQuery = /^(?:[a-z][a-z0-9+.-]*:\/\/|\/)[^\s?#]*\?\S+$/i
 const parameter = /([?&])([^&#]+)/g
 const maskedPart = /^[a-z][a-z0-9+.-]*:\/\/\*\*\*@|[?&](?:[^=&#?]*=)?\*\*\*(?:[&#]|$)/i
 
-/** Whether members of this name hold credentials; `accessToken` counts as `access-token`. */
+/** Whether members of this name contain credentials; `accessToken` equals `access-token`. */
 function namesCredential(name: string): boolean {
   const end = name.slice(-40)
   return credentialName.test(end) || credentialName.test(end.replace(wordStart, '-'))
 }
 
-/** The start of a text that assigns a credential, up to the value. */
+/** The part of a credential assignment before the value. */
 function credentialAssigned(text: string): string | undefined {
   const [, start, name = ''] = assignment.exec(text) ?? []
   return namesCredential(name) ? start : undefined
 }
 
-/** A text with the secrets in it masked; `name` is that of the member it stands in. */
+/** Masks the secrets in a text; `name` is the name of its member. */
 export function maskText(text: string, name: string): string {
   if (text !== '' && (namesCredential(name) || credentialValue.test(text))) return mask
   const assigned = credentialAssigned(text)
@@ -50,19 +53,19 @@ function holdsCredential(parameterName: string): boolean {
   return queryCredentialName.test(parameterName) || namesCredential(parameterName)
 }
 
-/** Whether a text holds a secret. */
+/** Whether a text contains a secret. */
 export function hasSecret(text: string, name: string): boolean {
   return maskText(text, name) !== text
 }
 
-/** Whether an item of a list is the value of a flag before it that names a credential: `--token`, `value`. */
+/** Whether an item of a list is the value of the preceding flag for a credential: `--token`, `value`. */
 export function isFlagValue(list: readonly unknown[], index: number): boolean {
   const before = list[index - 1]
   const name = typeof before === 'string' ? flag.exec(before)?.[1] : undefined
   return name !== undefined && namesCredential(name)
 }
 
-/** Whether a text is one that `maskText` has masked. */
+/** Whether a text was masked by `maskText`. */
 export function isMasked(text: string, name: string): boolean {
   if (text === mask) return namesCredential(name)
   const assigned = credentialAssigned(text)

@@ -1,28 +1,30 @@
 import type { Clock } from '../../lib/clock.ts'
 
-/** Tells the watcher of a store when there is something to read. */
+/** Notifies the watcher of a store of changes to read. */
 export type ChangeNotifier = {
-  /** The database is at this generation. */
+  /** The current generation of the database. */
   observe(generation: number): void
   reportOutage(error: Error): void
-  /** The error of an outage under way; undefined where nothing watches, because then its end is not noticed. */
+  /** Error of the current outage; undefined without a watcher, because its end would not be detected. */
   outage(): Error | undefined
-  /** This generation has been read, so it needs no announcement. */
+  /** This generation was read and needs no notification. */
   markRead(generation: number): void
-  /** A write of this process goes on until the result is called; what is seen meanwhile may well be its own commit. */
+  /**
+   * Starts a write of this process; the result ends it. Generations observed meanwhile may be its own commit.
+   */
   beginWrite(): () => void
   watch(watcher: { onChange(): void; onLost(error: Error): void }): void
   close(): void
 }
 
-/** Changes that come faster are announced together. */
+/** Minimum interval of notifications. */
 const restMs = 25
-/** How long the notification of a commit may be ahead of the answer to the one who commits. */
+/** Time by which the notification of a commit may precede the result of the commit. */
 const ownMs = 200
-/** What has been announced but not read in this time is announced again: the read may have failed. */
+/** Changes not read in this time are announced again: the read may have failed. */
 const repeatMs = 1000
 
-/** Announces a change at once and then rests, so that a storm of notifications is one change. */
+/** Notifies immediately, then at most once per interval, so that a burst of changes is one notification. */
 export function createChangeNotifier(clock: Clock): ChangeNotifier {
   let watcher: { onChange(): void; onLost(error: Error): void } | undefined
   let known: number | undefined
@@ -55,7 +57,7 @@ export function createChangeNotifier(clock: Clock): ChangeNotifier {
     observe(generation) {
       seen = generation
       if (watcher === undefined) return
-      // The end of an outage does not wait: writes are refused until then.
+      // The end of an outage is not delayed: writes are refused until then.
       if (resting !== undefined && outage === undefined) return
       clearTimeout(resting)
       resting = undefined

@@ -1,12 +1,14 @@
-/** Steps of the schema, in order: step 1 is the first. Once released a step never changes; a change is a new step. */
+/** Schema migrations in order, from version 1. A released migration never changes. */
 export type Migrations = readonly string[]
 
-// `value` is JSON as text on both: JSONB cannot hold NUL or lone surrogates, reorders keys and rounds numbers. Identifiers are
-// compared byte by byte whatever the locale. `tollgate_removals` holds no values: what is deleted is gone, and with it its
-// secrets. `deltas_since` is the oldest generation from which the removals are complete.
+// `value` is JSON as text in both databases: JSONB rejects NUL and lone surrogates, reorders keys and rounds
+// numbers. Identifiers are compared bytewise, independent of the locale. `tollgate_removals` has no values:
+// secrets of deleted records are deleted. `deltas_since` is the oldest generation from which the removals are
+// complete.
 //
-// Revisions are never reused: a removal stores the last revision of its record, and `revision_floor` is the highest revision
-// among the removals that were pruned. A record of an older database had at most as many revisions as there were generations.
+// Revisions are never reused: a removal stores the last revision of its record, and `revision_floor` is the
+// highest revision among the removals that were pruned. A record of an older database had at most as many
+// revisions as there were generations.
 
 export const sqliteMigrations: Migrations = [
   `create table tollgate_resources (
@@ -70,7 +72,7 @@ export const postgresMigrations: Migrations = [
   update tollgate_state set revision_floor = deltas_since;`,
 ]
 
-/** Why a database of this version is refused; a newer Tollgate may keep things there that this one would break. */
+/** Refusal of a database with a newer schema, which this version could damage. */
 export function tooNew(version: number, migrations: Migrations): string | undefined {
   if (version <= migrations.length) return undefined
   return `its schema has version ${version}, but this version of Tollgate knows ${migrations.length} at most: use a newer Tollgate`

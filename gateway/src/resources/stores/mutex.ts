@@ -1,10 +1,13 @@
 import type { Clock } from '../../lib/clock.ts'
 
-/** Lets one run at a time, in order. */
+/** Serialises asynchronous work, in order of arrival. */
 export type Mutex = {
-  /** Rejects with `late()` when the turn has not come in time; the run itself is not limited. It is given the time left. */
+  /**
+   * Rejects with `late()` if the wait exceeds the limit. `run` receives the remaining time and is not
+   * limited.
+   */
   run<T>(waitMs: number, late: () => Error, run: (leftMs: number) => Promise<T>): Promise<T>
-  /** Rejects all that wait. The one that runs is not affected. */
+  /** Rejects all waiting calls. The running one is not affected. */
   rejectWaiting(error: Error): void
 }
 

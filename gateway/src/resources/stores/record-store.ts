@@ -23,29 +23,32 @@ import {
 } from './store.ts'
 import type { ValueCodec } from './value-codec.ts'
 
-/** How long a write waits for the lock of all writers, its turn in this process included. */
+/** Limit for acquiring the lock of all writers, including the queue of this process. */
 const lockWaitMs = 10_000
-/** How long a plan may hold the lock. */
+/** Limit for a plan, which runs under the lock. */
 const planMs = 60_000
 const maxIdentifierBytes = 512
-/** Rows are decoded and encoded for so long before others get their turn. */
+/** Duration of decoding and encoding before yielding. */
 const sliceMs = 1
 
 type Coding = {
   readonly codec: ValueCodec
   readonly clock: Clock
-  /** Called with the number of records when those of previous keys are encrypted with the current one. */
+  /** Called with the number of records re-encrypted with the current key. */
   readonly onRotated?: ((records: number) => void) | undefined
 }
 
-/** The store of resources over one kind of database: values and their secrets, plans, turns, and what is announced when. */
+/**
+ * Creates a store over one kind of database: encodes values, encrypts secrets, serialises reads and writes,
+ * notifies of changes.
+ */
 export function createRecordStore(
   createDriver: (events: DriverEvents) => RowDriver,
   coding: Coding,
 ): ResourceStore {
   const { clock } = coding
   const notifier = createChangeNotifier(clock)
-  // Deltas are trusted only as long as the database is known to be the same.
+  // Deltas are valid only for the same database. Both numbers increase with each replacement.
   let trusted = 0
   let trustedOf = 0
   const readers = createMutex(clock)
@@ -69,7 +72,10 @@ export function createRecordStore(
     if (closed) throw new StoreUnavailable('the store of resources is closed', undefined)
   }
 
-  /** A write during an outage fails at once: its wait would delay all others. Reads find the end of an outage. */
+  /**
+   * Writes during an outage fail immediately: waiting would delay all others. Reads detect the end of an
+   * outage.
+   */
   const assertReachable = () => {
     assertOpen()
     const outage = notifier.outage()
@@ -78,7 +84,10 @@ export function createRecordStore(
 
   let rotation = Promise.resolve()
 
-  /** Encrypts records of previous keys with the current one, in the background. What fails is tried at the next start. */
+  /**
+   * Encrypts records of previous keys with the current one, in the background. Failures are retried at the
+   * next start.
+   */
   const rotate = (old: readonly StoredResource[]) => {
     if (old.length === 0) return
     const run = async () => {
@@ -121,7 +130,7 @@ export function createRecordStore(
             return step.own?.rows
           })
           if (step.before === undefined)
-            throw new StoreUnavailable('the database answered nothing', undefined)
+            throw new StoreUnavailable('the database returned no result', undefined)
           trustedOf = epoch
           const delta = step.own && committed ? withOwn(step.before, step.own, committed) : step.before
           notifier.markRead(delta.generation)
@@ -141,7 +150,7 @@ export function createRecordStore(
       if (closed) return
       closed = true
       notifier.close()
-      // Whoever writes may finish.
+      // A write in progress finishes.
       await writers.run(lockWaitMs, lateWriter, () => Promise.resolve()).catch(() => undefined)
       await driver.close()
     },
@@ -149,14 +158,14 @@ export function createRecordStore(
 }
 
 function lateWriter(): StoreUnavailable {
-  return new StoreUnavailable(`other writes have taken longer than ${lockWaitMs / 1000} s`, undefined)
+  return new StoreUnavailable(`other writes took longer than ${lockWaitMs / 1000} s`, undefined)
 }
 
 function lateReader(): StoreUnavailable {
-  return new StoreUnavailable(`other reads have taken longer than ${lockWaitMs / 1000} s`, undefined)
+  return new StoreUnavailable(`other reads took longer than ${lockWaitMs / 1000} s`, undefined)
 }
 
-/** `old` receives the records that a previous key encrypted. */
+/** `old` receives the records encrypted with a previous key. */
 async function decodeDelta(
   { codec, clock }: Coding,
   delta: RowDelta,
@@ -184,7 +193,7 @@ async function decodeDelta(
   return { changed, unreadable, removed, generation: delta.generation, complete: delta.complete }
 }
 
-/** Lets others run after every slice of work, so that reading 100,000 rows does not hold up traffic. */
+/** Yields after every slice of work, so that reading 100,000 rows does not block traffic. */
 function createSlices(clock: Clock): () => Promise<void> | undefined {
   let startedAt = clock.monotonic()
   return () => {
@@ -195,7 +204,7 @@ function createSlices(clock: Clock): () => Promise<void> | undefined {
   }
 }
 
-/** A plan that never ends would keep the lock of all writers for ever. */
+/** Limits the duration of a plan, which blocks all writers. */
 async function inTime<T>(plan: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(
@@ -224,7 +233,9 @@ function lastOfEach(changes: readonly StoreChange[]): StoreChange[] {
   return [...last.values()]
 }
 
-/** What not every database can hold, or tell apart. Values have no such limits: their text is ASCII where it has to be. */
+/**
+ * Identifiers that every database can store and compare. Values need no such limits: their text is escaped.
+ */
 function assertIdentifier(name: string, text: string): void {
   if (
     text === '' ||
@@ -238,7 +249,7 @@ function assertIdentifier(name: string, text: string): void {
   }
 }
 
-/** What a plan wants, as rows to write and, in the order of their puts, as the values they stand for. */
+/** The changes of a plan: rows to write, and the values of their puts in the same order. */
 type OwnChanges = { readonly rows: RowChanges; readonly values: readonly JsonObject[] }
 
 async function encodeChanges(
@@ -277,7 +288,7 @@ async function rewrittenRows(
   return rows
 }
 
-/** The delta with own changes in it, as a reader would see it after the commit. */
+/** The delta including own changes, equal to a read after the commit. */
 function withOwn(before: StoreDelta, { rows, values }: OwnChanges, committed: CommittedRows): StoreDelta {
   const touched = new Map<string, Set<string>>()
   for (const [kind, id] of [...rows.puts, ...rows.removes]) {
@@ -290,7 +301,8 @@ function withOwn(before: StoreDelta, { rows, values }: OwnChanges, committed: Co
     const { revision, createdAt } = committed.puts[index] ?? { revision: 1, createdAt: rows.at }
     return { kind, id, value: values[index] ?? {}, revision, createdAt, updatedAt: rows.at }
   })
-  // In a complete delta what is not there is gone. Else a removal that found nothing was one before, and stays in.
+  // A complete delta needs no removals. In others, a removal without a record repeats an earlier removal,
+  // which remains.
   const puts = new Set(rows.puts.map(([kind, id]) => JSON.stringify([kind, id])))
   const wasRemoved = before.removed.filter(({ kind, id }) => !puts.has(JSON.stringify([kind, id])))
   return {

@@ -1,4 +1,4 @@
-/** A row as the database holds it: kind, id, JSON text, revision, created, updated. */
+/** A row of the database: kind, id, JSON text, revision, creation time, update time. */
 export type StoredRow = readonly [
   kind: string,
   id: string,
@@ -10,12 +10,12 @@ export type StoredRow = readonly [
 
 export type RowKey = readonly [kind: string, id: string]
 
-/** What changed since a generation, or everything. */
+/** Changes since a generation, or all rows. */
 export type RowDelta = {
   readonly generation: number
   readonly complete: boolean
   readonly removed: readonly RowKey[]
-  /** In pages small enough that handling one does not hold up traffic. To be read to the end, once. */
+  /** Pages small enough not to block traffic. Must be read to the end, once. */
   readonly pages: AsyncIterable<readonly StoredRow[]>
 }
 
@@ -27,47 +27,55 @@ export type RowChanges = {
   readonly at: string
 }
 
-/** Another text of the same value, for the revision that it was made of. */
+/** Another encoding of the same value, for one revision. */
 export type RewrittenRow = readonly [kind: string, id: string, text: string, revision: number]
 
 export type CommittedRows = {
-  /** The same as before where there was nothing to remove. */
+  /** Unchanged if there was nothing to remove. */
   readonly generation: number
   /** In the order of the puts. */
   readonly puts: readonly { readonly revision: number; readonly createdAt: string }[]
-  /** Those that were there. */
+  /** Removals that found a record. */
   readonly removed: readonly RowKey[]
 }
 
-/** What a driver tells unasked. */
+/** Events of a driver. */
 export type DriverEvents = {
-  /** The database is at this generation. Whoever knows it already does nothing. */
+  /** The current generation of the database; may be repeated. */
   generation(generation: number): void
   unavailable(error: Error): void
   /**
-   * The database may no longer be the one known so far: restored, or failed over to a server that lacks the latest commits.
-   * Deltas from what is known cannot be trusted.
+   * The database may be a different one: restored, or a server without the latest commits after a failover.
+   * Deltas from earlier generations are not valid.
    */
   replaced(): void
 }
 
-/** One kind of database, below values, secrets and plans. Rejects with `StoreUnavailable`, and with what `use` rejects with. */
+/**
+ * One kind of database; unaware of values, secrets and plans. Rejects with `StoreUnavailable`, or with the
+ * error of `use`.
+ */
 export type RowDriver = {
   read<T>(since: number | undefined, use: (delta: RowDelta) => Promise<T>): Promise<T>
-  /** Holds the write lock while `use` decides. Nothing is committed when it rejects or returns undefined. */
+  /** Calls `use` under the write lock. Commits nothing if it rejects or returns undefined. */
   write(
     since: number | undefined,
     waitMs: number,
     use: (delta: RowDelta) => Promise<RowChanges | undefined>,
   ): Promise<CommittedRows | undefined>
-  /** Replaces texts without a new revision or generation, because the values stay. Skips records that have changed. */
+  /**
+   * Replaces texts without a new revision or generation, because the values are equal. Skips records that
+   * have changed.
+   */
   rewrite(rows: readonly RewrittenRow[], waitMs: number): Promise<void>
-  /** Keeps calling `events.at` with the generation from now on. */
+  /** Starts calling `events.generation` repeatedly. */
   watch(): void
   close(): Promise<void>
 }
 
-/** Removals kept, so that deltas can name what is gone. A reader that is further behind reads everything. */
+/**
+ * Maximum number of stored removals, which deltas require. A reader with an older generation reads all rows.
+ */
 export const maxStoredRemovals = 10_000
-/** Rows in a page: parsing and decrypting that many takes about a millisecond. */
+/** Rows per page: parsing and decrypting them takes about a millisecond. */
 export const pageRows = 250

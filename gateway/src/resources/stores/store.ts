@@ -1,74 +1,81 @@
 import type { JsonObject } from '../../lib/json/json.ts'
 
-/** One stored record. Secret fields of `value` are in the clear here, whatever they are at rest. */
+/** One stored record. Secret fields of `value` are decrypted. */
 export type StoredResource = {
   readonly kind: string
   readonly id: string
   readonly value: JsonObject
-  /** Starts at 1, one more with each update. A record that is created again continues above its last revision. */
+  /**
+   * Starts at 1 and increases with each update. A record that is created again continues after its last
+   * revision.
+   */
   readonly revision: number
   /** ISO 8601, UTC, milliseconds. */
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** A stored record whose value cannot be read: encrypted with another key, or damaged. It exists and is not trusted. */
+/** A stored record whose value cannot be read: encrypted with another key, or damaged. */
 export type UnreadableResource = Omit<StoredResource, 'value'> & {
-  /** For a person; holds nothing of the value. */
+  /** For the log and the API; contains no part of the value. */
   readonly reason: string
-  /** The value with a random text in place of each field that cannot be decrypted, where the rest can be read. */
+  /**
+   * The value with a random text in place of each field that cannot be decrypted, if the rest is readable.
+   */
   readonly partial?: JsonObject
 }
 
-/** What differs from an earlier state of the store; lists are in no particular order. */
+/** Difference from an earlier state of the store. Lists are unordered. */
 export type StoreDelta = {
   readonly changed: readonly StoredResource[]
-  /** Records that are there, or have changed, but cannot be read. */
+  /** Records that exist or have changed, but cannot be read. */
   readonly unreadable: readonly UnreadableResource[]
   readonly removed: readonly { readonly kind: string; readonly id: string }[]
-  /** State of the store that this leads to; grows with every commit. */
+  /** Resulting state of the store; increases with every commit. */
   readonly generation: number
-  /** The delta is not known: `changed` and `unreadable` are everything there is, and what they lack is gone. */
+  /** Whether `changed` and `unreadable` are all records of the store, so that others were removed. */
   readonly complete: boolean
 }
 
 /**
- * Changes to commit together. A put without a stored record creates it, a remove without one does nothing. Of several
- * changes of one record the last counts.
+ * Changes to commit together. A put creates or replaces the record; a remove without a record does nothing.
+ * Of several changes of one record, the last is applied.
  */
 export type StoreChange =
   | { readonly op: 'put'; readonly kind: string; readonly id: string; readonly value: JsonObject }
   | { readonly op: 'remove'; readonly kind: string; readonly id: string }
 
 /**
- * Decides, with the latest state known, what to commit. Throws or returns undefined to commit nothing. It holds the lock of
- * all writers, so it must not call the store, and has 60 s.
+ * Returns the changes to commit, given the latest state. Throws or returns undefined to commit nothing. Runs
+ * under the lock of all writers: it must not call the store, and is limited to 60 s.
  */
 export type PlanChanges = (sinceKnown: StoreDelta) => Promise<readonly StoreChange[] | undefined>
 
 /**
- * Where resources live in hybrid mode. Calls reject with `StoreUnavailable` when the database cannot be reached or answers
- * with an error; nothing is half-committed then. Where the connection broke during the commit, all of it may have been
- * committed: the next read tells.
+ * Store of resources in hybrid mode. Calls reject with `StoreUnavailable` if the database is unreachable or
+ * returns an error; commits are atomic. If the connection broke during a commit, it may have succeeded: the
+ * next read shows the result.
  */
 export type ResourceStore = {
-  /** Everything, or what changed since a generation where that is known. */
+  /** Reads the changes since a generation; all records if it is undefined or too old. */
   read(since: number | undefined): Promise<StoreDelta>
   /**
-   * One serialised step among all writers of the database: takes the write lock, reads what changed since `known`, asks
-   * `plan`, commits. Resolves with what changed since `known`, own changes included. Waits for the lock at most 10 s. Where the
-   * store is watched, an outage that is known rejects it at once.
+   * One serialised step among all writers of the database: acquires the write lock, reads the changes since
+   * `known`, calls `plan`, commits. Resolves with the changes since `known`, own ones included. Waits for the
+   * lock at most 10 s. If the store is watched, rejects immediately during an outage.
    */
   write(known: number, plan: PlanChanges): Promise<StoreDelta>
   /**
-   * Calls `onChange` when others may have committed something; may call it needlessly. `onLost` when watching fails for now:
-   * once, then `onChange` when it works again.
+   * Calls `onChange` after commits of other processes, and possibly without one; `onLost` once at the start
+   * of an outage, and `onChange` after its end.
    */
   watch(watcher: { onChange(): void; onLost(error: Error): void }): void
   close(): Promise<void>
 }
 
-/** `message` is for the log and the admin: it names the database, and holds no credentials and nothing of a value. */
+/**
+ * `message` is for the log and the API: it names the database, and contains neither credentials nor values.
+ */
 export class StoreUnavailable extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause })

@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json/json.ts'
 
-/** Where a field is inside a value: keys of objects, indexes of lists. */
+/** Path of a field in a value: keys of objects, indexes of lists. */
 export type FieldPath = readonly (string | number)[]
 
-/** The secret fields of a value of this kind. A path that leads nowhere is ignored. */
+/** Paths of the secret fields in a value of a kind. A path without a field is ignored. */
 export type SecretPaths = (kind: string) => (value: JsonObject) => readonly FieldPath[]
 
 export type ValueCodec = {
@@ -16,14 +16,14 @@ export type ValueCodec = {
 export type DecodedValue =
   /** `isOld`: a previous key encrypted a part of it. */
   | { readonly kind: 'value'; readonly value: JsonObject; readonly isOld?: boolean }
-  /** `partial` is the value with a random text in place of each field that cannot be decrypted. */
+  /** `partial`: the value with a random text in place of each field that cannot be decrypted. */
   | { readonly kind: 'unreadable'; readonly reason: string; readonly partial?: JsonObject }
 
 /** Keys of `config.database`; `current` encrypts, all of them decrypt. */
 export type EncryptionKeys = { readonly current: Buffer | undefined; readonly previous: readonly Buffer[] }
 
-// A stored string that begins like this is not what it says: version 1 is encrypted, version 0 is what follows. Every string
-// of a value that begins like this in the clear is stored as version 0, key or no key, so that the two are never mistaken.
+// Prefix of encoded strings: version 1 is encrypted, version 0 is the literal text after the prefix. Plain
+// strings with this prefix are stored as version 0, with or without a key, so that they are never decrypted.
 const marked = /^enc:v(\d+):/
 const markedInText = 'enc:v'
 const literal = 'enc:v0:'
@@ -32,16 +32,17 @@ const ivBytes = 12
 const tagBytes = 16
 
 /**
- * How values are written at rest. With a current key, secret fields are encrypted one by one with AES-256-GCM, bound to their kind, id
- * and path, so that a ciphertext moved elsewhere is refused. Rows from before the key stay readable, and those of previous keys.
+ * Encodes values for storage. With a current key, each secret field is encrypted with AES-256-GCM and bound
+ * to its kind, id and path, so that a ciphertext moved elsewhere is rejected. Rows without encryption, and of
+ * previous keys, remain readable.
  */
 export function createValueCodec(
   { current: key, previous }: EncryptionKeys,
   secretPaths: SecretPaths,
 ): ValueCodec {
   const keys = key === undefined ? previous : [key, ...previous]
-  // A random credential, which is accepted neither here nor by an upstream. It is also a valid address, because addresses with
-  // credentials are encrypted as a whole; names below `invalid` never resolve (RFC 6761).
+  // A random credential, valid neither here nor upstream. Also a valid URL, because URLs with credentials are
+  // encrypted as a whole; names below `invalid` never resolve (RFC 6761).
   const placeholder = () => `http://${randomBytes(24).toString('hex')}.invalid/`
   return {
     encode(kind, id, value) {
@@ -82,11 +83,11 @@ export function createValueCodec(
 /** Settings of `config.database`: keys of 32 bytes as 64 hex digits or base64. */
 export type EncryptionSettings = {
   readonly encryptionKey?: string | undefined
-  /** Decrypt only. */
+  /** Used for decryption only. */
   readonly previousEncryptionKeys?: readonly string[] | undefined
 }
 
-/** Throws on a text that is not a key; the error does not repeat it. */
+/** Throws if a text is not a key; the error does not contain it. */
 export function readEncryptionKeys({
   encryptionKey,
   previousEncryptionKeys = [],
@@ -110,13 +111,13 @@ type Decrypted =
 
 const newerFormat: Decrypted = {
   kind: 'unreadable',
-  reason: 'it is encrypted in a way that only a newer version of Tollgate knows',
+  reason: 'it is encrypted in the format of a newer version of Tollgate',
 }
 
 function encryptField(copy: JsonObject, value: JsonObject, place: Place & { key: Buffer }): void {
   const found = findField(value, place.path)
   const target = findField(copy, place.path)
-  // No target: a field around this one is encrypted already.
+  // No target: a parent field is encrypted already.
   if (found === undefined || target === undefined) return
   setField(target.parent, target.name, encrypt(found.value, { ...place, path: found.path }))
 }
@@ -142,7 +143,7 @@ function decrypt(text: string, { keys, ...place }: Place & { keys: readonly Buff
   return { kind: 'unreadable', reason }
 }
 
-/** Undefined where the key is another one or the text was altered. */
+/** Undefined if the key is wrong or the text was altered. */
 function decryptWith(key: Buffer, bytes: Buffer, place: Buffer): JsonValue | undefined {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
@@ -163,7 +164,7 @@ function boundTo({ kind, id, path }: Place): Buffer {
 type Container = JsonObject | JsonValue[]
 type Field = { parent: Container; name: string | number; value: JsonValue; path: FieldPath }
 
-/** The field, with indexes of lists as numbers in its path, as a walk through the value sees them. */
+/** The field at a path; indexes of lists are numbers in the resulting path, as in `replaceStrings`. */
 function findField(root: JsonObject, path: FieldPath): Field | undefined {
   let found: Field | undefined
   let node: JsonValue = root
@@ -188,7 +189,10 @@ function childOf(node: JsonValue, step: string | number, above: FieldPath): Fiel
   return value === undefined ? undefined : { parent: node, name, value, path: [...above, name] }
 }
 
-/** Walks without recursion, because depth is up to whoever sent the value. What a replacement holds is not visited. */
+/**
+ * Replaces strings at any depth. Not recursive, because clients control the depth. Replacements are not
+ * visited.
+ */
 function replaceStrings(root: JsonObject, replace: (string: string, path: FieldPath) => JsonValue): void {
   const open: { node: Container; path: FieldPath }[] = [{ node: root, path: [] }]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -204,7 +208,7 @@ function replaceStrings(root: JsonObject, replace: (string: string, path: FieldP
   }
 }
 
-/** Defined, not assigned: a key may be called __proto__. */
+/** Defined, not assigned: a key may be `__proto__`. */
 function setField(parent: Container, name: string | number, value: JsonValue): void {
   Object.defineProperty(parent, name, { value, writable: true, enumerable: true, configurable: true })
 }

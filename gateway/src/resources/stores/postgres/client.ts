@@ -9,39 +9,42 @@ import {
 import { messageOf } from '../../../lib/thrown.ts'
 import { StoreUnavailable } from '../store.ts'
 
-/** Runs statements on one connection. Values are always bound, never part of the text. */
+/** Executes statements on one connection. Values are bound parameters, never part of the text. */
 export type Query = {
   (text: string, values?: readonly unknown[], timeoutMs?: number): Promise<Rows>
-  /** Runs several statements in one round trip; the rows of each. The text contains no values of users. */
+  /**
+   * Executes several statements in one round trip and returns the rows of each. The text contains no values
+   * of users.
+   */
   all(text: string): Promise<readonly Rows[]>
 }
 
 type Rows = readonly (readonly unknown[])[]
 
 export type PostgresPool = {
-  /** Runs on a connection of the pool. What it has begun is rolled back when it rejects. */
+  /** Calls `run` with a connection of the pool. Its transaction is rolled back if it rejects. */
   use<T>(run: (query: Query) => Promise<T>): Promise<T>
-  /** All connections are at work: whoever asks for one has to wait. */
+  /** Whether all connections are in use. */
   isBusy(): boolean
   close(): Promise<void>
 }
 
-/** A connection held to be told things. */
+/** A connection for notifications. */
 export type PostgresListener = {
   query: Query
-  /** Resolves when the connection is no more. */
+  /** Resolves when the connection has ended. */
   ended: Promise<void>
   close(): Promise<void>
 }
 
 const connectTimeoutMs = 5000
-/** After which an answer is no longer waited for: longer than any limit that the server itself keeps. */
+/** Client-side limit of a query: longer than every limit of the server. */
 const queryTimeoutMs = 15_000
 
-/** Limit of a statement during which others wait: a change, its commit, a poll. */
+/** Limit of statements that block others: a change, its commit, a poll. */
 export const shortQueryTimeoutMs = 4000
 
-/** Throws when the address cannot be understood. It is not repeated, because it holds a password. */
+/** Throws if the URL is not valid. The error does not contain the URL, which has a password. */
 export function readPostgresUrl(url: string): PoolConfig {
   const config: PoolConfig = {
     connectionString: withPlainSslModes(url),
@@ -52,7 +55,7 @@ export function readPostgresUrl(url: string): PoolConfig {
   }
   try {
     if (!/^postgres(ql)?:\/\//.test(url)) throw new Error('another scheme')
-    // Nothing is connected yet: this only reads the address, and the certificates it names.
+    // Does not connect: parses the URL and reads the certificates it names.
     new Client(config)
   } catch (error) {
     const file = isRecord(error) && typeof error['path'] === 'string' ? `: ${reasonOf(error)}` : ''
@@ -63,21 +66,21 @@ export function readPostgresUrl(url: string): PoolConfig {
   return config
 }
 
-/** `onBroken`: a connection was lost, or could not be made; `onOutage`: the database does not answer. */
+/** `onBroken`: a connection was lost or failed; `onOutage`: the database does not respond. */
 export type PoolEvents = { onBroken(): void; onOutage(error: StoreUnavailable): void }
 
 export function createPostgresPool(config: PoolConfig, max: number, events: PoolEvents): PostgresPool {
   const { onBroken, onOutage } = events
   const pool = new Pool({ ...config, max, idleTimeoutMillis: 30_000 })
   pool.on('error', onBroken)
-  // A connection that breaks while nothing is asked of it says so here, and to the next query.
+  // An idle connection that breaks emits an error; the next query fails as well.
   pool.on('connect', (client) => client.on('error', onBroken))
   return {
     async use(run) {
       const client = await pool.connect().catch((cause: unknown) => {
         const error = unavailable(cause)
         onBroken()
-        // A pool whose connections are all at work says nothing about the database.
+        // If all connections are in use, the failure does not imply an outage.
         if (pool.totalCount < max) onOutage(error)
         throw error
       })
@@ -139,10 +142,10 @@ function queryOn(client: ClientBase): Query {
         query_timeout: timeoutMs,
         ...(values === undefined ? {} : { values: [...values] }),
       }
-      // Several statements in one text, which have no values, answer with a list.
+      // Several statements in one text return a list of results.
       const result: QueryArrayResult | QueryArrayResult[] = await client.query(config)
       const results = Array.isArray(result) ? result : [result]
-      // A transaction that has failed answers a commit with a rollback, and calls that a success.
+      // Postgres reports success for the commit of a failed transaction, which it rolls back.
       if (text === 'commit' && results[0]?.command !== 'COMMIT')
         throw new Error('the transaction was rolled back')
       return results.map(({ rows }) => rows)
@@ -155,7 +158,7 @@ function queryOn(client: ClientBase): Query {
   return Object.assign(single, { all: (text: string) => run(text) })
 }
 
-/** The SQLSTATE behind a refusal. */
+/** SQLSTATE of an error. */
 export function sqlState(error: unknown): string | undefined {
   const cause = error instanceof StoreUnavailable ? error.cause : undefined
   return isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : undefined
@@ -164,27 +167,27 @@ export function sqlState(error: unknown): string | undefined {
 function unavailable(error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error
   const code = isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined
-  const text = code === lockTimeout ? 'other writers have held the lock for too long' : reasonOf(error)
-  // Not the error itself: its details may quote a row.
+  const text = code === lockTimeout ? 'other writers had the lock for too long' : reasonOf(error)
+  // Not the original error, whose details may quote a row.
   const cause = Object.assign(new Error(text), code === undefined ? {} : { code })
   return new StoreUnavailable(`the Postgres database cannot be used: ${text}`, cause)
 }
 
 const lockTimeout = '55P03'
 
-/** Errors of the server itself have a SQLSTATE of five characters; classes 08 and 57 mean that it goes away. */
+/** Errors of the server have a SQLSTATE of five characters; classes 08 and 57P mean a closed connection. */
 function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof StoreUnavailable)) return false
   const code = sqlState(error)
   return code === undefined || code.length !== 5 || /^(08|57P)/.test(code)
 }
 
-/** The driver names its time limit in words only. */
+/** The driver has no error code for its time limit. */
 function isLate({ cause }: StoreUnavailable): boolean {
   return cause instanceof Error && cause.message === 'Query read timeout'
 }
 
-/** Several addresses of one name fail with one error that says nothing itself. */
+/** Several addresses of one host name fail with one error that has no message. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
   return messageOf(error)
@@ -194,7 +197,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }
 
-/** Modes of TLS mean what they mean to Postgres' own clients: `require` encrypts, `verify-full` checks the certificate too. */
+/** Selects the TLS modes of libpq: `require` encrypts, `verify-full` also verifies the certificate. */
 function withPlainSslModes(url: string): string {
   const mode = /[?&]sslmode=([^&]*)/.exec(url)?.[1]
   const isOther = mode === undefined || mode === 'no-verify' || /[?&]uselibpqcompat=/.test(url)

@@ -33,23 +33,26 @@ import {
   sqlState,
 } from './client.ts'
 
-/** Throws where a key of `EncryptionSettings` is none. */
+/** Throws if a key of `EncryptionSettings` is not valid. */
 export type PostgresStoreOptions = EncryptionSettings & {
-  /** `postgres://…`, with `sslmode` as Postgres' own clients understand it. Throws when it cannot be understood. */
+  /** `postgres://…`, with `sslmode` as in libpq. Throws if it is not valid. */
   url: string
-  /** All connections, the one that listens included; with a single one nothing listens and changes are polled. */
+  /** Maximum number of connections, including the listener; with a single one, changes are polled. */
   maxConnections?: number
   secretPaths: SecretPaths
   clock: Clock
-  /** Called with the number of records when those of previous keys are encrypted with the current one. */
+  /** Called with the number of records re-encrypted with the current key. */
   onRotated?: (records: number) => void
-  /** How often the database is asked whether there is something new, notified or not. */
+  /** Interval of polling for changes, in addition to notifications. */
   pollMs?: number
-  /** Told once when notifications do not arrive, as behind a pooler, so that changes take up to `pollMs`. */
+  /**
+   * Called once if notifications do not arrive, as behind a connection pooler; changes then take up to
+   * `pollMs`.
+   */
   warn?: (message: string) => void
 }
 
-/** Resources in Postgres, which any number of replicas may share. Connects when it is first used. */
+/** Store of resources in Postgres, which replicas may share. Connects on first use. */
 export function createPostgresStore(options: PostgresStoreOptions): ResourceStore {
   const { url, secretPaths, clock } = options
   const config = readPostgresUrl(url)
@@ -69,7 +72,7 @@ type DriverSettings = {
   warn: (message: string) => void
 }
 
-/** One lock for all writers and for changes of the schema; any number that nobody else is likely to use. */
+/** Advisory lock of all writers and of migrations; an arbitrary number. */
 const lockNumber = '7810205312473'
 const channel = 'tollgate_resources'
 const undefinedTable = '42P01'
@@ -88,7 +91,7 @@ function createDriver(
   let prepared: Promise<void> | undefined
   let watching: Promise<unknown> | undefined
 
-  /** The schema is looked after once, and again when that failed or the tables are gone. */
+  /** Migrates the schema once, and again after a failure or if the tables are missing. */
   const prepare = async (): Promise<void> => {
     prepared ??= pool.use((query) => migrate(query, postgresMigrations))
     try {
@@ -120,7 +123,7 @@ function createDriver(
     },
 
     async write(since, waitMs, use) {
-      // A writer that has vanished without a word, or plans for too long, loses the lock.
+      // A writer that disappears, or plans for too long, loses the lock.
       const start = `begin isolation level read committed read write; set local lock_timeout = ${Math.ceil(waitMs)};
         select pg_advisory_xact_lock(${lockNumber});
         set local statement_timeout = '10s'; set local idle_in_transaction_session_timeout = '60s'`
@@ -144,7 +147,7 @@ function createDriver(
 
     async close() {
       closing.abort()
-      // A connection to a database that does not answer is not waited for.
+      // Connections to an unresponsive database are abandoned.
       const ended = Promise.all([watching, pool.close()])
       await Promise.race([ended, delay(1000, undefined, { ref: false })])
     },
@@ -181,7 +184,7 @@ async function schemaVersion(query: Query): Promise<number> {
   return Number(row?.[0] ?? 0)
 }
 
-/** Begins a transaction and reads the state, the removals and the first page in one round trip. */
+/** Begins a transaction and reads state, removals and the first page in one round trip. */
 async function select(query: Query, start: string, since: number | undefined): Promise<RowDelta> {
   const known = Number.isSafeInteger(since) ? since : undefined
   const state = 'select generation, deltas_since from tollgate_state'
@@ -208,8 +211,9 @@ const declareAll = [
   nextPage,
 ]
 
-// A delta is small, which statistics from before a large change do not know: the index takes 1 ms where a scan of 100,000
-// rows takes 10 to 50. Plans without sequential scans have such costs that the server would compile them for 0.5 s.
+// A delta is small, but statistics from before a large change do not reflect that: the index takes 1 ms, a
+// scan of 100,000 rows 10 to 50 ms. Plans without sequential scans have such costs that the server would
+// spend 0.5 s on JIT compilation.
 function declareSince(generation: number): string[] {
   return [
     'set local enable_seqscan = off',
@@ -239,8 +243,8 @@ function toRow([kind, id, text, revision, createdAt, updatedAt]: readonly unknow
 }
 
 /**
- * Commits in one statement: every further round trip would extend the time for which all writers wait. Parts of a statement
- * see the tables as they were before it, so what one part changes reaches another through its returned rows.
+ * Commits in one statement: a further round trip would block all writers for longer. Parts of a statement see
+ * the tables before the statement; changes of one part reach another through returned rows.
  */
 const applyChanges = `
   with given as (select * from unnest($1::text[], $2::text[], $3::text[]) as given (kind, id, value)),
@@ -293,7 +297,7 @@ async function apply(
 ): Promise<CommittedRows> {
   const columnsOf = (rows: readonly (readonly string[])[], count: number) =>
     Array.from({ length: count }, (_, column) => rows.map((row) => row[column]))
-  // 2 s more for each million characters, which a busy server needs.
+  // Plus 2 s per million characters, for a busy server.
   const timeoutMs = shortQueryTimeoutMs + puts.reduce((sum, [, , text]) => sum + text.length, 0) / 500
   const values = [...columnsOf(puts, 3), ...columnsOf(removes, 2), at]
   const rows = await query(applyChanges, values, timeoutMs)
@@ -325,13 +329,13 @@ type WatchSettings = {
   closing: AbortSignal
 }
 
-/** Finds what notifications have missed, and notices that the database is gone or back. */
+/** Detects changes without a notification, and the start and end of an outage. */
 async function poll(
   { pool, pollMs, events, closing }: WatchSettings,
   prepare: () => Promise<void>,
 ): Promise<void> {
   while (!closing.aborted) {
-    // Connections that are all at work prove more than a poll, which would have to wait for them.
+    // If all connections are in use, the database responds, and a poll would have to wait.
     if (!pool.isBusy()) {
       try {
         await prepare()
@@ -346,14 +350,14 @@ async function poll(
 
 const firstRetryMs = 100
 const longestRetryMs = 10_000
-/** A pooler in between is seldom taken away. */
+/** Behind a pooler, notifications rarely start to work. */
 const silentRetryMs = 60_000
-/** How often the connection that listens is tried with a notification of our own. */
+/** Interval of test notifications on the listening connection. */
 const trialMs = 30_000
 const trialWaitMs = 2000
 const busyMs = 100
 
-/** Keeps one connection listening, for as long as the store is open. */
+/** Listens for notifications on one connection until the store is closed. */
 async function listen(config: DriverSettings['config'], settings: WatchSettings): Promise<void> {
   const { closing, warn } = settings
   let retryMs = firstRetryMs
@@ -368,7 +372,7 @@ async function listen(config: DriverSettings['config'], settings: WatchSettings)
       await pause(silentRetryMs, closing)
       continue
     }
-    // Not all replicas at the same time when the database comes back.
+    // Random, so that replicas do not reconnect simultaneously after an outage.
     await pause(retryMs * (0.5 + Math.random()), closing)
     retryMs = Math.min(longestRetryMs, retryMs * 2)
   }
@@ -378,8 +382,8 @@ const silence =
   'Postgres delivers no notifications on this connection (is a connection pooler in between?): changes are polled'
 
 /**
- * How a connection that listened came to its end: it could not be made, it worked and was lost, or nothing is heard on it. A
- * connection pooler takes part in LISTEN without ever delivering anything, so the connection is tried.
+ * Listens on one connection until its end: it failed, it was lost, or it delivers no notifications.
+ * Connection poolers accept LISTEN without delivering notifications, so the connection is tested.
  */
 async function listenOnce(
   config: DriverSettings['config'],
@@ -397,20 +401,20 @@ async function listenOnce(
     const ended = Promise.race([listener.ended, aborted(closing)]).then(() => 'ended' as const)
     await listener.query(`listen ${channel}`)
     for (;;) {
-      // Waiting for a connection that somebody else is using says nothing about notifications.
+      // Waiting for a connection in use must not count as a missing notification.
       while (pool.isBusy() && !closing.aborted) await pause(busyMs, closing)
       await pool.use((query) => query('select pg_notify($1, $2)', [channel, ownTrial]))
       const outcome = await Promise.race([heard.promise, ended, pause(trialWaitMs, closing)])
       if (outcome === undefined && !hasHeard) return 'silent'
       if (outcome !== 'heard') break
-      // What was committed before this connection listened has been announced to nobody here.
+      // Commits before the connection listened were not announced.
       if (!hasHeard) await announce(listener.query, events)
       hasHeard = true
       heard = Promise.withResolvers<'heard'>()
       if ((await Promise.race([ended, pause(trialMs, closing)])) === 'ended') break
     }
   } catch {
-    // The poll meets the same and reports it.
+    // The poll fails as well and reports the error.
   } finally {
     await listener?.close()
   }
@@ -431,7 +435,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Ends early, without an error, when the store is closed. */
+/** Ends early, without an error, if the store is closed. */
 async function pause(ms: number, closing: AbortSignal): Promise<undefined> {
   await delay(ms, undefined, { signal: closing }).catch(() => undefined)
   return undefined

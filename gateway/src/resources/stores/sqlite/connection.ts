@@ -4,7 +4,10 @@ import { isBusy } from './errors.ts'
 import { identifyFile } from './files.ts'
 import { type OpenDatabase, openDatabase, removeLogs } from './open.ts'
 
-/** A database file with at most one write transaction. Opens on first use, and again after the file was replaced. */
+/**
+ * A database file with at most one write transaction. Opens on first use, and again after the file was
+ * replaced.
+ */
 export type SqliteConnection = {
   current(): OpenDatabase
   /** Begins the write transaction. Retries while other processes have the lock, then rejects. */

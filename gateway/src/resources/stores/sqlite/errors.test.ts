@@ -14,7 +14,7 @@ it.each([sqliteError(1), sqliteError(11), new Error('busy'), 5, undefined])('%o 
 })
 
 it.each([
-  [sqliteError(5), 'another process has held its lock for too long'],
+  [sqliteError(5), 'another process had the lock for too long'],
   [sqliteError(8 | (1 << 8)), 'it cannot be written: the file, its folder or its file system is read-only'],
   [sqliteError(10), 'the disk failed: text of SQLite'],
   [sqliteError(11), 'it is damaged: restore it from a backup'],

@@ -20,7 +20,7 @@ export function describeError(error: unknown, path: string): string {
 function reasonOf(code: number | undefined, text: string): string {
   switch (code) {
     case 5:
-      return 'another process has held its lock for too long'
+      return 'another process had the lock for too long'
     case 8:
       return 'it cannot be written: the file, its folder or its file system is read-only'
     case 10:

@@ -20,14 +20,19 @@ export function identifyFile(file: string): string {
   return `${dev}:${ino}`
 }
 
-/** One level per call: recursive `mkdir` never returns on file systems that ignore the creation of folders (/proc). */
+/**
+ * One level per call: recursive `mkdir` never returns on file systems that ignore the creation of folders
+ * (/proc).
+ */
 function createFolder(folder: string): void {
   if (folderExists(folder)) return
   if (dirname(folder) !== folder) createFolder(dirname(folder))
   if (!folderExists(folder)) throw new Error(`its folder ${folder} cannot be created`)
 }
 
-/** Creates the folder if its parent exists; false otherwise. Other processes may create it at the same time. */
+/**
+ * Creates the folder if its parent exists; false otherwise. Other processes may create it at the same time.
+ */
 function folderExists(folder: string): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 })

@@ -58,8 +58,8 @@ export function removeLogs({ logs }: OpenDatabase): void {
 function prepare(writer: DatabaseSync, migrations: Migrations): void {
   // Deleted content is overwritten: it may be a secret.
   writer.exec('pragma journal_mode = wal; pragma secure_delete = on')
-  // Commits are on disk before they are acknowledged: a power failure must not restore a deleted key. With `normal`, only
-  // checkpoints synchronise the log. `fullfsync` makes macOS flush the cache of the drive.
+  // Commits are on disk before they are acknowledged: a power failure must not restore a deleted key. With
+  // `normal`, only checkpoints synchronise the log. `fullfsync` makes macOS flush the cache of the drive.
   writer.exec('pragma synchronous = full; pragma fullfsync = on')
   writer.exec('pragma journal_size_limit = 67108864')
   if (schemaVersion(writer) !== migrations.length) migrate(writer, migrations)

@@ -7,7 +7,10 @@ export type Selection = { readonly head: SqliteHead; readonly rows: Iterator<unk
 const maxPageCharacters = 256 * 1024
 const columns = 'select kind, id, value, revision, created_at, updated_at from tollgate_resources'
 
-/** Selects the rows changed since a generation; all rows if `since` is undefined, newer or too old for a delta. */
+/**
+ * Selects the rows changed since a generation; all rows if `since` is undefined, newer or too old for a
+ * delta.
+ */
 export function selectRows(db: DatabaseSync, since: number | undefined): Selection {
   const state = db.prepare('select generation, deltas_since from tollgate_state').get()
   if (state === undefined) throw new Error('its table tollgate_state is empty')

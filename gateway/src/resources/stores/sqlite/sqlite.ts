@@ -23,7 +23,9 @@ export type SqliteStoreOptions = EncryptionSettings & {
   pollMs?: number
 }
 
-/** Store of resources in a SQLite file, which processes of one machine may share. Opens the file on first use. */
+/**
+ * Store of resources in a SQLite file, which processes of one machine may share. Opens the file on first use.
+ */
 export function createSqliteStore(options: SqliteStoreOptions): ResourceStore {
   const { path, secretPaths, clock, pollMs = 250, onRotated } = options
   if (path === '' || path.includes('\0') || path.startsWith(':memory:')) {

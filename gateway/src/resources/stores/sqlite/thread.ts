@@ -4,8 +4,9 @@ import type { SqliteMessage, SqliteRequest, SqliteThreadSettings, SqliteValue } 
 import { createSqliteSession } from './session.ts'
 import { createPoll } from './watch.ts'
 
-// Entry of the thread of a SQLite database: `node:sqlite` is synchronous, and a checkpoint or the lock of another process would
-// block traffic. Its own bundle, because loading that of the gateway takes ten times as long and five times the memory.
+// Entry of the thread of a SQLite database: `node:sqlite` is synchronous, and a checkpoint or the lock of
+// another process would block traffic. Its own bundle, because loading that of the gateway takes ten times as
+// long and five times the memory.
 
 if (parentPort === null) throw new Error('runs as a thread only')
 serve(parentPort, workerData)
