@@ -38,7 +38,7 @@ describe('the reference of kinds', () => {
   it('says which records can be made at their own address, and which need something first', () => {
     expect(sectionOf('llm.policy')).toContain('PUT /api/config/resources/llm.policy/{policy}` creates')
     expect(sectionOf('llm.policy')).toContain('must have the section `llm`')
-    expect(sectionOf('llm.apiKey')).toContain('Needs the policy `llm.policies.apiKey`')
+    expect(sectionOf('llm.apiKey')).toContain('Requires the policy `llm.policies.apiKey`')
     expect(sectionOf('mcp.policy')).not.toContain('must have the section')
   })
 })
