@@ -1,13 +1,12 @@
 import { asError } from '../../../lib/thrown.ts'
 import type { BodySource, BodyTransform } from '../../../net/http/body.ts'
 import { withTransform } from '../../../net/http/body.ts'
-import { createSseParser } from '../../../net/http/sse.ts'
 import type { Rejection } from '../guard.ts'
-import { collectTexts } from './collected-texts.ts'
 import type { GuardedStream } from './guarded-stream.ts'
 import { isEnd } from './read-event.ts'
+import { createTextCollector } from './text-collector.ts'
 
-/** An end that goes on for longer is none. */
+/** Maximum size of the buffered end of a stream. */
 const maxEndingBytes = 1024 * 1024
 
 export type AuditedStream = GuardedStream & {
@@ -16,51 +15,29 @@ export type AuditedStream = GuardedStream & {
 }
 
 /**
- * Lets a stream pass while its texts are collected, for guards that only note what they find. What makes it look complete
- * waits for their verdict, because a check that fails closed ends even such a stream in another way.
+ * Forwards a stream and collects its texts for audit-only guards. The events that mark the stream as complete
+ * are delayed until the verdict, because a failed check of a guard that fails closed ends the stream with an
+ * error.
  */
 export function auditStream(stream: AuditedStream): BodySource {
-  const {
-    api,
-    reader,
-    reading,
-    source,
-    check,
-    maxBufferedBytes: maxHeldBytes,
-    refusalEvent,
-    onRejected,
-  } = stream
+  const { api, source, check, maxBufferedBytes, refusalEvent, onRejected } = stream
   const transform: BodyTransform = (sink) => {
-    const texts = collectTexts(reader, reading)
-    const held: Uint8Array[] = []
+    const ending: Uint8Array[] = []
     let size = 0
-    let heldBytes = 0
-    let isReadable = true
+    let endingBytes = 0
     let isEnding = false
-    const parser = createSseParser({
-      maxEventBytes: maxHeldBytes,
-      onEvent(event) {
-        if (isEnd(event, api)) isEnding = true
-        if (!isReadable) return
-        try {
-          texts.add(event)
-        } catch {
-          isReadable = false
-        }
-      },
-      onError() {
-        isReadable = false
-      },
+    const texts = createTextCollector(stream, (event) => {
+      if (isEnd(event, api)) isEnding = true
     })
 
-    async function decide(): Promise<void> {
+    async function finish(): Promise<void> {
       try {
-        const outcome = await check(isReadable ? texts.contents() : undefined)
+        const outcome = await check(texts.contents())
         if (outcome.kind === 'rejected') {
           onRejected(outcome.guard)
-          // The empty line closes an event of which only the beginning was sent.
+          // The empty line terminates a partially sent event.
           sink.write(Buffer.from(`\n${refusalEvent(outcome.rejection)}`))
-        } else for (const chunk of held) sink.write(chunk)
+        } else for (const chunk of ending) sink.write(chunk)
         sink.end()
       } catch (error) {
         sink.fail(asError(error))
@@ -70,19 +47,18 @@ export function auditStream(stream: AuditedStream): BodySource {
     return {
       write(chunk) {
         size += chunk.byteLength
-        if (size > maxHeldBytes) isReadable = false
-        parser.push(chunk)
-        if (!isEnding || heldBytes > maxEndingBytes) return sink.write(chunk)
-        held.push(chunk)
-        heldBytes += chunk.byteLength
-        if (heldBytes > maxEndingBytes)
-          return held
-            .splice(0)
-            .map((piece) => sink.write(piece))
-            .every(Boolean)
-        return true
+        if (size > maxBufferedBytes) texts.invalidate()
+        texts.push(chunk)
+        if (!isEnding || endingBytes > maxEndingBytes) return sink.write(chunk)
+        ending.push(chunk)
+        endingBytes += chunk.byteLength
+        if (endingBytes <= maxEndingBytes) return true
+        return ending
+          .splice(0)
+          .map((piece) => sink.write(piece))
+          .every(Boolean)
       },
-      end: () => void decide(),
+      end: () => void finish(),
       fail: (error) => sink.fail(error),
     }
   }

@@ -1,46 +1,27 @@
 import { createSseParser, formatSseEvent } from '../../../net/http/sse.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
-import { type CollectedTexts, collectTexts } from './collected-texts.ts'
+import type { CollectedTexts } from './collected-texts.ts'
 import type { DeliveredStream } from './guarded-stream.ts'
+import { createTextCollector } from './text-collector.ts'
+
+/** `passing`: forwards the rest of a stream that is not readable, because its guards fail open. */
+type BufferState = 'collecting' | 'checking' | 'passing' | 'over'
 
 /**
- * Holds a stream until it is complete and checked, then sends it as it came or with what guards made of its texts. Of what
- * is held there is one copy; it is taken apart once more only if something in it changes.
+ * Buffers a stream until it is complete and checked, then sends it unchanged or with the modified texts. The
+ * stream is buffered once and parsed again only for modifications.
  */
-export function bufferStream({
-  reader,
-  reading,
-  source,
-  check,
-  maxBufferedBytes: maxHeldBytes,
-  delivery,
-  onRejected,
-}: DeliveredStream): void {
+export function bufferStream(stream: DeliveredStream): void {
+  const { source, check, maxBufferedBytes, delivery, onRejected } = stream
   const blocks = createBlocks()
-  const texts = collectTexts(reader, reading)
-  let isReadable = true
-  /** `passing`: what cannot be checked, because its guards fail open. */
-  let state: 'collecting' | 'deciding' | 'passing' | 'over' = 'collecting'
+  const texts = createTextCollector(stream)
+  let state: BufferState = 'collecting'
   let isComplete = false
-  const parser = createSseParser({
-    maxEventBytes: maxHeldBytes,
-    onEvent(event) {
-      if (!isReadable) return
-      try {
-        texts.add(event)
-      } catch {
-        isReadable = false
-      }
-    },
-    onError() {
-      isReadable = false
-    },
-  })
 
-  async function decide(): Promise<void> {
-    state = 'deciding'
+  async function checkAll(): Promise<void> {
+    state = 'checking'
     try {
-      const outcome = await check(isReadable ? texts.contents() : undefined)
+      const outcome = await check(texts.contents())
       switch (outcome.kind) {
         case 'rejected':
           state = 'over'
@@ -49,7 +30,7 @@ export function bufferStream({
           delivery.refuse(outcome.rejection)
           return
         case 'changed':
-          sendAll(rewritten(blocks, texts.rewriteTo(outcome.contents), maxHeldBytes))
+          sendAll(rewritten(blocks, texts.rewriteTo(outcome.contents), maxBufferedBytes))
           break
         case 'pass':
           sendAll(blocks.drain())
@@ -76,19 +57,19 @@ export function bufferStream({
       if (state === 'over') return true
       if (state === 'passing') return delivery.writeRaw(chunk)
       blocks.add(chunk)
-      if (state === 'deciding') return false
-      if (blocks.size > maxHeldBytes) {
-        isReadable = false
-        void decide()
+      if (state === 'checking') return false
+      if (blocks.size > maxBufferedBytes) {
+        texts.invalidate()
+        void checkAll()
         return false
       }
-      if (isReadable) parser.push(chunk)
+      texts.push(chunk)
       return true
     },
     end() {
       isComplete = true
       if (state === 'passing') delivery.end()
-      else if (state === 'collecting') void decide()
+      else if (state === 'collecting') void checkAll()
     },
     fail(error) {
       if (state !== 'over') delivery.fail(error)

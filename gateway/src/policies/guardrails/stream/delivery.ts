@@ -4,18 +4,18 @@ import type { BodySink, BodySource } from '../../../net/http/body.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Rejection } from '../guard.ts'
 
-/** A streamed answer on its way to the client, of which nothing has been sent as long as nobody says so. */
+/** Delayed delivery of a streamed response: nothing is sent before the first write, rejection or timeout. */
 export type Delivery = {
-  /** Comes with the first byte, or with the rejection in its place. */
+  /** Resolves with the first byte, or with the reply of a rejection. */
   readonly reply: Promise<Reply>
-  /** Whether the client has been told the status. */
+  /** Whether the status is sent. */
   readonly isOpen: boolean
-  /** Sends whole events. False when the client is slow: `onResume` says when it is not any more. */
+  /** Sends whole events. Returns false if the client is slow, until `onResume`. */
   write(bytes: Uint8Array): boolean
-  /** As `write`, for bytes that are no whole events: silence stays silent from here on. */
+  /** Sends bytes that need not be whole events. From here on no comments are sent to keep the connection alive. */
   writeRaw(bytes: Uint8Array): boolean
   end(): void
-  /** Sends a rejection in place of the answer: its own status while nothing was sent, an event that ends the stream after that. */
+  /** Sends a rejection: as the reply before the first byte, as an event that ends the stream after it. */
   refuse(rejection: Rejection): void
   fail(error: unknown): void
 }
@@ -25,93 +25,59 @@ export type DeliveryOptions = {
   refusal(rejection: Rejection): Reply
   refusalEvent(rejection: Rejection): string
   onResume(): void
-  /** The client does not want the rest. */
+  /** The client cancels the rest of the body. */
   onCancel(): void
   onGone(listener: () => void): void
 }
 
-/** Decisions 8: so long a verdict keeps its status, and connections stay alive without a byte. */
+/** Maximum wait for a verdict before the status is sent, and interval of comments (decision 8). */
 const silenceMs = 15_000
 
 const comment = Buffer.from(':\n\n')
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { promise: reply, resolve, reject } = Promise.withResolvers<Reply>()
-  let sink: BodySink | undefined
-  let queue: Uint8Array[] = []
   let isOpen = false
-  let isBlocked = false
   let isOver = false
-  let failure: Error | undefined
-  let timer: NodeJS.Timeout | undefined
-  listenForSilence()
+  const queue = createBodyQueue({
+    onResume() {
+      if (!isOver) options.onResume()
+    },
+    onCancel() {
+      stop()
+      options.onCancel()
+    },
+  })
+  const silence = createSilenceTimer(() => {
+    // A client with unread data needs no comment.
+    if (queue.isEmpty) push(comment)
+  })
   options.onGone(() => {
     stop()
     reject(new GatewayError('request_aborted', 'the client closed the connection'))
   })
 
-  const body: BodySource = {
-    start(to) {
-      sink = to
-      if (failure === undefined) flush()
-      else to.fail(failure)
-    },
-    resume() {
-      isBlocked = false
-      flush()
-      if (!isBlocked && !isOver) options.onResume()
-    },
-    cancel() {
-      stop()
-      options.onCancel()
-    },
-  }
-
-  function listenForSilence(): void {
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      // Who has not read the last of it does not need more.
-      if (queue.length === 0) push(comment)
-      listenForSilence()
-    }, silenceMs)
-  }
-
   function stop(): void {
-    clearTimeout(timer)
+    silence.stop()
     isOver = true
-    queue = []
+    queue.clear()
   }
 
   function open(): void {
     if (isOpen) return
     isOpen = true
-    resolve({ ...options.head, body })
+    resolve({ ...options.head, body: queue.body })
   }
 
   function push(bytes: Uint8Array): void {
     open()
     queue.push(bytes)
-    flush()
-  }
-
-  let isEnding = false
-
-  function flush(): void {
-    if (sink === undefined || isBlocked) return
-    while (queue.length > 0 && !isBlocked) {
-      const bytes = queue.shift()
-      if (bytes !== undefined && !sink.write(bytes)) isBlocked = true
-    }
-    if (!isEnding || queue.length > 0) return
-    isEnding = false
-    sink.end()
   }
 
   function end(): void {
-    clearTimeout(timer)
+    silence.stop()
     open()
-    isEnding = true
-    flush()
+    queue.end()
   }
 
   return {
@@ -121,15 +87,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     write(bytes) {
       if (isOver) return true
-      listenForSilence()
+      silence.restart()
       push(bytes)
-      return !isBlocked
+      return !queue.isBlocked
     },
     writeRaw(bytes) {
       if (isOver) return true
-      clearTimeout(timer)
+      silence.stop()
       push(bytes)
-      return !isBlocked
+      return !queue.isBlocked
     },
     end() {
       if (!isOver) end()
@@ -146,9 +112,94 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     fail(error) {
       stop()
-      failure = asError(error)
-      if (isOpen) sink?.fail(failure)
+      const failure = asError(error)
+      if (isOpen) queue.fail(failure)
       else reject(failure)
     },
   }
+}
+
+type BodyQueue = {
+  readonly body: BodySource
+  readonly isEmpty: boolean
+  /** Whether the sink has returned false and not yet resumed. */
+  readonly isBlocked: boolean
+  push(bytes: Uint8Array): void
+  /** Ends the body after the queued bytes. */
+  end(): void
+  clear(): void
+  fail(error: Error): void
+}
+
+/** Queue in front of a body, which may start after the first bytes and respects the backpressure of its sink. */
+function createBodyQueue({ onResume, onCancel }: { onResume(): void; onCancel(): void }): BodyQueue {
+  let sink: BodySink | undefined
+  let queue: Uint8Array[] = []
+  let isBlocked = false
+  let isEnding = false
+  let failure: Error | undefined
+
+  function flush(): void {
+    if (sink === undefined || isBlocked) return
+    while (queue.length > 0 && !isBlocked) {
+      const bytes = queue.shift()
+      if (bytes !== undefined && !sink.write(bytes)) isBlocked = true
+    }
+    if (!isEnding || queue.length > 0) return
+    isEnding = false
+    sink.end()
+  }
+
+  return {
+    body: {
+      start(to) {
+        sink = to
+        if (failure === undefined) flush()
+        else to.fail(failure)
+      },
+      resume() {
+        isBlocked = false
+        flush()
+        if (!isBlocked) onResume()
+      },
+      cancel: onCancel,
+    },
+    get isEmpty() {
+      return queue.length === 0
+    },
+    get isBlocked() {
+      return isBlocked
+    },
+    push(bytes) {
+      queue.push(bytes)
+      flush()
+    },
+    end() {
+      isEnding = true
+      flush()
+    },
+    clear() {
+      queue = []
+    },
+    fail(error) {
+      failure = error
+      sink?.fail(error)
+    },
+  }
+}
+
+/** Calls `onSilence` at each interval without a restart, until stopped. */
+function createSilenceTimer(onSilence: () => void): { restart(): void; stop(): void } {
+  let timer: NodeJS.Timeout | undefined
+
+  function restart(): void {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      onSilence()
+      restart()
+    }, silenceMs)
+  }
+
+  restart()
+  return { restart, stop: () => clearTimeout(timer) }
 }

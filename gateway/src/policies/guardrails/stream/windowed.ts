@@ -1,186 +1,125 @@
-import { createSseParser, formatSseEvent, type SseEvent } from '../../../net/http/sse.ts'
-import type { StreamPiece } from '../content/content-reader.ts'
-import type { Reading } from '../content/reading.ts'
+import { formatSseEvent } from '../../../net/http/sse.ts'
 import { writeBack } from '../content/text-change.ts'
 import type { Content } from '../run.ts'
 import type { DeliveredStream } from './guarded-stream.ts'
-import { createEventReader } from './read-event.ts'
-import { createWindow, type EventPiece, type WindowEvent, type WindowText } from './window.ts'
+import { createWindow, type WindowText } from './window.ts'
+import { createWindowInput } from './window-input.ts'
 
-/** New text that is checked together. */
+/** Characters of new text per check. */
 const windowCharacters = 1024
-/** Events without text are not held for long. */
+/** Maximum size of buffered events without text before the reply starts. */
 const maxIdleBytes = 4 * 1024
-/** Events without text that stand behind checked text are held no longer than this, though the text may go on. */
+/** Maximum size of buffered events without text after checked text that may continue. */
 const maxQuietBytes = 32 * 1024
-/** After so many bytes of events text is checked, however little it is: a few characters take some hundred bytes. */
+/** Size of events after which any new text is checked: a few characters take some hundred bytes. */
 const maxWindowBytes = 128 * 1024
-/** An event that is larger than what may be held fails its check, but is still taken as one, because it may pass all the same. */
-const maxSpareBytes = 2 * 1024 * 1024
-/** While a check is under way, so much more is taken from the upstream. */
-const maxWaitingBytes = 64 * 1024
+/** Maximum size of events received during a check before the upstream is paused. */
+const maxPendingBytes = 64 * 1024
+
+type WindowState = 'collecting' | 'checking' | 'over'
 
 /**
- * Checks a stream in windows and passes each on when it is checked. The end of a window is held and checked once more
- * together with the next one, so that what stands across their border is found before any of it was sent.
+ * Checks a stream in windows and sends each after its check. The end of a window is buffered and checked again
+ * with the next one, so that matches across the border are found before any part of them is sent.
  */
-export function windowStream({
-  reader,
-  reading,
-  source,
-  check,
-  maxBufferedBytes: maxHeldBytes,
-  delivery,
-  onRejected,
-}: DeliveredStream): void {
+export function windowStream(stream: DeliveredStream): void {
+  const { reader, source, check, maxBufferedBytes, delivery, onRejected } = stream
   const window = createWindow(reader.emptyLogprobs)
-  /** Content of unknown type is checked at once, though no text may come with it. */
-  let unknown: 'none' | 'waiting' | 'checked' = 'none'
-  const noting: Reading = {
-    ...reading,
-    reportUnknown(type) {
-      if (unknown === 'none') unknown = 'waiting'
-      reading.reportUnknown(type)
-    },
-  }
-  const read = createEventReader(reader, noting)
-  let waiting: WindowEvent[] = []
-  let waitingBytes = 0
-  let newCharacters = 0
-  /** Of events that came into the window since the last check. The overlap does not count: its events may be large. */
+  const input = createWindowInput(stream, window)
+  let state: WindowState = 'collecting'
+  /** Size of events added since the last check, without the overlap, whose events may be large. */
   let newBytes = 0
-  let isChecking = false
   let isComplete = false
-  let isOver = false
-  let isReadable = true
   let isPaused = false
   let isAccepted = true
-  const parser = createSseParser({
-    maxEventBytes: maxHeldBytes + maxSpareBytes,
-    onEvent: take,
-    onError: () => take({ data: '' }),
-  })
-
-  /** Of the event that is being read. Made with its first piece: an array that grows has room for many, and most have one. */
-  let pieces: EventPiece[] = []
-
-  function takePiece(piece: StreamPiece): void {
-    if (piece.text === '' && piece.logprobs === undefined) return
-    const held = window.add(piece)
-    if (held.kind === 'text') newCharacters += piece.text.length
-    if (pieces.length === 0) pieces = [held]
-    else pieces.push(held)
-  }
-
-  function take(event: SseEvent): void {
-    pieces = []
-    if (isReadable) {
-      try {
-        read(event, takePiece)
-      } catch {
-        isReadable = false
-      }
-    }
-    const bytes = event.data.length + 32
-    waiting.push({ event, pieces, bytes })
-    waitingBytes += bytes
-  }
 
   function proceed(): void {
-    if (isOver || isChecking) return
-    window.append(waiting)
-    newBytes += waitingBytes
-    waiting = []
-    waitingBytes = 0
-    if (window.bytes > maxHeldBytes) isReadable = false
-    if (!isReadable || unknown === 'waiting') {
-      void checkNow()
+    if (state !== 'collecting') return
+    const { events, bytes } = input.drain()
+    window.append(events)
+    newBytes += bytes
+    if (window.bytes > maxBufferedBytes) input.invalidate()
+    if (isCheckDue()) {
+      void checkWindow()
       return
     }
-    if (newCharacters > 0) {
-      if (isComplete || newCharacters >= windowCharacters || newBytes > maxWindowBytes) void checkNow()
-      return
-    }
-    if (isComplete || newBytes > maxQuietBytes) release('all')
-    else if (!window.hasText && (delivery.isOpen || window.bytes > maxIdleBytes)) release('all')
+    if (input.newCharacters > 0) return
+    if (isReleaseDue()) release('all')
     if (isComplete) finish()
   }
 
-  async function checkNow(): Promise<void> {
-    isChecking = true
-    if (unknown === 'waiting') unknown = 'checked'
-    newCharacters = 0
+  function isCheckDue(): boolean {
+    if (input.needsCheck) return true
+    if (input.newCharacters === 0) return false
+    return isComplete || input.newCharacters >= windowCharacters || newBytes > maxWindowBytes
+  }
+
+  function isReleaseDue(): boolean {
+    if (isComplete || newBytes > maxQuietBytes) return true
+    return !window.hasText && (delivery.isOpen || window.bytes > maxIdleBytes)
+  }
+
+  async function checkWindow(): Promise<void> {
+    state = 'checking'
     newBytes = 0
-    const wasReadable = isReadable
-    const isLast = isComplete || !wasReadable
+    const isReadable = input.startCheck()
+    const isLast = isComplete || !isReadable
     try {
       const texts = window.texts()
-      const outcome = await check(wasReadable ? contentsOf(texts) : undefined)
+      const outcome = await check(isReadable ? contentsOf(texts, reader.separator) : undefined)
       if (outcome.kind === 'rejected') {
-        isOver = true
+        state = 'over'
         source.cancel()
         onRejected(outcome.guard)
         delivery.refuse(outcome.rejection)
         return
       }
-      if (outcome.kind === 'changed') change(texts, outcome.contents)
+      if (outcome.kind === 'changed') replaceTexts(texts, outcome.contents, reader.separator)
       release(isLast ? 'all' : 'checked')
     } catch (error) {
-      isOver = true
+      state = 'over'
       source.cancel()
       delivery.fail(error)
       return
     }
-    isChecking = false
-    // What nobody could read has passed, because the guards fail open; what follows is checked again.
-    if (!wasReadable) isReadable = true
+    endCheck()
+    // The guards fail open for unreadable content; later content is checked again.
+    if (!isReadable) input.revalidate()
     proceed()
     resume()
   }
 
-  function contentsOf(texts: readonly WindowText[]): Content[] {
-    return texts.map(({ parts }) => ({
-      role: 'assistant',
-      content: parts.map(({ text }) => text).join(reader.separator),
-      fixed: parts.every(({ text }) => text === ''),
-    }))
+  /** The stream may have failed during the check. */
+  function endCheck(): void {
+    if (state === 'checking') state = 'collecting'
   }
 
-  function change(texts: readonly WindowText[], contents: readonly string[]): void {
-    for (const [index, { parts }] of texts.entries()) {
-      const before = parts.map(({ text }) => text)
-      const after = contents[index] ?? before.join(reader.separator)
-      const written = writeBack(before, reader.separator, after) ?? before
-      for (const [position, part] of parts.entries()) part.replaceWith(written[position] ?? '')
-    }
-  }
-
-  function release(which: 'all' | 'checked'): void {
-    if (which === 'all') newBytes = 0
+  function release(events: 'all' | 'checked'): void {
+    if (events === 'all') newBytes = 0
     let text = ''
-    for (const event of window.release(which)) text += formatSseEvent(event)
+    for (const event of window.release(events)) text += formatSseEvent(event)
     if (text !== '') isAccepted = delivery.write(Buffer.from(text))
   }
 
   function finish(): void {
-    isOver = true
+    state = 'over'
     delivery.end()
   }
 
   function resume(): void {
-    if (!isPaused || isOver || isChecking) return
+    if (!isPaused || state !== 'collecting') return
     isPaused = false
-    // Else the client resumes it.
+    // Otherwise the client resumes the source.
     if (isAccepted) source.resume()
   }
 
   source.start({
     write(chunk) {
-      if (isOver) return true
+      if (state === 'over') return true
       isAccepted = true
-      parser.push(chunk)
+      input.push(chunk)
       proceed()
-      if (isChecking && waitingBytes > maxWaitingBytes) isPaused = true
+      if (state === 'checking' && input.pendingBytes > maxPendingBytes) isPaused = true
       return isAccepted && !isPaused
     },
     end() {
@@ -188,8 +127,25 @@ export function windowStream({
       proceed()
     },
     fail(error) {
-      isOver = true
+      state = 'over'
       delivery.fail(error)
     },
   })
+}
+
+function contentsOf(texts: readonly WindowText[], separator: string): Content[] {
+  return texts.map(({ parts }) => ({
+    role: 'assistant',
+    content: parts.map(({ text }) => text).join(separator),
+    fixed: parts.every(({ text }) => text === ''),
+  }))
+}
+
+function replaceTexts(texts: readonly WindowText[], contents: readonly string[], separator: string): void {
+  for (const [index, { parts }] of texts.entries()) {
+    const before = parts.map(({ text }) => text)
+    const after = contents[index] ?? before.join(separator)
+    const written = writeBack(before, separator, after) ?? before
+    for (const [position, part] of parts.entries()) part.replaceWith(written[position] ?? '')
+  }
 }
