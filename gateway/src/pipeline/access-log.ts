@@ -6,8 +6,8 @@ import type { Exchange, GuardDecision } from './exchange.ts'
 const maxLoggedCharacters = 200
 
 /**
- * The access log line of a request: JSON with a newline. Fields without a value are omitted. Bodies, header values and query
- * strings are never logged, because they contain secrets and content.
+ * The access log line of a request: JSON with a newline. Fields without a value are omitted. Bodies, header
+ * values and query strings are never logged, because they contain secrets and content.
  */
 export function accessLine(exchange: Exchange, delivery: Delivery, time: string, endedAt: number): string {
   const { facts, route, startedAt, mcp, guards, log } = exchange

@@ -2,22 +2,22 @@ import { type Cidr, compileCidrs, parseAddress } from '../lib/address/cidr.ts'
 import { tokenSource } from '../lib/http-token.ts'
 import type { Headers } from '../net/http/headers.ts'
 
-/** The client of a request, as the peer or trusted proxies in front of it say. */
+/** The client of a request, from the connection or from headers of trusted proxies. */
 export type Client = {
-  /** Empty where the connection has none. */
+  /** Empty if the connection has none. */
   readonly address: string
   readonly scheme: 'http' | 'https'
-  /** With its port where it was sent with one. */
+  /** Includes the port if one was sent. */
   readonly host: string
 }
 
 /**
- * Reads who a request comes from; `peer` is what the connection itself says, with its address in plain form.
- * Returns `peer` itself where the peer is not trusted, and another object where it is.
+ * Resolves the client of a request; `peer` is the connection's own, with its address in plain form.
+ * Returns `peer` itself if the peer is not trusted, and another object if it is.
  */
 export type ClientReader = (headers: Headers, peer: Client) => Client
 
-/** Proxies seen through on the way to the client; what is behind more of them is not looked for. */
+/** Longest chain of proxies that is resolved; further hops are ignored. */
 const maxHops = 20
 const maxElementLength = 512
 const maxHostLength = 300
@@ -26,19 +26,22 @@ const host = /^(?:[A-Za-z0-9._~%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/
 /** RFC 7239 section 4. */
 const forwardedPair = new RegExp(`^(${tokenSource})=(?:"((?:[^"\\\\]|\\\\.)*)"|(${tokenSource}))$`)
 
-/** Whether a host, with or without port, is fit to be compared, shown and sent on: no lists, quotes, spaces or user names. */
+/**
+ * Whether a host, with or without port, is safe to compare, log and forward: no lists, quotes, spaces or user
+ * names.
+ */
 export function isHost(text: string): boolean {
   return text.length <= maxHostLength && host.test(text)
 }
 
 /**
- * A reader that believes proxies in the trusted ranges, and nobody else.
+ * Creates a reader that trusts only proxies in the given ranges.
  *
- * From the peer on, each trusted hop is asked whom it served, until a hop is not trusted or says nothing usable; that hop
- * is the client. `x-forwarded-for` counts before `forwarded` (RFC 7239), because proxies that write the one often pass
- * on the other as the client sent it. Scheme and host are what the nearest proxy says in `x-forwarded-proto` and
- * `x-forwarded-host`, the last value where there are several, or what `forwarded` says beside the client's address. A trusted
- * proxy must therefore set or remove these headers.
+ * Starting with the peer, each trusted hop is followed until a hop is untrusted or has no valid entry; that
+ * hop is the client. `x-forwarded-for` precedes `forwarded` (RFC 7239), because proxies that write the one
+ * often pass through the other. Scheme and host come from the last value of `x-forwarded-proto` and
+ * `x-forwarded-host`, or from the same element of `forwarded` as the client address. A trusted proxy must
+ * therefore set or remove these headers.
  */
 export function createClientReader(options: { trusted: readonly Cidr[] }): ClientReader {
   const isTrusted = compileCidrs(options.trusted)
@@ -76,8 +79,8 @@ function throughForwarded(list: string, peer: Client, isTrusted: (address: strin
   let end = list.length
   for (let hops = 0; hops < maxHops && end >= 0; hops++) {
     const comma = commaBefore(list, end)
-    // Splitting at every comma is safe from the right: elements with a comma inside are taken for malformed, where
-    // reading from the left would let a client's open quote swallow what proxies wrote behind it.
+    // Splitting at every comma is safe from the right: elements with a comma inside are malformed. From the
+    // left, an unclosed quote of a client would swallow the elements that proxies appended.
     const pairs = parseElement(elementAt(list, comma, end))
     const address = parseAddress(pairs?.get('for') ?? '')
     if (address === undefined) return client
@@ -93,7 +96,7 @@ function throughForwarded(list: string, peer: Client, isTrusted: (address: strin
   return client
 }
 
-/** The pairs of one element of `forwarded`, names in lower case; undefined where it is malformed. */
+/** The pairs of one element of `forwarded`, names in lower case; undefined if malformed. */
 function parseElement(element: string): ReadonlyMap<string, string> | undefined {
   const pairs = new Map<string, string>()
   for (const part of element.split(';')) {
@@ -118,12 +121,12 @@ function lastElement(list: string | undefined): string | undefined {
   return list === undefined ? undefined : elementAt(list, commaBefore(list, list.length), list.length)
 }
 
-/** -1 for none. */
+/** The index of the comma before `end`; -1 for none. */
 function commaBefore(list: string, end: number): number {
   return end === 0 ? -1 : list.lastIndexOf(',', end - 1)
 }
 
-/** Empty where it is too long to be one. */
+/** The element between comma and end; empty if it is too long. */
 function elementAt(list: string, comma: number, end: number): string {
   return end - comma > maxElementLength ? '' : list.slice(comma + 1, end).trim()
 }

@@ -8,31 +8,39 @@ import type { SpawnProcess } from '../process/child-process.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 
-/** What compiling a Config needs from the outside. */
+/** Dependencies of compiling a configuration. */
 export type CompileContext = {
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
-  /** Calls whose connection has no egress policy are subject to that of destinations in the file. */
+  /**
+   * Sends HTTP requests. Without an egress policy on the connection, the policy of file destinations applies.
+   */
   readonly send: Send
   readonly egress: EgressSources
-  /** Calls of services that speak gRPC. */
+  /** Client of gRPC services. */
   readonly grpc: GrpcClient
-  /** Key that values given to clients are sealed with: 64 hexadecimal digits. Undefined where each process makes its own. */
+  /**
+   * Key that seals values issued to clients: 64 hexadecimal digits. Undefined if each process generates its
+   * own.
+   */
   readonly sessionKey?: string | undefined
   /** Starts the programs of stdio targets. */
   readonly spawn: SpawnProcess
-  /** The plain value of YAML text, for documents the Config leads to; throws an error that says what is wrong with it. */
+  /** Parses YAML text of documents that the configuration refers to; throws with the mistake. */
   readonly parseYaml: (text: string) => unknown
-  /** Threads for work that would stop the event loop. */
+  /** Threads for work that would block the event loop. */
   readonly threads: ThreadPool
   /** Large work on the thread that serves traffic. */
   readonly workQueue: WorkQueue
   readonly log: Log
   readonly metrics: Metrics
-  /** Content of a file the Config names (`apiKey: {file}`); throws with the file's path when unreadable. */
+  /** Reads a file named in the configuration (`apiKey: {file}`); throws with the path if unreadable. */
   readonly readFile: (path: string) => string
-  /** The result of `create`, cached by configuration node and purpose. Unchanged nodes are the same objects after a reload. */
+  /**
+   * The result of `create`, cached by configuration node and purpose. Unchanged nodes are the same objects
+   * after a reload.
+   */
   cached<T>(node: object, purpose: string, create: () => T): T
   /** State that outlives reloads (counters, health), by name. Released when no snapshot references it. */
   retained<T extends object>(name: string, create: () => T): T

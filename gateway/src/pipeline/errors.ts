@@ -3,7 +3,7 @@ import type { Reply } from '../net/http-client/send.ts'
 import type { ErrorFormat, Exchange } from './exchange.ts'
 import type { LlmApi } from './llm-message.ts'
 
-/** Why a request ends without the backend's answer. `message` and `code` go to the client. */
+/** An error response of the gateway itself. The client receives `message` and `code`. */
 export type Refusal = {
   status: number
   /** Stable machine-readable code, for example `model_not_found`. */
@@ -14,7 +14,7 @@ export type Refusal = {
   headers?: Record<string, string>
 }
 
-/** The reply for a refusal, in the error shape of the matched route. */
+/** Builds the reply for a refusal in the error shape of the matched route. */
 export function refuse(exchange: Exchange, refusal: Refusal): Reply {
   exchange.log.refusedBy ??= refusal.code
   const { contentType, body } = errorBody(exchange.errorFormat, refusal)
@@ -25,7 +25,7 @@ export function refuse(exchange: Exchange, refusal: Refusal): Reply {
   }
 }
 
-/** The reply for anything thrown while a request was served. The cause stays in the log. */
+/** Maps a thrown error to a reply. The cause is logged, never sent. */
 export function replyToError(exchange: Exchange, error: unknown): Reply {
   exchange.log.failure ??= error
   if (!(error instanceof GatewayError)) {
@@ -36,7 +36,7 @@ export function replyToError(exchange: Exchange, error: unknown): Reply {
   return refuse(exchange, { status: statusByCode[code], code, message, headers })
 }
 
-/** A refusal in the error shape of a client API; also the payload of terminal error events of streams. */
+/** Formats a refusal for a client API; also the payload of terminal error events of streams. */
 export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType: string; body: string } {
   switch (format) {
     case 'text':
@@ -48,7 +48,7 @@ export function errorBody(format: ErrorFormat, refusal: Refusal): { contentType:
   }
 }
 
-/** The event that ends a stream in place of its own end, in the shape of the client's API. */
+/** The error event that terminates a stream, in the format of the client API. */
 export function terminalEvent(
   api: LlmApi | undefined,
   format: ErrorFormat,

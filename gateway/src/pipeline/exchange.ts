@@ -10,8 +10,8 @@ import type { Client } from './client-address.ts'
 import type { LlmMessage } from './llm-message.ts'
 
 /**
- * The client's request. `scheme` and `host` are those of the client, reported by a trusted proxy if there is one; `path` is
- * normalised: no dot segments, duplicate slashes or trailing slash.
+ * The client's request. `scheme` and `host` are those of the client, reported by a trusted proxy if there is
+ * one; `path` is normalised: no dot segments, duplicate slashes or trailing slash.
  */
 export type RequestFacts = {
   readonly method: string
@@ -29,7 +29,9 @@ export type RequestFacts = {
 /** The client address, resolved through trusted proxies. The port is 0 if only a proxy saw it. */
 export type SourceFacts = { readonly address: string; readonly port: number }
 
-/** Counts of one LLM call, in tokens. Input includes cached reads and cache writes, output includes reasoning. */
+/**
+ * Counts of one LLM call, in tokens. Input includes cached reads and cache writes, output includes reasoning.
+ */
 export type Usage = {
   inputTokens: number
   outputTokens: number
@@ -45,12 +47,15 @@ export type Usage = {
   estimated: boolean
 }
 
-/** Quality of the cost of a call: from reported counts, from estimated counts, or unavailable (no price, unknown model). */
+/**
+ * Quality of the cost of a call: from reported counts, from estimated counts, or unavailable (no price,
+ * unknown model).
+ */
 export type CostStatus = 'exact' | 'estimated' | 'unpriced' | 'missing'
 
 /**
- * The operation of an LLM request, independent of its path. `operation` is `gen_ai.operation.name` of OpenTelemetry's semantic
- * conventions, extended by names of our own; `api` is the client API.
+ * The operation of an LLM request, independent of its path. `operation` is `gen_ai.operation.name` of
+ * OpenTelemetry's semantic conventions, extended by names of our own; `api` is the client API.
  */
 export type LlmOperation = {
   readonly operation:
@@ -89,8 +94,8 @@ export type LlmFacts = LlmOperation & {
 }
 
 /**
- * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`, `llmRequest`, `llm`.
- * Each slot has exactly one writer.
+ * Facts about one request: the variables of CEL expressions `request`, `source`, `jwt`, `apiKey`,
+ * `llmRequest`, `llm`. Each slot has exactly one writer.
  */
 export type Facts = {
   /** Clock for `now` of expressions, computed on demand. */
@@ -102,8 +107,8 @@ export type Facts = {
   /** Metadata of the virtual key, with its `id`; written by `policies/api-key`. */
   apiKey: JsonObject | undefined
   /**
-   * The bytes of the body without content coding: `request.body` of expressions. Written by `policies/request-body` and
-   * `backends/llm`, which read bodies before rules run.
+   * The bytes of the body without content coding: `request.body` of expressions. Written by
+   * `policies/request-body` and `backends/llm`, which read bodies before rules run.
    */
   body?: Uint8Array | undefined
   /** The client's original body; written by `backends/llm`. */
@@ -121,7 +126,9 @@ export type LimitStatus = {
   readonly resetSeconds: number
   /** Header values that override the numbers: limit, remaining, reset. */
   readonly headerValues?: readonly [limit: string, remaining: string, reset: string] | undefined
-  /** Further headers about the same limit (`ratelimit`, `ratelimit-policy`...), from the rate limit service. */
+  /**
+   * Further headers about the same limit (`ratelimit`, `ratelimit-policy`...), from the rate limit service.
+   */
   readonly relatedHeaders?: Headers | undefined
 }
 
@@ -210,8 +217,8 @@ export type AuthState = {
 }
 
 /**
- * State of an LLM request; written by `backends/llm`, which adds its private slots by declaration merging. The slots of the
- * backend are typed there, because this folder does not depend on backends.
+ * State of an LLM request; written by `backends/llm`, which adds its private slots by declaration merging.
+ * The slots of the backend are typed there, because this folder does not depend on backends.
  */
 export interface LlmState {
   readonly operation: LlmOperation
@@ -228,15 +235,18 @@ export type McpState = {
 
 /** Fields of the access log line that any stage may set. */
 export type LogState = {
-  /** Policy and reason of a refusal: `rate-limit`, `api-key: invalid credentials`. Never content, never secrets. */
+  /**
+   * Policy and reason of a refusal: `rate-limit`, `api-key: invalid credentials`. Never content, never
+   * secrets.
+   */
   refusedBy: string | undefined
   /** Cause of a failure. */
   failure: unknown
 }
 
 /**
- * One request on its way through the gateway. State is grouped by owner; a group that only some requests need is undefined
- * until its owner creates it.
+ * One request on its way through the gateway. State is grouped by owner; a group that only some requests need
+ * is undefined until its owner creates it.
  */
 export type Exchange = {
   readonly facts: Facts
@@ -251,8 +261,8 @@ export type Exchange = {
   /** The trusted proxy that sent the request; undefined on a direct connection of the client. */
   readonly peer: Client | undefined
   /**
-   * Cancelled if the client disconnects before the response is complete. `pipeline/request-timeout.ts` replaces it by a linked
-   * one that ends earlier, so read it at the time of use.
+   * Cancelled if the client disconnects before the response is complete. `pipeline/request-timeout.ts`
+   * replaces it by a linked one that ends earlier, so read it at the time of use.
    */
   cancellation: Cancellation
   /** `Clock.monotonic()` at the arrival of the request head. */

@@ -1,25 +1,25 @@
 import type { JsonText } from '../lib/json/text.ts'
 
-/** Client APIs whose requests and answers are texts between a client and a model. */
+/** Client APIs whose requests and responses are texts. */
 export type LlmApi = 'chat' | 'messages' | 'responses' | 'completions'
 
-/** The answer of a model in the format of the client's API: an object that was read whole, or a stream of events. */
+/** A model response in the format of the client API: a complete object, or a stream of events. */
 export type LlmAnswer = { readonly kind: 'whole'; readonly json: JsonText } | { readonly kind: 'stream' }
 
 /**
- * A call as policies between the client and the model see it, who know neither the provider nor how it is asked. Written
- * by `backends/llm`, which is where replaced texts go.
+ * A call from the perspective of policies, independent of the provider and its API. Written by
+ * `backends/llm`, which forwards replaced texts.
  */
 export type LlmMessage = {
   readonly api: LlmApi
-  /** The body as it will be sent on; undefined once a provider is asked. */
+  /** The body to forward; undefined after a provider was called. */
   request(): JsonText | undefined
-  /** Sends another body on: the bytes of a JSON object. */
+  /** Replaces the forwarded body: the bytes of a JSON object. */
   replaceRequest(bytes: Buffer): Promise<void>
-  /** `guardrails` of the models that may be asked, as configured; once one has answered, of that one. */
+  /** `guardrails` of the candidate models, as configured; after a response, of its model. */
   guardrailsOfModels(): readonly object[]
-  /** Said by whoever wants `answer` to hold what an answer says. */
+  /** Set by policies that need the content of the response in `answer`. */
   readsAnswer: boolean
-  /** Undefined before, and where the provider answered with an error. */
+  /** Undefined before the response and after an error of the provider. */
   answer: LlmAnswer | undefined
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../lib/json/json.ts'
 import { compileJsonNames, type FindAmbiguousName, type FreeRule } from '../lib/json/names.ts'
 
-/** Input of a tool call is free JSON; `input` of a request is not, whatever its `type`. */
+/** Input of a tool call is free JSON; `input` of a request is not, regardless of its `type`. */
 const isToolCall = ({ type }: JsonObject): boolean => typeof type === 'string' && type.endsWith('tool_use')
 
 const free = {
@@ -61,13 +61,13 @@ const contentFields = `
 
 const names = (text: string): string[] => text.trim().split(/\s+/)
 
-/** Finds names in a call of a known API, or in its answer, that lenient readers would take for others. */
+/** Finds names in a call or response of a known API that lenient readers interpret as others. */
 export const findAmbiguousLlmName: FindAmbiguousName = compileJsonNames({
   fields: [...names(requestFields), ...names(contentFields)],
   free,
 })
 
-/** The same for a call that is forwarded unread: only the members that rules and models are chosen by have known names. */
+/** The same for a passthrough call: only the members that rules and model selection read have known names. */
 export const findAmbiguousTopName: FindAmbiguousName = compileTopNames()
 
 function compileTopNames(): FindAmbiguousName {

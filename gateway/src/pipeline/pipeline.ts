@@ -13,19 +13,22 @@ import type { Policy } from './policy.ts'
 import type { Listener, Route } from './snapshot.ts'
 
 export type PipelineOptions = {
-  /** The listener as it is now: read once per request, so a reload never changes a request half-way. */
+  /**
+   * Returns the current listener. Called once per request, so that a reload does not affect a request in
+   * progress.
+   */
   listener(): Listener | undefined
   log: LogSink
   clock: Clock
   /** Counts requests that matched no route. */
   unrouted: RouteMeter
-  /** Why no request may be served yet: rules that would hold for it are not known. */
+  /** The resource that is pending before requests may be served, because rules are incomplete without it. */
   unavailable?: (() => string | undefined) | undefined
 }
 
 /**
- * The request path of every HTTP listener:
- * exchange -> route -> policies in order -> backend -> entered policies in reverse -> [bytes] -> ends -> log and metrics.
+ * The request path of every HTTP listener: exchange -> route -> policies in order -> backend -> entered
+ * policies in reverse -> [bytes] -> ends -> log and metrics.
  */
 export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => PendingExchange {
   const { log, clock, unrouted } = options
@@ -91,7 +94,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       const { startedAt } = exchange
       exchange.log.failure ??= delivery.failure
       const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
-      // 499: the client left before an answer could be sent.
+      // 499: the client disconnected before a response was sent.
       meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
       log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
     }
@@ -119,7 +122,7 @@ async function run(exchange: Exchange, route: Route, entered: Policy[]): Promise
       const changed = policy.onReply(exchange, reply)
       reply = changed instanceof Promise ? await changed : changed
     } catch (error) {
-      // A check that fails denies: the backend's answer is not sent, and what is left of it is not waited for.
+      // Fail closed: discard the backend's response.
       discard(reply)
       reply = replyToError(exchange, error)
     }
@@ -148,7 +151,9 @@ function refuseUnrouted(
   return refuse(exchange, { status: 404, code: 'route_not_found', message: 'no route matches this path' })
 }
 
-/** The reason to refuse a path that a lenient server reads as one without a safe spelling, or as one of another route. */
+/**
+ * The reason to refuse a path that lenient servers interpret as an unsafe path or as a path of another route.
+ */
 function findAmbiguity(
   variants: PathVariants,
   route: Route,
@@ -167,7 +172,7 @@ function refuseAmbiguous(exchange: Exchange, ambiguity: string): Reply {
   })
 }
 
-/** Who a request is from, and the trusted proxy in between, if any. */
+/** The client of a request, and the trusted proxy in between, if any. */
 type Sender = { readonly client: Client; readonly peer: Client | undefined }
 
 function readSender(request: IncomingRequest, host: string, clients: ClientReader | undefined): Sender {
@@ -229,9 +234,9 @@ function createExchange(
 }
 
 /**
- * The host a request is for; undefined where it cannot be told, which is 400 (RFC 9112 section 3.2). That of an
- * absolute-form target must be the header's: a proxy in front may have believed the other one. Rules, routes and the
- * upstream see the header's.
+ * Reads the request host; undefined if it is missing or ambiguous, which is 400 (RFC 9112 section 3.2). The
+ * host of an absolute-form target must equal the header, because a proxy in front may have used either.
+ * Rules, routes and the upstream use the header.
  */
 function readHost({ headers, target, version }: IncomingRequest): string | undefined {
   const host = headers['host']
@@ -240,7 +245,7 @@ function readHost({ headers, target, version }: IncomingRequest): string | undef
   return typeof host === 'string' && (host === '' || isHost(host)) ? host : undefined
 }
 
-/** False where an absolute-form target names another host. */
+/** False if an absolute-form target names another host. */
 function namesHost(target: string, host: string | string[]): boolean {
   const [, named] = /^https?:\/\/([^/?#]*)/i.exec(target) ?? []
   return named === undefined || (typeof host === 'string' && named.toLowerCase() === host.toLowerCase())

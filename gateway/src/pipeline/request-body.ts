@@ -8,13 +8,13 @@ import type { Refusal } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 
 export type RequestBodyLimits = {
-  /** Bound on a body, before and after a content coding is taken off. */
+  /** Limit on a body, before and after decoding. */
   readonly maxBodyBytes: number
-  /** Decoding of bodies: a small one may become large before the budget counts it. */
+  /** Limits concurrent decoding: a small body may expand before the budget counts it. */
   readonly decoding: Limiter
 }
 
-/** Request bodies that are decoded at once: as many as Node has threads for it. */
+/** Request bodies decoded concurrently: the number of Node's threads for it. */
 const maxDecoding = 4
 
 export function compileRequestBodyLimits(maxBodyBytes: number, context: CompileContext): RequestBodyLimits {
@@ -24,7 +24,7 @@ export function compileRequestBodyLimits(maxBodyBytes: number, context: CompileC
   }
 }
 
-/** The body of a request without its content coding. `decoded`: it had one. */
+/** The body of a request without content coding; `decoded` if it had one. */
 export type RequestBody =
   | { kind: 'body'; bytes: Buffer; decoded: boolean }
   | { kind: 'refused'; refusal: Refusal }
@@ -36,8 +36,8 @@ const decodeErrors: DecodeErrors = {
 }
 
 /**
- * Reads the body of a request. `maxBodyBytes` bounds it before and after decoding, and both count in the memory for bodies.
- * Throws for a coding that is not supported, for exhausted memory and for a body that breaks off.
+ * Reads and decodes the body of a request. `maxBodyBytes` limits it before and after decoding; both count
+ * towards the body budget. Throws on an unsupported coding, an exhausted budget and an incomplete body.
  */
 export async function readRequestBody(
   { body, facts, cancellation }: Exchange,
@@ -70,7 +70,7 @@ export async function readRequestBody(
   }
 }
 
-/** All values of the header in one: a coding in the second one counts, too. */
+/** All values of the header in one: a coding in a repeated header counts, too. */
 function encodingOf(headers: Headers): string | undefined {
   const value = headers['content-encoding']
   const encoding = typeof value === 'object' ? value.join(', ') : value

@@ -6,9 +6,9 @@ import { discard, type Reply } from '../net/http-client/send.ts'
 import type { Backend } from './policy.ts'
 
 /**
- * The backend with a limit, in milliseconds from the arrival of the request, on the wait for the head of its answer. The
- * body may take longer, because answers of models and event streams do. Past the limit the work is cancelled and the
- * error is `upstream_timeout`, which is 504.
+ * Limits the wait for the response head of a backend, in milliseconds from the arrival of the request. The
+ * body may take longer, as model responses and event streams do. On timeout the work is cancelled and the
+ * error is `upstream_timeout` (504).
  */
 export function withRequestTimeout(backend: Backend, limitMs: number, clock: Clock): Backend {
   return (exchange) => {
@@ -17,24 +17,24 @@ export function withRequestTimeout(backend: Backend, limitMs: number, clock: Clo
     const cancellation = createCancellation()
     exchange.cancellation.onCancel(cancellation.cancel)
     exchange.cancellation = cancellation
-    const answer = backend(exchange)
-    return answer instanceof Promise ? limited(answer, leftMs, cancellation.cancel) : answer
+    const reply = backend(exchange)
+    return reply instanceof Promise ? limited(reply, leftMs, cancellation.cancel) : reply
   }
 }
 
-function limited(answer: Promise<Reply>, leftMs: number, cancel: () => void): Promise<Reply> {
+function limited(pending: Promise<Reply>, leftMs: number, cancel: () => void): Promise<Reply> {
   return new Promise((resolve, reject) => {
     let late = false
     const timer = setTimeout(
       () => {
         late = true
-        // Settled before the work is cancelled, because that makes it fail with another error.
+        // Reject before cancelling, because cancelled work fails with another error.
         reject(timedOut())
         cancel()
       },
       Math.min(leftMs, longestTimerMs),
     )
-    answer.then(
+    pending.then(
       (reply) => {
         clearTimeout(timer)
         if (late) discard(reply)

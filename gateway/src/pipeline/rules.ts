@@ -34,8 +34,8 @@ export type Denial<Reason> = {
 export type Decide<Reason, Scope> = (scope: Scope) => Denial<Reason> | undefined
 
 /**
- * Compiles rules to one decision: a matching deny rule refuses, every require rule must match, and if allow rules exist, one
- * must match. All rules share the work limit of one evaluation.
+ * Compiles rules to one decision: a matching deny rule refuses, every require rule must match, and if allow
+ * rules exist, one must match. All rules share the work limit of one evaluation.
  */
 export function compileDecision<Reason, Rule extends Reason & { kind: RuleKind }, Scope>(
   rules: readonly Rule[],
@@ -58,7 +58,10 @@ export function compileDecision<Reason, Rule extends Reason & { kind: RuleKind }
 /** Work units evaluated inline; the remaining rules run in turns with other work of the event loop. */
 const maxInlineWork = 5_000_000
 
-/** As `decideBy`, but each rule has the work of an evaluation: rules after much work run in turns with traffic. */
+/**
+ * As `decideBy`, but each rule has the work of an evaluation: rules after much work run in turns with
+ * traffic.
+ */
 export function compileYieldingDecision<Reason, Rule extends Reason & { kind: RuleKind }, Scope>(
   rules: readonly Rule[],
   noAllowRule: Reason,

@@ -6,27 +6,27 @@ import type { ClientReader } from './client-address.ts'
 import type { ErrorFormat, MatchedRoute, RequestFacts, RouteProperties } from './exchange.ts'
 import type { Backend, Policy } from './policy.ts'
 
-/** Where a request goes: the policies it passes, in order, and who answers. */
+/** A compiled route: its policies in order, and its backend. */
 export type Route = RouteProperties & {
   readonly policies: readonly Policy[]
   readonly backend: Backend
   readonly meter: RouteMeter
-  /** Shape of refusals for a request of this route. Called once per request, so it must be cheap. */
+  /** Error shape of refusals for a request of this route. Called once per request, so it must be cheap. */
   errorFormat(request: RequestFacts): ErrorFormat
   /** Whether paths with several readings are forwarded unchecked. */
   readonly allowsAmbiguousPaths?: boolean | undefined
 }
 
-/** One listening address, and what it serves. */
+/** A listening address with its compiled routes. */
 export type Listener = HttpListener | TcpListener
 
-/** Where a listener listens. */
+/** Address of a listener. */
 export type Address = {
   /** Identity across reloads: `host:port`. */
   readonly key: string
   readonly host: string
   readonly port: number
-  /** Whether a peer is a trusted proxy; without it, none is. */
+  /** Whether a peer is a trusted proxy; undefined trusts none. */
   readonly isProxy?: ((address: string) => boolean) | undefined
 }
 
@@ -36,23 +36,25 @@ export type HttpListener = Address & {
   readonly tls: ServerTls | undefined
   /** The route of a request, or undefined for 404. */
   match(request: RequestFacts, connection: Connection): MatchedRoute<Route> | undefined
-  /** Who a request comes from, seen through trusted proxies; without it, the peer is the client. */
+  /** Resolves the client through trusted proxies; undefined treats the peer as the client. */
   readonly clients?: ClientReader | undefined
 }
 
 export type TcpListener = Address & {
   readonly kind: 'tcp'
-  /** Ends TLS here; undefined passes bytes on as they come. */
+  /** Terminates TLS; undefined passes bytes through. */
   readonly tls: ServerTls | undefined
-  /** Without `tls`: reads the server name of the handshakes that pass through, which routes choose by. */
+  /** Without `tls`: reads the server name (SNI) of handshakes that pass through, to select a route. */
   readonly readsServerName?: boolean | undefined
-  /** Takes over a connection, and ends it. */
+  /** Takes ownership of a connection, including its end. */
   connect(connection: TcpConnection): void
 }
 
-/** A Config compiled: immutable, swapped whole. */
+/** A compiled configuration: immutable, replaced as a whole. */
 export type Snapshot = {
   readonly listeners: ReadonlyMap<string, Listener>
-  /** Ends what a place of the configuration holds beyond requests, such as sessions; called when the place is gone. */
+  /**
+   * Ends resources that outlive requests, such as sessions, by config path; called when the path is removed.
+   */
   readonly stops: ReadonlyMap<string, () => Promise<void>>
 }

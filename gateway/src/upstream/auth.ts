@@ -2,10 +2,15 @@ import type { Headers } from '../net/http/headers.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { BackendAuthConfig } from './config.ts'
 
-/** Sets the credential for a backend on request headers. `clientCredential` is the accepted one of the client, for passthrough. */
+/**
+ * Sets the credential for a backend on request headers. `clientCredential` is the accepted one of the client,
+ * for passthrough.
+ */
 export type Authorize = (headers: Headers, clientCredential: string | undefined) => void
 
-/** Compiles `backendAuth`. Throws if the credential file is not readable or its content is not a credential. */
+/**
+ * Compiles `backendAuth`. Throws if the credential file is not readable or its content is not a credential.
+ */
 export function compileAuthorize(
   config: BackendAuthConfig | undefined,
   context: CompileContext,

@@ -5,7 +5,7 @@ import { isCredential } from './auth.ts'
 import type { BackendAuthConfig, BackendPolicies, BackendTlsConfig, NamedBackend } from './config.ts'
 import { checkHeaderModifier } from './header-modifier.ts'
 
-/** Reports what the schema cannot say about the `backends` section; `mcp` and `ai` entries check their own. */
+/** Checks the `backends` section beyond its schema; `mcp` and `ai` entries have their own checks. */
 export function checkNamedBackends(backends: readonly NamedBackend[], report: ReportIssue): void {
   const names = new Set<string>()
   backends.forEach((backend, index) => {
@@ -19,7 +19,7 @@ export function checkNamedBackends(backends: readonly NamedBackend[], report: Re
   })
 }
 
-/** A port has to be one that can be connected to. */
+/** Checks that the port of a backend is connectable. */
 export function checkBackendHost(host: string, report: (message: string) => void): void {
   if (parseHostPort(host)?.port === 0) report('port 0 cannot be connected to')
 }

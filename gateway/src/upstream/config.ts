@@ -16,23 +16,23 @@ import {
 } from '../schema/dsl.ts'
 import { headerModifierSchema } from './header-modifier.ts'
 
-/** TLS towards a backend. */
+/** TLS to a backend. */
 export const backendTlsSchema = object(
   {
     cert: optional(
-      filePath({ doc: 'File with the certificate the gateway shows, PEM.', holds: 'certificates' }),
+      filePath({ doc: 'File with the client certificate of the gateway, PEM.', holds: 'certificates' }),
     ),
     key: optional(filePath({ doc: 'File with the private key of `cert`, PEM.', holds: 'privateKey' })),
     root: optional(
       filePath({
-        doc: 'File with the authorities that are trusted, PEM.',
+        doc: 'File with the trusted certificate authorities, PEM.',
         holds: 'certificates',
         default: 'the well-known authorities',
       }),
     ),
     hostname: optional(
       name({
-        doc: 'Name that is asked for in the TLS handshake, and that the certificate must bear.',
+        doc: 'Server name in the TLS handshake; the certificate must contain it.',
         default: 'the host of the backend',
         example: 'api.internal.example.com',
       }),
@@ -40,22 +40,25 @@ export const backendTlsSchema = object(
     subjectAltNames: optional(
       list(
         name({ doc: 'A DNS name, an IP address or a URI.' }),
-        { doc: 'Names of which the certificate must bear one, instead of the hostname.', advanced: true },
+        {
+          doc: 'Alternative names: the certificate must contain one, instead of the hostname.',
+          advanced: true,
+        },
         { min: 1, max: 64 },
       ),
     ),
     insecure: optional(
-      boolean({ doc: 'Accepts every certificate. For trials only.', default: false, advanced: true }),
+      boolean({ doc: 'Accepts every certificate. For tests only.', default: false, advanced: true }),
     ),
     insecureHost: optional(
       boolean({
-        doc: 'Accepts certificates of trusted authorities for any other name.',
+        doc: 'Accepts certificates of trusted authorities for any name.',
         default: false,
         advanced: true,
       }),
     ),
   },
-  { doc: 'The backend is reached over TLS. `{}` trusts the well-known authorities.' },
+  { doc: 'TLS to the backend. `{}` trusts the well-known authorities.' },
 )
 
 export type BackendTlsConfig = Infer<typeof backendTlsSchema>
@@ -65,21 +68,21 @@ const credentialLocation = object(
     header: object(
       {
         name: name({ doc: 'Name of the header.', example: 'x-api-key' }),
-        prefix: optional(name({ doc: 'What comes before the credential.', example: 'Bearer ' })),
+        prefix: optional(name({ doc: 'Prefix of the credential.', example: 'Bearer ' })),
       },
-      { doc: 'In a header, which replaces what the client sent there.' },
+      { doc: 'Sends the credential in a header and replaces the header of the client.' },
     ),
   },
-  { doc: 'Where the backend expects the credential. Without it, `authorization: Bearer`.' },
+  { doc: 'Location of the credential. The default is `authorization: Bearer`.' },
 )
 
-/** The credential a backend is asked with. */
+/** Credentials for a backend. */
 export const backendAuthSchema = exactlyOne(
   {
     key: secretSource({ doc: "The gateway's own credential at the backend.", example: '$UPSTREAM_KEY' }),
     passthrough: object(
       {},
-      { doc: 'The credential the client was authenticated with, which is otherwise kept from backends.' },
+      { doc: 'Forwards the accepted credential of the client, which is otherwise withheld from backends.' },
     ),
   },
   { location: optional(credentialLocation) },
@@ -92,25 +95,25 @@ const http = object(
   {
     requestTimeout: optional(
       duration({
-        doc: 'Longest wait for the head of an answer, connecting included; 504 after it.',
+        doc: 'Limit on the wait for the response head, including the connection; 504 on timeout.',
         example: '30s',
         default: '10m',
       }),
     ),
     version: optional(
       enumeration(['HTTP/1.1', 'HTTP/2'], {
-        doc: '`HTTP/2` is negotiated with TLS, and taken for granted without.',
+        doc: 'Protocol version. `HTTP/2` is negotiated over TLS, and used with prior knowledge otherwise.',
         default: 'HTTP/1.1',
       }),
     ),
   },
-  { doc: 'HTTP towards the backend.' },
+  { doc: 'HTTP to the backend.' },
 )
 
 const tcp = object(
   {
     connectTimeout: optional(
-      duration({ doc: 'Longest wait for a connection, TLS included.', default: '10s' }),
+      duration({ doc: 'Limit on establishing a connection, including TLS.', default: '10s' }),
     ),
   },
   { doc: 'Connections to the backend.' },
@@ -123,25 +126,28 @@ const health = object(
         {
           duration: optional(
             duration({
-              doc: 'How long the backend is left out; each time it fails again right after, once more as long, up to 5 minutes.',
+              doc: 'Ejection time of the backend; repeated ejections without a success extend it by this duration, up to 5 minutes.',
               default: '3s',
             }),
           ),
           consecutiveFailures: optional(
             integer(
-              { doc: 'Failures in a row that lead to it: answers with 5xx, and none.', default: 1 },
+              {
+                doc: 'Consecutive failures before ejection: responses with 5xx, and missing responses.',
+                default: 1,
+              },
               { min: 1, max: 1_000_000 },
             ),
           ),
         },
-        { doc: 'Leaves a failing backend out for a while, as long as another one is left.' },
+        { doc: 'Ejects a failing backend temporarily while others remain.' },
       ),
     ),
   },
-  { doc: 'What failures of the backend lead to.' },
+  { doc: 'Passive health checks of the backend.' },
 )
 
-/** Policies of a backend wherever backends are configured. */
+/** Policies of a backend, independent of its place in the configuration. */
 export const backendPolicyFields = {
   http: optional(http),
   backendTLS: optional(backendTlsSchema),
@@ -153,7 +159,7 @@ export const backendPolicyFields = {
 }
 
 export const backendPoliciesSchema = object(backendPolicyFields, {
-  doc: 'How the backend is reached and asked.',
+  doc: 'Policies of connections and requests to the backend.',
 })
 
 export type BackendPolicies = Infer<typeof backendPoliciesSchema>
@@ -164,22 +170,22 @@ export const backendHostSchema = hostPort({
   example: 'localhost:8080',
 })
 
-/** Schema of the `backends` section. What `mcp` and `ai` hold is the business of those backends. */
+/** Schema of the `backends` section; `mcp` and `ai` are schemas of those backends. */
 export function namedBackendsSchema<M, A>(kinds: { mcp: Schema<M>; ai: Schema<A> }) {
   return list(
     exactlyOne(
       { host: backendHostSchema, mcp: kinds.mcp, ai: kinds.ai },
       {
-        name: name({ doc: 'Name of the backend. Others refer to it as `/<name>`.', example: 'inventory' }),
+        name: name({ doc: 'Name of the backend, for references such as `/<name>`.', example: 'inventory' }),
         policies: optional(backendPoliciesSchema),
       },
-      { doc: 'A place that requests can go to.' },
+      { doc: 'A destination of requests.' },
     ),
     { doc: 'Backends that routes, guardrails and MCP targets refer to by name.' },
   )
 }
 
-/** An entry of the `backends` section, as far as it matters here. */
+/** An entry of the `backends` section, reduced to the fields read here. */
 export type NamedBackend = {
   readonly name: string
   readonly host?: string | undefined
@@ -188,7 +194,7 @@ export type NamedBackend = {
   readonly policies?: BackendPolicies | undefined
 }
 
-/** The backend that `/name` stands for; the slash may be left out. */
+/** Finds the backend that `/name` refers to; the slash is optional. */
 export function findBackend<B extends { readonly name: string }>(
   reference: string,
   backends: readonly B[],

@@ -5,7 +5,10 @@ import type { UpstreamConnection, UpstreamTls } from '../net/http-client/send.ts
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { BackendPolicies, BackendTlsConfig } from './config.ts'
 
-/** How connections to a backend are made, under the egress policy of its address. Throws when a file cannot be read. */
+/**
+ * Compiles connection settings of a backend, with the egress policy of its address. Throws if a file is
+ * unreadable.
+ */
 export function compileConnection(
   { backendTLS, http, tcp }: Pick<BackendPolicies, 'backendTLS' | 'http' | 'tcp'>,
   egress: EgressPolicy,
@@ -19,7 +22,10 @@ export function compileConnection(
   return { key: `${tls?.key ?? ''} ${version ?? ''} ${connectTimeoutMs ?? ''} ${egress.key}`, ...settings }
 }
 
-/** TLS towards a backend: its files read, and a short text that stands for all of it, secrets included, without telling them. */
+/**
+ * Compiles TLS settings of a backend: file contents, and a digest that identifies them without revealing
+ * secrets.
+ */
 export function compileBackendTls(
   config: BackendTlsConfig,
   context: CompileContext,

@@ -9,43 +9,43 @@ import { compileConnection } from './connection.ts'
 import { compileHeaderModifier } from './header-modifier.ts'
 import { compileHealth, type Health } from './health.ts'
 
-/** Compile context with the `backends` section of the Config that is compiled. */
+/** Compile context with the `backends` section of the configuration. */
 export type UpstreamContext = CompileContext & { readonly backends?: readonly NamedBackend[] }
 
 /** Changes headers in place. */
 type HeaderEdit = (headers: Headers) => void
 
-/** Where a call goes: an HTTP server, and all that is to know about asking it. */
+/** An HTTP server with the compiled settings of requests to it. */
 export type Destination = {
-  /** For logs: the name of the backend, or else its host and port. */
+  /** Log name: the name of the backend, or else its host and port. */
   readonly name: string
   readonly host: string
   readonly port: number
   /** As in a URL: `https://host:port`. */
   readonly origin: string
-  /** Value of the host header: the port is left out where it is the scheme's own. */
+  /** Value of the host header, without the default port of the scheme. */
   readonly authority: string
   readonly connection: UpstreamConnection
   readonly requestTimeoutMs: number | undefined
   readonly authorize: Authorize | undefined
   readonly editRequestHeaders: HeaderEdit | undefined
   readonly editReplyHeaders: HeaderEdit | undefined
-  /** Undefined where failures have no consequences. */
+  /** Undefined without health policy. */
   readonly health: Health | undefined
 }
 
 export type DestinationOptions = {
   /** `host:port`. */
   host: string
-  /** The object of the Config that names the host: its source decides where connections may lead. */
+  /** The configuration object that names the host: its source determines the egress policy. */
   node: object
-  /** Name of the backend, where it has one. What is remembered of its health belongs to that name. */
+  /** Name of the backend, if it has one; also the key of its health state. */
   name?: string | undefined
-  /** The most specific first; each key is taken from the first that has it. */
+  /** The most specific first; the first definition of a key applies. */
   policies: readonly (BackendPolicies | undefined)[]
 }
 
-/** Compiles a destination. Throws when a file that its policies name cannot be read. */
+/** Compiles a destination. Throws if a file in its policies is unreadable. */
 export function compileDestination(options: DestinationOptions, context: CompileContext): Destination {
   const address = parseHostPort(options.host)
   if (address === undefined) throw new Error(`"${options.host}" is not host:port`)
@@ -61,7 +61,7 @@ export function compileDestination(options: DestinationOptions, context: Compile
     origin: `${scheme}://${hostPort}`,
     authority: isDefaultPort ? hostPort.slice(0, hostPort.lastIndexOf(':')) : hostPort,
     connection: compileConnection(policies, context.egress.of(options.node), context),
-    // As in the Gateway API, a limit of 0 is none.
+    // As in the Gateway API, 0 disables the limit.
     requestTimeoutMs: parseDuration(http?.requestTimeout ?? '0s') || undefined,
     authorize: compileAuthorize(policies.backendAuth, context),
     editRequestHeaders: compileHeaderEdit(policies.requestHeaderModifier),
@@ -74,7 +74,7 @@ function compileHeaderEdit(config: BackendPolicies['requestHeaderModifier']): He
   return config && compileHeaderModifier(config)
 }
 
-/** One set of policies out of several, the most specific first. */
+/** Merges sets of policies, the most specific first. */
 export function mergePolicies(levels: readonly (BackendPolicies | undefined)[]): BackendPolicies {
   const present = levels.filter((level) => level !== undefined)
   const [only] = present
@@ -82,12 +82,14 @@ export function mergePolicies(levels: readonly (BackendPolicies | undefined)[]):
   return present.length === 1 ? only : Object.assign({}, ...present.toReversed().map(definedOf))
 }
 
-/** A key that says undefined counts as left out. */
+/** Omits keys with the value undefined. */
 function definedOf(policies: BackendPolicies): BackendPolicies {
   return Object.fromEntries(Object.entries(policies).filter(([, value]) => value !== undefined))
 }
 
-/** The destination that `/name` stands for. Throws when no backend has that name, or it is not a host. */
+/**
+ * Compiles the destination that `/name` refers to. Throws if there is no such backend, or it is not a host.
+ */
 export function compileNamedDestination(
   reference: string,
   backends: readonly NamedBackend[],
@@ -101,7 +103,7 @@ export function compileNamedDestination(
   )
 }
 
-/** Why a reference leads to no destination. */
+/** The error text of a reference without destination. */
 export function missingBackend(reference: string, backend: NamedBackend | undefined): string {
   if (backend === undefined) return `no backend is named "${reference.replace(/^\//, '')}"`
   return `backend "${backend.name}" is not a host`

@@ -5,44 +5,42 @@ import type { ReportIssue } from '../schema/report.ts'
 
 const order = 'first `add`, then `set`, then `remove`.'
 
-/** Changes of header fields, wherever there are some. `doc` says of what. */
+/** Schema of changes of header fields. `doc` names the message. */
 export function headerModifierOf(doc: string) {
   return object(
     {
       add: optional(
         map(string({ doc: 'The value.' }), {
-          doc: 'Values that are added to those the field has.',
+          doc: 'Values to append to the field.',
           example: { 'x-team': 'search' },
         }),
       ),
-      set: optional(
-        map(string({ doc: 'The value.' }), { doc: 'Values that take the place of those the field has.' }),
-      ),
+      set: optional(map(string({ doc: 'The value.' }), { doc: 'Values that replace those of the field.' })),
       remove: optional(
-        list(name({ doc: 'Name of a field.' }), { doc: 'Fields that are taken away.', example: ['x-debug'] }),
+        list(name({ doc: 'Name of a field.' }), { doc: 'Fields to remove.', example: ['x-debug'] }),
       ),
     },
     { doc: `${doc}: ${order}` },
   )
 }
 
-/** Changes of header fields: of requests that are forwarded, or of answers. */
+/** Changes of header fields of forwarded requests or of responses. */
 export const headerModifierSchema = headerModifierOf('Changes of header fields')
 
 export type HeaderModifierConfig = Infer<typeof headerModifierSchema>
 
 /**
- * RFC 9110 section 5.5. What is beyond one byte cannot be sent, a line break would begin another field, and HTTP/2 has no
- * blanks at the ends.
+ * RFC 9110 section 5.5. Characters beyond one byte cannot be sent, a line break would start another field,
+ * and HTTP/2 permits no leading or trailing whitespace.
  */
 const value = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$|^$/
 
-/** They describe the body or how the message is sent, and are made anew, as those of the connection are. */
+/** Fields derived from the body or the connection, generated for each message. */
 const derived: ReadonlySet<string> = new Set(['content-length', 'expect', 'host'])
 
 /**
- * Reports fields that cannot be sent or are not for a configuration to say; `instead` has what to say of some of them.
- * Values are not repeated: they may be secrets.
+ * Reports fields that are invalid or not configurable; `instead` has specific messages for some of them.
+ * Messages omit values, because they may be secrets.
  */
 export function checkHeaderModifier(
   config: HeaderModifierConfig,
@@ -78,7 +76,7 @@ function checkName(
     report(instead.get(lower) ?? `${lower} is made anew for each message`)
 }
 
-/** Compiles the changes to a function that makes them in place. */
+/** Compiles the changes to a function that edits headers in place. */
 export function compileHeaderModifier({ add = {}, set = {}, remove = [] }: HeaderModifierConfig) {
   const adds = Object.entries(add).map(lowerCase)
   const sets = Object.entries(set).map(lowerCase)
@@ -94,7 +92,7 @@ function lowerCase([field, text]: [string, string]): [string, string] {
   return [field.toLowerCase(), text]
 }
 
-/** A list of values is one field with commas (RFC 9110 section 5.3), but for those that may not be joined so. */
+/** Joins values with commas (RFC 9110 section 5.3), except for fields with other rules. */
 function append(headers: Headers, field: string, text: string): void {
   const present = Object.hasOwn(headers, field) ? headers[field] : undefined
   if (present === undefined) headers[field] = text

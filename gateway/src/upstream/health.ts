@@ -3,20 +3,20 @@ import { parseDuration } from '../lib/duration.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { BackendPolicies } from './config.ts'
 
-/** Whether a destination is left out for a while, because it fails. */
+/** Passive health of a destination: ejection after failures. */
 export type Health = {
   isEjected(): boolean
   succeeded(): void
   failed(): void
 }
 
-/** What is remembered of a destination, across reloads. */
+/** Health state of a destination, retained across reloads. */
 type HealthState = {
-  /** Failures in a row. */
+  /** Consecutive failures. */
   failures: number
-  /** Ejections in a row without a success between them. */
+  /** Consecutive ejections without a success. */
   ejections: number
-  /** `Clock.monotonic()` from which on it is asked again. */
+  /** `Clock.monotonic()` at the end of the ejection. */
   ejectedUntil: number
 }
 
@@ -24,7 +24,7 @@ const defaultDuration = '3s'
 const defaultConsecutiveFailures = 1
 const maxEjectedMs = 300_000
 
-/** The health of a destination, undefined where failures have no consequences. `place` names it across reloads. */
+/** Compiles the health of a destination; undefined without eviction. `place` is its key across reloads. */
 export function compileHealth(
   { eviction }: NonNullable<BackendPolicies['health']>,
   place: string,
@@ -49,7 +49,7 @@ function createHealth(
   return {
     isEjected: () => state.ejectedUntil > 0 && state.ejectedUntil > monotonic(),
     succeeded() {
-      // Written only where it changes something: almost every call succeeds.
+      // Skip the write in the common case.
       if (state.failures === 0) return
       state.failures = 0
       state.ejections = 0
@@ -57,7 +57,7 @@ function createHealth(
     },
     failed() {
       state.failures += 1
-      // Once it was ejected, the next failure does it again: it has not shown that it is back.
+      // Without a success since an ejection, the next failure ejects again.
       if (state.failures < limit) return
       const now = monotonic()
       if (state.ejectedUntil > now) return

@@ -2,8 +2,8 @@
 export type Weighted = { readonly weight: number }
 
 /**
- * Chooses an item with a probability of its weight divided by the sum of weights. `random` is in [0, 1). Items of weight 0
- * are never chosen; returns undefined if there are no others.
+ * Chooses an item with a probability of its weight divided by the sum of weights. `random` is in [0, 1).
+ * Items of weight 0 are never chosen; returns undefined if there are no others.
  */
 export function chooseWeighted<T extends Weighted>(items: readonly T[], random: number): T | undefined {
   let total = 0

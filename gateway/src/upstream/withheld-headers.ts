@@ -1,4 +1,4 @@
-/** Headers by which proxies and content delivery networks state the address of a client, besides `x-forwarded-*`. */
+/** Headers of proxies and content delivery networks for the client address, besides `x-forwarded-*`. */
 const addresses: ReadonlySet<string> = new Set([
   'cf-connecting-ip',
   'cf-connecting-ipv6',
@@ -19,15 +19,15 @@ const addresses: ReadonlySet<string> = new Set([
   'x-remote-ip',
 ])
 
-/** Headers that frameworks read as the method or the path itself, so that a permitted request would be another one. */
+/** Headers that frameworks read as the method or path of the request, which would bypass rules. */
 const overrides = /^x-(?:original-|http-)?method(?:-override)?$|^x-(?:original|rewrite|override)-ur[il]$/
 
-/** CGI programs read it as the proxy of their own calls (CVE-2016-5385). */
+/** CGI programs read it as the proxy for their own requests (CVE-2016-5385). */
 const proxy = 'proxy'
 
 /**
- * Whether a header of a client is withheld from backends: statements about its address, other methods and paths for the
- * request, and names with an underscore, which CGI and WSGI read as the name with a hyphen (RFC 3875 section 4.1.18).
+ * Whether a header of a client is withheld from backends: client addresses, overrides of method and path, and
+ * names with an underscore, which CGI and WSGI read as the name with a hyphen (RFC 3875 section 4.1.18).
  */
 export function isWithheldHeader(name: string): boolean {
   return (

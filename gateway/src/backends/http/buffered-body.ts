@@ -2,15 +2,16 @@ import { type Body, type BodySink, type BodySource, isSource } from '../../net/h
 import type { Headers } from '../../net/http/headers.ts'
 
 /**
- * A body of at most `maxBytes` as bytes, so that it can be sent again; a larger one, or one without budget, as it was, with what
- * has been read of it in front. Rejects when the body breaks off before either is known.
+ * Buffers a body of at most `maxBytes`, so that it can be sent again. A larger body, or one that exceeds its
+ * budget, is returned as a stream that starts with the buffered chunks. Rejects if the body fails before
+ * either.
  */
 export function bufferBody(body: Body, maxBytes: number): Body | Promise<Body> {
   if (!isSource(body)) return body
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = []
     let size = 0
-    /** What the reader of a larger body hears; until it comes, what is said is kept. */
+    /** The reader of a larger body; events before its start are retained. */
     let sink: BodySink | undefined
     let over: ((sink: BodySink) => void) | undefined
     let larger = false
@@ -54,7 +55,7 @@ export function bufferBody(body: Body, maxBytes: number): Body | Promise<Body> {
   })
 }
 
-/** The length a body still to come is said to have; undefined where it comes in chunks. */
+/** The declared length of a body; undefined with chunked coding. */
 export function declaredLength(headers: Headers): number | undefined {
   const length = headers['content-length']
   if (typeof length !== 'string' || headers['transfer-encoding'] !== undefined) return undefined
@@ -63,11 +64,11 @@ export function declaredLength(headers: Headers): number | undefined {
 
 export type ObservedBody = {
   readonly body: BodySource
-  /** Whoever reads the body has taken all that came, and there is more to come. */
+  /** The reader has consumed all received data, and the body is incomplete. */
   waitsForClient(): boolean
 }
 
-/** The body as it is, and whether its reader or its sender is the one who is waited for. */
+/** Observes whether a body waits for its reader or its sender. */
 export function observeBody(source: BodySource): ObservedBody {
   let waits = false
   return {
@@ -96,7 +97,7 @@ export function observeBody(source: BodySource): ObservedBody {
   }
 }
 
-/** The body as it is, and a copy of it for `onCopy` once it has ended, if it has at most `maxBytes` and its budget suffices. */
+/** Passes a body through and copies it for `onCopy` after its end, within `maxBytes` and its budget. */
 export function copyBody(
   source: BodySource,
   maxBytes: number,

@@ -6,12 +6,14 @@ export type Choosable = Weighted & {
   readonly health: { isEjected(): boolean } | undefined
 }
 
-/** Chooses a backend. A retry excludes the backends in `tried` if others remain. Undefined without a backend. */
+/**
+ * Chooses a backend. A retry excludes the backends in `tried` if others remain. Undefined without a backend.
+ */
 export type Choose<C> = (tried?: ReadonlySet<C>) => C | undefined
 
 /**
- * Compiles a choice by weight that skips ejected backends, then tried ones. If none remain, the exclusions are dropped: a
- * failing backend is better than none.
+ * Compiles a choice by weight that skips ejected backends, then tried ones. If none remain, the exclusions
+ * are dropped: a failing backend is better than none.
  */
 export function compileChoice<C extends Choosable>(all: readonly C[], random: () => number): Choose<C> {
   const weighted = all.filter(({ weight }) => weight > 0)

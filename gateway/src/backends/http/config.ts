@@ -24,11 +24,11 @@ import { missingBackend } from '../../upstream/destination.ts'
 
 const reference = name({ doc: 'Name of an entry of `backends`, as `/<name>`.', example: '/inventory' })
 
-/** Schema of `routes[].backends`. What `mcp` and `ai` hold, and `policies.ai`, is the business of those backends. */
+/** Schema of `routes[].backends`; `mcp`, `ai` and `policies.ai` are schemas of those backends. */
 export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema<A>; llmPolicy: Schema<P> }) {
   const policies = object(
     { ...backendPolicyFields, ai: optional(kinds.llmPolicy) },
-    { doc: 'How the backend is reached and asked.' },
+    { doc: 'Policies of connections and requests to the backend.' },
   )
   return list(
     exactlyOne(
@@ -36,19 +36,22 @@ export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema
       {
         weight: optional(
           integer(
-            { doc: 'Share of the requests, in relation to the other weights; 0 for none.', default: 1 },
+            {
+              doc: 'Share of the requests relative to the other weights; 0 disables the backend.',
+              default: 1,
+            },
             { min: 0, max: 1_000_000 },
           ),
         ),
         policies: optional(policies),
       },
-      { doc: 'A place that requests of the route go to.' },
+      { doc: 'A destination of requests of the route.' },
     ),
-    { doc: 'Where requests go; several share them by weight.' },
+    { doc: 'Destinations of requests; several share them by weight.' },
   )
 }
 
-/** An entry of `routes[].backends`, as far as it matters here. */
+/** An entry of `routes[].backends`, reduced to the fields read here. */
 export type RouteBackend = {
   readonly host?: string | undefined
   readonly backend?: string | undefined
@@ -62,22 +65,18 @@ const timeout = object(
   {
     requestTimeout: optional(
       duration({
-        doc: 'Longest time from the arrival of a request to the head of its answer, retries included; 504 after it. An answer that has begun may take longer. `0s` is no limit.',
+        doc: 'Limit on the time from the arrival of a request to its response head, including retries; 504 on timeout. The response body may take longer. `0s` disables the limit.',
         example: '30s',
       }),
     ),
-    backendRequestTimeout: optional(
-      duration({ doc: 'The same for each time a backend is asked.', example: '10s' }),
-    ),
+    backendRequestTimeout: optional(duration({ doc: 'The same limit for each attempt.', example: '10s' })),
   },
   { doc: 'Time limits of requests.' },
 )
 
 const retry = object(
   {
-    attempts: optional(
-      integer({ doc: 'How often a request is sent again, at most.', default: 1 }, { min: 0, max: 20 }),
-    ),
+    attempts: optional(integer({ doc: 'Maximum number of retries.', default: 1 }, { min: 0, max: 20 })),
     backoff: optional(
       duration({
         doc: 'Wait before the first retry, doubled for each further one up to 10 seconds.',
@@ -86,55 +85,55 @@ const retry = object(
     ),
     codes: optional(
       list(integer({ doc: 'A status.' }, { min: 400, max: 599 }), {
-        doc: 'Statuses that count as failures, beside connections that fail and time limits.',
+        doc: 'Statuses that count as failures, in addition to failed connections and timeouts.',
         default: [502, 503, 504],
       }),
     ),
     methods: optional(
       list(name({ doc: 'A method.', example: 'POST' }), {
-        doc: 'Methods that may be sent again. A request that never reached a backend may be in any case.',
+        doc: 'Methods that permit retries. A request that did not reach a backend is always retried.',
         default: ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'],
         advanced: true,
       }),
     ),
   },
   {
-    doc: 'Sends requests that failed again, to another backend where there is one, with the header `x-retry-attempt`. A body of more than 64 KiB is sent once.',
+    doc: 'Retries failed requests, on another backend if there is one, with the header `x-retry-attempt`. A request with a body of more than 64 KiB is not retried.',
   },
 )
 
 const mirrorTarget = exactlyOne(
   { host: backendHostSchema, backend: reference },
   {},
-  { doc: 'Where copies go.' },
+  { doc: 'Destination of the copies.' },
 )
 
 const requestMirror = object(
   {
     backend: mirrorTarget,
     percentage: optional(
-      number({ doc: 'Share of the requests that are copied, from 0 to 1.', default: 1 }, { min: 0, max: 1 }),
+      number({ doc: 'Share of the requests to copy, from 0 to 1.', default: 1 }, { min: 0, max: 1 }),
     ),
   },
   {
-    doc: 'Sends copies of requests to another backend and ignores its answers. Requests never wait for it: bodies of more than 64 KiB are not copied, nor is what 100 copies under way leave no room for.',
+    doc: 'Sends copies of requests to another backend and ignores its responses. Requests never wait for copies: requests with bodies of more than 64 KiB, and requests during 100 active copies, are not copied.',
   },
 )
 
-/** Policies of a route that belong to forwarding. */
+/** Forwarding policies of a route. */
 export const forwardingPolicyFields = {
   timeout: optional(timeout),
   retry: optional(retry),
   requestMirror: optional(requestMirror),
 }
 
-const forwardingPolicies = object(forwardingPolicyFields, { doc: 'How requests are forwarded.' })
+const forwardingPolicies = object(forwardingPolicyFields, { doc: 'Policies of forwarding.' })
 
 export type ForwardingPolicies = Infer<typeof forwardingPolicies>
 export type RetryConfig = NonNullable<ForwardingPolicies['retry']>
 export type MirrorConfig = NonNullable<ForwardingPolicies['requestMirror']>
 
-/** Reports what the schema cannot say about `routes[].backends`; `mcp` and `ai` entries check their own. */
+/** Checks `routes[].backends` beyond the schema; `mcp` and `ai` entries have their own checks. */
 export function checkRouteBackends(
   entries: readonly RouteBackend[],
   named: readonly NamedBackend[],
@@ -151,7 +150,7 @@ export function checkRouteBackends(
   })
 }
 
-/** Reports what the schema cannot say about the policies of a route that belong to forwarding. */
+/** Checks the forwarding policies of a route beyond the schema. */
 export function checkForwardingPolicies(
   { requestMirror, retry }: ForwardingPolicies,
   named: readonly NamedBackend[],

@@ -8,23 +8,26 @@ import { writeForwarded } from '../../upstream/forwarded.ts'
 import { isWithheldHeader } from '../../upstream/withheld-headers.ts'
 import { declaredLength, type ObservedBody, observeBody } from './buffered-body.ts'
 
-/** How one attempt differs from what the exchange itself says. */
+/** Parameters of one attempt that the exchange does not determine. */
 export type Attempt = {
   body: OutgoingRequest['body']
-  /** Longest wait for the head of the answer, beside the destination's own. */
+  /** Limit on the wait for the response head, in addition to the destination's own. */
   timeoutMs: number | undefined
-  /** How often it was sent before. */
+  /** Number of previous attempts. */
   retries: number
 }
 
-/** Made anew for the connection to the upstream, or written by `writeForwarded`. `expect` has been answered here. */
+/**
+ * Drops headers that are generated for the upstream connection or by `writeForwarded`, and `expect`, handled
+ * here.
+ */
 const towardsUpstream = createHeaderFilter(
   (name) => name === 'host' || name === 'content-length' || name === 'expect' || isWithheldHeader(name),
 )
 
 const towardsClient = createHeaderFilter(() => false)
 
-/** Asks the destination what the client asked, with the changes that policies made. */
+/** Forwards the request to a destination, with the changes of policies. */
 export function forward(
   exchange: Exchange,
   destination: Destination,
@@ -44,31 +47,34 @@ export function forward(
       return replyToClient(reply, destination)
     },
     (error: unknown) => {
-      if (isOfDestination(error, upload)) health.failed()
+      if (isDestinationFailure(error, upload)) health.failed()
       throw error
     },
   )
 }
 
-/** A client that left, is slow with its body, or sent what cannot be forwarded, says nothing about the destination. */
-function isOfDestination(error: unknown, upload: ObservedBody | undefined): boolean {
+/**
+ * Whether an error counts against the destination: not if the client disconnected, was slow or sent invalid
+ * data.
+ */
+function isDestinationFailure(error: unknown, upload: ObservedBody | undefined): boolean {
   if (!(error instanceof GatewayError) || !error.code.startsWith('upstream_')) return false
   return error.code !== 'upstream_timeout' || upload?.waitsForClient() !== true
 }
 
-/** The request as the destination gets it. */
+/** Builds the request to the destination. */
 export function requestTo(
   destination: Destination,
   exchange: Exchange,
   body: OutgoingRequest['body'],
 ): OutgoingRequest {
   const { facts, forwarding } = exchange
-  const { request: asked } = facts
+  const { request: received } = facts
   const { upgrade } = exchange
   const request: OutgoingRequest = {
     origin: destination.origin,
     path: pathOf(exchange),
-    method: asked.method,
+    method: received.method,
     headers: headersFor(destination, exchange, body),
     body,
     cancellation: exchange.cancellation,
@@ -78,7 +84,7 @@ export function requestTo(
   }
   if (upgrade !== undefined) request.upgrade = upgrade
   if (forwarding?.host !== undefined) {
-    request.headers['host'] = forwarding.host === 'client' ? asked.host : forwarding.host
+    request.headers['host'] = forwarding.host === 'client' ? received.host : forwarding.host
   }
   return request
 }
@@ -95,7 +101,7 @@ function headersFor(
 ): Headers {
   const client = exchange.facts.request.headers
   const headers = towardsUpstream(client)
-  // RFC 9110 section 10.1.4: the one member that is not about this connection only.
+  // RFC 9110 section 10.1.4: the only member that is not specific to this connection.
   if (client['te'] !== undefined && acceptsTrailers(client['te'])) headers['te'] = 'trailers'
   const allowed = exchange.route?.target.allowedClientHeaders
   if (allowed) restore(headers, client, allowed)
@@ -110,7 +116,7 @@ function headersFor(
   return headers
 }
 
-/** Adds headers that are withheld unless the route allows them. */
+/** Adds withheld headers that the route allows. */
 function restore(headers: Headers, client: Headers, names: readonly string[]): void {
   for (const name of names) {
     const value = client[name]
@@ -125,9 +131,9 @@ function acceptsTrailers(te: string | string[]): boolean {
 function replyToClient(reply: Reply, { editReplyHeaders }: Destination): Reply {
   const received = reply.headers
   const headers = towardsClient(received)
-  // The edge says which fields follow, where they can.
+  // The edge announces trailers if the client connection supports them.
   if (received['trailer'] !== undefined) headers['trailer'] = received['trailer']
-  // RFC 9110 section 8.6: there is no length of what is never there.
+  // RFC 9110 section 8.6: a 204 response has no content-length.
   if (reply.status === 204 && headers['content-length'] !== undefined) delete headers['content-length']
   editReplyHeaders?.(headers)
   reply.headers = headers

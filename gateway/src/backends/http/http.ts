@@ -25,13 +25,13 @@ import { backoffOf, compileRetry, isRetriedError, isRetriedReply, pause, type Re
 export type HttpBackendOptions<B extends RouteBackend, N extends NamedBackend> = {
   /** The `backends` section. */
   named: readonly N[]
-  /** Policies of the route. Its `backendTLS` and `backendAuth` hold where a backend has none of its own. */
+  /** Policies of the route. Its `backendTLS` and `backendAuth` are the defaults of its backends. */
   policies: ForwardingPolicies & Pick<BackendPolicies, 'backendTLS' | 'backendAuth'>
-  /** Compiles an entry that is no HTTP server: an `mcp` or `ai` one, of the route or, where it names one, of the `backends` section. */
+  /** Compiles an entry of another kind: `mcp` or `ai`, inline or from the `backends` section. */
   compileOther(entry: B, named: N | undefined): Backend
 }
 
-/** Where a request of the route may go. */
+/** A destination of requests of the route. */
 type Entry = DestinationEntry | OtherEntry
 type DestinationEntry = {
   readonly kind: 'destination'
@@ -43,17 +43,17 @@ type OtherEntry = {
   readonly kind: 'other'
   readonly weight: number
   readonly health: undefined
-  readonly answer: Backend
+  readonly backend: Backend
 }
 
-/** Bodies up to this length are read before they are sent, where their length is known: that costs less than a stream. */
+/** Bodies of a declared length up to this one are read before sending, which costs less than a stream. */
 const maxGatheredBytes = 16 * 1024
-/** Bodies up to this length can be sent again. */
-const maxHeldBytes = 64 * 1024
+/** Bodies up to this length can be retried. */
+const maxBufferedBytes = 64 * 1024
 
 /**
- * The backend of a route: forwards requests to one of `entries`. Throws when a name leads nowhere or a file cannot be read.
- * Without a backend that has a weight, requests are answered with 503.
+ * Compiles the backend of a route, which forwards requests to one of `entries`. Throws on an unknown name or
+ * an unreadable file. Without a positive weight, requests receive 503.
  */
 export function compileHttpBackend<B extends RouteBackend, N extends NamedBackend>(
   entries: readonly B[],
@@ -77,7 +77,7 @@ export function compileHttpBackend<B extends RouteBackend, N extends NamedBacken
   const retry = compileRetry(policies.retry)
   return (exchange) => {
     if (exchange.facts.request.method === 'TRACE') return refuseTrace(exchange)
-    return retry ? forwardAgain(exchange, forwarder, retry) : forwardOnce(exchange, forwarder)
+    return retry ? forwardWithRetry(exchange, forwarder, retry) : forwardOnce(exchange, forwarder)
   }
 }
 
@@ -92,9 +92,9 @@ function compileEntry<B extends RouteBackend, N extends NamedBackend>(
     throw new Error(missingBackend(entry.backend, undefined))
   const host = found ? found.host : entry.host
   if (host === undefined) {
-    return { kind: 'other', weight, health: undefined, answer: compileOther(entry, found) }
+    return { kind: 'other', weight, health: undefined, backend: compileOther(entry, found) }
   }
-  // Nothing else of the route's: its other policies have been carried out already.
+  // Other policies of the route have run already.
   const policies = [entry.policies, found?.policies, { backendTLS, backendAuth }]
   const destination = compileDestination({ host, node: found ?? entry, name: found?.name, policies }, context)
   return { kind: 'destination', weight, health: destination.health, destination }
@@ -116,7 +116,7 @@ function isDestination(entry: Entry): entry is DestinationEntry {
   return entry.kind === 'destination'
 }
 
-/** As in the Gateway API, a limit of 0 is none. */
+/** As in the Gateway API, 0 disables the limit. */
 function durationOf(text: string | undefined): number | undefined {
   return milliseconds(text) || undefined
 }
@@ -129,7 +129,7 @@ function refuseAll(exchange: Exchange): Reply {
   })
 }
 
-/** RFC 9110 section 9.3.8: its answer would show the client the gateway's own credentials. */
+/** RFC 9110 section 9.3.8: the response would reveal the gateway's own credentials. */
 function refuseTrace(exchange: Exchange): Reply {
   return refuse(exchange, {
     status: 405,
@@ -141,7 +141,7 @@ function refuseTrace(exchange: Exchange): Reply {
 
 type Forwarder = {
   readonly choose: Choose<Entry>
-  /** For retries: the body has been read, which other backends do themselves. */
+  /** For retries: entries of other kinds require an unread body. */
   readonly chooseAgain: Choose<DestinationEntry>
   readonly requestTimeoutMs: number | undefined
   readonly backendTimeoutMs: number | undefined
@@ -154,14 +154,14 @@ type Forwarder = {
 function forwardOnce(exchange: Exchange, forwarder: Forwarder): Reply | Promise<Reply> {
   const entry = forwarder.choose()
   if (entry === undefined) return refuseAll(exchange)
-  if (entry.kind === 'other') return entry.answer(exchange)
+  if (entry.kind === 'other') return entry.backend(exchange)
   const { destination } = entry
   const gathered = gather(exchange)
   if (!(gathered instanceof Promise)) return send(gathered)
-  return inTime(gathered, exchange, forwarder).then(send)
+  return withTimeout(gathered, exchange, forwarder).then(send)
 
-  function send(held: Body) {
-    const body = mirrored(exchange, held, forwarder)
+  function send(received: Body) {
+    const body = mirrored(exchange, received, forwarder)
     const timeoutMs = timeLimit(exchange, destination, forwarder)
     return forward(exchange, destination, { body, timeoutMs, retries: 0 }, forwarder.send)
   }
@@ -171,22 +171,22 @@ function mirrored(exchange: Exchange, body: Body, { mirror }: Forwarder): Body {
   return mirror ? mirror(exchange, body) : body
 }
 
-/** The body to send: small ones whole, others as they come. */
+/** The body to send: buffered if small, streamed otherwise. */
 function gather({ body, facts }: Exchange): Body | Promise<Body> {
   if (!isSource(body)) return body
   const length = declaredLength(facts.request.headers)
   return length === undefined || length > maxGatheredBytes ? body : bufferBody(body, maxGatheredBytes)
 }
 
-function held(exchange: Exchange, forwarder: Forwarder): Body | Promise<Body> {
-  const body = bufferBody(exchange.body, maxHeldBytes)
-  return body instanceof Promise ? inTime(body, exchange, forwarder) : body
+function bufferForRetry(exchange: Exchange, forwarder: Forwarder): Body | Promise<Body> {
+  const body = bufferBody(exchange.body, maxBufferedBytes)
+  return body instanceof Promise ? withTimeout(body, exchange, forwarder) : body
 }
 
-/** What is waited for of a slow client's body is waited for within the time limit of the request. */
-function inTime(gathered: Promise<Body>, exchange: Exchange, forwarder: Forwarder): Promise<Body> {
+/** Applies the request timeout to buffering the body of a slow client. */
+function withTimeout(pending: Promise<Body>, exchange: Exchange, forwarder: Forwarder): Promise<Body> {
   const left = timeLeft(exchange, forwarder)
-  if (left === undefined) return gathered
+  if (left === undefined) return pending
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => {
@@ -195,18 +195,18 @@ function inTime(gathered: Promise<Body>, exchange: Exchange, forwarder: Forwarde
       },
       Math.min(left, longestTimerMs),
     )
-    gathered.then(resolve, reject).finally(() => clearTimeout(timer))
+    pending.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }
 
-/** The least of the limits that hold for one attempt. Throws when no time is left. */
+/** The shortest timeout of one attempt. Throws if no time remains. */
 function timeLimit(
   exchange: Exchange,
   { requestTimeoutMs: ofDestination }: Destination,
   forwarder: Forwarder,
 ): number | undefined {
   const { backendTimeoutMs } = forwarder
-  // What is closer to the backend says it more exactly.
+  // The more specific limit applies.
   const ofAttempt = backendTimeoutMs ?? ofDestination
   const left = timeLeft(exchange, forwarder)
   if (left === undefined) return ofAttempt
@@ -214,35 +214,35 @@ function timeLimit(
   return ofAttempt === undefined ? left : Math.min(left, ofAttempt)
 }
 
-/** Undefined where the request has no limit. */
+/** The remaining time of a request; undefined without a limit. */
 function timeLeft({ startedAt }: Exchange, { requestTimeoutMs, clock }: Forwarder): number | undefined {
   return requestTimeoutMs === undefined ? undefined : startedAt + requestTimeoutMs - clock.monotonic()
 }
 
-/** Asks until an answer is good enough, the attempts are used up, or the request cannot be sent again. */
-async function forwardAgain(exchange: Exchange, forwarder: Forwarder, rule: RetryRule): Promise<Reply> {
+/** Retries until a response is acceptable, the attempts are exhausted, or the request cannot be repeated. */
+async function forwardWithRetry(exchange: Exchange, forwarder: Forwarder, rule: RetryRule): Promise<Reply> {
   const { choose, chooseAgain, send, random } = forwarder
   const { method } = exchange.facts.request
   const first = choose()
   if (first === undefined) return refuseAll(exchange)
-  if (first.kind === 'other') return first.answer(exchange)
-  const body = mirrored(exchange, await held(exchange, forwarder), forwarder)
+  if (first.kind === 'other') return first.backend(exchange)
+  const body = mirrored(exchange, await bufferForRetry(exchange, forwarder), forwarder)
   const tried = new Set<DestinationEntry>()
   for (let retries = 0; ; retries += 1) {
     const entry = (retries === 0 ? undefined : chooseAgain(tried)) ?? first
     tried.add(entry)
-    // A body that streams is gone once it was sent, and a connection that became another protocol's is no answer.
+    // A streamed body and an upgraded connection cannot be repeated.
     const isLast = retries === rule.attempts || isSource(body) || exchange.upgrade !== undefined
     const backoffMs = backoffOf(rule, retries + 1, random)
-    // Who has no time for the wait is better off with what there is.
-    const isOver = () => isLast || backoffMs >= (timeLeft(exchange, forwarder) ?? Infinity)
+    // Without time for the backoff, the current result is final.
+    const isFinal = () => isLast || backoffMs >= (timeLeft(exchange, forwarder) ?? Infinity)
     try {
       const timeoutMs = timeLimit(exchange, entry.destination, forwarder)
       const reply = await forward(exchange, entry.destination, { body, timeoutMs, retries }, send)
-      if (!isRetriedReply(rule, method, reply) || isOver()) return reply
+      if (!isRetriedReply(rule, method, reply) || isFinal()) return reply
       if (isSource(reply.body)) reply.body.cancel()
     } catch (error) {
-      if (!isRetriedError(rule, method, error) || isOver()) throw error
+      if (!isRetriedError(rule, method, error) || isFinal()) throw error
     }
     await pause(backoffMs, exchange.cancellation)
   }

@@ -5,7 +5,7 @@ import type { Destination } from '../../upstream/destination.ts'
 import { copyBody } from './buffered-body.ts'
 import { requestTo } from './forward.ts'
 
-/** Sends a copy of a request somewhere else. Returns the body to forward, which is the same to its reader. */
+/** Sends a copy of a request to another destination. Returns the body to forward, with unchanged content. */
 export type Mirror = (exchange: Exchange, body: Body) => Body
 
 export type MirrorOptions = {
@@ -16,24 +16,24 @@ export type MirrorOptions = {
   send: Send
 }
 
-/** Copies under way at most, for each route; further requests are not copied. */
-const maxUnderWay = 100
+/** Limit on active copies per route; further requests are not copied. */
+const maxActive = 100
 const maxBodyBytes = 64 * 1024
-/** How much of an answer is read so that its connection can be used again. */
-const maxAnswerBytes = 1024 * 1024
+/** Response bytes read to reuse the connection. */
+const maxResponseBytes = 1024 * 1024
 const timeLimitMs = 10_000
 
-/** Copies are sent and forgotten: nothing waits for them, and what becomes of them changes nothing. */
+/** Creates a mirror. Copies run in the background, and their results are ignored. */
 export function createMirror({ destination, share, random, send }: MirrorOptions): Mirror {
-  let underWay = 0
+  let active = 0
 
   function over() {
-    underWay -= 1
+    active -= 1
   }
 
   function sendCopy(exchange: Exchange, body: Uint8Array | undefined): void {
     const request = requestTo(destination, exchange, body)
-    // A copy outlives the request it was made of, and nobody hears its hints.
+    // A copy outlives its request and has no receiver of informational responses.
     delete request.cancellation
     request.onInformational = undefined
     request.firstByteTimeoutMs = destination.requestTimeoutMs ?? timeLimitMs
@@ -42,17 +42,17 @@ export function createMirror({ destination, share, random, send }: MirrorOptions
   }
 
   return (exchange, body) => {
-    if (exchange.upgrade !== undefined || underWay >= maxUnderWay) return body
+    if (exchange.upgrade !== undefined || active >= maxActive) return body
     if (share < 1 && random() >= share) return body
     if (!isSource(body)) {
       if (body !== undefined && body.byteLength > maxBodyBytes) return body
-      underWay += 1
+      active += 1
       sendCopy(exchange, body)
       return body
     }
     return copyBody(body, maxBodyBytes, (copy) => {
-      if (underWay >= maxUnderWay) return
-      underWay += 1
+      if (active >= maxActive) return
+      active += 1
       sendCopy(exchange, copy)
     })
   }
@@ -73,7 +73,7 @@ function discard({ body }: Reply, over: () => void): void {
   body.start({
     write(chunk) {
       size += chunk.byteLength
-      if (size > maxAnswerBytes) {
+      if (size > maxResponseBytes) {
         body.cancel()
         finish()
       }

@@ -4,7 +4,7 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { RetryConfig } from './config.ts'
 
-/** When and how often requests are sent again. */
+/** Conditions and number of retries. */
 export type RetryRule = {
   readonly attempts: number
   readonly backoffMs: number
@@ -12,7 +12,7 @@ export type RetryRule = {
   readonly methods: ReadonlySet<string>
 }
 
-/** RFC 9110 section 9.2.2: idempotent ones, for which twice means no more than once. */
+/** Idempotent methods (RFC 9110 section 9.2.2). */
 const defaultMethods = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE']
 const defaultCodes = [502, 503, 504]
 const defaultBackoff = '25ms'
@@ -29,25 +29,25 @@ export function compileRetry(config: RetryConfig | undefined): RetryRule | undef
   }
 }
 
-/** Whether an answer is as bad as none. */
+/** Whether a response counts as a failure. */
 export function isRetriedReply({ codes, methods }: RetryRule, method: string, { status }: Reply): boolean {
   return codes.has(status) && methods.has(method)
 }
 
-/** Whether a failure may be followed by another attempt: always where the backend cannot have seen the request. */
+/** Whether an error permits a retry: always if the backend cannot have received the request. */
 export function isRetriedError({ methods }: RetryRule, method: string, error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false
   if (error.code === 'upstream_connect') return true
   return methods.has(method) && (error.code === 'upstream_timeout' || error.code === 'upstream_reset')
 }
 
-/** The wait before a retry, the first being 1; half of it at random, so that clients that failed together do not return together. */
+/** The backoff before a retry, counted from 1. Half of it is random jitter, to spread concurrent retries. */
 export function backoffOf({ backoffMs }: RetryRule, retry: number, random: () => number): number {
   const full = Math.min(backoffMs * 2 ** (retry - 1), maxBackoffMs)
   return full / 2 + (full / 2) * random()
 }
 
-/** Waits; rejects as soon as the client has gone. */
+/** Waits; rejects on disconnect of the client. */
 export function pause(ms: number, cancellation: Cancellation): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms)

@@ -10,19 +10,24 @@ const { backendTLS, tcp, health } = backendPolicyFields
 
 const backend = exactlyOne(
   {
-    host: hostPort({ doc: 'Where it listens, as `host:port`.', example: 'db.internal:5432' }),
-    backend: name({ doc: 'An entry of `backends` that has a host, as `/<name>`.', example: '/db' }),
+    host: hostPort({ doc: 'Address as `host:port`.', example: 'db.internal:5432' }),
+    backend: name({ doc: 'Name of an entry of `backends` with a host, as `/<name>`.', example: '/db' }),
   },
   {
     weight: optional(
       integer(
-        { doc: 'Share among the weights; 0 gets no connections.', default: 1 },
+        {
+          doc: 'Share of the connections relative to the other weights; 0 disables the backend.',
+          default: 1,
+        },
         { min: 0, max: 1_000_000 },
       ),
     ),
-    policies: optional(object({ backendTLS, tcp, health }, { doc: 'How the backend is reached.' })),
+    policies: optional(
+      object({ backendTLS, tcp, health }, { doc: 'Policies of connections to the backend.' }),
+    ),
   },
-  { doc: 'Where connections go, and how many of them.' },
+  { doc: 'A destination of connections.' },
 )
 
 /** An entry of `tcpRoutes`. */
@@ -33,24 +38,22 @@ export const tcpRouteSchema = object(
     ),
     gateways: optional(gatewayReferences),
     hostnames: optional(
-      list(name({ doc: 'Exact, or `*.example.com` for any name below it.', example: 'db.example.com' }), {
-        doc: 'Server names (SNI) of TLS connections that the route is for, whether TLS ends here or passes through.',
+      list(name({ doc: 'Exact, or `*.example.com` for its subdomains.', example: 'db.example.com' }), {
+        doc: 'Server names (SNI) of TLS connections of the route, for TLS termination and passthrough.',
         default: 'all connections',
       }),
     ),
-    policies: optional(
-      object({ backendTLS }, { doc: 'What holds for backends that do not say it themselves.' }),
-    ),
+    policies: optional(object({ backendTLS }, { doc: 'Default policies of the backends.' })),
     backends: list(backend, {
-      doc: 'One is chosen for each connection, by weight. Where it cannot be reached, the others are tried.',
+      doc: 'Destinations; one is chosen per connection, by weight. If it is unreachable, the others are tried.',
     }),
   },
-  { doc: 'Connections that are passed on as they are, without looking into them.' },
+  { doc: 'A route of opaque TCP connections.' },
 )
 
 export type TcpRouteConfig = Infer<typeof tcpRouteSchema>
 
-/** Reports what the schema cannot say. `backends` is the section of that name. */
+/** Checks a TCP route beyond the schema. `backends` is the section of that name. */
 export function checkTcpRoute(
   route: TcpRouteConfig,
   backends: readonly NamedBackend[],

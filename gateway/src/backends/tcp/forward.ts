@@ -10,9 +10,9 @@ import { chooseWeighted } from '../../upstream/weighted-choice.ts'
 /** A backend of a TCP route. */
 export type TcpTarget = {
   readonly name: string
-  /** Share among the weights; 0 is never chosen. */
+  /** Share of the connections; 0 is never chosen. */
   readonly weight: number
-  /** Undefined where failures have no consequences. */
+  /** Undefined without health policy. */
   readonly health?: Health | undefined
   readonly dial: DialTarget
 }
@@ -23,23 +23,23 @@ export type ForwardOptions = {
   readonly idleTimeoutMs: number
   onReceived(bytes: number): void
   onSent(bytes: number): void
-  /** Called once, when nothing of the connection is left. */
+  /** Called once, after both connections have closed. */
   onEnd(end: ConnectionResult): void
 }
 
 export type ConnectionResult = {
   readonly outcome: TcpOutcome
-  /** The backend that was reached. */
+  /** The connected backend. */
   readonly backend: string | undefined
-  /** Backends that were tried. */
+  /** Number of backends tried. */
   readonly attempts: number
   /** For the log only. */
   readonly failure: unknown
 }
 
 /**
- * Carries a client's connection to one of the targets, chosen by weight. One that cannot be reached is replaced by another until each
- * was tried once, ejected ones last; the client's bytes wait unread meanwhile, so that none is lost.
+ * Forwards a client connection to a target chosen by weight. An unreachable target is replaced until each was
+ * tried once, ejected ones last; data of the client remains unread meanwhile.
  */
 export function forwardConnection(
   client: Duplex,
@@ -48,7 +48,7 @@ export function forwardConnection(
 ): void {
   const { random, idleTimeoutMs, onReceived, onSent, onEnd } = options
   let attempts = 0
-  let giveUp: (() => void) | undefined
+  let cancelDial: (() => void) | undefined
   let clientError: Error | undefined
 
   client.on('error', onClientError)
@@ -65,7 +65,7 @@ export function forwardConnection(
       return
     }
     attempts += 1
-    giveUp = dial(target.dial, (result) => {
+    cancelDial = dial(target.dial, (result) => {
       if (result instanceof GatewayError) {
         target.health?.failed()
         attempt(without(untried, target), result)
@@ -100,7 +100,7 @@ export function forwardConnection(
   }
 
   function onClientClose(): void {
-    giveUp?.()
+    cancelDial?.()
     const failure = clientError ?? new Error('the client left before a backend was reached')
     onEnd({ outcome: 'broken', backend: undefined, attempts, failure })
   }

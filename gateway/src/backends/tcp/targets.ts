@@ -10,8 +10,8 @@ import type { TcpTarget } from './forward.ts'
 const defaultConnectTimeoutMs = 10_000
 
 /**
- * The backends of a route. What a backend says itself comes first, then what the entry of `backends` says that it names, then the
- * route. Throws when there is no such entry, and when a file cannot be read or used.
+ * Compiles the backends of a route. Policies of the backend precede those of the referenced entry of
+ * `backends`, then those of the route. Throws on an unknown entry and on an unreadable or invalid file.
  */
 export function compileTcpTargets(
   route: TcpRouteConfig,

@@ -9,35 +9,36 @@ import { forwardConnection, type TcpTarget } from './forward.ts'
 
 export type TcpRoute = {
   readonly name: string
-  /** Server names it is for; none stands for all connections. */
+  /** Server names of the route; an empty list matches all connections. */
   readonly hostnames: readonly string[]
   readonly targets: readonly TcpTarget[]
 }
 
 /** The routes that are attached to one of the listeners of a port. */
 export type TcpAttachment = {
-  /** Server names the listener is for; undefined for all connections. */
+  /** Server name of the listener; undefined matches all connections. */
   readonly hostname: string | undefined
   readonly routes: readonly TcpRoute[]
 }
 
 export type TcpPortOptions = {
-  /** Names the port across reloads. */
+  /** Key of the port across reloads. */
   readonly place: string
-  /** Connections at once; more are refused. */
+  /** Limit on concurrent connections; more are refused. */
   readonly maxConnections?: number
-  /** Longest time without a byte in either direction. */
+  /** Limit on the time without data in either direction. */
   readonly idleTimeoutMs?: number
 }
 
-/** Each needs two file descriptors and, where nobody reads, a few hundred kilobytes. */
+/** Each needs two file descriptors and, with a stalled reader, a few hundred kilobytes. */
 const defaultMaxConnections = 10_000
 const defaultIdleTimeoutMs = 3_600_000
 
 /**
- * What takes over the connections of a port. The server name chooses the listener with the most specific hostname, and on
- * that one the route with the most specific hostname, of equal ones the first; a connection without a server name is for those that
- * are for all. Without a route it is closed. Each leaves one line in the log when it ends, and outlives the configuration it began with.
+ * Compiles the handler of the connections of a port. The server name selects the listener with the most
+ * specific hostname, then its route with the most specific hostname, the first on equal ones; connections
+ * without a server name match only entries for all. Without a route the connection is closed. Each connection
+ * writes one log line at its end, and continues across reloads.
  */
 export function compileTcpRoutes(
   listeners: readonly TcpAttachment[],
@@ -95,7 +96,7 @@ export function compileTcpRoutes(
   }
 }
 
-/** The route of a server name on one listener. */
+/** Compiles the selection of a route by server name on one listener. */
 function compileRoutes(
   routes: readonly TcpRoute[],
   listenerHostname: string | undefined,
@@ -131,7 +132,7 @@ type Ending = {
   readonly failure?: unknown
 }
 
-/** The one line of a connection, named as in the lines of requests. */
+/** Writes the log line of a connection, with the field names of request lines. */
 function write({ clock, log }: CompileContext, line: ConnectionLine, ending: Ending): void {
   const { startedAt, serverName, ...fields } = line
   const { outcome, backend, attempts = 0, refusedBy, failure } = ending
@@ -150,5 +151,5 @@ function write({ clock, log }: CompileContext, line: ConnectionLine, ending: End
   )
 }
 
-/** A connection that is refused has nobody left to tell that it broke. */
+/** Errors of a refused connection have no receiver. */
 function ignore(): void {}

@@ -1,15 +1,20 @@
 import { isIPv4 } from 'node:net'
 
-/** Stands for every host. */
+/** Matches every host. */
 export const anyHost = '*'
 
-/** Longest name DNS knows (RFC 1035 section 2.3.4); nothing longer is looked up, so that a host costs a bounded time. */
+/**
+ * Longest DNS name (RFC 1035 section 2.3.4); longer hosts are not looked up, which bounds the time per host.
+ */
 const maxHostLength = 253
 
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 const bracketed = /^\[[0-9a-f:.]+\]$/
 
-/** The host of a `Host` header as names are compared: lower case, without port and trailing dot; empty where it is no name. */
+/**
+ * Normalises the host of a `Host` header: lower case, without port and trailing dot; empty if it is not a
+ * name.
+ */
 export function normaliseHost(host: string): string {
   let end = host.length
   if (host.startsWith('[')) end = host.indexOf(']') + 1
@@ -22,19 +27,19 @@ export function normaliseHost(host: string): string {
   return (end === host.length ? host : host.slice(0, end)).toLowerCase()
 }
 
-/** A configured hostname as names are compared; `*` for all hosts. */
+/** Normalises a configured hostname; `*` for all hosts. */
 export function normaliseHostname(hostname: string | undefined): string {
   if (hostname === undefined || hostname === '' || hostname === anyHost) return anyHost
   const name = hostname.toLowerCase()
   return name.endsWith('.') ? name.slice(0, -1) : name
 }
 
-/** Whether a configured hostname is one. */
+/** Whether a configured hostname is valid. */
 export function isHostname(hostname: string): boolean {
   return hostnameMistake(hostname) === undefined
 }
 
-/** What is wrong with a configured hostname, or undefined: a name, `*.name`, `*`, or an address without port. */
+/** The mistake in a configured hostname; undefined for a name, `*.name`, `*`, or an address without port. */
 export function hostnameMistake(hostname: string): string | undefined {
   const name = normaliseHostname(hostname)
   if (name === anyHost) return undefined
@@ -50,7 +55,7 @@ export function hostnameMistake(hostname: string): string | undefined {
 }
 
 /**
- * The hosts that two configured hostnames have in common, as a hostname; undefined for none.
+ * The intersection of two configured hostnames, as a hostname; undefined if empty.
  * Gateway API: a route serves the intersection of its hostnames with its listener's.
  */
 export function intersectHostnames(one: string | undefined, other: string | undefined): string | undefined {
@@ -60,7 +65,9 @@ export function intersectHostnames(one: string | undefined, other: string | unde
   return covers(b, a) ? a : undefined
 }
 
-/** The hostnames a route has on a listener; undefined where it has none in common with it. No hostnames are all. */
+/**
+ * The hostnames of a route on a listener; undefined if their intersection is empty. No hostnames match all.
+ */
 export function attachedHostnames(
   listenerHostname: string | undefined,
   routeHostnames: readonly string[],
@@ -74,16 +81,16 @@ export function attachedHostnames(
   return common.size === 0 ? undefined : [...common]
 }
 
-/** Whether every host of `narrow` is one of `wide`. A wildcard stands for one label or more, never for none. */
+/** Whether `wide` includes every host of `narrow`. A wildcard matches one label or more. */
 function covers(wide: string, narrow: string): boolean {
   if (wide === anyHost || wide === narrow) return true
   return wide.startsWith('*.') && narrow !== anyHost && narrow.endsWith(wide.slice(1))
 }
 
-/** Something for each of many hostnames. */
+/** Values by hostname. */
 export type HostnameTable<V> = {
   readonly exact: Map<string, V>
-  /** By what follows the `*`: `.example.com`. */
+  /** By the suffix after the `*`: `.example.com`. */
   readonly wildcards: Map<string, V>
   any: V | undefined
 }
@@ -92,7 +99,7 @@ export function createHostnameTable<V>(): HostnameTable<V> {
   return { exact: new Map(), wildcards: new Map(), any: undefined }
 }
 
-/** The value of a configured hostname, made by `create` where there is none yet. */
+/** The value of a configured hostname; calls `create` on first use. */
 export function valueOfHostname<V>(table: HostnameTable<V>, hostname: string, create: () => V): V {
   const name = normaliseHostname(hostname)
   if (name === anyHost) {
@@ -108,8 +115,8 @@ export function valueOfHostname<V>(table: HostnameTable<V>, hostname: string, cr
 }
 
 /**
- * Visits the values whose hostname a request's host matches, the most specific first, until `visit` returns a result:
- * the exact name, wildcards from the longest, then what is for all hosts.
+ * Visits the values whose hostname matches a host, the most specific first, until `visit` returns a result:
+ * the exact name, wildcards from the longest, then all hosts.
  */
 export function visitHost<V, A, R>(
   table: HostnameTable<V>,
@@ -124,7 +131,7 @@ export function visitHost<V, A, R>(
     const result = own === undefined ? undefined : visit(own, argument)
     if (result !== undefined) return result
     if (wildcards.size > 0) {
-      // A dot at the start has no label before it that the wildcard could stand for.
+      // A leading dot has no label before it for the wildcard.
       for (let dot = name.indexOf('.', 1); dot > 0; dot = name.indexOf('.', dot + 1)) {
         const wildcard = wildcards.get(name.slice(dot))
         const found = wildcard === undefined ? undefined : visit(wildcard, argument)

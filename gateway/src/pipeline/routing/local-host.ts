@@ -4,19 +4,19 @@ import { normaliseHost } from './hostnames.ts'
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /**
- * Top-level names that public DNS does not delegate: RFC 6761, RFC 6762, RFC 8375, the private-use name `internal`, and `svc` of
- * Kubernetes.
+ * Top-level names that public DNS does not delegate: RFC 6761, RFC 6762, RFC 8375, the private-use name
+ * `internal`, and `svc` of Kubernetes.
  */
 const privateSuffix = /\.(?:localhost|local|internal|home\.arpa|svc|test)$/
 
-/** Whether a host, with or without port, is this machine by name or address. */
+/** Whether a host, with or without port, is a loopback name or address. */
 export function isLoopbackName(host: string): boolean {
   return loopbackHost.test(normaliseHost(host))
 }
 
 /**
- * Whether a host, with or without port, is one that a stranger cannot make resolve to another address (DNS rebinding): an address, a
- * name without dots, or a name that public DNS does not have.
+ * Whether a host, with or without port, is safe from DNS rebinding: an address, a name without dots, or a
+ * name outside public DNS.
  */
 export function isLocalHost(host: string): boolean {
   const name = normaliseHost(host)

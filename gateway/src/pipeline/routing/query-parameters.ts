@@ -1,8 +1,8 @@
 import { unescape as decode } from 'node:querystring'
 
 /**
- * The parameters of a query (with its question mark) by decoded name; of a repeated one the first value.
- * Escapes that are none stay as they are.
+ * Parses a query (with its question mark) to parameters by decoded name; the first value of a repeated one.
+ * Invalid escapes are retained.
  */
 export function parseQuery(query: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>()

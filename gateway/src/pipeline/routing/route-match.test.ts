@@ -47,7 +47,7 @@ describe('checkMatch', () => {
     [{ method: 'G T' }, 'method: method must be a token'],
     [{ method: '' }, 'method: method must be a token'],
     [{ method: 'get' }, 'method: methods are case-sensitive: write GET'],
-    [{ headers: [{ name: 'a:b', kind: 'exact', value: '' }] }, 'headers.0.name: "a:b" is no header name'],
+    [{ headers: [{ name: 'a:b', kind: 'exact', value: '' }] }, 'headers.0.name: "a:b" is not a header name'],
     [{ headers: [{ name: 'a', kind: 'regex', value: '[' }] }, 'headers.0.value.regex: invalid'],
     [{ query: [{ name: 'a', kind: 'regex', value: '*' }] }, 'query.0.value.regex: invalid'],
   ])('reports %j', (match, message) => {

@@ -6,10 +6,10 @@ import type { ReportIssue } from '../../schema/report.ts'
 import type { RequestFacts } from '../exchange.ts'
 import { parseQuery } from './query-parameters.ts'
 
-/** The path a match is for. A `regex` must match the whole path, in RE2 syntax. */
+/** The path condition of a match. A `regex` must match the whole path, in RE2 syntax. */
 export type PathMatch = { readonly kind: 'exact' | 'prefix' | 'regex'; readonly value: string }
 
-/** What the value of a header or query parameter has to be, the whole of it. */
+/** A condition on the complete value of a header or query parameter. */
 export type ValueMatch = { readonly name: string; readonly kind: 'exact' | 'regex'; readonly value: string }
 
 /** Conditions that must all hold. */
@@ -20,10 +20,10 @@ export type RouteMatch = {
   readonly query: readonly ValueMatch[]
 }
 
-/** Longest text a regular expression of a route is asked about: their time grows with it. */
+/** Longest text for regular expressions of routes: their time grows with its length. */
 export const maxPatternText = 8192
 
-/** Reports what keeps a match from ever matching. Only matches without mistakes may be compiled. */
+/** Reports mistakes that prevent a match. Only matches without mistakes may be compiled. */
 export function checkMatch(match: RouteMatch, report: ReportIssue): void {
   checkPath(match.path, report)
   const { method } = match
@@ -34,7 +34,7 @@ export function checkMatch(match: RouteMatch, report: ReportIssue): void {
     }
   }
   for (const [index, header] of match.headers.entries()) {
-    if (!isToken(header.name)) report(['headers', index, 'name'], `"${header.name}" is no header name`)
+    if (!isToken(header.name)) report(['headers', index, 'name'], `"${header.name}" is not a header name`)
     checkValue(header, ['headers', index], report)
   }
   for (const [index, parameter] of match.query.entries()) checkValue(parameter, ['query', index], report)
@@ -60,14 +60,17 @@ function checkValue({ kind, value }: ValueMatch, place: (string | number)[], rep
   if (!pattern.ok) report([...place, 'value', 'regex'], pattern.message)
 }
 
-/** A configured path as requests have it after `parseRequestTarget`. */
+/**
+ * Normalises a configured path like `parseRequestTarget` does a request path; undefined if no request can
+ * have it.
+ */
 export function normalisePath(path: string): string | undefined {
-  // Clients send characters beyond ASCII escaped.
+  // Clients escape characters outside ASCII.
   const escaped = path.replace(/[^\0-\x7f]+/g, (text) => encodeURIComponent(text.toWellFormed()))
   return escaped.includes('?') ? undefined : parseRequestTarget(escaped)?.path
 }
 
-/** Conditions beside the path, ready to be asked. */
+/** Compiled conditions other than the path. */
 export type Conditions = {
   readonly method: string | undefined
   readonly headers: readonly Condition[]
@@ -76,7 +79,7 @@ export type Conditions = {
 
 type Condition = { readonly name: string; test(value: string): boolean }
 
-/** Undefined where there are none. */
+/** Compiles the conditions of a match; undefined without conditions. */
 export function compileConditions({ method, headers, query }: RouteMatch): Conditions | undefined {
   if (method === undefined && headers.length === 0 && query.length === 0) return undefined
   return {
@@ -90,16 +93,16 @@ function compileCondition(name: string, { kind, value: wanted }: ValueMatch): Co
   return { name, test: kind === 'exact' ? (value) => value === wanted : wholeMatch(wanted) }
 }
 
-/** Whether a pattern matches the whole of a text; longer texts than `maxPatternText` never do. */
+/** Compiles a pattern to match a complete text; texts longer than `maxPatternText` never match. */
 export function wholeMatch(source: string): (text: string) => boolean {
-  // Compiled alone as well: in a group, `a)|(b` would look right.
+  // Compiled without the group as well, because `a)|(b` is valid only inside one.
   const alone = compilePattern(source)
   const whole = alone.ok ? compilePattern(`^(?:${source})$`) : alone
   if (!whole.ok) throw new Error(whole.message)
   return (text) => text.length <= maxPatternText && whole.test(text)
 }
 
-/** Remembers the parameters of one query while several conditions ask for them. */
+/** Parsed query parameters, shared by several conditions. */
 export type ParsedQuery = { parameters: ReadonlyMap<string, string> | undefined }
 
 export function matchesConditions(
@@ -122,10 +125,10 @@ export function matchesConditions(
   return true
 }
 
-/** Repeated headers count as one, joined (RFC 9110 section 5.3). */
+/** The value of a header; repeated headers are joined (RFC 9110 section 5.3). */
 function headerValue(headers: Headers, name: string): string | undefined {
   const value: unknown = headers[name]
   if (typeof value === 'string') return value
-  // Names such as `constructor` are there without having been sent.
+  // Inherited names such as `constructor` are no headers.
   return Array.isArray(value) ? value.join(', ') : undefined
 }

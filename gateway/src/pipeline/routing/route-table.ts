@@ -11,26 +11,26 @@ import {
   wholeMatch,
 } from './route-match.ts'
 
-/** What leads to one target. */
+/** A target with its hostnames and matches. */
 export type RouteEntry<T> = {
-  /** Exact, `*.example.com` for any name below it, `*`; none are all hosts. */
+  /** Exact, `*.example.com` for subdomains, `*`; an empty list matches all hosts. */
   readonly hostnames: readonly string[]
-  /** Any of them suffices; none are all requests. */
+  /** One must match; an empty list matches all requests. */
   readonly matches: readonly RouteMatch[]
   readonly target: T
 }
 
 export type FindRoute<T> = (request: RequestFacts) => MatchedRoute<T> | undefined
 
-/** Collects routes one by one, so that many can be compiled a few at a time while traffic goes on. */
+/** Collects routes one by one, so that compilation can yield to traffic. */
 export type RouteTableBuilder<T> = {
   /** Entries that are added earlier win ties. Throws on matches that `checkMatch` reports. */
   add(entry: RouteEntry<T>): void
-  /** Takes no time. Nothing may be added afterwards. */
+  /** Completes the table in constant time. No entry may be added afterwards. */
   build(): FindRoute<T>
 }
 
-/** Most matches by regular expression on one hostname: they are asked one after the other. */
+/** Limit on matches by regular expression per hostname: they are evaluated in sequence. */
 const maxRegexMatches = 100
 
 const allRequests: RouteMatch = {
@@ -40,7 +40,7 @@ const allRequests: RouteMatch = {
   query: [],
 }
 
-/** A function that finds the route of a request. */
+/** Compiles routes to a function that finds the route of a request. */
 export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRoute<T> {
   const builder = createRouteTableBuilder<T>()
   for (const entry of entries) builder.add(entry)
@@ -48,15 +48,17 @@ export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRout
 }
 
 /**
- * The most specific match wins, in the order of the Gateway API (HTTPRouteRule.matches): hostname (exact, longest
- * wildcard, all), exact path, longest prefix or regular expression, method, number of headers, number of query
- * parameters, order of the entries. Where nothing on a hostname matches, the next less specific one is asked.
+ * The most specific match wins, in the order of the Gateway API (HTTPRouteRule.matches): hostname (exact,
+ * longest wildcard, all), exact path, longest prefix or regular expression, method, number of headers, number
+ * of query parameters, order of the entries. Without a match on a hostname, the next less specific hostname
+ * is searched.
  *
- * The Gateway API leaves the place of regular expressions open. They rank with prefixes by the length of their text, as in
- * the reference product; of equal lengths the prefix comes first. A host without them costs none of this.
+ * The Gateway API does not define the precedence of regular expressions. They rank with prefixes by the
+ * length of their text, as in the reference product; on equal lengths the prefix precedes. Hosts without them
+ * have no extra cost.
  *
- * A request costs one lookup for its path and one for each configured length of prefix it has, however many routes there
- * are; matches with the same hostname and path are asked one after the other.
+ * A request costs one lookup for its path and one per configured prefix length, independent of the number of
+ * routes; matches with the same hostname and path are evaluated in sequence.
  */
 export function createRouteTableBuilder<T>(): RouteTableBuilder<T> {
   const hosts = createHostnameTable<PathTable<T>>()
@@ -78,7 +80,7 @@ export function createRouteTableBuilder<T>(): RouteTableBuilder<T> {
   }
 }
 
-/** Reports hostnames with more regular expressions than a request should be held against. */
+/** Reports hostnames that exceed the limit on regular expressions. */
 export function checkRegexMatches(
   entries: Iterable<Omit<RouteEntry<unknown>, 'target'>>,
   report: (entry: number, message: string) => void,
@@ -103,7 +105,7 @@ export function checkRegexMatches(
   }
 }
 
-/** Stops the search: a path that regular expressions cannot be asked about must not fall to a less specific route. */
+/** Ends the search: a path too long for regular expressions must not match a less specific route. */
 const unroutable = Symbol('unroutable')
 
 type Candidate<T> = {
@@ -115,11 +117,11 @@ type Candidate<T> = {
   readonly matchesPath: ((path: string) => boolean) | undefined
 }
 
-/** The routes of one hostname. Lists are sorted, the most specific candidate first. */
+/** The routes of one hostname. Lists are sorted by decreasing specificity. */
 type PathTable<T> = {
   readonly exact: Map<string, Candidate<T>[]>
   readonly prefixes: Map<string, Candidate<T>[]>
-  /** Whether there is a prefix of this length. */
+  /** Whether a prefix of this length exists. */
   readonly prefixLengths: boolean[]
   /** For all paths. */
   root: Candidate<T>[] | undefined
@@ -143,7 +145,7 @@ function compileCandidate<T>(match: RouteMatch, target: T, order: number): Candi
   return { path: { kind, value: path }, found, conditions, order, matchesPath: undefined }
 }
 
-/** The list a candidate belongs to. */
+/** The list for candidates of a path. */
 function listFor<T>(table: PathTable<T>, { kind, value }: RouteMatch['path']): Candidate<T>[] {
   if (kind === 'regex') return table.regexes
   if (kind === 'exact') return listOf(table.exact, value)
@@ -164,7 +166,7 @@ function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
   return list
 }
 
-/** Lists are sorted while they grow, so that no step of compiling takes long. */
+/** Inserts in order, so that every step of the compilation is short. */
 function insert<T>(list: Candidate<T>[], candidate: Candidate<T>): void {
   let low = 0
   let high = list.length
@@ -178,7 +180,7 @@ function insert<T>(list: Candidate<T>[], candidate: Candidate<T>): void {
   else list.splice(low, 0, candidate)
 }
 
-/** Negative where `a` is more specific; of candidates with the same kind of path. */
+/** Compares candidates of the same kind of path: negative if `a` is more specific. */
 function compare(a: Candidate<unknown>, b: Candidate<unknown>): number {
   if (a.matchesPath && a.path.value.length !== b.path.value.length)
     return b.path.value.length - a.path.value.length
@@ -200,7 +202,7 @@ function findOnHost<T>(
   const { exact, prefixes, prefixLengths, root, regexes } = table
   if (exact.size > 0) {
     const list = exact.get(path)
-    const found = list && firstThatHolds(list, request)
+    const found = list && firstMatching(list, request)
     if (found) return found
   }
   if (regexes.length > 0) return findAmongRegexes(table, request)
@@ -210,43 +212,40 @@ function findOnHost<T>(
   while (end > 0) {
     if (prefixLengths[end]) {
       const list = prefixes.get(end === path.length ? path : path.slice(0, end))
-      const found = list && firstThatHolds(list, request)
+      const found = list && firstMatching(list, request)
       if (found) return found
     }
     end = path.lastIndexOf('/', end - 1)
   }
-  return root && firstThatHolds(root, request)
+  return root && firstMatching(root, request)
 }
 
-/** As `findOnHost` behind exact paths: before the prefixes of a length, the regular expressions that are longer. */
+/** Searches prefixes and regular expressions by decreasing length; exact paths are searched before. */
 function findAmongRegexes<T>(
   { prefixes, prefixLengths, root, regexes }: PathTable<T>,
   request: RequestFacts,
 ): MatchedRoute<T> | typeof unroutable | undefined {
   const { path } = request
-  let asked = 0
+  let evaluated = 0
 
-  function askLonger(than: number): MatchedRoute<T> | typeof unroutable | undefined {
-    const from = asked
-    while (asked < regexes.length && (regexes[asked]?.path.value.length ?? 0) > than) asked += 1
-    if (asked === from) return undefined
-    return path.length > maxPatternText ? unroutable : firstThatHolds(regexes.slice(from, asked), request)
+  function matchLonger(than: number): MatchedRoute<T> | typeof unroutable | undefined {
+    const from = evaluated
+    while (evaluated < regexes.length && (regexes[evaluated]?.path.value.length ?? 0) > than) evaluated += 1
+    if (evaluated === from) return undefined
+    return path.length > maxPatternText ? unroutable : firstMatching(regexes.slice(from, evaluated), request)
   }
 
   let end = path.length
   while (end > 0) {
     const list = prefixLengths[end] ? prefixes.get(path.slice(0, end)) : undefined
-    const found = list && (askLonger(end) ?? firstThatHolds(list, request))
+    const found = list && (matchLonger(end) ?? firstMatching(list, request))
     if (found) return found
     end = path.lastIndexOf('/', end - 1)
   }
-  return askLonger(1) ?? (root && firstThatHolds(root, request)) ?? askLonger(-1)
+  return matchLonger(1) ?? (root && firstMatching(root, request)) ?? matchLonger(-1)
 }
 
-function firstThatHolds<T>(
-  list: readonly Candidate<T>[],
-  request: RequestFacts,
-): MatchedRoute<T> | undefined {
+function firstMatching<T>(list: readonly Candidate<T>[], request: RequestFacts): MatchedRoute<T> | undefined {
   let parsed: ParsedQuery | undefined
   for (const { conditions, found, matchesPath } of list) {
     if (matchesPath && !matchesPath(request.path)) continue
