@@ -33,8 +33,8 @@ export type LlmBackendOptions = LlmLimits & {
 type RankedTarget = { readonly priority: number; readonly target: Target; rename(model: string): string }
 
 /**
- * Compiles an `ai` backend, which serves all requested models. Throws for issues of `checkLlmBackend` and unreadable
- * credential files.
+ * Compiles an `ai` backend, which serves all requested models. Throws for issues of `checkLlmBackend` and
+ * unreadable credential files.
  */
 export function compileLlmBackend(
   config: LlmBackendConfig,

@@ -6,8 +6,8 @@ import { compileModels } from './models/models.ts'
 import { defaultEndpoints } from './request/endpoints.ts'
 
 /**
- * Compiles the `llm` section, in steps so that thousands of models do not delay traffic. Throws for issues of `checkLlm` and
- * unreadable credential files.
+ * Compiles the `llm` section, in steps so that thousands of models do not delay traffic. Throws for issues of
+ * `checkLlm` and unreadable credential files.
  */
 export function* compileLlmSection(
   config: LlmConfig,

@@ -30,8 +30,9 @@ export type LlmLimits = {
 /** LLM traffic of one route: the policy that reads requests, and the backend. */
 export type Llm = {
   /**
-   * Reads the request. Its place is after authentication and request limits, before rules on the body and token limits. Its
-   * `onEnd` settles the usage and precedes that of the token limits, because policies end in the order of entry.
+   * Reads the request. Its place is after authentication and request limits, before rules on the body and
+   * token limits. Its `onEnd` settles the usage and precedes that of the token limits, because policies end
+   * in the order of entry.
    */
   llmRequest: Policy
   backend: Backend

@@ -6,7 +6,10 @@ import { estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.t
 import { type Attempt, type Call, callOf } from './request/call.ts'
 import { isBackground, outputLimit } from './request/output-limit.ts'
 
-/** Completes the usage at the end of the exchange, with an estimate for missing reports, and counts it in the metrics. */
+/**
+ * Completes the usage at the end of the exchange, with an estimate for missing reports, and counts it in the
+ * metrics.
+ */
 export function settleUsage(exchange: Exchange, { clock }: CompileContext): void {
   const attempt = callOf(exchange)?.attempt
   if (!attempt) return
@@ -21,8 +24,8 @@ export function settleUsage(exchange: Exchange, { clock }: CompileContext): void
 }
 
 /**
- * Records the cost of the call after `settleUsage`. The price lookup tries the model in the response, then the requested
- * one, then the configured one.
+ * Records the cost of the call after `settleUsage`. The price lookup tries the model in the response, then
+ * the requested one, then the configured one.
  */
 export function recordCost(exchange: Exchange, prices: Prices): void {
   const { llm, usage } = exchange.facts
@@ -50,8 +53,9 @@ function isCharged({ succeeded, exchange }: Attempt): boolean {
 }
 
 /**
- * Estimates usage that the provider did not report completely: from the observed output, or from the output limit if
- * there is none to observe. The latter are background responses, and unstreamed responses after a disconnect.
+ * Estimates usage that the provider did not report completely: from the observed output, or from the output
+ * limit if there is none to observe. The latter are background responses, and unstreamed responses after a
+ * disconnect.
  */
 function estimateAttempt({ exchange, call, candidate, succeeded, usage, generatedBytes }: Attempt): Usage {
   const { llmRequest = {}, llm } = exchange.facts

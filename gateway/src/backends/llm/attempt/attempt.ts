@@ -13,9 +13,9 @@ import { clientCredential, clientHeaders, prepareRequest, type TimeLimits } from
 export type AttemptOptions = ReplyOptions & { timeLimits: TimeLimits }
 
 /**
- * Serves a call with its candidates, in order, until one succeeds. A failed connection, a time limit, an invalid
- * response, 5xx and 429 lead to the next candidate. Once the response to the client has started, there is no failover.
- * The outcome of the last candidate is final.
+ * Serves a call with its candidates, in order, until one succeeds. A failed connection, a time limit, an
+ * invalid response, 5xx and 429 lead to the next candidate. Once the response to the client has started,
+ * there is no failover. The outcome of the last candidate is final.
  */
 export async function serveCall(exchange: Exchange, call: Call, options: AttemptOptions): Promise<Reply> {
   const { context, timeLimits } = options

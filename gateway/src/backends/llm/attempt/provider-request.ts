@@ -16,7 +16,10 @@ import { parseExactObject, readExactObject } from '../translate/exact-json.ts'
 import { messagesToChat } from '../translate/messages-to-chat/messages-to-chat.ts'
 import type { Translation } from '../translate/translate.ts'
 
-/** The request to one provider, and the translation of its response, if any. The credential is added before sending. */
+/**
+ * The request to one provider, and the translation of its response, if any. The credential is added before
+ * sending.
+ */
 export type PreparedRequest =
   | { kind: 'request'; request: OutgoingRequest; translation: Translation | undefined }
   | Refused
@@ -91,7 +94,9 @@ export function clientHeaders({ facts, forwarding }: Exchange): Headers {
 /** `path` is the path at the upstream, without query. */
 type ProviderRoute = { kind: 'route'; path: string; translation: Translation | undefined }
 
-/** Selects the provider's path: of the same endpoint if it has one, else of the endpoint after translation. */
+/**
+ * Selects the provider's path: of the same endpoint if it has one, else of the endpoint after translation.
+ */
 function routeTo(call: Call, path: string, { target }: Candidate): ProviderRoute | Refused {
   const { endpoint } = call
   const { paths, name } = target.provider
@@ -144,8 +149,8 @@ function requestBody(
 type Edits = { set: Map<string, string>; remove: Set<string> }
 
 /**
- * Edits of a body that needs no translation, or undefined for none: the model, then overrides, then defaults for absent
- * fields, then fields that the provider and the usage count need.
+ * Edits of a body that needs no translation, or undefined for none: the model, then overrides, then defaults
+ * for absent fields, then fields that the provider and the usage count need.
  */
 function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edits | undefined {
   const { value } = json
@@ -164,7 +169,9 @@ function editsFor(json: JsonText, call: Call, { target, model }: Candidate): Edi
   return set.size > 0 || remove.size > 0 ? { set, remove } : undefined
 }
 
-/** Requests the usage of a stream, which OpenAI's older APIs report on request only; every stream is counted. */
+/**
+ * Requests the usage of a stream, which OpenAI's older APIs report on request only; every stream is counted.
+ */
 function requestUsage(json: JsonText, { endpoint }: Call, set: Map<string, string>): void {
   if (endpoint !== 'chat' && endpoint !== 'completions') return
   const streams = set.get('stream') ?? (json.value['stream'] === true ? 'true' : 'false')
@@ -233,7 +240,8 @@ function translateRequest(
 
 function headersFor(client: Headers, call: Call, { target }: Candidate): Headers {
   const headers = filterHeaders(client)
-  // Parameters of the client's media type are not forwarded: a server that applies a charset would decode another text.
+  // Parameters of the client's media type are not forwarded: a server that applies a charset would decode
+  // another text.
   if (call.json !== undefined) headers['content-type'] = 'application/json'
   target.editHeaders?.(headers)
   // Bodies are read for usage and by guards, so a content coding would only be removed again.
@@ -244,8 +252,8 @@ function headersFor(client: Headers, call: Call, { target }: Candidate): Headers
 }
 
 /**
- * The upstream path of a passthrough call: the client's path, or its part after the version. The version is added if the
- * provider's address lacks it.
+ * The upstream path of a passthrough call: the client's path, or its part after the version. The version is
+ * added if the provider's address lacks it.
  */
 function passthroughPath(path: string, { provider, basePath, preservesPath }: Target): string {
   if (preservesPath) return path

@@ -19,9 +19,9 @@ export type ModelPrices = {
 }
 
 /**
- * Cost of a call; undefined if it used tokens of a kind without a price, because the sum would be wrong. Cache reads, cache
- * writes and audio are parts of the input; reasoning and audio are parts of the output. A part without a separate price has
- * the price of input or output. A tier applies to all tokens of the call.
+ * Cost of a call; undefined if it used tokens of a kind without a price, because the sum would be wrong.
+ * Cache reads, cache writes and audio are parts of the input; reasoning and audio are parts of the output. A
+ * part without a separate price has the price of input or output. A tier applies to all tokens of the call.
  */
 export function costOf(usage: Usage, prices: ModelPrices): Picodollars | undefined {
   const rates = ratesFor(usage.inputTokens, prices)

@@ -13,7 +13,10 @@ import {
 import { costOf, type ModelPrices, type Rates } from './cost.ts'
 import { type Picodollars, parsePrice } from './money.ts'
 
-/** Cost of a call. `missing`: the model is not in the catalog; `unpriced`: it has no price for the used tokens. */
+/**
+ * Cost of a call. `missing`: the model is not in the catalog; `unpriced`: it has no price for the used
+ * tokens.
+ */
 export type Cost =
   | { readonly kind: 'cost'; readonly amount: Picodollars }
   | { readonly kind: 'unpriced' }
@@ -26,8 +29,8 @@ const unpriced: Cost = { kind: 'unpriced' }
 const missing: Cost = { kind: 'missing' }
 
 /**
- * Compiles `config.modelCatalog`; undefined without one. Throws with the path of a file that cannot be read or is not a
- * catalog.
+ * Compiles `config.modelCatalog`; undefined without one. Throws with the path of a file that cannot be read
+ * or is not a catalog.
  */
 export function compilePrices(
   catalogs: ModelCatalogConfig | undefined,

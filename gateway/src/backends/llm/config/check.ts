@@ -16,7 +16,10 @@ import {
 
 const roots: ReadonlySet<string> = new Set(routingRoots)
 
-/** Reports issues of `llm` beyond its schema: duplicate and unknown names, patterns, expressions, missing addresses. */
+/**
+ * Reports issues of `llm` beyond its schema: duplicate and unknown names, patterns, expressions, missing
+ * addresses.
+ */
 export function checkLlm(config: LlmConfig, report: ReportIssue): void {
   if (config.port !== undefined && config.gateways !== undefined) {
     report(['gateways'], 'is not valid with port: remove one of them')

@@ -9,7 +9,10 @@ export type ModelList = {
   started: { at: number }
 }
 
-/** Response to `/v1/models` and `/v1/models/{id}`: the models permitted for the key, in the shape of the client's API. */
+/**
+ * Response to `/v1/models` and `/v1/models/{id}`: the models permitted for the key, in the shape of the
+ * client's API.
+ */
 export function modelListReply(
   exchange: Exchange,
   id: string | undefined,
@@ -36,8 +39,9 @@ export function modelListReply(
 }
 
 /**
- * Names permitted for the key. If the key permits only a part of a pattern, the list contains that part as written in the
- * key's `allowedModels`: a key for `gpt-4o-mini` finds it although the model is configured as `gpt-*`.
+ * Names permitted for the key. If the key permits only a part of a pattern, the list contains that part as
+ * written in the key's `allowedModels`: a key for `gpt-4o-mini` finds it although the model is configured as
+ * `gpt-*`.
  */
 function visibleNames(
   { auth: { models: access } }: Exchange,

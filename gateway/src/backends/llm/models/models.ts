@@ -49,8 +49,8 @@ type Lookup = (name: string, headers: Headers, origin: 'client' | 'virtual') => 
 type Virtual = (facts: Facts) => Resolution
 
 /**
- * Compiles the resolution of model names: virtual models by exact name, then `llm.models` by number of literal characters,
- * then by order. Entries with failed header matches are skipped. Yields once per model.
+ * Compiles the resolution of model names: virtual models by exact name, then `llm.models` by number of
+ * literal characters, then by order. Entries with failed header matches are skipped. Yields once per model.
  */
 export function* compileModels(config: LlmConfig, context: CompileContext): Generator<void, Models> {
   const entries: Entry[] = []

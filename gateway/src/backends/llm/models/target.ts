@@ -44,12 +44,14 @@ export type Target = {
 }
 
 /**
- * The end of a target's cooldown after a failure, on the monotonic clock; retained across reloads. Failover tries targets
- * in cooldown last. The eviction of destinations (`upstream/health.ts`) excludes them instead.
+ * The end of a target's cooldown after a failure, on the monotonic clock; retained across reloads. Failover
+ * tries targets in cooldown last. The eviction of destinations (`upstream/health.ts`) excludes them instead.
  */
 export type Cooldown = { until: number }
 
-/** Resolves provider, address and credential of a model. Throws for issues of `checkLlm` and unreadable files. */
+/**
+ * Resolves provider, address and credential of a model. Throws for issues of `checkLlm` and unreadable files.
+ */
 export function compileTarget(model: ModelConfig, config: LlmConfig, context: CompileContext): Target {
   const shared = sharedProvider(model, config)
   const kind = typeof model.provider === 'string' ? model.provider : shared?.provider
@@ -103,8 +105,9 @@ function definedOf(params: LlmParams | undefined): LlmParams {
 }
 
 /**
- * Origin and base path of requests. A base address without a path uses the provider's default path. A version in both the
- * address and the provider's paths is used once, because users of Anthropic's API write addresses with and without it.
+ * Origin and base path of requests. A base address without a path uses the provider's default path. A version
+ * in both the address and the provider's paths is used once, because users of Anthropic's API write addresses
+ * with and without it.
  */
 export function addressOf(
   provider: Provider,

@@ -7,8 +7,8 @@ import type { Attempt } from '../request/call.ts'
 import { cancelReply, filterDecodedHeaders, readDecoded } from './reply-body.ts'
 
 /**
- * Converts a provider's error response; its status is preserved. JSON in the client's API is forwarded, JSON of the other
- * API is translated, and other bodies are replaced. Throws `upstream_invalid` for redirects.
+ * Converts a provider's error response; its status is preserved. JSON in the client's API is forwarded, JSON
+ * of the other API is translated, and other bodies are replaced. Throws `upstream_invalid` for redirects.
  */
 export async function convertError(
   { exchange, call, candidate, translation }: Attempt,

@@ -8,7 +8,10 @@ export type LineBuffer = {
 
 const emptyBuffer = Buffer.alloc(0)
 
-/** Copies into a buffer that doubles, so that a line in many small chunks costs no more than in few large ones. */
+/**
+ * Copies into a buffer that doubles, so that a line in many small chunks costs no more than in few large
+ * ones.
+ */
 export function createLineBuffer(): LineBuffer {
   let buffer = emptyBuffer
   let size = 0

@@ -16,7 +16,10 @@ import { recordModel, recordUsage, translatedEndpoint, translationContext } from
 import { filterDecodedHeaders, type ReplyOptions, readDecoded } from './reply-body.ts'
 import { generatedTextBytes, modelIn, usageIn } from './usage.ts'
 
-/** Converts a response that is one JSON object, and records usage and model. Throws `GatewayError` if it is none. */
+/**
+ * Converts a response that is one JSON object, and records usage and model. Throws `GatewayError` if it is
+ * none.
+ */
 export async function convertObject(
   attempt: Attempt,
   endpoint: Endpoint,

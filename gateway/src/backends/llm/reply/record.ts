@@ -10,7 +10,10 @@ export function recordUsage(attempt: Attempt, usage: Usage): void {
   attempt.exchange.facts.usage = usage
 }
 
-/** Records the model in the provider's response; undefined leaves it unchanged, as in the last event of messages. */
+/**
+ * Records the model in the provider's response; undefined leaves it unchanged, as in the last event of
+ * messages.
+ */
 export function recordModel({ exchange: { facts } }: Attempt, model: string | undefined): void {
   if (facts.llm && model !== undefined) facts.llm.responseModel = model
 }

@@ -16,7 +16,10 @@ const decodeErrors: DecodeErrors = {
   unknown: 'upstream_invalid',
 }
 
-/** The body of a provider's response without content coding. Throws `upstream_too_large` and `upstream_invalid`. */
+/**
+ * The body of a provider's response without content coding. Throws `upstream_too_large` and
+ * `upstream_invalid`.
+ */
 export function readDecoded({ body, headers }: Reply, maxBytes: number): Promise<Buffer> {
   const bytes = readAll(body, maxBytes, 'upstream_too_large')
   const encoding = firstHeader(headers, 'content-encoding')

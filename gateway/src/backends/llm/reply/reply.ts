@@ -7,8 +7,9 @@ import { filterHeaders, type ReplyOptions } from './reply-body.ts'
 import { convertStream } from './stream-reply.ts'
 
 /**
- * Converts a provider's response to the client's: unchanged bytes within one API, translated between two, with usage
- * recorded in both cases. Throws `GatewayError` for an invalid response before the client receives any of it.
+ * Converts a provider's response to the client's: unchanged bytes within one API, translated between two,
+ * with usage recorded in both cases. Throws `GatewayError` for an invalid response before the client receives
+ * any of it.
  */
 export function convertReply(attempt: Attempt, reply: Reply, options: ReplyOptions): Reply | Promise<Reply> {
   const { endpoint } = attempt.call

@@ -18,7 +18,9 @@ import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
 import { mergeUsage, modelIn } from './usage.ts'
 
-/** Converts an event stream, and records usage and model as their events arrive. Throws `upstream_invalid`. */
+/**
+ * Converts an event stream, and records usage and model as their events arrive. Throws `upstream_invalid`.
+ */
 export function convertStream(
   attempt: Attempt,
   endpoint: Endpoint,

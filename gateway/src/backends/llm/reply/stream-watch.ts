@@ -21,9 +21,9 @@ export type StreamWatchOptions = {
 }
 
 /**
- * Observes a stream with a few native searches per chunk; only events with a usage object are parsed. The search texts
- * cannot occur inside JSON strings, where their quotes would be escaped, and a line cannot start there. Search texts start
- * with a letter, because a search for a quote stops at every quote of the JSON.
+ * Observes a stream with a few native searches per chunk; only events with a usage object are parsed. The
+ * search texts cannot occur inside JSON strings, where their quotes would be escaped, and a line cannot start
+ * there. Search texts start with a letter, because a search for a quote stops at every quote of the JSON.
  */
 export function createStreamWatch({
   endpoint,
@@ -144,7 +144,9 @@ function generatedBytes(lines: string, key: string): number {
   return bytes
 }
 
-/** Prefixes of delta members with generated text; `reasoning` includes `reasoning_content` and similar names. */
+/**
+ * Prefixes of delta members with generated text; `reasoning` includes `reasoning_content` and similar names.
+ */
 const textMembers = ['content', 'text', 'arguments', 'partial_json', 'thinking', 'reasoning', 'refusal']
 
 /** Bytes of generated text in the object that opens at `start`. */

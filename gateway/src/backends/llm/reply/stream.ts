@@ -3,7 +3,9 @@ import type { BodySink, BodySource } from '../../../net/http/body.ts'
 import { createLineBuffer } from './line-buffer.ts'
 import { parseDataLine, type StreamWatch } from './stream-watch.ts'
 
-/** Converts events of the provider's API to the client's; the input is complete lines. Throws `GatewayError`. */
+/**
+ * Converts events of the provider's API to the client's; the input is complete lines. Throws `GatewayError`.
+ */
 export type StreamConversion = (lines: Buffer) => string
 
 export type RelayOptions = {
@@ -22,8 +24,8 @@ export const maxLineBytes = 1024 * 1024
 type RelayState = { over: boolean }
 
 /**
- * The client's side of a provider's event stream. Complete lines are forwarded on arrival; an incomplete line is buffered,
- * so that an error event can follow at any time. A truncated stream never looks complete.
+ * The client's side of a provider's event stream. Complete lines are forwarded on arrival; an incomplete line
+ * is buffered, so that an error event can follow at any time. A truncated stream never looks complete.
  */
 export function relayStream(source: BodySource, options: RelayOptions): BodySource {
   const state: RelayState = { over: false }

@@ -13,8 +13,8 @@ import type { Endpoint } from '../request/endpoints.ts'
 const maxTokens = 1_000_000_000
 
 /**
- * Normalised usage of a response object or a stream event; undefined without plausible counts. Input includes cache reads
- * and writes, output includes reasoning.
+ * Normalised usage of a response object or a stream event; undefined without plausible counts. Input includes
+ * cache reads and writes, output includes reasoning.
  */
 export function usageIn(endpoint: Endpoint, message: JsonObject): Usage | undefined {
   switch (endpoint) {
@@ -103,8 +103,8 @@ function anthropicUsage(value: JsonValue | undefined): Usage | undefined {
 }
 
 /**
- * Merges two reports of one stream of messages: the first counts the input, the last counts the output, and omitted counts
- * are zero.
+ * Merges two reports of one stream of messages: the first counts the input, the last counts the output, and
+ * omitted counts are zero.
  */
 export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   if (earlier === undefined) return later
@@ -118,8 +118,8 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
 }
 
 /**
- * Estimates the usage of a response without a final report: bytes / 4. Reported input is used as it is, reported output as
- * a lower bound.
+ * Estimates the usage of a response without a final report: bytes / 4. Reported input is used as it is,
+ * reported output as a lower bound.
  */
 export function estimateUsage(
   reported: Usage | undefined,
@@ -163,7 +163,10 @@ const notText: ReadonlySet<string> = new Set([
   'signature',
 ])
 
-/** Bytes of the texts of a response without usage. Its nesting is unlimited, because it comes from an upstream. */
+/**
+ * Bytes of the texts of a response without usage. Its nesting is unlimited, because it comes from an
+ * upstream.
+ */
 export function generatedTextBytes(message: JsonObject): number {
   return textBytes(message)
 }

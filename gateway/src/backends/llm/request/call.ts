@@ -7,7 +7,9 @@ import type { Endpoint } from './endpoints.ts'
 /** State of one LLM call, from the parsed request to the last byte of the response. */
 export type Call = {
   readonly endpoint: Endpoint | 'passthrough'
-  /** The authorized body, without content coding; empty after the request to the last candidate is prepared. */
+  /**
+   * The authorized body, without content coding; empty after the request to the last candidate is prepared.
+   */
   bytes: Buffer
   /** Undefined for a passthrough body that is not a JSON object, and after the last request is prepared. */
   json: JsonText | undefined
@@ -19,8 +21,8 @@ export type Call = {
 }
 
 /**
- * One request to one candidate, with the usage and the state of its response. An attempt that failed is dropped as a
- * whole, so nothing it recorded counts.
+ * One request to one candidate, with the usage and the state of its response. An attempt that failed is
+ * dropped as a whole, so nothing it recorded counts.
  */
 export type Attempt = {
   readonly exchange: Exchange
@@ -82,7 +84,10 @@ export function createAttempt(
 
 const emptyBuffer = Buffer.alloc(0)
 
-/** Releases the request's bytes and text before the last attempt: responses may take minutes, and prompts are large. */
+/**
+ * Releases the request's bytes and text before the last attempt: responses may take minutes, and prompts are
+ * large.
+ */
 export function releaseRequest(call: Call): void {
   call.json = undefined
   call.bytes = emptyBuffer

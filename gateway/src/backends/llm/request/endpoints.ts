@@ -116,8 +116,8 @@ const endpointPaths: ReadonlyMap<string, EndpointMatch> = new Map([
 const modelPrefix = '/models/'
 
 /**
- * Matches the part of a normalised path after its last `/v1/`, with any prefix. A path without `/v1/` is matched completely,
- * because not all clients include the version in their base address.
+ * Matches the part of a normalised path after its last `/v1/`, with any prefix. A path without `/v1/` is
+ * matched completely, because not all clients include the version in their base address.
  */
 export function matchEndpoint(path: string): EndpointMatch {
   const rest = pathAfterVersion(path)
@@ -129,8 +129,9 @@ export function matchEndpoint(path: string): EndpointMatch {
 }
 
 /**
- * True if an unknown path is another spelling of a known call: `/v1/chat%2Fcompletions`, `/v1/Chat/completions`,
- * `/v1/chat/completions;x`. A provider might serve it without the checks and counts of that call.
+ * True if an unknown path is another spelling of a known call: `/v1/chat%2Fcompletions`,
+ * `/v1/Chat/completions`, `/v1/chat/completions;x`. A provider might serve it without the checks and counts
+ * of that call.
  */
 export function isDisguisedEndpoint(path: string): boolean {
   return matchEndpoint(canonicalPath(path)).kind !== 'unknown'
@@ -153,7 +154,9 @@ export function pathAfterVersion(path: string): string {
   return version === -1 ? path : path.slice(version + 3)
 }
 
-/** The error shape of the client's API, from the path or, for paths of both or neither API, from the headers. */
+/**
+ * The error shape of the client's API, from the path or, for paths of both or neither API, from the headers.
+ */
 export function errorFormatOf({ path, headers }: Pick<RequestFacts, 'path' | 'headers'>): ErrorFormat {
   if (path.endsWith('/messages') || path.endsWith('/messages/count_tokens')) return 'anthropic'
   if (headers['anthropic-version'] === undefined) return 'openai'

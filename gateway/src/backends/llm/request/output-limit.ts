@@ -11,7 +11,9 @@ const assumedTokens = 4_096
 /** Maximum charge of one call without a count. */
 const maxTokens = 1_000_000
 
-/** Fields that limit the tokens of one choice, alternatives included, and fields that multiply the choices. */
+/**
+ * Fields that limit the tokens of one choice, alternatives included, and fields that multiply the choices.
+ */
 const limits: Partial<Record<Endpoint, { tokens: readonly string[]; choices: readonly string[] }>> = {
   chat: { tokens: ['max_completion_tokens', 'max_tokens'], choices: ['n'] },
   completions: { tokens: ['max_tokens'], choices: ['n', 'best_of'] },
@@ -25,7 +27,10 @@ export type ConfiguredFields = {
   readonly defaults: ReadonlyMap<string, string>
 }
 
-/** Maximum output tokens of a call: the limit of the request, or an assumed limit, per choice. Zero for embeddings. */
+/**
+ * Maximum output tokens of a call: the limit of the request, or an assumed limit, per choice. Zero for
+ * embeddings.
+ */
 export function outputLimit(endpoint: Endpoint, request: ExactJsonObject, fields: ConfiguredFields): number {
   const names = limits[endpoint]
   if (names === undefined) return 0
@@ -60,7 +65,9 @@ export function isBackground(
   return endpoint === 'responses' && request?.['background'] === true
 }
 
-/** True if the usage in a message covers the complete response; the responses API also reports in progress. */
+/**
+ * True if the usage in a message covers the complete response; the responses API also reports in progress.
+ */
 export function isFinalUsage(endpoint: Endpoint, message: JsonObject): boolean {
   if (endpoint !== 'responses') return true
   const { response } = message

@@ -32,8 +32,8 @@ const unnamedModel = '*'
 type JsonBody = { kind: 'json'; json: JsonText } | { kind: 'refused'; refusal: Refusal }
 
 /**
- * Reads and validates an LLM request, and stores it in the facts and for the backend. Returns a refusal for an invalid
- * request.
+ * Reads and validates an LLM request, and stores it in the facts and for the backend. Returns a refusal for
+ * an invalid request.
  */
 export function readRequest(
   exchange: Exchange,
@@ -171,8 +171,8 @@ function acceptCall(
 }
 
 /**
- * Checks `models` (OpenRouter) and `fallbacks` (Anthropic) against the models of the key, because they name further models.
- * `default` in `fallbacks` may be any model.
+ * Checks `models` (OpenRouter) and `fallbacks` (Anthropic) against the models of the key, because they name
+ * further models. `default` in `fallbacks` may be any model.
  */
 function mayUseFallbacks(models: JsonValue | undefined, access: ModelAccess): boolean {
   if (models === undefined || models === null) return true
@@ -228,7 +228,10 @@ function invalidBody(message: string, param?: string): JsonBody {
   return { kind: 'refused', refusal }
 }
 
-/** Rejects stream options that an upstream might interpret differently, because streams are counted differently. */
+/**
+ * Rejects stream options that an upstream might interpret differently, because streams are counted
+ * differently.
+ */
 function streamIssue(endpoint: Endpoint, body: JsonObject): Refusal | undefined {
   const { stream, stream_options: options } = body
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
@@ -244,8 +247,8 @@ function streamIssue(endpoint: Endpoint, body: JsonObject): Refusal | undefined 
 }
 
 /**
- * Rejects background responses without an output limit, which is charged because they outlive the exchange, and without a
- * path to fetch the response from.
+ * Rejects background responses without an output limit, which is charged because they outlive the exchange,
+ * and without a path to fetch the response from.
  */
 function backgroundIssue(
   exchange: Exchange,

@@ -5,7 +5,7 @@ import { limitExceeded } from '../../../lib/json/text.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 
 declare global {
-  // Both are part of ECMAScript 2026 and of every Node this runs on; the compiler's library does not list them yet.
+  // Part of ECMAScript 2026 and of all supported Node versions; not yet in the compiler's library.
   interface JSON {
     rawJSON(text: string): JsonObject
     parse(
@@ -15,34 +15,38 @@ declare global {
   }
 }
 
-/** Deeper JSON than this is refused: writing it out again is recursive. */
+/** Maximum nesting, because the serialization is recursive. */
 const maxDepth = 500
 
 /**
- * Like `JSON.parse`, except that a number a double cannot hold (an id above 2^53) stays what it was: it becomes an
- * opaque value that `JSON.stringify` writes out digit by digit. Undefined when the text is no JSON or nested too deep.
+ * `JSON.parse` with exact numbers: a number beyond the precision of a double (an id above 2^53) becomes an
+ * opaque value that `JSON.stringify` serializes digit by digit. Undefined if the text is not JSON or nested
+ * too deep.
  */
 export function parseExactJson(text: string): JsonValue | undefined {
-  // Text this short cannot nest that deep, and most events of a stream are.
+  // A shorter text, such as most stream events, cannot reach the limit.
   if (text.length > maxDepth && nestingDepth(text) > maxDepth) return undefined
   try {
-    // The reviver costs several times the parsing, so it runs only where a long number can be.
+    // The reviver costs several times the parsing, so it is used only if the text may contain long numbers.
     return (longNumber.test(text) ? JSON.parse(text, reviveLongNumbers) : JSON.parse(text)) as JsonValue
   } catch {
     return undefined
   }
 }
 
-/** `parseExactJson` for what must be an object. */
+/** `parseExactJson` for objects; undefined for other values. */
 export function parseExactObject(text: string): JsonObject | undefined {
   const value = parseExactJson(text)
   return isJsonObject(value) ? value : undefined
 }
 
-/** Characters of JSON in a string, as of the input of a tool call. Its structure is not that of the body it is in. */
+/**
+ * Maximum characters of JSON in a string, such as the input of a tool call, which the limits of the body do
+ * not cover.
+ */
 const maxNestedLength = 4 * 1024 * 1024
 
-/** `parseExactObject` of JSON in a string of a client; undefined beyond limits of its own as well. */
+/** `parseExactObject` for JSON in a string of a client, with separate limits. */
 export function parseNestedObject(text: string): JsonObject | undefined {
   if (text.length > maxNestedLength || limitExceeded(text) !== undefined) return undefined
   return parseExactObject(text)
@@ -60,7 +64,7 @@ export function readExactObject(
   )
 }
 
-/** JSON text of a value that came from an upstream; undefined when it is nested too deep to be written. */
+/** JSON text of a value from an upstream; undefined if it is nested too deep for the serialization. */
 export function writeJson(value: JsonValue): string | undefined {
   try {
     return JSON.stringify(value)
@@ -82,10 +86,10 @@ function nestingDepth(text: string): number {
   return scan.deepest
 }
 
-/** Follows the brackets of JSON text that arrives in fragments, without judging whether it is valid. */
+/** Tracks the nesting of JSON text that arrives in fragments, without validation. */
 export type NestingScan = {
   push(fragment: string): void
-  /** Whether the outermost object or array has been closed. */
+  /** The outermost object or array is closed. */
   readonly complete: boolean
   readonly deepest: number
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 
-/** The image formats the messages API takes as base64. */
+/** Image formats that the messages API accepts as base64. */
 const imageTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
 
 /** `data:` URL to media type and base64 text; undefined for every other URL. RFC 2397. */
@@ -12,7 +12,7 @@ export function parseDataUrl(url: string): { mediaType: string; base64: string }
   return parameters.includes('base64') ? { mediaType, base64: url.slice(comma + 1) } : undefined
 }
 
-/** The messages API's source of an image URL, or why there is none. */
+/** The messages API's source for an image URL, or the problem of the URL. */
 export function imageSource(
   url: string,
 ): { kind: 'source'; source: JsonObject } | { kind: 'problem'; message: string } {
@@ -30,7 +30,9 @@ export function imageSource(
   return { kind: 'source', source: { type: 'base64', media_type: mediaType, data: inline.base64 } }
 }
 
-/** The URL of a messages API source (`base64` or `url`); undefined for sources that only that API can resolve. */
+/**
+ * The URL of a messages API source (`base64` or `url`); undefined for sources that only this API can resolve.
+ */
 export function sourceUrl(source: JsonValue | undefined): string | undefined {
   if (!isJsonObject(source)) return undefined
   const { type, url, media_type: mediaType, data } = source

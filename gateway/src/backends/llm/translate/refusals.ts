@@ -1,12 +1,17 @@
 import type { JsonObject, JsonValue } from '../../../lib/json/json.ts'
 import type { TranslatedRequest } from './translate.ts'
 
-/** Collects why a request cannot be translated. The first reason is the answer; the mapping goes on with placeholders. */
+/**
+ * Collects reasons against a translation. The first one is reported; the mapping continues with placeholders.
+ */
 export type Refusals = {
   add(param: string, message: string): void
-  /** Adds every field of `object` that is neither known nor null: leaving it out silently would change the request. */
+  /**
+   * Adds all fields of `object` that are neither known nor null, because an omitted field would change the
+   * request.
+   */
   addUnknown(object: JsonObject, known: ReadonlySet<string>, path: string): void
-  /** The translated body, unless something was refused. */
+  /** The translated body, or the first refusal. */
   result(body: JsonObject): TranslatedRequest
 }
 
@@ -27,7 +32,7 @@ export function createRefusals(upstream: string): Refusals {
   return refusals
 }
 
-/** Both APIs take null for a field that is left out. */
+/** Both APIs treat null as absent. */
 export function isAbsent(value: JsonValue | undefined): value is null | undefined {
   return value === undefined || value === null
 }

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 
 /**
- * Token counts as the messages API splits them: `input` without what was read from or written to the cache.
- * Chat completions count both as part of the prompt.
+ * Token counts of the messages API: `input` excludes tokens read from and written to the cache. Chat
+ * completions count both as part of the prompt.
  */
 export type TokenCounts = {
   input: number
@@ -14,7 +14,7 @@ export type TokenCounts = {
 
 export const noTokens: TokenCounts = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0 }
 
-/** Counts of a messages `usage`. Its fields are cumulative, and one that is absent keeps its value of `before`. */
+/** Counts of a messages `usage`. Its fields are cumulative; absent fields have the value of `before`. */
 export function countsFromMessages(
   usage: JsonValue | undefined,
   before: TokenCounts = noTokens,
@@ -84,7 +84,7 @@ function member(object: JsonObject, outer: string, inner: string): JsonValue | u
   return isJsonObject(details) ? details[inner] : undefined
 }
 
-/** Anything that is no count of tokens reads as absent. */
+/** A token count; other values are treated as absent. */
 function count(value: JsonValue | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }

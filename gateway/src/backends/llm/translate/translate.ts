@@ -1,46 +1,46 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
 import type { SseEvent } from '../../../net/http/sse.ts'
 
-/** A request in the upstream's format, or the field of the client's request that has no counterpart there (a 400). */
+/** A request in the upstream's format, or the field of the client's request without a counterpart (a 400). */
 export type TranslatedRequest =
   | { kind: 'body'; body: JsonObject }
   | { kind: 'unsupported'; param: string; message: string }
 
-/** What a translated answer needs to know of its request. */
+/** Properties of the request for the translation of its response. */
 export type TranslationContext = {
-  /** The model the client asked for; stands in where the upstream does not name one. */
+  /** The requested model, used if the response of the upstream has none. */
   requestModel: string
   /** Milliseconds since the Unix epoch, for `created`. */
   now(): number
-  /** Whether a chat client is sent the closing usage chunk. */
+  /** A chat client receives the usage chunk. */
   includeUsage: boolean
 }
 
 /**
- * Turns the upstream's events into the client's. `open` until the upstream's own end marker (`[DONE]`, `message_stop`)
- * makes it `ended`, or an error event of the upstream makes it `failed`.
+ * Translates the upstream's events to the client's. The state is `open` until the upstream's end marker
+ * (`[DONE]`, `message_stop`; then `ended`) or its error event (then `failed`).
  */
 export type StreamTranslator = {
   readonly state: 'open' | 'ended' | 'failed'
   /**
-   * One event in, zero or more out. An error the upstream reports comes out as the client's terminal error event.
-   * Throws `GatewayError` (`upstream_invalid`, `upstream_too_large`) when the event cannot be what it should be.
-   * Answers nothing once ended or failed.
+   * Translates one event to zero or more. An error event of the upstream becomes the client's terminal error
+   * event. Throws `GatewayError` (`upstream_invalid`, `upstream_too_large`) for an invalid event. Returns
+   * nothing after `ended` or `failed`.
    */
   event(event: SseEvent): SseEvent[]
   /**
-   * The closing events; to be called when `state` is `ended`, or when the upstream's bytes are over. A stream that did
-   * not end by itself closes with an error event, so that it never looks complete. Answers nothing the second time.
+   * Returns the closing events. Called when `state` is `ended` or the upstream's bytes end. A truncated
+   * stream closes with an error event, so that it never looks complete. Returns nothing on a second call.
    */
   end(): SseEvent[]
 }
 
-/** One direction: what a client of one format and an upstream of the other say to each other. */
+/** One direction of translation between a client's API and a different API of the upstream. */
 export type Translation = {
   request(body: JsonObject): TranslatedRequest
-  /** Throws `GatewayError('upstream_invalid')` when the body is no answer of the upstream's API. */
+  /** Throws `GatewayError('upstream_invalid')` if the body is not a response of the upstream's API. */
   reply(body: JsonObject, context: TranslationContext): JsonObject
-  /** The client's error body for an upstream's error answer, whatever its body is. */
+  /** The client's error body for an upstream's error response with any body. */
   error(status: number, body: string): JsonObject
   stream(context: TranslationContext): StreamTranslator
 }

@@ -3,22 +3,22 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json
 import { errorBody } from '../../../pipeline/errors.ts'
 import { parseExactObject } from './exact-json.ts'
 
-/** What an upstream said was wrong. */
+/** An error reported by an upstream. */
 export type UpstreamError = { status: number; message: string; code: string }
 
-/** A stream whose bytes are over before its end marker came. */
+/** The error of a stream without its end marker. */
 export const truncatedStream: UpstreamError = {
   status: 502,
   message: 'the upstream broke the stream off before its end',
   code: 'upstream_reset',
 }
 
-/** Text of an upstream's error that is passed on at most. */
+/** Maximum length of a forwarded error text. */
 const maxMessageLength = 4000
 
 /**
- * Reads an error answer of either API, or of the many servers that nearly speak one. A body that is no JSON (a proxy's
- * HTML page) is not passed on.
+ * Reads an error response of either API or of servers with a similar one. A body that is not JSON (a proxy's
+ * HTML page) is not forwarded.
  */
 export function readUpstreamError(status: number, body: string): UpstreamError {
   const parsed = parseExactObject(body)
@@ -26,15 +26,15 @@ export function readUpstreamError(status: number, body: string): UpstreamError {
   return parsed === undefined ? fallback : { ...fallback, ...errorFields(parsed) }
 }
 
-/** Reads the event an upstream breaks its own stream off with. */
+/** Reads the error event that ends an upstream's stream. */
 export function readStreamError(event: JsonObject): UpstreamError {
-  const said = errorFields(event)
-  const status = (said.code === undefined ? undefined : statusByType[said.code]) ?? 500
+  const fields = errorFields(event)
+  const status = (fields.code === undefined ? undefined : statusByType[fields.code]) ?? 500
   return {
     status,
     message: 'the upstream broke the stream off with an error',
     code: 'upstream_error',
-    ...said,
+    ...fields,
   }
 }
 
@@ -53,7 +53,7 @@ function firstString(...values: (JsonValue | undefined)[]): string | undefined {
   return values.find((value): value is string => typeof value === 'string' && value !== '')
 }
 
-/** https://docs.anthropic.com/en/api/errors; and the codes chat servers use for the same. */
+/** https://docs.anthropic.com/en/api/errors, and the equivalent codes of chat servers. */
 const statusByType: Record<string, number> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -70,7 +70,7 @@ export function toErrorBody(format: 'openai' | 'anthropic', error: UpstreamError
   return parseExactObject(errorBody(format, error).body) ?? {}
 }
 
-/** The failure of an upstream that answered something else than its API says. */
-export function invalidResponse(what: string): GatewayError {
-  return new GatewayError('upstream_invalid', `the upstream's answer cannot be read: ${what}`)
+/** The failure of an upstream whose response violates its API. */
+export function invalidResponse(problem: string): GatewayError {
+  return new GatewayError('upstream_invalid', `the upstream's answer cannot be read: ${problem}`)
 }

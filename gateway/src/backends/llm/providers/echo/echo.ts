@@ -11,8 +11,8 @@ import { echoResponse } from './response.ts'
 import { recordRequestHash } from './text.ts'
 
 /**
- * Responds inside the gateway with the last input of the user: equal requests receive equal responses, without account or
- * network. For a first trial of the gateway, tests and benchmarks.
+ * Responds inside the gateway with the last input of the user: equal requests receive equal responses,
+ * without account or network. For a first trial of the gateway, tests and benchmarks.
  */
 export const echo: Provider = {
   name: 'echo',

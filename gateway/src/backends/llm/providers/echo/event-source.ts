@@ -1,6 +1,9 @@
 import type { BodySink, BodySource } from '../../../../net/http/body.ts'
 
-/** A body with one chunk per event and at most one chunk per turn of the event loop, like a network connection. */
+/**
+ * A body with one chunk per event and at most one chunk per turn of the event loop, like a network
+ * connection.
+ */
 export function eventSource(events: readonly string[]): BodySource {
   let sink: BodySink | undefined
   let next = 0

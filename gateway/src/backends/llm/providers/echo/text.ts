@@ -56,7 +56,9 @@ export function truncateText(text: string, maxTokens: JsonValue | undefined): Tr
 
 const maxPieces = 256
 
-/** Splits a text for a stream, into pieces of four characters or, for long texts, into at most `maxPieces`. */
+/**
+ * Splits a text for a stream, into pieces of four characters or, for long texts, into at most `maxPieces`.
+ */
 export function splitText(text: string): string[] {
   const size = Math.max(4, Math.ceil(text.length / maxPieces))
   const pieces: string[] = []

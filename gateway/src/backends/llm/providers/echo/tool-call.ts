@@ -4,8 +4,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 export type ToolCall = { name: string; args: string }
 
 /**
- * The call that a request demands: of the tool named in `tool_choice`, or of the first tool if it is `required`. Undefined
- * for a text response. That includes requests with a tool result, so that the loop of a client ends.
+ * The call that a request demands: of the tool named in `tool_choice`, or of the first tool if it is
+ * `required`. Undefined for a text response. That includes requests with a tool result, so that the loop of a
+ * client ends.
  */
 export function toolCallFor(
   { tools, tool_choice: choice }: JsonObject,

@@ -4,7 +4,7 @@ import { messageToCompletion } from './reply.ts'
 import { chatToMessagesRequest } from './request.ts'
 import { messageStreamToChunks } from './stream.ts'
 
-/** The client speaks OpenAI's chat completions, the upstream Anthropic's messages. */
+/** From a client with OpenAI's chat completions to an upstream with Anthropic's messages. */
 export const chatToMessages: Translation = {
   request: chatToMessagesRequest,
   reply: messageToCompletion,

@@ -2,13 +2,13 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { imageSource, parseDataUrl } from '../image-source.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
-/** Content of a user message: a string stays one, parts become blocks. */
+/** Content of a user message: a string is unchanged, parts become blocks. */
 export function toContent(content: JsonValue | undefined, path: string, refusals: Refusals): JsonValue {
   if (typeof content === 'string') return content
   return toBlocks(content, path, refusals, toBlock)
 }
 
-/** The blocks of content that may hold nothing but text (and, in an assistant's turn, refusals). */
+/** Blocks of content that may contain only text and, in an assistant's turn, refusals. */
 export function textBlocks(content: JsonValue | undefined, path: string, refusals: Refusals): JsonObject[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   return toBlocks(content, path, refusals, toTextBlock)
@@ -34,7 +34,7 @@ function toBlocks(
     }
     const block = toOne(part, `${path}[${index}]`, refusals)
     if (block === undefined) continue
-    // Chat has no such field, but clients that know the upstream mark cache points this way.
+    // Not a field of chat, but clients use it to set cache points of the messages API.
     if (isJsonObject(part.cache_control)) block.cache_control = part.cache_control
     blocks.push(block)
   }
@@ -53,7 +53,7 @@ const refusalFields: ReadonlySet<string> = new Set(['refusal', ...markFields])
 const imageFields: ReadonlySet<string> = new Set(['image_url', ...markFields])
 const fileFields: ReadonlySet<string> = new Set(['file', ...markFields])
 
-/** Empty text says nothing, and the messages API refuses it. */
+/** Empty text is removed, because the messages API rejects it. */
 function toTextBlock(part: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
   const name = part.type === 'refusal' ? 'refusal' : 'text'
   if (part.type !== name) {
@@ -69,7 +69,7 @@ function toTextBlock(part: JsonObject, path: string, refusals: Refusals): JsonOb
   return typeof text === 'string' && text !== '' ? { type: 'text', text } : undefined
 }
 
-/** `detail` only trades cost for accuracy and is left out. */
+/** `detail` affects only cost and accuracy and is removed. */
 function toImage(part: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
   refusals.addUnknown(part, imageFields, path)
   const url = isJsonObject(part.image_url) ? part.image_url.url : undefined

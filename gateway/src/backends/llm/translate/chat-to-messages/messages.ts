@@ -3,12 +3,12 @@ import { parseNestedObject } from '../exact-json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 import { textBlocks, toContent } from './content.ts'
 
-/** A conversation as the messages API takes it: the system prompt apart from the turns. */
+/** A conversation in the messages API: the system prompt is separate from the turns. */
 export type Conversation = { system: JsonValue | undefined; messages: JsonObject[] }
 
 /**
- * The `messages` of a chat request. Every system and developer message, also one in mid-conversation, becomes part of
- * the system prompt, in order; consecutive tool results become one user turn, as the messages API demands.
+ * Translates the `messages` of a chat request. All system and developer messages at any position become the
+ * system prompt, in order. Consecutive tool results become one user turn, as required by the messages API.
  */
 export function toMessages(value: JsonValue | undefined, refusals: Refusals): Conversation {
   const system: JsonObject[] = []
@@ -44,10 +44,10 @@ export function toMessages(value: JsonValue | undefined, refusals: Refusals): Co
   return { system: joinedSystem(system), messages }
 }
 
-/** `name` has no counterpart and is left out: the messages API knows two speakers. */
+/** `name` has no counterpart and is removed: the messages API has two roles without names. */
 const plainFields: ReadonlySet<string> = new Set(['role', 'content', 'name'])
 
-/** A lone plain prompt stays a string. */
+/** A single plain prompt becomes a string. */
 function joinedSystem(blocks: JsonObject[]): JsonValue | undefined {
   const [only] = blocks
   if (only === undefined) return undefined
@@ -66,7 +66,7 @@ function toTurn(message: JsonObject, path: string, refusals: Refusals): JsonObje
 
 const assistantFields: ReadonlySet<string> = new Set([
   ...['role', 'content', 'name', 'refusal', 'tool_calls'],
-  // What replies carry and clients send back: said already in the text, or of no use without its signature.
+  // Response fields that clients send back: contained in the text, or unusable without a signature.
   ...['annotations', 'reasoning_content', 'reasoning', 'reasoning_details'],
 ])
 
@@ -83,7 +83,7 @@ function toAssistantTurn(message: JsonObject, path: string, refusals: Refusals):
   for (const [index, call] of calls.entries())
     blocks.push(toToolUse(call, `${path}.tool_calls[${index}]`, refusals))
   const [only] = blocks
-  // A turn without content says nothing, and the messages API refuses it.
+  // The messages API rejects turns without content.
   if (only === undefined) return undefined
   const isPlain = blocks.length === 1 && only.type === 'text' && only.cache_control === undefined
   return { role: 'assistant', content: isPlain ? (only.text ?? '') : blocks }
@@ -104,7 +104,7 @@ function toToolUse(call: JsonValue, path: string, refusals: Refusals): JsonObjec
   else refusals.add(`${path}.id`, 'must be a string')
   if (typeof name === 'string') block.name = name
   else refusals.add(`${path}.function.name`, 'must be a string')
-  // Models that call a function without parameters often write nothing at all.
+  // Models often omit the arguments of functions without parameters.
   const input = text === '' ? {} : typeof text === 'string' ? parseNestedObject(text) : undefined
   if (input !== undefined) block.input = input
   else refusals.add(`${path}.function.arguments`, 'must be a JSON object in a string')

@@ -5,7 +5,7 @@ import { countsFromMessages, toChatUsage } from '../token-counts.ts'
 import type { TranslationContext } from '../translate.ts'
 import { invalidResponse } from '../upstream-error.ts'
 
-/** A message as a chat completion. Throws `upstream_invalid` when it is none. */
+/** Translates a message to a chat completion. Throws `upstream_invalid` if it is not a message. */
 export function messageToCompletion(message: JsonObject, context: TranslationContext): JsonObject {
   if (message.type !== 'message' || !Array.isArray(message.content))
     throw invalidResponse('it is not a message')
@@ -33,7 +33,7 @@ export function messageToCompletion(message: JsonObject, context: TranslationCon
   }
 }
 
-/** The fields that an answer and every chunk of its stream share. */
+/** The fields shared by a completion and the chunks of its stream. */
 export function completionHead(message: JsonObject, { requestModel, now }: TranslationContext): JsonObject {
   const createdMs = now()
   const { id, model, usage } = message
@@ -43,12 +43,12 @@ export function completionHead(message: JsonObject, { requestModel, now }: Trans
     created: Math.floor(createdMs / 1000),
     model: typeof model === 'string' ? model : requestModel,
     service_tier: isJsonObject(usage) && usage.service_tier === 'priority' ? 'priority' : 'default',
-    // Messages have none; clients with strict schemas expect a text.
+    // Messages have none, but clients with strict schemas require a text.
     system_fingerprint: 'fp_messages',
   }
 }
 
-/** Why the upstream refused; `source` is a message or the delta that ends its stream. */
+/** The explanation of a refusal; `source` is a message or the last delta of its stream. */
 export function refusalOf(source: JsonObject): string | null {
   if (source.stop_reason !== 'refusal' || !isJsonObject(source.stop_details)) return null
   const { explanation } = source.stop_details
@@ -57,7 +57,10 @@ export function refusalOf(source: JsonObject): string | null {
 
 type Blocks = { text: string; reasoning: string; toolCalls: JsonObject[] }
 
-/** Blocks of other types (redacted thinking, traces of the upstream's own tools) hold nothing that chat has a field for. */
+/**
+ * Reads content blocks. Chat has no fields for other types: redacted thinking, traces of the upstream's own
+ * tools.
+ */
 function readBlocks(content: JsonValue[]): Blocks {
   const blocks: Blocks = { text: '', reasoning: '', toolCalls: [] }
   for (const block of content) {

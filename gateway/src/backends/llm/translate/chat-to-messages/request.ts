@@ -5,12 +5,12 @@ import { toMessages } from './messages.ts'
 import { toToolChoice, toTools } from './tools.ts'
 
 /**
- * `max_tokens` where the client set no limit. Messages require one; every current model of the API takes this many.
- * `defaults` of the model's configuration set another.
+ * `max_tokens` for requests without a limit. Messages require one; all current models of the API accept this
+ * number. `defaults` of the model's configuration replace it.
  */
 const defaultMaxTokens = 8192
 
-/** A chat completions request as a messages request. */
+/** Translates a chat completions request to a messages request. */
 export function chatToMessagesRequest(body: JsonObject): TranslatedRequest {
   const refusals = createRefusals('the messages API')
   refusals.addUnknown(body, translatedFields, '')
@@ -46,9 +46,9 @@ const translatedFields: ReadonlySet<string> = new Set([
   ],
   ...['max_tokens', 'max_completion_tokens', 'stop', 'stream', 'stream_options', 'temperature', 'top_p'],
   ...['user', 'safety_identifier', 'service_tier'],
-  // Fields of the messages API itself, which chat clients add where they know the upstream.
+  // Fields of the messages API that chat clients may add.
   ...['thinking', 'top_k'],
-  // Allowed only with a value that asks for nothing.
+  // Accepted only with a value that has no effect.
   ...[
     'n',
     'logprobs',
@@ -59,7 +59,7 @@ const translatedFields: ReadonlySet<string> = new Set([
     'modalities',
     'verbosity',
   ],
-  // Hints that leave the answer as it is: storage, caching and speed.
+  // Hints without effect on the content of the response: storage, caching and speed.
   ...[
     'store',
     'metadata',
@@ -70,7 +70,7 @@ const translatedFields: ReadonlySet<string> = new Set([
   ],
 ])
 
-/** Fields without a counterpart pass only while they ask for what happens anyway. */
+/** Refuses fields without a counterpart unless their value equals the default behaviour. */
 function refuseUntranslatable(body: JsonObject, refusals: Refusals): void {
   const { n, temperature, logprobs, modalities, verbosity, logit_bias: logitBias } = body
   if (!isAbsent(n) && n !== 1) refusals.add('n', 'the messages API gives one answer per request')
@@ -128,7 +128,7 @@ function toOutputFormat(format: JsonValue | undefined, refusals: Refusals): Json
   return undefined
 }
 
-/** `none` becomes disabled thinking, see `toThinking`; `minimal` the lowest effort there is. */
+/** `none` becomes disabled thinking in `toThinking`; `minimal` becomes the lowest effort. */
 function toEffort(effort: JsonValue | undefined, refusals: Refusals): string | undefined {
   if (isAbsent(effort) || effort === 'none') return undefined
   if (effort === 'minimal') return 'low'
@@ -149,7 +149,7 @@ function toMetadata(body: JsonObject): JsonObject | undefined {
   return typeof user === 'string' ? { user_id: user } : undefined
 }
 
-/** The tiers that mean something there; the others are about price and speed, and the default applies. */
+/** Tiers with a counterpart; others concern price and speed only, and the default applies. */
 const serviceTiers: ReadonlyMap<JsonValue, string> = new Map([
   ['auto', 'auto'],
   ['priority', 'auto'],

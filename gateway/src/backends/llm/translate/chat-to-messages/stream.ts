@@ -13,16 +13,16 @@ import {
 } from '../upstream-error.ts'
 import { completionHead, refusalOf } from './reply.ts'
 
-/** One tool call on its way. */
+/** An incomplete tool call. */
 type ToolCall = { index: number; wrote: boolean; initialInput: JsonObject }
 
-/** Events of a streamed message to chunks of a chat completion. */
+/** Translates the events of a streamed message to chunks of a chat completion. */
 export function messageStreamToChunks(context: TranslationContext): StreamTranslator {
   let state: StreamTranslator['state'] = 'open'
   let closed = false
   let head: JsonObject | undefined
   let counts = noTokens
-  /** Held back until the end marker, so that a stream cut before it does not look complete. */
+  /** Sent after the end marker, so that a truncated stream does not look complete. */
   let finish: JsonObject | undefined
   const toolCalls = new Map<JsonValue, ToolCall>()
 
@@ -55,7 +55,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
           state = 'failed'
           return [failure(readStreamError(event))]
         default:
-          // `ping`, and whatever events the API gains.
+          // `ping`, and future events of the API.
           return []
       }
     },
@@ -105,20 +105,20 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
       case 'input_json_delta':
         return continueCall(event.index, textOf(change.partial_json))
       default:
-        // Signatures and citations have no place in a chunk.
+        // Chunks have no fields for signatures and citations.
         return []
     }
   }
 
   function continueCall(index: JsonValue | undefined, fragment: string): SseEvent[] {
     const call = toolCalls.get(index ?? 0)
-    // Input of the upstream's own tools, whose blocks are not passed on.
+    // Input of the upstream's own tools, whose blocks are not forwarded.
     if (call === undefined || fragment === '') return []
     call.wrote = true
     return [argumentsOf(call, fragment)]
   }
 
-  /** A call without arguments sends no fragment, yet chat clients parse what they got as JSON. */
+  /** A call without fragments gets its initial input, because chat clients parse the arguments as JSON. */
   function endBlock(event: JsonObject): SseEvent[] {
     const call = toolCalls.get(event.index ?? 0)
     if (call === undefined || call.wrote) return []
@@ -144,7 +144,7 @@ export function messageStreamToChunks(context: TranslationContext): StreamTransl
 
   function chunk(content: JsonObject): SseEvent {
     if (head === undefined) throw invalidResponse('the stream does not begin with message_start')
-    // OpenAI puts a null usage into all other chunks where usage was asked for.
+    // Like OpenAI: all other chunks contain a null usage if usage was requested.
     return {
       data: JSON.stringify({ ...head, ...(context.includeUsage ? { usage: null } : undefined), ...content }),
     }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
-/** The `tools` of a chat request; undefined where there are none. */
+/** Translates the `tools` of a chat request; undefined without tools. */
 export function toTools(tools: JsonValue | undefined, refusals: Refusals): JsonObject[] | undefined {
   if (isAbsent(tools)) return undefined
   if (!Array.isArray(tools)) {
@@ -32,21 +32,21 @@ function toTool(tool: JsonValue, path: string, refusals: Refusals): JsonObject {
   return {
     name: name ?? '',
     ...(isAbsent(description) ? undefined : { description }),
-    // Chat lets a function without parameters leave the schema out; messages want an object schema always.
+    // The schema is optional in chat for functions without parameters; messages require an object schema.
     input_schema: { type: 'object', ...(isJsonObject(parameters) ? parameters : { properties: {} }) },
     ...(strict === true ? { strict } : undefined),
     ...(isJsonObject(tool.cache_control) ? { cache_control: tool.cache_control } : undefined),
   }
 }
 
-/** `tool_choice` and `parallel_tool_calls` together, because messages say both in one place. */
+/** Translates `tool_choice` and `parallel_tool_calls` together, because messages have one field for both. */
 export function toToolChoice(
   body: JsonObject,
   hasTools: boolean,
   refusals: Refusals,
 ): JsonObject | undefined {
   const choice = namedChoice(body.tool_choice, refusals)
-  // Without tools, `auto` and `none` are what happens anyway, and the messages API refuses to hear it.
+  // Without tools, `auto` and `none` are the default, and the messages API rejects them.
   if (!hasTools) return choice?.type === 'any' || choice?.type === 'tool' ? choice : undefined
   if (body.parallel_tool_calls !== false || choice?.type === 'none') return choice
   return { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true }

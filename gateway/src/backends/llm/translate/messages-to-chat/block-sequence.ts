@@ -4,37 +4,37 @@ import type { SseEvent } from '../../../../net/http/sse.ts'
 import { createNestingScan, type NestingScan } from '../exact-json.ts'
 import { invalidResponse } from '../upstream-error.ts'
 
-/** What a content block begins with, and how its fragments are called. */
+/** Type and head of a content block. */
 export type BlockKind =
   | { kind: 'text' }
   | { kind: 'thinking' }
   | { kind: 'tool_use'; id: string; name: string }
 
-/** One content block; `append` returns the events it causes. */
+/** One content block; `append` returns the resulting events. */
 export type Block = { append(fragment: string): SseEvent[] }
 
-/** Content blocks of a streamed message, one after the other although their fragments may arrive interleaved. */
+/** Content blocks of a streamed message in sequence, although their fragments may arrive interleaved. */
 export type BlockSequence = {
-  /** The last block if it is of this kind, else a new one. */
+  /** Returns the last block if it is of this kind, else a new one. */
   text(kind: 'text' | 'thinking'): { block: Block; events: SseEvent[] }
   tool(id: string, name: string): { block: Block; events: SseEvent[] }
-  /** Writes out what waits and closes the last block. */
+  /** Writes buffered fragments and closes the last block. */
   close(): SseEvent[]
 }
 
-/** Fragments that wait for an earlier block to end, in characters. */
+/** Maximum characters of buffered fragments. */
 const maxWaiting = 8 * 1024 * 1024
 
 type Entry = { content: BlockKind; scan: NestingScan | undefined; waiting: string[]; closed: boolean }
 
 /**
- * Messages have one open block at a time, while chat may send fragments of several tool calls in any order. The first
- * unfinished block is written as it arrives and the others wait. A text is finished when something else begins, a tool
- * call when its JSON is complete.
+ * Messages have one open block at a time, while chat may send fragments of several tool calls in any order.
+ * The first unfinished block is written on arrival, and the others are buffered. A text is finished when
+ * another block starts, a tool call when its JSON is complete.
  */
 export function createBlockSequence(): BlockSequence {
   const entries: Entry[] = []
-  /** The entry that is written as it arrives; at `entries.length` when all are closed. */
+  /** Index of the entry that is written on arrival; `entries.length` if all are closed. */
   let current = 0
   let started = false
   let waitingSize = 0
@@ -77,12 +77,12 @@ export function createBlockSequence(): BlockSequence {
     }
   }
 
-  /** Whether something follows and nothing more is to come for this block. */
+  /** True if another block follows and this one is complete. */
   function isFinished(entry: Entry, index: number): boolean {
     return index < entries.length - 1 && (entry.scan === undefined || entry.scan.complete)
   }
 
-  /** Opens the current block if that is still to do, closes it where `finished` says so, and goes on with the next. */
+  /** Opens the current block if necessary, closes it if `finished`, and continues with the next one. */
   function advance(finished: (entry: Entry, index: number) => boolean): SseEvent[] {
     const events: SseEvent[] = []
     for (let entry = entries[current]; entry !== undefined; entry = entries[current]) {
@@ -135,7 +135,7 @@ function toDelta(content: BlockKind, fragment: string): JsonObject {
   }
 }
 
-/** An event of the messages API carries its type twice: in the event line and in the data. */
+/** An event of the messages API; its type is both in the event line and in the data. */
 export function toEvent(data: JsonObject & { type: string }): SseEvent {
   return { event: data.type, data: JSON.stringify(data) }
 }

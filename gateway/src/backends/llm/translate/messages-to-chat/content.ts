@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/j
 import { sourceUrl } from '../image-source.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
-/** Calls `visit` for every block of content that is a list. */
+/** Calls `visit` for each block of a content list. */
 export function eachBlock(
   content: JsonValue | undefined,
   path: string,
@@ -19,7 +19,7 @@ export function eachBlock(
   }
 }
 
-/** The text of content that may hold nothing else. */
+/** Joins the texts of content that may contain only text. */
 export function joinedText(
   content: JsonValue | undefined,
   path: string,
@@ -36,7 +36,7 @@ export function joinedText(
   return texts.join(separator)
 }
 
-/** A block of a user's turn or a tool's result as a part of a chat message. */
+/** Translates a block of a user's turn or a tool result to a part of a chat message. */
 export function toPart(block: JsonObject, path: string, refusals: Refusals): JsonObject | undefined {
   if (block.type === 'text') return toText(block, path, refusals)
   if (block.type === 'image') return toImage(block, path, refusals)
@@ -45,7 +45,7 @@ export function toPart(block: JsonObject, path: string, refusals: Refusals): Jso
   return undefined
 }
 
-/** Caching marks and citations given with a text do not change what it says. */
+/** Cache marks and citations of a text do not change its content. */
 const textFields: ReadonlySet<string> = new Set(['type', 'text', 'cache_control', 'citations'])
 const imageFields: ReadonlySet<string> = new Set(['type', 'source', 'cache_control'])
 const documentFields: ReadonlySet<string> = new Set([

@@ -4,7 +4,7 @@ import { completionToMessage } from './reply.ts'
 import { messagesToChatRequest } from './request.ts'
 import { chunkStreamToMessages } from './stream.ts'
 
-/** The client speaks Anthropic's messages, the upstream OpenAI's chat completions. */
+/** From a client with Anthropic's messages to an upstream with OpenAI's chat completions. */
 export const messagesToChat: Translation = {
   request: messagesToChatRequest,
   reply: completionToMessage,

@@ -3,7 +3,7 @@ import { writeJson } from '../exact-json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 import { eachBlock, joinedText, toPart } from './content.ts'
 
-/** `system` and `messages` of a messages request as the `messages` of a chat request. */
+/** Translates `system` and `messages` of a messages request to the `messages` of a chat request. */
 export function toChatMessages(body: JsonObject, refusals: Refusals): JsonObject[] {
   const translated: JsonObject[] = []
   if (!isAbsent(body.system)) pushSystem(translated, body.system, 'system', refusals)
@@ -26,7 +26,7 @@ export function toChatMessages(body: JsonObject, refusals: Refusals): JsonObject
   }
   const last = body.messages.at(-1)
   if (isJsonObject(last) && last.role === 'assistant') {
-    // The messages API would continue this very text; chat would begin another answer.
+    // The messages API continues this text; chat would start a new response.
     refusals.add(
       `messages[${body.messages.length - 1}]`,
       'an answer begun in the request cannot be continued by chat completions',
@@ -47,7 +47,10 @@ function pushSystem(
   if (text !== '') translated.push({ role: 'system', content: text })
 }
 
-/** Tool results become messages of their own, which chat wants right after the calls, hence before the rest of the turn. */
+/**
+ * Translates a user turn. Tool results become separate messages before the rest of the turn, because chat
+ * requires them after the calls.
+ */
 function pushUserTurn(
   translated: JsonObject[],
   content: JsonValue | undefined,
@@ -72,7 +75,7 @@ function pushUserTurn(
   if (parts.length > 0) translated.push({ role: 'user', content: plainText(parts) ?? parts })
 }
 
-/** A lone text as the string that every server takes. */
+/** A single text as a string, which all servers accept. */
 function plainText(parts: JsonObject[]): JsonValue | undefined {
   const [only] = parts
   return parts.length === 1 && only?.type === 'text' ? only.text : undefined
@@ -86,7 +89,10 @@ const resultFields: ReadonlySet<string> = new Set([
   'cache_control',
 ])
 
-/** Chat's tool messages hold text only, so images of a result go into the user message that follows. */
+/**
+ * Translates a tool result. Chat's tool messages contain only text, so images move to the user message that
+ * follows.
+ */
 function toToolMessage(
   block: JsonObject,
   path: string,
@@ -106,7 +112,7 @@ function toToolMessage(
   }
   if (images.length > 0)
     images.unshift({ type: 'text', text: `Attachments of the result of tool call ${id}:` })
-  // Chat has no mark for failed calls; without one the model could take the text for a success.
+  // Chat has no field for failed calls; without a marker the model could interpret the text as a success.
   if (block.is_error === true)
     texts[0] = { type: 'text', text: `The tool call failed: ${texts[0]?.text ?? ''}` }
   const text = texts.length <= 1 ? (texts[0]?.text ?? '') : texts

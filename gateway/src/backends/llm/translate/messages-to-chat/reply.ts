@@ -5,7 +5,7 @@ import { countsFromChat, toMessagesUsage } from '../token-counts.ts'
 import type { TranslationContext } from '../translate.ts'
 import { invalidResponse } from '../upstream-error.ts'
 
-/** A chat completion as a message. Throws `upstream_invalid` when it is none. */
+/** Translates a chat completion to a message. Throws `upstream_invalid` if it is not a chat completion. */
 export function completionToMessage(completion: JsonObject, context: TranslationContext): JsonObject {
   const choice = Array.isArray(completion.choices) ? completion.choices[0] : undefined
   if (!isJsonObject(choice) || !isJsonObject(choice.message))
@@ -24,7 +24,7 @@ export function completionToMessage(completion: JsonObject, context: Translation
   }
 }
 
-/** The fields of a message that its first chunk already tells. */
+/** The fields of a message that are known from the first chunk. */
 export function messageHead(completion: JsonObject, { requestModel, now }: TranslationContext): JsonObject {
   const { id, model } = completion
   return {
@@ -35,7 +35,7 @@ export function messageHead(completion: JsonObject, { requestModel, now }: Trans
   }
 }
 
-/** Why the message ended; of a streamed message, the `delta` of its `message_delta`. */
+/** The stop reason fields of a message; for a stream, the `delta` of `message_delta`. */
 export function messageEnd(
   finishReason: JsonValue | undefined,
   outcome: Outcome,
@@ -55,17 +55,17 @@ export function messagesTier(tier: JsonValue | undefined): string {
   return tier === 'priority' ? 'priority' : 'standard'
 }
 
-/** The id of a tool call, made up where a server leaves it out: without one its result could not be sent back. */
+/** The id of a tool call, generated if absent, because clients return the result with it. */
 export function toolCallId(id: JsonValue | undefined, messageId: string, index: number): string {
   return typeof id === 'string' && id !== '' ? id : `toolu_${messageId.replace(/^msg_/, '')}_${index}`
 }
 
-/** Reasoning has no standard field in chat; these two are what servers use. */
+/** Reasoning text. Chat has no standard field for it; servers use one of these two. */
 export function reasoningOf(message: JsonObject): string {
   return stringOf(message.reasoning_content) || stringOf(message.reasoning)
 }
 
-/** Text of `content`: a string, or the text parts some servers send. */
+/** Text of `content`: a string, or text parts as sent by some servers. */
 export function contentText(content: JsonValue | undefined): string {
   if (!Array.isArray(content)) return stringOf(content)
   let text = ''
@@ -86,7 +86,8 @@ function readMessage(
 ): MessageContent {
   const content: JsonObject[] = []
   const reasoning = reasoningOf(message)
-  // Nobody signed it: the field is there because clients expect it, and the upstream never gets it back.
+  // Clients require a signature field. Its value is unused, because thinking is not sent back to the
+  // upstream.
   if (reasoning !== '') content.push({ type: 'thinking', thinking: reasoning, signature: '' })
   const refusal = stringOf(message.refusal)
   const text = contentText(message.content) + refusal
@@ -97,7 +98,7 @@ function readMessage(
   for (const [index, call] of calls.entries()) {
     const block = toToolUse(call, index, messageId)
     if (block === undefined) {
-      // The length limit cut the last call short: half of its arguments are of no use to anybody.
+      // The length limit truncated the last call, and incomplete arguments are unusable.
       if (finishReason === 'length' && index === calls.length - 1) break
       throw invalidResponse('the arguments of a tool call are not a JSON object')
     }
@@ -124,7 +125,7 @@ function toToolUse(call: JsonValue, index: number, messageId: string): JsonObjec
   )
 }
 
-/** Some servers write nothing for a call without arguments, and some an object where a string belongs. */
+/** Parses arguments. Some servers omit empty arguments, and some send an object in place of a string. */
 function parseArguments(text: JsonValue | undefined): JsonObject | undefined {
   if (text === undefined || text === null || text === '') return {}
   return typeof text === 'string' ? parseExactObject(text) : isJsonObject(text) ? text : undefined

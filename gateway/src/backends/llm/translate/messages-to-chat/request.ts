@@ -4,7 +4,7 @@ import type { TranslatedRequest } from '../translate.ts'
 import { toChatMessages } from './messages.ts'
 import { toChatToolChoice, toChatTools } from './tools.ts'
 
-/** A messages request as a chat completions request. */
+/** Translates a messages request to a chat completions request. */
 export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
   const refusals = createRefusals('chat completions')
   refusals.addUnknown(body, translatedFields, '')
@@ -23,7 +23,7 @@ export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
   setIfPresent(translated, 'reasoning_effort', toReasoningEffort(body, refusals))
   setIfPresent(translated, 'user', toUser(body.metadata))
   if (body.service_tier === 'standard_only') translated.service_tier = 'default'
-  // The closing event of a message carries the token counts, which chat streams tell only when asked.
+  // The last event of a message contains the token counts, which chat streams report on request only.
   if (body.stream === true) translated.stream_options = { include_usage: true }
   for (const name of ['max_tokens', 'stream', 'temperature', 'top_p'])
     setIfPresent(translated, name, body[name])
@@ -33,13 +33,13 @@ export function messagesToChatRequest(body: JsonObject): TranslatedRequest {
 const translatedFields: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'system', 'tools', 'tool_choice', 'max_tokens', 'stop_sequences', 'stream'],
   ...['temperature', 'top_p', 'thinking', 'output_config', 'metadata', 'service_tier'],
-  // Allowed only with a value that asks for nothing.
+  // Accepted only with a value that has no effect.
   ...['speed', 'context_management'],
-  // Caching marks and requests for diagnostics leave the answer as it is.
+  // Cache marks and requests for diagnostics do not change the response.
   ...['cache_control', 'diagnostics'],
 ])
 
-/** Fields without a counterpart pass only while they ask for what happens anyway. */
+/** Refuses fields without a counterpart unless their value equals the default behaviour. */
 function refuseUntranslatable(body: JsonObject, refusals: Refusals): void {
   if (!isAbsent(body.speed) && body.speed !== 'standard') {
     refusals.add('speed', 'cannot be translated for chat completions')
@@ -52,7 +52,7 @@ function refuseUntranslatable(body: JsonObject, refusals: Refusals): void {
   }
 }
 
-/** Clearing old tool results or thinking saves tokens; the answer is the same question's without it. */
+/** Edits that clear old tool results or thinking save tokens and can be omitted. */
 function onlyClears(management: JsonValue): boolean {
   if (!isJsonObject(management)) return false
   const edits = management.edits ?? []
@@ -80,13 +80,16 @@ function toResponseFormat(config: JsonValue | undefined, refusals: Refusals): Js
     refusals.add('output_config.format', 'must be a json_schema format with a schema')
     return undefined
   }
-  // The messages API guarantees the schema; only `strict` makes chat do the same.
+  // The messages API guarantees the schema; chat guarantees it only with `strict`.
   return { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } }
 }
 
 const outputFields: ReadonlySet<string> = new Set(['format', 'effort'])
 
-/** The stated effort; else one for the thinking budget. Thinking left to the model or disabled is the default of chat. */
+/**
+ * The explicit effort, else one derived from the thinking budget. Adaptive and disabled thinking are the
+ * default of chat.
+ */
 function toReasoningEffort(body: JsonObject, refusals: Refusals): JsonValue | undefined {
   const effort = isJsonObject(body.output_config) ? body.output_config.effort : undefined
   if (!isAbsent(effort)) return effort
@@ -109,7 +112,7 @@ function toReasoningEffort(body: JsonObject, refusals: Refusals): JsonValue | un
   return budget <= 16_384 ? 'medium' : 'high'
 }
 
-/** Upstreams refuse a longer one, and it only serves their abuse detection. */
+/** Upstreams reject longer ids, which only serve abuse detection. */
 const maxUserLength = 64
 
 function toUser(metadata: JsonValue | undefined): string | undefined {

@@ -21,10 +21,10 @@ import {
   toolCallId,
 } from './reply.ts'
 
-/** A tool call on its way; `block` is missing until its name is known. */
+/** An incomplete tool call; `block` is undefined before its name is known. */
 type ToolCall = { id: string; name: string; block: Block | undefined }
 
-/** Chunks of a streamed chat completion to events of a message. */
+/** Translates the chunks of a streamed chat completion to events of a message. */
 export function chunkStreamToMessages(context: TranslationContext): StreamTranslator {
   let state: StreamTranslator['state'] = 'open'
   let closed = false
@@ -33,7 +33,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
   let refusal = ''
   let counts = noTokens
   const blocks = createBlockSequence()
-  /** By the index chunks name them with. */
+  /** By the index in the chunks. */
   const toolCalls = new Map<JsonValue, ToolCall>()
   let toolCount = 0
   let lastTool: JsonValue = 0
@@ -85,7 +85,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
   function start(chunk: JsonObject): SseEvent {
     const head = messageHead(chunk, context)
     messageId = stringOf(head.id)
-    // Chat tells the input's tokens at the end only; `message_delta` repeats all counts.
+    // Chat reports the input tokens at the end only; `message_delta` contains all counts.
     const usage = { ...toMessagesUsage(noTokens), service_tier: messagesTier(chunk.service_tier) }
     return toEvent({
       type: 'message_start',
@@ -125,7 +125,7 @@ export function chunkStreamToMessages(context: TranslationContext): StreamTransl
     events.push(...call.block.append(fragment))
   }
 
-  /** Servers differ: some leave the index out, some give every call the index 0 and another id. */
+  /** Finds or adds a call. Some servers omit the index, and some send index 0 with different ids. */
   function toolCallFor(change: JsonObject, name: string): ToolCall {
     const id = stringOf(change.id)
     lastTool = change.index ?? lastTool

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
 import { isAbsent, type Refusals } from '../refusals.ts'
 
-/** The `tools` of a messages request; undefined where there are none. */
+/** Translates the `tools` of a messages request; undefined without tools. */
 export function toChatTools(tools: JsonValue | undefined, refusals: Refusals): JsonObject[] | undefined {
   if (isAbsent(tools)) return undefined
   if (!Array.isArray(tools)) {
@@ -14,7 +14,7 @@ export function toChatTools(tools: JsonValue | undefined, refusals: Refusals): J
 
 const toolFields: ReadonlySet<string> = new Set([
   ...['type', 'name', 'description', 'input_schema', 'strict'],
-  // Caching, loading, streaming and example hints: without them the tool is there all the same.
+  // Hints for caching, loading, streaming and examples, which are optional.
   ...['cache_control', 'defer_loading', 'eager_input_streaming', 'input_examples', 'allowed_callers'],
 ])
 
@@ -45,7 +45,7 @@ function toChatTool(tool: JsonValue, path: string, refusals: Refusals): JsonObje
   }
 }
 
-/** `tool_choice` as chat says it, in two places; `parallelToolCalls` is only ever false. */
+/** `tool_choice` in the two fields of chat; `parallelToolCalls` is false or undefined. */
 export type ChatToolChoice = { toolChoice: JsonValue | undefined; parallelToolCalls: false | undefined }
 
 export function toChatToolChoice(choice: JsonValue | undefined, refusals: Refusals): ChatToolChoice {
