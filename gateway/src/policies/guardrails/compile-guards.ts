@@ -12,22 +12,24 @@ import type { Check, Guard, Phase, Rejection } from './guard.ts'
 import { compileKind, nameOfKind } from './kinds/kinds.ts'
 import type { WebhookLimits } from './kinds/webhook/limits.ts'
 
-/** The guards of one place. */
+/** Guards of one scope. */
 export type GuardSet = {
   readonly request: readonly Guard[]
   readonly response: readonly Guard[]
-  /** Undefined where the place does not say. */
+  /** Undefined if the scope does not configure it. */
   readonly streaming: StreamingMode | undefined
 }
 
 export type GuardOptions = {
-  /** Names the guards in metrics and logs that have no name of their own: `llm`, `model gpt-4o`, `route chat`. */
+  /**
+   * Name of the scope, the prefix of unnamed guards in metrics and logs: `llm`, `model gpt-4o`, `route chat`.
+   */
   scope: string
   backends: readonly NamedBackend[]
   limits: WebhookLimits
 }
 
-/** Compiles the guards of one place. Throws on what `checkGuardrails` reports. */
+/** Compiles the guards of one scope. Throws on errors that `checkGuardrails` reports. */
 export function compileGuards(
   config: GuardrailsConfig,
   options: GuardOptions,

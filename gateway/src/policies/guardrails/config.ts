@@ -23,58 +23,58 @@ const rejection = object(
   {
     status: optional(
       integer(
-        { doc: 'Status of the answer. A webhook states its own, which holds.', default: 403 },
+        { doc: 'Response status. A status from a webhook takes precedence.', default: 403 },
         { min: 200, max: 599 },
       ),
     ),
     body: optional(
       string({
-        doc: 'Text of the answer. Of a webhook it stands in for an empty text.',
+        doc: 'Response body. For a webhook it replaces an empty body.',
         default: 'The request was rejected due to inappropriate content',
       }),
     ),
     headers: optional(headerModifierSchema),
   },
-  { doc: 'The answer to what the guard rejects.' },
+  { doc: 'Response to rejected content.' },
 )
 
 const guard = exactlyOne(
   kindSchemas,
   {
-    name: optional(name({ doc: 'Name in metrics and logs.', default: 'its place, kind and number' })),
+    name: optional(name({ doc: 'Name in metrics and logs.', default: 'scope, kind and number' })),
     rejection: optional(rejection),
   },
-  { doc: 'One guard.' },
+  { doc: 'Guard.' },
 )
 
 export type GuardConfig = Infer<typeof guard>
 
 const guards = (doc: string) => optional(list(guard, { doc }, { max: 64 }))
 
-/** `guardrails`: who checks what goes to a model and comes from it. */
+/** `guardrails`: guards of requests to models and their responses. */
 export const guardrailsSchema = object(
   {
-    request: guards('Check a request before it goes to the model, one after another.'),
-    response: guards('Check an answer before it goes to the client, one after another.'),
+    request: guards('Guards of requests, run in order before the call of the model.'),
+    response: guards('Guards of responses, run in order before the response to the client.'),
     streaming: optional(
       enumeration(['buffered', 'windowed', 'disabled', 'Enabled', 'Disabled'], {
-        doc: 'What happens to streamed answers: `buffered` holds them until all of it is checked, `windowed` checks and passes on piece by piece, `disabled` does not check them. `Enabled` is `windowed`. Of several places the strictest holds.',
+        doc: 'Mode of streamed responses: `buffered` delays them until the whole response is checked, `windowed` checks and sends them in parts, `disabled` skips the check. `Enabled` is `windowed`. Of several scopes the strictest mode applies.',
         default: 'buffered',
       }),
     ),
     unknownContent: optional(
       enumeration(['reject', 'allow'], {
-        doc: 'Content parts and items whose type the gateway does not know, so that it may miss texts in them: `reject` counts as a failed check of the guards of this place, `allow` checks the texts that are found.',
+        doc: 'Content parts and items of unknown type, which may contain unchecked text: `reject` counts as a failed check of the guards of this scope, `allow` checks the texts that are found.',
         default: 'reject',
       }),
     ),
   },
-  { doc: 'Guards that allow, change or reject content. Those of `llm` come before those of a model.' },
+  { doc: 'Guards that allow, modify or reject content. Guards of `llm` run before those of a model.' },
 )
 
 export type GuardrailsConfig = Infer<typeof guardrailsSchema>
 
-/** How streamed answers are checked, the strictest first. */
+/** Modes of streamed responses, from strict to permissive. */
 export const streamingModes = ['buffered', 'windowed', 'disabled'] as const
 export type StreamingMode = (typeof streamingModes)[number]
 
@@ -83,7 +83,7 @@ export function streamingModeOf({ streaming }: GuardrailsConfig): StreamingMode 
   return streaming === 'Disabled' ? 'disabled' : streaming
 }
 
-/** Reports what the schema cannot say: targets, patterns, expressions, names that repeat. */
+/** Reports errors beyond the schema: targets, patterns, expressions, duplicate names. */
 export function checkGuardrails(
   config: GuardrailsConfig,
   backends: readonly NamedBackend[],
@@ -117,7 +117,7 @@ function checkGuard(
 const defaultStatus = 403
 const defaultBody = 'The request was rejected due to inappropriate content'
 
-/** The answer to what a guard of the gateway's own rejects. */
+/** Returns the rejection of a built-in guard. */
 export function rejectionOf({ rejection: answer }: GuardConfig): Rejection {
   return {
     status: answer?.status ?? defaultStatus,
@@ -127,8 +127,8 @@ export function rejectionOf({ rejection: answer }: GuardConfig): Rejection {
 }
 
 /**
- * Changes of every rejection of a guard: of its headers, and of the text of a webhook that sends none. Undefined if nothing
- * is configured.
+ * Compiles edits of the rejections of a guard: its headers, and the body of a webhook rejection without one.
+ * Undefined if none are configured.
  */
 export function rejectionEdit(entry: GuardConfig): ((rejection: Rejection) => Rejection) | undefined {
   const { rejection: answer, webhook } = entry

@@ -2,43 +2,43 @@ import type { Headers } from '../../net/http/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { GuardMeter } from '../../telemetry/metrics/policies.ts'
 
-/** What is checked: what goes to a model, or what comes from it. */
+/** Direction of checked content: to the model or from it. */
 export type Phase = 'request' | 'response'
 
-/** One text as a guard sees it. */
+/** Text passed to a guard. */
 export type GuardText = { readonly role: string; readonly content: string }
 
-/** What a guard is asked. */
+/** Input of a check. */
 export type CheckInput = {
   readonly texts: readonly GuardText[]
   readonly exchange: Exchange
-  /** Header fields of the model's answer, in the response phase. */
+  /** Header fields of the model's response, in the response phase. */
   readonly replyHeaders: Headers | undefined
 }
 
-/** The answer to a request that a guard rejects. */
+/** Response to a request that a guard rejects. */
 export type Rejection = { readonly status: number; readonly body: string; readonly headers: Headers }
 
-/** What a guard says. `reason` is for the log and must not repeat content. */
+/** Verdict of a guard. `reason` is logged and must not contain content. */
 export type Verdict =
   | { readonly kind: 'allow'; readonly reason?: string | undefined }
-  /** One content for each text that was shown, in their order. */
+  /** One content per text of the input, in the same order. */
   | { readonly kind: 'modify'; readonly contents: readonly string[]; readonly reason?: string | undefined }
   | { readonly kind: 'reject'; readonly rejection: Rejection; readonly reason?: string | undefined }
 
-/** Asks a guard. Whatever it throws counts as a check that failed. */
+/** Check of a guard. Any error thrown counts as a failed check. */
 export type Check = (question: CheckInput) => Verdict | Promise<Verdict>
 
-/** What a kind of guard compiles to. */
+/** Compiled guard kind. */
 export type CompiledKind = {
   readonly check: Check
-  /** Verdicts are noted, and have no effect. */
+  /** Verdicts are recorded without effect. */
   readonly audit: boolean
-  /** A check that fails lets the content pass. */
+  /** A failed check allows the content. */
   readonly failOpen: boolean
 }
 
-/** A guard at its place. */
+/** Guard of a scope. */
 export type Guard = CompiledKind & {
   /** Label in metrics and logs, from the configuration. */
   readonly name: string
@@ -47,7 +47,7 @@ export type Guard = CompiledKind & {
   readonly meter: GuardMeter
 }
 
-/** Why a check could not be made, in a few words without content, for logs. */
+/** Failure of a check, with a short reason without content for logs. */
 export class CheckFailure extends Error {
   constructor(reason: string, options?: { cause?: unknown }) {
     super(reason, options)

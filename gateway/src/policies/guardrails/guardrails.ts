@@ -20,19 +20,19 @@ import type { GuardedStream } from './stream/guarded-stream.ts'
 import { windowStream } from './stream/windowed.ts'
 import { writeBack } from './write-back.ts'
 
-/** `guardrails` of one place, and what it is called in metrics and logs. */
+/** `guardrails` of one scope and its name in metrics and logs. */
 export type ScopedGuards = { scope: string; config: GuardrailsConfig }
 
 export type GuardrailsOptions = Omit<GuardOptions, 'scope'> & {
-  /** Guards of every request, in order. */
+  /** Guards of all requests, in order. */
   shared: readonly ScopedGuards[]
-  /** Guards of single models; they come after the shared ones. */
+  /** Guards of single models, which run after the shared ones. */
   ofModels: readonly ScopedGuards[]
-  /** Most bytes that are held of a streamed answer. */
+  /** Maximum buffered size of a streamed response, in bytes. */
   maxBufferedBytes: number
 }
 
-/** What is asked for one request. */
+/** Guards of one request. */
 type Guards = {
   readonly request: readonly Guard[]
   readonly response: readonly Guard[]
@@ -40,8 +40,8 @@ type Guards = {
 }
 
 /**
- * Compiles the guards of a route to LLM providers; undefined where there are none. Requests are checked on their way to
- * the model and answers on their way back, each guard seeing what the ones before it left.
+ * Compiles the guards of an LLM route; undefined if there are none. Requests and responses are checked; each
+ * guard receives the content as modified by earlier ones.
  */
 export function compileGuardrails(options: GuardrailsOptions, context: CompileContext): Policy | undefined {
   const { shared, ofModels, maxBufferedBytes: maxHeldBytes } = options
@@ -117,13 +117,16 @@ export function compileGuardrails(options: GuardrailsOptions, context: CompileCo
   }
 }
 
-/** The strictest of the modes that are said. A place that does not say has its guards asked, whatever others say of theirs. */
+/**
+ * Merges guard sets with the strictest mode. A scope without a mode is always checked, even if others disable
+ * it.
+ */
 function joined(sets: readonly GuardSet[]): Guards {
-  const said = sets.flatMap(({ streaming }) => streaming ?? [])
+  const modes = sets.flatMap(({ streaming }) => streaming ?? [])
   const mayBeDisabled = sets.every(
     ({ streaming, response }) => streaming !== undefined || response.length === 0,
   )
-  const mode = streamingModes.find((each) => said.includes(each)) ?? 'buffered'
+  const mode = streamingModes.find((each) => modes.includes(each)) ?? 'buffered'
   return {
     request: sets.flatMap(({ request }) => request),
     response: sets.flatMap(({ response }) => response),
@@ -131,7 +134,7 @@ function joined(sets: readonly GuardSet[]): Guards {
   }
 }
 
-/** One reading of content, and the check of what was read. */
+/** Reading of content and its check. */
 type Check = {
   reading: Reading
   check(texts: readonly Content[] | undefined): Promise<Outcome>
@@ -182,7 +185,7 @@ function contentOf(text: GuardedText): Content {
   return { role: text.role, content: joinedText(text), fixed: text.parts.length === 0 }
 }
 
-/** Undefined for content that has no texts to show. */
+/** Returns undefined for unreadable content. */
 function readTexts(read: () => GuardedText[]): GuardedText[] | undefined {
   try {
     return read()
@@ -235,7 +238,7 @@ function recordGuard(exchange: Exchange, guard: string): void {
 function refusal(exchange: Exchange, { rejection, guard }: { rejection: Rejection; guard: string }): Reply {
   recordGuard(exchange, guard)
   const { status, headers, body } = rejection
-  // These have no body (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5).
+  // Statuses without a body (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5).
   const isBare = status === 204 || status === 205 || status === 304
   return { status, headers: { ...headers }, body: isBare ? undefined : Buffer.from(body) }
 }
@@ -245,7 +248,7 @@ function refusalEvent(exchange: Exchange, { status, body }: Rejection): string {
   return terminalEvent(exchange.llm?.message?.api, exchange.errorFormat, refused)
 }
 
-/** A stream's body; one that is at hand is a stream that has ended. */
+/** Returns a body as a stream. */
 function sourceOf(body: Body) {
   if (isSource(body)) return body
   return {

@@ -13,30 +13,30 @@ import {
   type Verdict,
 } from './guard.ts'
 
-/** What is shown to guards; a text that is nowhere written cannot be changed. */
+/** Text passed to guards. A `fixed` text has no location in the body and cannot be modified. */
 export type Content = GuardText & { readonly fixed: boolean }
 
-/** What guards are held against. */
+/** Content to check and its context. */
 export type CheckedContent = {
   readonly phase: Phase
-  /** Undefined where content cannot be shown: every check of it fails. */
+  /** Undefined for unreadable content: every check of it fails. */
   readonly texts: readonly Content[] | undefined
-  /** A type of content that is not known, so that its texts may have been missed. */
+  /** Unknown content type, which may contain unchecked text. */
   readonly unknownType: string | undefined
   readonly exchange: Exchange
   readonly replyHeaders: Headers | undefined
   readonly clock: Clock
 }
 
-/** What guards came to: the content as it was, as they changed it, or a rejection in its place. */
+/** Outcome of all guards: unchanged content, modified content, or a rejection. */
 export type Outcome =
   | { readonly kind: 'pass' }
   | { readonly kind: 'changed'; readonly contents: readonly string[] }
   | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly guard: string }
 
 /**
- * Asks the guards one after another, each about what the ones before it made of the content, until one rejects. A check
- * that fails rejects, unless its guard fails open: whatever goes wrong, content is not let through unchecked.
+ * Runs the guards in order, each on the content as modified by earlier ones, until one rejects. A failed
+ * check rejects unless its guard fails open.
  */
 export async function runGuards(guards: readonly Guard[], checked: CheckedContent): Promise<Outcome> {
   const { exchange, phase, replyHeaders, clock, unknownType } = checked
@@ -50,37 +50,37 @@ export async function runGuards(guards: readonly Guard[], checked: CheckedConten
       turnStartedAt = clock.monotonic()
       startedAt = turnStartedAt
     }
-    const note = (outcome: GuardOutcome, reason: string | undefined) => {
+    const record = (outcome: GuardOutcome, reason: string | undefined) => {
       guard.meter.checked(phase, outcome, clock.monotonic() - startedAt)
       if (outcome !== 'allow') recordDecision(exchange, { guard: guard.name, phase, outcome, reason })
     }
     let verdict: Verdict
     try {
-      if (texts === undefined) throw new CheckFailure('content that cannot be read')
+      if (texts === undefined) throw new CheckFailure('unreadable content')
       if (unknownType !== undefined && !guard.allowsUnknown) throw unknownContent(unknownType)
       const answer = guard.check({ texts, exchange, replyHeaders })
       verdict = answer instanceof Promise ? await answer : answer
       if (verdict.kind === 'modify') checkChange(texts, verdict.contents)
     } catch (error) {
       if (exchange.cancellation.cancelled) {
-        note('cancelled', undefined)
+        record('cancelled', undefined)
         throw new GatewayError('request_aborted', 'the client closed the connection', { cause: error })
       }
       const reason = failureReason(error)
-      note(guard.failOpen ? 'fail_open' : 'fail_closed', reason)
+      record(guard.failOpen ? 'fail_open' : 'fail_closed', reason)
       if (guard.failOpen) continue
       exchange.log.failure ??= error
       return { kind: 'rejected', rejection: failureRejections[phase], guard: guard.name }
     }
     if (verdict.kind === 'allow') {
-      note('allow', undefined)
+      record('allow', undefined)
     } else if (guard.audit) {
-      note(verdict.kind === 'reject' ? 'audit_reject' : 'audit_mask', verdict.reason)
+      record(verdict.kind === 'reject' ? 'audit_reject' : 'audit_mask', verdict.reason)
     } else if (verdict.kind === 'reject') {
-      note('reject', verdict.reason)
+      record('reject', verdict.reason)
       return { kind: 'rejected', rejection: verdict.rejection, guard: guard.name }
     } else {
-      note('mask', verdict.reason)
+      record('mask', verdict.reason)
       const { contents } = verdict
       texts = texts.map((text, index) => ({ ...text, content: contents[index] ?? text.content }))
       changed = true
@@ -90,10 +90,10 @@ export async function runGuards(guards: readonly Guard[], checked: CheckedConten
   return { kind: 'changed', contents: texts.map(({ content }) => content) }
 }
 
-/** Guards that look for patterns answer at once: many of them take turns with traffic. */
+/** Maximum run time of synchronous guards before a yield to traffic. */
 const maxTurnMs = 10
 
-/** Notes that content was not shown to guards at all. */
+/** Records content that was not checked. */
 export function recordSkipped(guards: readonly Guard[], exchange: Exchange, phase: Phase): void {
   for (const { meter, name } of guards) {
     meter.checked(phase, 'skipped', 0)
@@ -103,14 +103,14 @@ export function recordSkipped(guards: readonly Guard[], exchange: Exchange, phas
 
 function checkChange(texts: readonly Content[], contents: readonly string[]): void {
   if (contents.length !== texts.length) {
-    throw new CheckFailure(`${contents.length} texts came back for ${texts.length}`)
+    throw new CheckFailure(`${contents.length} texts returned for ${texts.length}`)
   }
   for (const [index, { content, fixed }] of texts.entries()) {
-    if (fixed && contents[index] !== content) throw new CheckFailure('text came back where there was none')
+    if (fixed && contents[index] !== content) throw new CheckFailure('text returned for a fixed text')
   }
 }
 
-/** Types come from outside: only what looks like one is logged. */
+/** Creates the failure for an unknown type. Only a well-formed type is logged, because it is client data. */
 function unknownContent(type: string): CheckFailure {
   const name = /^[\w.:-]{1,64}$/.test(type) ? ` "${type}"` : ''
   return new CheckFailure(`content of unknown type${name}`)
@@ -121,7 +121,7 @@ function failureReason(error: unknown): string {
   return error instanceof GatewayError ? error.code : 'internal'
 }
 
-/** Windows of a stream come to the same again and again. */
+/** Maximum number of distinct decisions per request. Windows of a stream repeat the same ones. */
 const maxDecisions = 16
 
 function recordDecision(exchange: Exchange, decision: GuardDecision): void {
@@ -135,7 +135,7 @@ function recordDecision(exchange: Exchange, decision: GuardDecision): void {
   if (!isKnown) decisions.push(decision)
 }
 
-/** The words that users of such gateways know. */
+/** Rejections of failed checks, with the texts of similar gateways. */
 const failureRejections: Readonly<Record<Phase, Rejection>> = {
   request: failure('failed to process LLM request: prompt guard failed'),
   response: failure('failed to process LLM response: prompt guard failed'),

@@ -15,10 +15,10 @@ type Changed = Place & { json: JsonText; texts: readonly GuardedText[]; contents
 type Request = Place & { bytes: Uint8Array; contents: readonly string[] }
 
 const deadlineMs = 10_000
-/** Texts that guards have changed are compared with no bound other than that of the body. */
+/** Modified texts are compared without limits other than the body size. */
 const noLimits = { maxDepth: 1000, maxMembers: Number.MAX_SAFE_INTEGER, maxElements: Number.MAX_SAFE_INTEGER }
 
-/** The bytes of a body with texts changed by guards; a large one is written on a thread. */
+/** Returns the body with modified texts. A large body is written on a worker thread. */
 export function writeBack(
   { api, phase, json, texts, contents }: Changed,
   threads: ThreadPool,
@@ -34,7 +34,7 @@ export function writeBack(
   })
 }
 
-/** The thread's side: reads the texts again, because only the body and the new contents are copied to it. */
+/** Worker task: parses the body again, because only the body and the new contents are transferred. */
 export function runWriteBack({ api, phase, bytes, contents }: Request): Uint8Array {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
   const json = readJsonObject(text, noLimits)
@@ -53,7 +53,7 @@ function spliced(
 ): string {
   const reader = contentReaders[api]
   const { emptyLogprobs: noEcho } = reader
-  // Providers refuse parts of a request without text; in an answer they may stay.
+  // Providers refuse request parts without text; responses may have them.
   const splices = splicesFor(texts, contents, {
     emptyLogprobs: noEcho,
     dropsEmptied: phase === 'request' && reader.dropsEmptied,

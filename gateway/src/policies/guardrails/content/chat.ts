@@ -19,7 +19,7 @@ export const chatContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
   emptyLogprobs: 'null',
-  // Some services take a `prompt` in place of messages.
+  // Some services accept a `prompt` instead of messages.
   request: ({ messages, prompt, prediction }, reading) => [
     ...messageTexts(messages, reading),
     ...promptTexts(prompt),
@@ -70,7 +70,7 @@ export const chatContent: ContentReader = {
         const at = ['choices', position, 'delta', 'audio', 'transcript']
         found({ element, part: 2, text: transcript, path: at, repeats: false })
       }
-      // Some servers end with the whole message.
+      // Some servers send the whole message at the end.
       if (!isJsonObject(message)) continue
       for (const { text, path: at } of partsOf(message, ['choices', position, 'message'], reading)) {
         found({ element, part: partNumbers.get(at.at(-1)) ?? 0, text, path: at, repeats: true })
@@ -84,7 +84,7 @@ const partNumbers: ReadonlyMap<unknown, number> = new Map([
   ['transcript', 2],
 ])
 
-/** The texts of messages, one for each. */
+/** Returns one text per message. */
 export function messageTexts(messages: JsonValue | undefined, reading: Reading): GuardedText[] {
   return readableObjectsIn(messages).map(([index, message]) => ({
     role: stringOf(message['role']),
@@ -93,7 +93,7 @@ export function messageTexts(messages: JsonValue | undefined, reading: Reading):
   }))
 }
 
-/** Members of a message with what the model thought before, by different servers' names. */
+/** Members of a message with reasoning of the model, by server. */
 const reasoningMembers = [
   'reasoning_content',
   'reasoning',
@@ -102,7 +102,7 @@ const reasoningMembers = [
   'thinking_blocks',
 ]
 
-/** The texts of a message: its content, refusal, spoken words and, in a request, reasoning. */
+/** Returns the texts of a message: content, refusal, transcript and, in a request, reasoning. */
 function partsOf(message: JsonObject, path: JsonPath, reading: Reading): TextPart[] {
   const parts = textParts(message['content'], [...path, 'content'], reading)
   const { refusal } = message
@@ -116,7 +116,7 @@ function partsOf(message: JsonObject, path: JsonPath, reading: Reading): TextPar
   return parts
 }
 
-/** Text that the client expects in the answer. */
+/** Returns the predicted output of a request. */
 function predictedTexts(prediction: JsonValue | undefined, reading: Reading): GuardedText[] {
   if (!isJsonObject(prediction)) return []
   const parts = textParts(prediction['content'], ['prediction', 'content'], reading)

@@ -8,7 +8,7 @@ export const completionsContent: ContentReader = {
   separator: '',
   dropsEmptied: false,
   emptyLogprobs: 'null',
-  // Some services take messages in place of a `prompt`.
+  // Some services accept messages instead of a `prompt`.
   request: ({ prompt, suffix, messages }, reading) => [
     ...promptTexts(prompt),
     ...(typeof suffix === 'string' ? [userText(suffix, ['suffix'])] : []),

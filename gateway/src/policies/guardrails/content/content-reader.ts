@@ -4,10 +4,10 @@ import { CheckFailure } from '../guard.ts'
 import type { Reading } from './reading.ts'
 import { writeBack } from './text-change.ts'
 
-/** A text of a body that is shown to guards as one: the parts it consists of, and where each of them stands. */
+/** Text of a body, passed to guards as one, with the location of its parts. */
 export type GuardedText = {
   readonly role: string
-  /** Stands between the parts where they are shown. */
+  /** Joins the parts for guards. */
   readonly separator: string
   readonly parts: readonly TextPart[]
 }
@@ -15,55 +15,58 @@ export type GuardedText = {
 export type TextPart = {
   readonly text: string
   readonly path: JsonPath
-  /** Where the text is said once more token by token, which has to go when the text changes. */
+  /** Location of log probabilities, which repeat the text by token and are removed if it is modified. */
   readonly logprobs?: JsonPath | undefined
-  /** True if the object that has the text consists of nothing else to check. */
+  /** Whether the object of the text has no other text. */
   readonly isWhole?: boolean
 }
 
-/** Text in one event of a stream. */
+/** Text of one event of a stream. */
 export type StreamPiece = {
-  /** Which of the texts that are shown it belongs to: a choice, a content block, an output item. */
+  /** Number of its choice, content block or output item. */
   readonly element: number
-  /** Which part of that. */
+  /** Number of the part in the element. */
   readonly part: number
   readonly text: string
   readonly path: JsonPath
-  /** The text of the part as a whole, said once more: no addition to it. */
+  /** Whether the text repeats the whole part instead of extending it. */
   readonly repeats: boolean
   /** As of `TextPart`. */
   readonly logprobs?: JsonPath | undefined
 }
 
-/** What one client API has for texts: requests, answers and events of streams. Throws `CheckFailure` on what has none to show. */
+/**
+ * Reader of the texts of one client API: requests, responses and stream events. Throws `CheckFailure` on
+ * unreadable content.
+ */
 export type ContentReader = {
   request(body: JsonObject, reading: Reading): GuardedText[]
   reply(body: JsonObject, reading: Reading): GuardedText[]
-  /** Reports the texts of an event in its order; one without text only marks its element as present. */
+  /** Reports the texts of an event in order. A piece without text only marks its element as present. */
   event(event: JsonObject, found: (piece: StreamPiece) => void, reading: Reading): void
-  /** Between the parts of an element in a stream. */
+  /** Separator of the parts of an element in a stream. */
   readonly separator: string
-  /** JSON text that stands for no echo. */
+  /** JSON text for absent log probabilities. */
   readonly emptyLogprobs: string
-  /** A part of a request without any text is refused by providers, so it is taken out. */
+  /** Whether request parts without text are removed, because providers refuse them. */
   readonly dropsEmptied: boolean
 }
 
-/** A text as guards see it. */
+/** Returns a text as passed to guards. */
 export function joinedText({ parts, separator }: GuardedText): string {
   const [first, ...rest] = parts
   if (first === undefined) return ''
   return rest.length === 0 ? first.text : parts.map(({ text }) => text).join(separator)
 }
 
-/** The place of log probabilities, which name every token of a text, if there are some. */
+/** Returns the path of log probabilities, which contain every token of a text, if there are any. */
 export function logprobsPath(value: JsonObject, path: JsonPath): JsonPath | undefined {
   const { logprobs } = value
   const isThere = Array.isArray(logprobs) ? logprobs.length > 0 : isJsonObject(logprobs)
   return isThere ? [...path, 'logprobs'] : undefined
 }
 
-/** The items of a list that are objects, with their indexes. */
+/** Returns the objects of a list with their indexes. */
 export function objectsIn(list: JsonValue | undefined): [index: number, item: JsonObject][] {
   if (!Array.isArray(list)) return []
   const found: [number, JsonObject][] = []
@@ -73,11 +76,11 @@ export function objectsIn(list: JsonValue | undefined): [index: number, item: Js
   return found
 }
 
-/** As `objectsIn`, of a list that is shown to guards as a whole. Throws `CheckFailure` where that cannot be. */
+/** As `objectsIn`. Throws `CheckFailure` if the value is not a list of objects. */
 export function readableObjectsIn(list: JsonValue | undefined): [index: number, item: JsonObject][] {
   if (list === undefined || list === null) return []
   const found = objectsIn(list)
-  if (!Array.isArray(list) || found.length < list.length) throw new CheckFailure('a list that cannot be read')
+  if (!Array.isArray(list) || found.length < list.length) throw new CheckFailure('an unreadable list')
   return found
 }
 
@@ -85,12 +88,12 @@ export function stringOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** The number an upstream gives an element, or its position where it gives none. */
+/** Returns the number of an element, by default its position. */
 export function numberOf(value: JsonValue | undefined, position: number): number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : position
 }
 
-/** What has to change in a body so that its texts become `contents`. Only what differs is touched. */
+/** Returns the JSON changes that replace the texts of a body with `contents`. */
 export function splicesFor(
   texts: readonly GuardedText[],
   contents: readonly string[],
@@ -106,7 +109,7 @@ export function splicesFor(
       separator,
       content,
     )
-    if (written === undefined) throw new CheckFailure('text where there is none')
+    if (written === undefined) throw new CheckFailure('text for an element without text')
     const keepsSome = written.some((part) => part !== '')
     for (const [position, part] of parts.entries()) {
       if (part.logprobs !== undefined) splices.push({ kind: 'set', path: part.logprobs, json: noEcho })

@@ -5,7 +5,7 @@ import type { ContentReader } from './content-reader.ts'
 import { messagesContent } from './messages.ts'
 import { responsesContent } from './responses.ts'
 
-/** How the texts of each client API are found. */
+/** Content readers by client API. */
 export const contentReaders: Readonly<Record<LlmApi, ContentReader>> = {
   chat: chatContent,
   completions: completionsContent,

@@ -1,6 +1,6 @@
 /**
- * Types of content parts and of what is inside them, of all client APIs, with the members that have text to check. A
- * member is a text, a part, or a list of both. No member: media, references, calls and definitions of tools.
+ * Types of content parts and nested parts of all client APIs, with their text members. A member is a text, a
+ * part, or a list of both. Types without members: media, references, tool calls and tool definitions.
  */
 const checkedParts: Readonly<Record<string, readonly string[]>> = {
   // OpenAI, chat completions and responses.
@@ -39,7 +39,9 @@ const checkedParts: Readonly<Record<string, readonly string[]>> = {
   browser_state: ['tabs'],
 }
 
-/** What a model thinks. In an answer it is not checked; in a request it is text of the client like all other. */
+/**
+ * What a model thinks. In an answer it is not checked; in a request it is text of the client like all other.
+ */
 const reasoningParts: Readonly<Record<string, readonly string[]>> = {
   thinking: ['thinking'],
   reasoning: ['text', 'reasoning'],

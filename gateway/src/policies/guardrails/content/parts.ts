@@ -6,8 +6,8 @@ import { isReasoning, textMembersOf } from './part-types.ts'
 import type { Reading } from './reading.ts'
 
 /**
- * The parts of a `content` that is a string, or a list of parts of which some have text. Throws `CheckFailure` on other
- * JSON: an upstream might read it all the same.
+ * Returns the text parts of a `content`: a string or a list of parts. Throws `CheckFailure` on other JSON,
+ * because an upstream might accept it.
  */
 export function textParts(content: JsonValue | undefined, path: JsonPath, reading: Reading): TextPart[] {
   if (content === undefined || content === null) return []
@@ -16,16 +16,16 @@ export function textParts(content: JsonValue | undefined, path: JsonPath, readin
   return content.flatMap((part, index) => textsOfPart(part, [...path, index], reading))
 }
 
-/** Members that some server may read whatever the type says. */
+/** Members that some servers read regardless of the type. */
 const usualMembers = ['text', 'refusal', 'thinking', 'content', 'title', 'stdout', 'stderr'] as const
 
 /**
- * Texts of one part: those its type defines, and all other members that usually have text, because servers differ in
- * which of them they read. Reports a type that is not known, and a part without one that has no text.
+ * Returns the texts of one part: the members of its type, and other members that usually have text, because
+ * servers differ in the members they read. Reports an unknown type, and a part without type and text.
  */
 export function textsOfPart(part: JsonValue, path: JsonPath, reading: Reading): TextPart[] {
   if (typeof part === 'string') return [{ text: part, path }]
-  if (!isJsonObject(part)) throw new CheckFailure('content that is no text')
+  if (!isJsonObject(part)) throw new CheckFailure('content that is not text')
   const { type } = part
   const members = membersOf(type, reading)
   const isSkipped = typeof type === 'string' && isReasoning(type) && reading.phase === 'response'
@@ -46,7 +46,7 @@ export function textsOfPart(part: JsonValue, path: JsonPath, reading: Reading): 
 
 function membersOf(type: JsonValue | undefined, reading: Reading): readonly string[] | undefined {
   if (type === undefined || type === null) return undefined
-  if (typeof type !== 'string') throw new CheckFailure('a type that is no text')
+  if (typeof type !== 'string') throw new CheckFailure('a type that is not text')
   const members = textMembersOf(type)
   if (members === undefined) reading.reportUnknown(type)
   return members
@@ -60,13 +60,13 @@ function textsOfMember(
   const value = part[name]
   if (value === undefined || value === null) return []
   if (name !== 'text') return textParts(value, [...path, name], reading)
-  if (typeof value !== 'string') throw new CheckFailure('a text that is none')
+  if (typeof value !== 'string') throw new CheckFailure('a text that is not a string')
   return [{ text: value, path: [...path, name], logprobs: logprobsPath(part, path) }]
 }
 
 const opaqueSources: ReadonlySet<unknown> = new Set(['base64', 'url', 'file'])
 
-/** The source of a document; some are text. */
+/** Returns the texts of a document source. */
 function textsOfSource({ source }: JsonObject, path: JsonPath, reading: Reading): TextPart[] {
   if (!isJsonObject(source)) return textParts(source, [...path, 'source'], reading)
   const at = [...path, 'source']

@@ -2,14 +2,14 @@ import type { JsonValue } from '../../../lib/json/json.ts'
 import { CheckFailure } from '../guard.ts'
 import type { GuardedText } from './content-reader.ts'
 
-/** The texts of a `prompt`: one, or a list of them. Throws `CheckFailure` on one that is no text. */
+/** Returns the texts of a `prompt`: a string or a list. Throws `CheckFailure` on other values. */
 export function promptTexts(prompt: JsonValue | undefined): GuardedText[] {
   if (prompt === undefined || prompt === null) return []
   if (typeof prompt === 'string') return [userText(prompt, ['prompt'])]
-  if (!Array.isArray(prompt)) throw new CheckFailure('a prompt that is no text')
+  if (!Array.isArray(prompt)) throw new CheckFailure('a prompt that is not text')
   return prompt.map((item, index) => {
-    // Numbers of tokens hold text that nobody here can read.
-    if (typeof item !== 'string') throw new CheckFailure('a prompt of token numbers cannot be read')
+    // Text encoded as token numbers is not readable.
+    if (typeof item !== 'string') throw new CheckFailure('an unreadable prompt of token numbers')
     return userText(item, ['prompt', index])
   })
 }

@@ -1,10 +1,10 @@
 import type { Phase } from '../guard.ts'
 
-/** The reading of one body: its direction, and a note of content that is of no known type. */
+/** Reading of one body: its phase and the first content of unknown type. */
 export type Reading = {
   readonly phase: Phase
   reportUnknown(type: string): void
-  /** The first type that was reported since the last call. */
+  /** Returns the first type reported since the last call. */
   takeUnknown(): string | undefined
 }
 

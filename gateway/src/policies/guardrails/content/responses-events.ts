@@ -4,14 +4,14 @@ import { isReasoning } from './part-types.ts'
 import { textsOfPart } from './parts.ts'
 import type { Reading } from './reading.ts'
 
-/** Receiver of the texts of an event. */
+/** Receiver of the text pieces of an event. */
 export type PieceSink = { onPiece(piece: StreamPiece): void; reading: Reading }
 
-/** Output of commands has numbers of its own among the parts of an element: two for each command. */
+/** Part numbers of command output within an element: two per command. */
 const firstCommand = 2_000_000
 const transcriptPart = 3_000_000
 
-/** Where an event has its text: an addition, or the whole text once more. */
+/** Location of the text of an event: an addition, or a repetition of the full text. */
 type TextEvent = { member: string; repeats: boolean; part?: number; hasEcho?: boolean }
 
 const textEvents: ReadonlyMap<unknown, TextEvent> = new Map<unknown, TextEvent>([
@@ -23,7 +23,7 @@ const textEvents: ReadonlyMap<unknown, TextEvent> = new Map<unknown, TextEvent>(
   ['response.audio.transcript.done', { member: 'transcript', repeats: true, part: transcriptPart }],
 ])
 
-/** Reports the text that an event has itself. */
+/** Reports the text of an event. */
 export function reportText(event: JsonObject, element: number, { onPiece: found, reading }: PieceSink): void {
   const { type, delta, output, content_index: index } = event
   const known = textEvents.get(type)
@@ -55,9 +55,9 @@ function reportOutput(output: unknown, event: JsonObject, { path, repeats, found
   }
 }
 
-/** Deltas of calls of tools, of reasoning and of sound. */
+/** Deltas of tool calls, reasoning and audio. */
 const uncheckedDeltas: ReadonlySet<string> = new Set([
-  // No published schema has it.
+  // Not in a published schema.
   'response.apply_patch_call_operation_diff.delta',
   'response.audio.delta',
   'response.code_interpreter_call_code.delta',
@@ -69,7 +69,7 @@ const uncheckedDeltas: ReadonlySet<string> = new Set([
   'response.shell_call_command.delta',
 ])
 
-/** Reports the texts of a content part that an event opens or closes. */
+/** Reports the texts of a content part that an event starts or completes. */
 export function reportPart(
   part: JsonObject,
   event: JsonObject,

@@ -7,7 +7,7 @@ import { textParts } from './parts.ts'
 import type { Reading } from './reading.ts'
 import { type PieceSink, reportPart, reportText } from './responses-events.ts'
 
-/** OpenAI's responses. https://platform.openai.com/docs/api-reference/responses */
+/** OpenAI Responses API. https://platform.openai.com/docs/api-reference/responses */
 export const responsesContent: ContentReader = {
   separator: '\n',
   dropsEmptied: false,
@@ -43,11 +43,11 @@ function inputTexts(input: JsonValue | undefined, reading: Reading): GuardedText
   return input.flatMap((item, index) => textsOfItem(item, ['input', index], reading))
 }
 
-/** Texts of an item: what a message says, and what a tool answered. Calls of tools are no texts. */
+/** Returns the texts of an item: messages and tool results, without tool calls. */
 function textsOfItem(item: JsonValue | undefined, path: JsonPath, reading: Reading): GuardedText[] {
   if (item === undefined || item === null) return []
   if (typeof item === 'string') return [{ role: 'user', separator: '\n', parts: [{ text: item, path }] }]
-  if (!isJsonObject(item)) throw new CheckFailure('input that cannot be read')
+  if (!isJsonObject(item)) throw new CheckFailure('unreadable input')
   const { type, role, content } = item
   const members = membersOf(item, reading)
   if (type === 'reasoning' && reading.phase === 'response') return []
@@ -67,23 +67,23 @@ function textsOfItem(item: JsonValue | undefined, path: JsonPath, reading: Readi
 function membersOf(item: JsonObject, reading: Reading): readonly string[] {
   const { type } = item
   if (type !== undefined && type !== null && typeof type !== 'string') {
-    throw new CheckFailure('a type that is no text')
+    throw new CheckFailure('a type that is not text')
   }
   const known = itemMembersOf(type ?? typeOf(item))
   if (known === undefined) reading.reportUnknown(type ?? 'none')
   const members = [...(known ?? []), 'output']
-  // An update of the configuration has an object by this name.
+  // In a configuration update, `text` is an object.
   return typeof item['text'] === 'string' ? [...members, 'text'] : members
 }
 
-/** Type of an item that states none: a message, or a reference to an earlier item. */
+/** Returns the type of an item without one: a message, or a reference to an earlier item. */
 function typeOf(item: JsonObject): string {
   if ('role' in item || 'content' in item) return 'message'
   const isReference = Object.keys(item).every((name) => name === 'id' || name === 'type')
   return isReference && typeof item['id'] === 'string' ? 'item_reference' : ''
 }
 
-/** The content of variables of a prompt that the provider stores. */
+/** Returns the texts of the variables of a stored prompt. */
 function variableTexts(prompt: JsonValue | undefined, reading: Reading): GuardedText[] {
   const variables = isJsonObject(prompt) ? prompt['variables'] : undefined
   if (!isJsonObject(variables)) return []
@@ -95,7 +95,7 @@ function variableTexts(prompt: JsonValue | undefined, reading: Reading): Guarded
 
 type ItemReport = PieceSink & { path: JsonPath }
 
-/** Tool results have numbers of their own: they come as wholes, never as additions to a part of a message. */
+/** Part numbers of tool results, which are sent as a whole, never as additions to a part of a message. */
 const firstResult = 1_000_000
 
 function reportItem(item: JsonObject, element: number, { path, onPiece: found, reading }: ItemReport): void {

@@ -1,10 +1,12 @@
-/** A piece of the old text, `[start, end)`, and what stands in its place. */
+/** Replaced range of the old text, `[start, end)`, and its new text. */
 export type Hunk = { readonly start: number; readonly end: number; readonly text: string }
 
-/** Above this many differing words, a change counts as one that replaces everything between its ends. */
+/**
+ * Maximum number of differing words. Above it, the change is one hunk from the first to the last difference.
+ */
 const maxDifferences = 200
 
-/** Where two texts differ, word by word, in order. */
+/** Returns the differences of two texts by word, in order. */
 export function findHunks(before: string, after: string): Hunk[] {
   if (before === after) return []
   const start = commonStart(before, after)
@@ -17,8 +19,8 @@ export function findHunks(before: string, after: string): Hunk[] {
 }
 
 /**
- * What becomes of `parts` when their texts, joined by `separator`, turn into `after`: each keeps what did not change, and
- * what changed goes to the part it begins in. Undefined where there is no part to hold it.
+ * Distributes `after`, a modification of `parts` joined by `separator`, to the parts. A change belongs to the
+ * part in which it begins. Undefined if there are no parts.
  */
 export function writeBack(
   parts: readonly string[],
@@ -45,7 +47,7 @@ export function writeBack(
   })
 }
 
-/** Rewrites a text that passes in pieces: each call takes the next piece and returns what it becomes. */
+/** Creates a rewriter of a text in pieces: each call maps the next piece to its replacement. */
 export function createRewriter(before: string, after: string): (piece: string) => string {
   const hunks = endInside(findHunks(before, after), before)
   let next = 0
@@ -67,7 +69,7 @@ export function createRewriter(before: string, after: string): (piece: string) =
   }
 }
 
-/** What is added at the very end goes with the last character, because nothing tells a piece that it is the last one. */
+/** Attaches an addition at the end to the last character, because the last piece is not known as such. */
 function endInside(hunks: Hunk[], before: string): Hunk[] {
   const last = hunks.at(-1)
   if (last === undefined || last.start < before.length || before === '') return hunks
@@ -86,7 +88,7 @@ function placesOf(parts: readonly string[], separator: string): Place[] {
   })
 }
 
-/** How much two texts have in common at their start: whole words, or whole characters where words are long. */
+/** Returns the length of the common prefix, in whole words, or in whole characters if words are long. */
 function commonStart(one: string, other: string): number {
   const most = Math.min(one.length, other.length)
   let count = 0
@@ -109,7 +111,7 @@ function commonEnd(one: string, other: string, start: number): number {
   return isLowSurrogate(at(count - 1)) ? count - 1 : count
 }
 
-/** In characters. Some scripts put no blanks between words. */
+/** In characters. Some scripts have no blanks between words. */
 const longestWord = 40
 
 function isBlank(code: number): boolean {
@@ -124,7 +126,7 @@ function isLowSurrogate(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff
 }
 
-/** Myers' O(ND) difference over words and blanks; undefined where there is too much of it. */
+/** Myers' O(ND) difference over words and blanks; undefined above `maxDifferences`. */
 function diffWords(before: string, after: string): Hunk[] | undefined {
   const old = before.match(words) ?? []
   const now = after.match(words) ?? []
@@ -134,7 +136,7 @@ function diffWords(before: string, after: string): Hunk[] | undefined {
 
 const words = /\s+|[^\s]+/g
 
-/** How far each diagonal reaches after each number of differences, up to the one that reaches both ends. */
+/** Returns the reach of each diagonal per number of differences, until one reaches both ends. */
 function searchPath(old: readonly string[], now: readonly string[]): Int32Array[] | undefined {
   const offset = maxDifferences + 1
   const reach = new Int32Array(2 * offset + 1)
@@ -154,7 +156,7 @@ function searchPath(old: readonly string[], now: readonly string[]): Int32Array[
   return undefined
 }
 
-/** Walks the path back and joins neighbouring differences. */
+/** Traces the path back and joins adjacent differences. */
 function hunksOf(old: readonly string[], now: readonly string[], trace: readonly Int32Array[]): Hunk[] {
   const offset = maxDifferences + 1
   const oldStarts = startsOf(old)
@@ -192,7 +194,7 @@ function hunksOf(old: readonly string[], now: readonly string[], trace: readonly
   }))
 }
 
-/** Where each word starts, and at last where the text ends. */
+/** Returns the start of each word and the end of the text. */
 function startsOf(pieces: readonly string[]): number[] {
   const starts = [0]
   let at = 0

@@ -5,10 +5,10 @@ import { checkRegex, compileRegex, type RegexConfig, regexSchema } from './regex
 import { checkWebhook, type WebhookConfig, webhookSchema } from './webhook/config.ts'
 import { compileWebhook, type WebhookOptions } from './webhook/webhook.ts'
 
-/** The kinds of guards, by the key that chooses one. */
+/** Schemas of guard kinds by configuration key. */
 export const kindSchemas = { webhook: webhookSchema, regex: regexSchema }
 
-/** What a guard is configured as. */
+/** Configuration of a guard kind. */
 export type KindConfig =
   | { webhook: WebhookConfig; regex?: undefined }
   | { regex: RegexConfig; webhook?: undefined }
@@ -17,7 +17,7 @@ export function nameOfKind(config: KindConfig): string {
   return config.webhook === undefined ? 'regex' : 'webhook'
 }
 
-/** Reports what the schema of a kind cannot say. */
+/** Reports errors beyond the schema of a kind. */
 export function checkKind(
   config: KindConfig,
   place: Omit<WebhookOptions, 'limits'>,

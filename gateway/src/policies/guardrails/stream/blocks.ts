@@ -1,8 +1,8 @@
-/** Bytes that are held: copied together, because a chunk may keep alive a much larger buffer that it was cut out of. */
+/** Byte buffer that copies its chunks, because a chunk may retain a much larger underlying buffer. */
 export type Blocks = {
   readonly size: number
   add(chunk: Uint8Array): void
-  /** Gives all of them away, in order. */
+  /** Returns and removes all bytes, in order. */
   drain(): Buffer[]
 }
 

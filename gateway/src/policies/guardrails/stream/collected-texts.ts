@@ -7,13 +7,16 @@ import { CheckFailure } from '../guard.ts'
 import type { Content } from '../run.ts'
 import { createEventReader, setJson, setText } from './read-event.ts'
 
-/** The texts of a whole stream, put together from its events. */
+/** Texts of a whole stream, assembled from its events. */
 export type CollectedTexts = {
-  /** Throws `CheckFailure` on an event that cannot be read. */
+  /** Throws `CheckFailure` on an unreadable event. */
   add(event: SseEvent): void
-  /** What guards are shown: one text for each choice, content block or output item, as of an answer that is not streamed. */
+  /** Returns one text per choice, content block or output item, as in a response without streaming. */
   contents(): Content[]
-  /** Changes the events, which have to come in the same order once more, so that their texts become `contents`. */
+  /**
+   * Returns a rewriter of the events, to be called in the same order, that replaces their texts with
+   * `contents`.
+   */
   rewriteTo(contents: readonly string[]): (event: SseEvent) => SseEvent
 }
 
@@ -23,7 +26,7 @@ type Element = { readonly number: number; readonly parts: Map<number, Part> }
 export function collectTexts(reader: ContentReader, reading: Reading): CollectedTexts {
   const read = createEventReader(reader, reading)
   const elements = new Map<number, Element>()
-  /** Whole texts that are none of those the events added up to: they are shown as texts of their own. */
+  /** Repeated texts that differ from the assembled ones, passed to guards as separate texts. */
   const others = new Set<string>()
 
   function partOf(element: number, part: number): Part {
@@ -69,7 +72,7 @@ export function collectTexts(reader: ContentReader, reading: Reading): Collected
         const content = contents[index] ?? texts.join(reader.separator)
         if (content !== texts.join(reader.separator)) changed.add(element.number)
         const written = writeBack(texts, reader.separator, content)
-        if (written === undefined) throw new CheckFailure('text where there is none')
+        if (written === undefined) throw new CheckFailure('text for an element without text')
         for (const [position, part] of parts.entries()) {
           const after = written[position] ?? ''
           wholes.set(part, after)
@@ -91,7 +94,7 @@ export function collectTexts(reader: ContentReader, reading: Reading): Collected
               ? wholes.get(part)
               : othersAfter.get(text)
             : pieces.get(part)?.(text)
-          if (after === undefined) throw new CheckFailure('a text that was not checked')
+          if (after === undefined) throw new CheckFailure('an unchecked text')
           if (after !== text) splices.push(setText(path, after))
         })
         return splices.length === 0 ? event : { ...event, data: spliceJson(event.data, splices) }

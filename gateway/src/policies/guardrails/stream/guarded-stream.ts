@@ -5,21 +5,21 @@ import type { Reading } from '../content/reading.ts'
 import type { Content, Outcome } from '../run.ts'
 import type { Delivery } from './delivery.ts'
 
-/** A streamed answer to be checked. */
+/** Streamed response to check. */
 export type GuardedStream = {
   readonly api: LlmApi
   readonly reader: ContentReader
   readonly reading: Reading
   readonly source: BodySource
-  /** Asks the guards; undefined for content that cannot be shown to them. */
+  /** Runs the guards; undefined for unreadable content. */
   check(texts: readonly Content[] | undefined): Promise<Outcome>
-  /** Most bytes of the stream that are held. */
+  /** Maximum buffered size in bytes. */
   readonly maxBufferedBytes: number
 }
 
-/** A stream that is held until it is checked. */
+/** Stream that is delivered after its check. */
 export type DeliveredStream = GuardedStream & {
   readonly delivery: Delivery
-  /** Told which guard ended it. */
+  /** Receives the name of the rejecting guard. */
   onRejected(guard: string): void
 }

@@ -7,18 +7,18 @@ import type { ContentReader, StreamPiece } from '../content/content-reader.ts'
 import type { Reading } from '../content/reading.ts'
 import { CheckFailure } from '../guard.ts'
 
-/** Reports the texts of an event. Throws `CheckFailure` on one that could be read in two ways, or not at all. */
+/** Reports the texts of an event. Throws `CheckFailure` if the event is ambiguous or unreadable. */
 export type EventReader = (event: SseEvent, found: (piece: StreamPiece) => void) => void
 
-/** An event that differs from others only in one text: what stands in front of that text and behind it. */
+/** Prefix and suffix of events that differ only in one text. */
 type Template = { readonly before: string; readonly behind: string; readonly piece: StreamPiece }
 
-/** So many events unlike the one before: their likeness is not looked for any more. */
+/** Consecutive events without a match after which templates are disabled. */
 const maxMisses = 16
 
 /**
- * A reader of the events of one stream. Most events of a stream are the one before with another text in it; those are read
- * without being parsed, as long as the text needs no escapes.
+ * Creates a reader of the events of one stream. Most events equal the previous one except for the text; those
+ * are read without JSON parsing if the text has no escapes.
  */
 export function createEventReader(reader: ContentReader, reading: Reading): EventReader {
   let template: Template | undefined
@@ -43,7 +43,7 @@ export function createEventReader(reader: ContentReader, reading: Reading): Even
     }
     if (data === '[DONE]' || data.trim() === '[DONE]') return
     const json = readJsonObject(data)
-    if (json.kind !== 'object') throw new CheckFailure('an event that cannot be read')
+    if (json.kind !== 'object') throw new CheckFailure('an unreadable event')
     if (findAmbiguousLlmName(json.value) !== undefined) {
       throw new CheckFailure('an event whose names differ only in case')
     }
@@ -72,11 +72,11 @@ function templateOf(data: string, piece: StreamPiece): Template | undefined {
   return { before: data.slice(0, place.start + 1), behind: data.slice(place.end - 1), piece }
 }
 
-/** The text, where the event is the template but for that; undefined also where it would have to be unescaped. */
+/** Returns the text of an event that matches the template; undefined if it has escapes or does not match. */
 function textIn(data: string, { before, behind }: Template): string | undefined {
   const end = data.length - behind.length
   if (end < before.length) return undefined
-  // Compared as wholes, which is several times faster than `startsWith` and `endsWith` are.
+  // Comparing slices is several times faster than `startsWith` and `endsWith`.
   if (data.slice(0, before.length) !== before || data.slice(end) !== behind) return undefined
   for (let index = before.length; index < end; index += 1) {
     const code = data.charCodeAt(index)
@@ -92,7 +92,7 @@ const ends: ReadonlySet<string> = new Set([
   'response.failed',
 ])
 
-/** Whether a client takes the stream for complete with this event. */
+/** Whether this event marks the stream as complete for clients. */
 export function isEnd({ data, event }: SseEvent, api: LlmApi): boolean {
   return api === 'chat' || api === 'completions'
     ? data.trim() === '[DONE]'

@@ -4,13 +4,13 @@ import type { StreamPiece } from '../content/content-reader.ts'
 import { writeBack } from '../content/text-change.ts'
 import { setJson, setText } from './read-event.ts'
 
-/** Text that is held although it was checked, in case something begins in it that goes on behind it. */
+/** Checked text that remains in the window, because a match may begin in it. */
 const overlapCharacters = 256
 
-/** An event that is held, and its texts. */
+/** Event in the window and its texts. */
 export type WindowEvent = { readonly event: SseEvent; readonly pieces: EventPiece[]; readonly bytes: number }
 
-/** New text of a part, or the text that a part came to, said once more. */
+/** New text of a part, or a repetition of its full text. */
 export type EventPiece = Segment | Repeat
 
 type Segment = {
@@ -20,7 +20,7 @@ type Segment = {
   readonly echo: StreamPiece['logprobs']
   readonly original: string
   text: string
-  /** Its part changes somewhere in the window. */
+  /** Whether its part is modified in the window. */
   isOfChanged: boolean
 }
 
@@ -32,41 +32,43 @@ type Repeat = {
   readonly text: string
 }
 
-/** One growing text of a stream. */
+/** Incremental text of a stream. */
 type Part = {
   readonly element: number
   readonly number: number
-  /** All that came of it, and of that all that was released, as it came and as it was sent. */
+  /** Full text received, and the length of its released part. */
   received: string
   released: number
-  /** Undefined as long as nothing of it has changed. */
+  /** Full text sent; undefined while unmodified. */
   sent: string | undefined
 }
 
-/** What is held of one choice, content block or output item. */
+/** Text in the window of one choice, content block or output item. */
 export type WindowText = { readonly parts: readonly WindowPart[] }
 export type WindowPart = { readonly text: string; replaceWith(text: string): void }
 
 export type Window = {
   readonly bytes: number
-  /** Whether text is held. */
+  /** Whether the window has text. */
   readonly hasText: boolean
-  /** Notes text of an event that is on its way into the window. */
+  /** Registers text of an event before the event is appended. */
   add(piece: StreamPiece): EventPiece
   append(events: readonly WindowEvent[]): void
   texts(): WindowText[]
-  /** Gives events away with what became of their texts: all, or those in front of the end that is checked once more. */
+  /**
+   * Removes and returns events with their modified texts: all, or those before the end that is checked again.
+   */
   release(which: 'all' | 'checked'): SseEvent[]
 }
 
-/** `noEcho` is JSON text that stands for no log probabilities. */
-export function createWindow(noEcho: string): Window {
+/** `emptyLogprobs` is the JSON text for absent log probabilities. */
+export function createWindow(emptyLogprobs: string): Window {
   const known = new Map<string, Part>()
   let events: WindowEvent[] = []
-  let heldBytes = 0
+  let bufferedBytes = 0
   let others = 0
 
-  /** Most events go on with the part of the one before. */
+  /** Part of the previous event, which most events continue. */
   let latest: Part | undefined
 
   function partOf(element: number, number: number): Part {
@@ -77,7 +79,7 @@ export function createWindow(noEcho: string): Window {
     return latest
   }
 
-  /** Of the events that are held now. A check needs it twice. */
+  /** Segments of the current events, cached because a check uses them twice. */
   let byPart: Map<Part, Segment[]> | undefined
 
   function segmentsByPart(): Map<Part, Segment[]> {
@@ -98,7 +100,7 @@ export function createWindow(noEcho: string): Window {
     return found
   }
 
-  /** How many events can go without any text of the last characters of its part. */
+  /** Returns the number of leading events without text of the overlap of its part. */
   function countChecked(): number {
     const left = new Map<Part, number>()
     for (const [part, segments] of segmentsByPart()) {
@@ -110,7 +112,7 @@ export function createWindow(noEcho: string): Window {
     for (const [index, { pieces }] of events.entries()) {
       for (const piece of pieces) {
         const rest = (left.get(piece.part) ?? 0) - (piece.kind === 'text' ? piece.text.length : 0)
-        // A part is repeated when it is over, so behind the end that is held.
+        // A part is repeated after its end, thus after the overlap.
         if (rest < 0 && left.has(piece.part)) return index
         left.set(piece.part, rest)
       }
@@ -120,7 +122,7 @@ export function createWindow(noEcho: string): Window {
 
   return {
     get bytes() {
-      return heldBytes
+      return bufferedBytes
     },
     get hasText() {
       return events.some(({ pieces }) => pieces.length > 0)
@@ -129,7 +131,7 @@ export function createWindow(noEcho: string): Window {
       const part = partOf(element, number)
       if (repeats && text === part.received) return { kind: 'repeat', part, path, echo, text }
       if (repeats) {
-        // No text that the stream said before: one of its own.
+        // A text that the stream has not sent before is a part of its own.
         others += 1
         const other: Part = {
           element: Number.MAX_SAFE_INTEGER,
@@ -147,7 +149,7 @@ export function createWindow(noEcho: string): Window {
       byPart = undefined
       for (const event of added) {
         events.push(event)
-        heldBytes += event.bytes
+        bufferedBytes += event.bytes
       }
     },
     texts() {
@@ -169,8 +171,8 @@ export function createWindow(noEcho: string): Window {
       byPart = undefined
       const leaving = events.slice(0, count)
       events = events.slice(count)
-      for (const { bytes } of leaving) heldBytes -= bytes
-      return leaving.map((event) => formatEvent(event, noEcho))
+      for (const { bytes } of leaving) bufferedBytes -= bytes
+      return leaving.map((event) => formatEvent(event, emptyLogprobs))
     },
   }
 }
@@ -190,15 +192,15 @@ function windowPart(segments: readonly Segment[]): WindowPart {
   }
 }
 
-/** The event as it is sent, with what became of its texts. */
-function formatEvent({ event, pieces }: WindowEvent, noEcho: string): SseEvent {
+/** Returns the event to send, with its modified texts. */
+function formatEvent({ event, pieces }: WindowEvent, emptyLogprobs: string): SseEvent {
   const splices: JsonSplice[] = []
   for (const piece of pieces) {
     const { part, path } = piece
     if (piece.kind === 'repeat') {
       if (part.sent === undefined || part.sent === piece.text) continue
       splices.push(setText(path, part.sent))
-      if (piece.echo !== undefined) splices.push(setJson(piece.echo, noEcho))
+      if (piece.echo !== undefined) splices.push(setJson(piece.echo, emptyLogprobs))
       continue
     }
     const { original, text } = piece
@@ -206,7 +208,7 @@ function formatEvent({ event, pieces }: WindowEvent, noEcho: string): SseEvent {
     else if (text !== original) part.sent = part.received.slice(0, part.released) + text
     part.released += original.length
     if (text !== original) splices.push(setText(path, text))
-    if (piece.isOfChanged && piece.echo !== undefined) splices.push(setJson(piece.echo, noEcho))
+    if (piece.isOfChanged && piece.echo !== undefined) splices.push(setJson(piece.echo, emptyLogprobs))
   }
   return splices.length === 0 ? event : { ...event, data: spliceJson(event.data, splices) }
 }

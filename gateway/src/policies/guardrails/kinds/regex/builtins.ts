@@ -1,12 +1,12 @@
-/** Something well known that can be looked for. */
+/** Built-in pattern. */
 export type Builtin = {
-  /** Stands in its place. */
+  /** Replacement of a match. */
   readonly label: string
-  /** Linear in the text: every repetition is bounded, and none is inside another that could share its characters. */
+  /** Linear-time pattern: every repetition is bounded and nested repetitions match disjoint characters. */
   readonly find: RegExp
-  /** Whether a match really is one. */
+  /** Validates a match. */
   readonly isOne?: (match: string) => boolean
-  /** Where in a match the ones are, of those that may stand beside other digits. */
+  /** Returns the valid spans within a match that may have adjacent digits. */
   readonly within?: (match: string) => Span[]
 }
 
@@ -28,9 +28,9 @@ export const builtins: Readonly<Record<BuiltinName, Builtin>> = {
     label: '<PHONE_NUMBER>',
     find: new RegExp(
       [
-        // With the code of a country: 7 to 15 digits (E.164), in groups.
+        // With country code: 7 to 15 digits (E.164), in groups.
         '(?<![\\w.])\\+\\d{1,3}(?:[ .-]?\\(?\\d{1,4}\\)?){2,5}(?!\\d)',
-        // As in North America: area code, exchange, number.
+        // North America: area code, exchange, number.
         `${notAfter}(?:1[ .-])?(?:\\(\\d{3}\\) ?|\\d{3}[ .-])\\d{3}[ .-]\\d{4}${notBefore}`,
       ].join('|'),
       'g',
@@ -39,7 +39,7 @@ export const builtins: Readonly<Record<BuiltinName, Builtin>> = {
   },
   creditCard: {
     label: '<CREDIT_CARD>',
-    // A date or code may follow a number, or an amount stand in front of it.
+    // A date or code may follow a number, an amount may precede it.
     find: new RegExp(`${notAfter}\\d[\\d -]*(?!\\w|\\.\\d)`, 'g'),
     within: cardsIn,
   },
@@ -63,7 +63,7 @@ function isBetween(number: number, least: number, most: number): boolean {
   return number >= least && number <= most
 }
 
-/** Luhn's formula (ISO/IEC 7812-1 annex B). One digit over and over is no number of a card, though the formula holds for some. */
+/** Luhn check (ISO/IEC 7812-1 annex B). Rejects repetitions of one digit, some of which pass the check. */
 export function hasCheckDigit(digits: string): boolean {
   if (/^(\d)\1*$/.test(digits)) return false
   let sum = 0
@@ -75,7 +75,10 @@ export function hasCheckDigit(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** Card numbers among digits that are grouped by single blanks or dashes: each is some groups, 13 to 19 digits together. */
+/**
+ * Returns card numbers among digit groups separated by single blanks or dashes: whole groups with 13 to 19
+ * digits.
+ */
 function cardsIn(run: string): Span[] {
   const found: Span[] = []
   let start = 0
@@ -88,9 +91,12 @@ function cardsIn(run: string): Span[] {
   return found
 }
 
-/** Where the longest number ends that starts here. */
+/** Returns the end of the longest card number at `start`. */
 function endOfCard(run: string, start: number): number | undefined {
-  /** Luhn's sums of the digits so far, with every second one doubled from the first on, or from the second on. */
+  /**
+   * Luhn sums of the digits so far, with every second digit doubled, starting at the first or the second
+   * digit.
+   */
   let fromFirst = 0
   let fromSecond = 0
   let count = 0

@@ -173,7 +173,7 @@ describe('a regex guard', () => {
       issues.push(`${path.join('.')}: ${message}`),
     )
     expect(issues).toHaveLength(2)
-    expect(issues[1]).toBe('rules.1.pattern: matches a text with nothing in it')
+    expect(issues[1]).toBe('rules.1.pattern: must not match the empty text')
   })
 })
 

@@ -8,53 +8,53 @@ import { type SearchResult, searchIn, searchOnThread } from './task.ts'
 
 const rule = exactlyOne(
   {
-    pattern: name({ doc: 'RE2 pattern; what matches is replaced by `<masked>`.', example: 'ACME-[0-9]{6}' }),
+    pattern: name({ doc: 'RE2 pattern. Matches are replaced by `<masked>`.', example: 'ACME-[0-9]{6}' }),
     builtin: enumeration(['email', 'phoneNumber', 'creditCard', 'ssn', 'caSin'], {
-      doc: 'Something well known; it is replaced by its name, as `<EMAIL_ADDRESS>`.',
+      doc: 'Built-in pattern. Matches are replaced by its name, for example `<EMAIL_ADDRESS>`.',
     }),
   },
   {},
-  { doc: 'What is looked for.' },
+  { doc: 'Rule.' },
 )
 
-/** `regex`: looks for patterns in the gateway itself, without asking anybody. */
+/** `regex`: pattern search in the gateway process. */
 export const regexSchema = object(
   {
     action: optional(
       enumeration(['mask', 'reject', 'audit'], {
-        doc: 'What happens to content in which something is found; `audit` only notes it.',
+        doc: 'Action on content with a match; `audit` only records it.',
         default: 'mask',
       }),
     ),
-    rules: list(rule, { doc: 'What is looked for, in order.' }, { min: 1, max: 256 }),
+    rules: list(rule, { doc: 'Rules, applied in order.' }, { min: 1, max: 256 }),
     failureMode: optional(
       enumeration(['failClosed', 'failOpen', 'FailClosed', 'FailOpen'], {
-        doc: 'Whether content passes when it cannot be searched: characters times rules above 268435456, more than 10 s, or too many large texts at once.',
+        doc: 'Behaviour if the search fails: more than 268435456 characters times rules, more than 10 s, or too many concurrent large texts. `failOpen` allows the content.',
         default: 'failClosed',
       }),
     ),
   },
-  { doc: 'Looks for patterns in the gateway itself.', example: { rules: [{ builtin: 'email' }] } },
+  { doc: 'Pattern search in the gateway process.', example: { rules: [{ builtin: 'email' }] } },
 )
 
 export type RegexConfig = Infer<typeof regexSchema>
 
-/** Reports patterns that do not compile, and one that would match everywhere. */
+/** Reports patterns that do not compile or match the empty text. */
 export function checkRegex(config: RegexConfig, report: ReportIssue): void {
   for (const [index, { pattern }] of config.rules.entries()) {
     if (pattern === undefined) continue
     const compiled = compilePattern(pattern)
     if (!compiled.ok) report(['rules', index, 'pattern'], compiled.message)
-    else if (compiled.test('')) report(['rules', index, 'pattern'], 'matches a text with nothing in it')
+    else if (compiled.test('')) report(['rules', index, 'pattern'], 'must not match the empty text')
   }
 }
 
-/** Most work on the thread that serves traffic, in microseconds; more goes to another thread. */
+/** Maximum work on the main thread, in microseconds. More work runs on a worker thread. */
 const maxInlineWork = 10_000
-/** Most characters times rules of one check: 32 MiB with 8 rules. */
+/** Maximum characters times rules of one check: 32 MiB with 8 rules. */
 const maxWork = 256 * 1024 * 1024
 
-/** Compiles the patterns; `rejection` is the answer to what is rejected. */
+/** Compiles the patterns. `rejection` is the response to rejected content. */
 export function compileRegex(
   { action = 'mask', rules, failureMode }: RegexConfig,
   rejection: Rejection,

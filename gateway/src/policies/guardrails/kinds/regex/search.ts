@@ -1,16 +1,16 @@
 import { compilePattern } from '../../../../lib/pattern.ts'
 import { type Builtin, type BuiltinName, builtins, type Span } from './builtins.ts'
 
-/** A pattern, or a built-in by name. */
+/** Pattern or name of a built-in. */
 export type RuleConfig = { pattern?: string | undefined; builtin?: BuiltinName | undefined }
 
-/** Rules, compiled: one search of texts, in order. */
+/** Compiled rules. */
 export type Search = {
-  /** Whether a rule finds something. */
+  /** Whether a rule matches. */
   finds(texts: readonly string[]): boolean
-  /** The texts with replacements, each rule applied to the result of the rules before it; undefined if nothing is found. */
+  /** Returns the texts with replacements, applied rule by rule; undefined without a match. */
   mask(texts: readonly string[]): string[] | undefined
-  /** Most microseconds per character of the texts. */
+  /** Maximum microseconds per character. */
   readonly cost: number
 }
 
@@ -19,12 +19,12 @@ const costOfBuiltin = 0.25
 
 type Rule = {
   finds(text: string): boolean
-  /** Undefined if nothing is found. */
+  /** Undefined without a match. */
   mask(text: string): string | undefined
   readonly cost: number
 }
 
-/** Compiles rules. Throws for a pattern that does not compile. */
+/** Compiles rules. Throws if a pattern does not compile. */
 export function compileSearch(rules: readonly RuleConfig[]): Search {
   const compiled = rules.map(compileRule)
   return {

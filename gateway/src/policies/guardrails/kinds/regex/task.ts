@@ -9,17 +9,17 @@ export const searchTask = 'regex guard'
 
 type Request = { rules: readonly RuleConfig[]; masks: boolean; texts: readonly string[] }
 
-/** What a search results in: nothing, something, or the texts without it. */
+/** Result of a search: whether there is a match, and the masked texts. */
 export type SearchResult = { found: boolean; masked: string[] | undefined }
 
-/** Search in this thread. */
+/** Searches in the current thread. */
 export function searchIn(search: Search, masks: boolean, texts: readonly string[]): SearchResult {
   if (!masks) return { found: search.finds(texts), masked: undefined }
   const masked = search.mask(texts)
   return { found: masked !== undefined, masked }
 }
 
-/** The thread's side; keeps what it compiled. */
+/** Creates the worker task, with a cache of compiled rules. */
 export function createSearchTask(): (request: Request) => SearchResult {
   const searches = createLru<string, Search>(64)
   return ({ rules, masks, texts }) => {
@@ -33,23 +33,23 @@ export function createSearchTask(): (request: Request) => SearchResult {
   }
 }
 
-/** Waiting for a thread included. */
+/** Deadline including the wait for a thread. */
 const deadlineMs = 10_000
 
-/** Characters of texts that are copied to a thread in one step: below 1 ms each way. */
+/** Maximum characters copied to a thread in one step: below 1 ms each way. */
 const maxBatchChars = 1024 * 1024
 
-/** Texts of one step: copying all texts of a large body at once takes 60 ms, batches of 4,000 up to 48 ms. */
+/** Maximum texts copied in one step: all texts of a large body take 60 ms, batches of 4,000 up to 48 ms. */
 const maxBatchTexts = 1_000
 
-/** Searches on a thread, many texts in batches. Throws `CheckFailure` where there is no result in time. */
+/** Searches on a worker thread, in batches of texts. Throws `CheckFailure` if there is no result in time. */
 export async function searchOnThread(threads: ThreadPool, request: Request): Promise<SearchResult> {
   const endsAt = performance.now() + deadlineMs
   const { rules, masks, texts } = request
   const masked: string[] = []
   let found = false
   for (const batch of batchesOf(texts)) {
-    // Before a batch: its texts were joined in the same turn, and so was the result of the batch before it.
+    // Yields before each batch, whose texts and previous result are processed in one turn.
     await setImmediate()
     const result = await searchBatch(threads, { rules, masks, texts: batch }, endsAt - performance.now())
     if (result.found && !masks) return result

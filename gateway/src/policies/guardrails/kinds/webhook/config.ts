@@ -27,32 +27,32 @@ export const webhookSchema = object(
     target: exactlyOne(
       {
         host: hostPort({
-          doc: 'Host and port of the server, which is asked without TLS.',
+          doc: 'Host and port of the server, called without TLS.',
           example: 'localhost:8000',
         }),
         backend: name({
-          doc: 'A named backend, as `/<name>`: for TLS, credentials or another time limit.',
+          doc: 'Named backend, as `/<name>`, for TLS, credentials or another timeout.',
           example: '/guard',
         }),
       },
       {},
-      { doc: 'Which server is asked.' },
+      { doc: 'Webhook server.' },
     ),
     failureMode: optional(
       enumeration(['failClosed', 'failOpen', 'FailClosed', 'FailOpen'], {
-        doc: 'Whether content passes when the webhook fails: no answer in time, or none that can be understood.',
+        doc: 'Behaviour if the webhook fails: a timeout or an invalid response. `failOpen` allows the content.',
         default: 'failClosed',
       }),
     ),
     action: optional(
       enumeration(['reject', 'audit'], {
-        doc: '`reject` does what the webhook says, `audit` only notes it. A webhook that fails obeys `failureMode` either way.',
+        doc: '`reject` applies the verdict of the webhook, `audit` only records it. `failureMode` applies to both.',
         default: 'reject',
       }),
     ),
     headers: optional(
-      map(cel({ doc: 'What is sent.' }, [...headerVariables]), {
-        doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. One that cannot be evaluated is left out. In response guards `llmRequest` has no value, so a header that needs it is left out.',
+      map(cel({ doc: 'Header value.' }, [...headerVariables]), {
+        doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. A header whose evaluation fails is omitted. In response guards `llmRequest` has no value, so headers that need it are omitted.',
         example: { ':path': '"/v1/check"', 'x-user': 'jwt.sub' },
       }),
     ),
@@ -60,27 +60,27 @@ export const webhookSchema = object(
       list(
         object(
           {
-            name: name({ doc: 'Name of the header, in any case.', example: 'x-request-id' }),
+            name: name({ doc: 'Header name, case-insensitive.', example: 'x-request-id' }),
             value: exactlyOne(
               {
-                exact: string({ doc: 'The whole value.' }),
-                regex: string({ doc: 'RE2 pattern of the whole value.' }),
+                exact: string({ doc: 'Exact value.' }),
+                regex: string({ doc: 'RE2 pattern that matches the whole value.' }),
               },
               {},
-              { doc: 'What the value has to be.' },
+              { doc: 'Condition on the value.' },
             ),
           },
-          { doc: 'One header.' },
+          { doc: 'Header.' },
         ),
         {
-          doc: 'Headers that are passed on: of the client for request guards, of the model’s answer for response guards.',
+          doc: 'Forwarded headers: of the client for request guards, of the model’s response for response guards.',
           advanced: true,
         },
         { max: 64 },
       ),
     ),
   },
-  { doc: 'Asks a server of yours to allow, modify or reject the content.' },
+  { doc: 'Calls an external server that allows, modifies or rejects the content.' },
 )
 
 export type WebhookConfig = Infer<typeof webhookSchema>
@@ -89,7 +89,7 @@ export type WebhookPlace = { phase: Phase; backends: readonly NamedBackend[] }
 
 const pseudoHeaders = [':path', ':method', ':authority']
 
-/** Reports targets that lead nowhere, headers that cannot be sent and expressions that do not compile. */
+/** Reports invalid targets, invalid headers and expressions that do not compile. */
 export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, report: ReportIssue): void {
   const { target, headers = {}, forwardHeaderMatches = [] } = config
   if (target.host !== undefined)
@@ -102,7 +102,7 @@ export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, 
   for (const [field, source] of Object.entries(headers)) {
     const at = ['headers', field]
     const meant = headerTarget(field)
-    if (names.has(meant)) report(at, `is the same as another one: ${meant}`)
+    if (names.has(meant)) report(at, `duplicates another header: ${meant}`)
     names.add(meant)
     if (!pseudoHeaders.includes(meant)) checkField(meant, (message) => report(at, message))
     checkCel(source, headerVariables, (message) => report(at, message))
@@ -118,6 +118,6 @@ export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, 
 
 function checkField(field: string, report: (message: string) => void): void {
   if (field.startsWith(':')) report(`expected one of ${pseudoHeaders.join(', ')} or the name of a header`)
-  else if (!isToken(field)) report(`"${field}" is no name of a header field`)
-  else if (isDerived(field) || field === 'host') report(`${field} is made anew for each call`)
+  else if (!isToken(field)) report(`"${field}" is not a header name`)
+  else if (isDerived(field) || field === 'host') report(`${field} is set by the gateway`)
 }

@@ -6,7 +6,7 @@ import { type Headers, isHopByHop } from '../../../../net/http/headers.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
 import type { CheckInput, Phase } from '../../guard.ts'
 
-/** Head of a call to a webhook. */
+/** Request line and headers of a webhook call. */
 export type CallHead = { method: string; path: string; readonly headers: Headers }
 
 export type HeadConfig = {
@@ -20,28 +20,29 @@ type HeaderMatch = {
 }
 
 /**
- * Variables of header expressions. `llmRequest` has a value in the request phase only, and the last members of `llm` in the
- * response phase only; a header whose expression cannot be evaluated is omitted (specification, "Guardrail webhook calls").
+ * Variables of header expressions. `llmRequest` has a value in the request phase only, and the last members
+ * of `llm` in the response phase only; a header whose expression cannot be evaluated is omitted
+ * (specification, "Guardrail webhook calls").
  */
 export const headerVariables: ReadonlySet<string> = new Set([
   ...['now', 'request', 'source', 'jwt', 'apiKey', 'llm', 'llmRequest'],
   ...['llm.configuredModel', 'llm.provider', 'llm.responseModel'],
 ])
 
-/** The name as it is sent, or what it changes of the request line. */
+/** Returns the header name as sent, or a pseudo-header. */
 export function headerTarget(name: string): string {
   const lower = name.toLowerCase()
   return lower === 'host' ? ':authority' : lower
 }
 
-/** They are made anew for each call. */
+/** Whether the gateway sets the header for each call. */
 export function isDerived(name: string): boolean {
   return isHopByHop(name) || name === 'content-length' || name === 'expect'
 }
 
 type Expression = { target: string; program: CelProgram }
 
-/** Compiles what the head of a call consists of, besides the credential and changes of a named backend. */
+/** Compiles the head of calls, without the credential and header edits of a named backend. */
 export function compileHead(config: HeadConfig, phase: Phase): (question: CheckInput) => CallHead {
   const expressions = Object.entries(config.headers ?? {}).map(
     ([name, source]): Expression => ({
@@ -62,13 +63,13 @@ export function compileHead(config: HeadConfig, phase: Phase): (question: CheckI
   }
 }
 
-/** In the request phase the client's headers are forwarded, in the response phase those of the model's answer. */
+/** Forwards headers of the client in the request phase, of the model's response in the response phase. */
 function compileMatch({ name, value }: HeaderMatch): (question: CheckInput, headers: Headers) => void {
   const field = name.toLowerCase()
   const matches = compileValue(value)
   return ({ exchange, replyHeaders }, headers) => {
     const own = exchange.facts.request.headers
-    // A trace goes through both phases.
+    // The trace context is that of the client in both phases.
     const found = replyHeaders === undefined || field === 'traceparent' ? own[field] : replyHeaders[field]
     if (found === undefined) return
     const kept = typeof found === 'string' ? [found].filter(matches) : found.filter(matches)
@@ -84,7 +85,7 @@ function compileValue({ exact, regex }: HeaderMatch['value']): (value: string) =
   return (value) => pattern.test(value)
 }
 
-/** An expression that cannot be evaluated leaves its header out, also one that the client sent under that name. */
+/** Sets a header. A failed evaluation removes it, including a forwarded header of the same name. */
 function apply({ target, program }: Expression, facts: Facts, head: CallHead): void {
   const text = evaluate(program, facts)
   switch (target) {
@@ -103,7 +104,7 @@ function apply({ target, program }: Expression, facts: Facts, head: CallHead): v
   else head.headers[target] = value
 }
 
-/** Those that may have a body and get an answer. */
+/** Methods with a request body and a response. */
 const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 function evaluate(program: CelProgram, facts: Facts): string | undefined {
@@ -125,7 +126,7 @@ function evaluate(program: CelProgram, facts: Facts): string | undefined {
   }
 }
 
-/** RFC 9110 section 5.5: no control characters; what is not ASCII goes as its bytes. Claims hold anything. */
+/** Encodes a field value (RFC 9110 section 5.5): no control characters, non-ASCII as UTF-8 bytes. */
 function fieldValue(text: string): string | undefined {
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) return undefined
   const trimmed = text.trim()

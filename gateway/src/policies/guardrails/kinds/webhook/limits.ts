@@ -1,23 +1,23 @@
-/** What holds for the connections to webhooks, whichever guard they are for. Specification, "Limits". */
+/** Connection limits of webhooks, shared by all guards (specification, "Limits"). */
 export type WebhookLimits = {
-  /** To one server at once; 0 for any number. */
+  /** Maximum concurrent connections per server; 0 for no limit. */
   readonly maxConnections: number
-  /** How long an unused connection stays open. */
+  /** Idle timeout of a connection. */
   readonly keepAliveMs: number
 }
 
 const defaultMaxConnections = 100
 const defaultKeepAliveSeconds = 300
-/** A timer set for longer would fire at once. */
+/** Maximum of timers in Node.js: longer ones fire immediately. */
 const maxKeepAliveSeconds = 2_147_483
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads the limits from the environment. Throws with the name of a variable that is no number. */
+/** Reads the limits from the environment. Throws with the name of a variable that is not a number. */
 export function webhookLimits(environment: Environment): WebhookLimits {
   const maxConnections = numberIn(environment, 'GUARDRAIL_WEBHOOK_MAX_CONNECTIONS', defaultMaxConnections)
   const seconds = numberIn(environment, 'GUARDRAIL_WEBHOOK_KEEPALIVE_SECONDS', defaultKeepAliveSeconds)
-  // The connection of 0 seconds is one that is not kept, for which the least that can be said is a millisecond.
+  // 0 seconds disables reuse; 1 ms is the minimum keep-alive.
   return { maxConnections, keepAliveMs: Math.max(1, Math.min(seconds, maxKeepAliveSeconds) * 1000) }
 }
 

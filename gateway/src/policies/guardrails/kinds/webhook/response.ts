@@ -6,16 +6,16 @@ import { CheckFailure, type Phase, type Verdict } from '../../guard.ts'
 
 export type ResponseReader = (bytes: Buffer) => Verdict
 
-/** Larger answers have more to say than that something may pass. */
+/** Maximum size of a cached response. */
 const maxKnownBytes = 1024
 
-/** Reads answers of one phase as `readAnswer` does. Most say the same as the one before: that it may pass. */
+/** Creates a reader of responses of one phase that caches the last allow, because most responses are equal. */
 export function createResponseReader(phase: Phase): ResponseReader {
   let known: { readonly bytes: Buffer; readonly verdict: Verdict } | undefined
   return (bytes) => {
     if (known?.bytes.equals(bytes)) return known.verdict
     const verdict = readResponse(bytes, phase)
-    // A copy, because the bytes keep alive the larger buffer that they were cut out of.
+    // Copied, because the bytes retain a larger underlying buffer.
     if (verdict.kind === 'allow' && bytes.byteLength <= maxKnownBytes)
       known = { bytes: Buffer.from(bytes), verdict }
     return verdict
@@ -23,9 +23,9 @@ export function createResponseReader(phase: Phase): ResponseReader {
 }
 
 /**
- * Reads the answer of a webhook: `{"action": …}`, whose shape alone determines its kind. An answer that is neither a
- * well-formed allow, modify nor reject fails the check, because the webhook may have rejected the content in another
- * protocol. Unknown members beside a reason are ignored unless their name may be a decision. Throws `CheckFailure`.
+ * Parses the response of a webhook: `{"action": …}`, whose shape determines its kind. Any other response
+ * fails the check, because the webhook may have rejected the content in another protocol. Unknown members
+ * next to a reason are ignored unless their name suggests a decision. Throws `CheckFailure`.
  */
 function readResponse(bytes: Buffer, phase: Phase): Verdict {
   if (!isUtf8(bytes)) throw malformed('not UTF-8')
@@ -43,7 +43,7 @@ function readResponse(bytes: Buffer, phase: Phase): Verdict {
   return { kind: 'allow', reason }
 }
 
-/** Parts of names by which a webhook of another protocol may reject or change content: `blocked`, `status`, `type`. */
+/** Name fragments of decisions in other webhook protocols: `blocked`, `status`, `type`. */
 const decisions = [
   ...[
     'accept',
@@ -91,7 +91,7 @@ const decisions = [
   ...['text', 'type', 'valid', 'verdict', 'violat'],
 ].map(foldName)
 
-/** True for a member of an allow that may be meant otherwise; others, such as `score`, are ignored. */
+/** Whether a member name of an allow suggests another decision; others, such as `score`, are ignored. */
 function mayDecide(name: string): boolean {
   const folded = foldName(name)
   return folded === 'OK' || decisions.some((part) => folded.includes(part))
@@ -114,7 +114,7 @@ function reasonOf({ reason }: JsonObject): string | undefined {
   return reason
 }
 
-/** The final status of an answer: HTTP knows none above 599, and 1xx are none. */
+/** Whether the value is a final HTTP status. */
 function isStatus(status: JsonValue | undefined): status is number {
   return typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599
 }
@@ -131,7 +131,7 @@ function messageOf(choice: JsonValue): JsonValue | undefined {
   return isJsonObject(choice) ? choice['message'] : undefined
 }
 
-/** Nothing but role and content is known to be understood. */
+/** Returns the content of a message, which must have exactly role and content. */
 function readContent(message: JsonValue | undefined): string {
   if (!isJsonObject(message)) throw malformed('content that is no message')
   const { role, content } = message
@@ -141,12 +141,12 @@ function readContent(message: JsonValue | undefined): string {
   return content
 }
 
-/** Clients of LLM APIs look for JSON in errors; everything else is shown as it is. */
+/** Content type of a rejection: JSON for LLM clients if the body is JSON, otherwise plain text. */
 function headersFor(body: string): Record<string, string> {
   const isJson = body.startsWith('{') && readJsonObject(body).kind === 'object'
   return { 'content-type': isJson ? 'application/json' : 'text/plain; charset=utf-8' }
 }
 
-function malformed(what: string): CheckFailure {
-  return new CheckFailure(`webhook answered ${what}`)
+function malformed(problem: string): CheckFailure {
+  return new CheckFailure(`invalid webhook response: ${problem}`)
 }

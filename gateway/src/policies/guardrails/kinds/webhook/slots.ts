@@ -1,10 +1,12 @@
 import type { Cancellation } from '../../../../lib/cancellation.ts'
 
-/** Calls that may be under way to one webhook server at once. Kept by origin, across guards, phases and reloads. */
+/**
+ * Semaphore of concurrent calls to one webhook server. Retained by origin, across guards, phases and reloads.
+ */
 export type Slots = {
-  /** Changes how many there are; 0 for any number. */
+  /** Sets the number of slots; 0 for no limit. */
   resize(max: number): void
-  /** Waits for a slot. Whoever gives up waiting gets none: the promise stays open, as the caller has gone. */
+  /** Acquires a slot; undefined if one is free. After a cancellation the promise never settles. */
   acquire(cancellation: Cancellation): Promise<void> | undefined
   release(): void
 }
@@ -14,7 +16,7 @@ type Waiting = { enter(): void; cancellation: Cancellation }
 export function createSlots(): Slots {
   let max = 0
   let taken = 0
-  /** First come, first served; those that gave up are skipped when their turn comes. */
+  /** FIFO queue; cancelled waiters are skipped. */
   let queue: Waiting[] = []
   let next = 0
 
@@ -36,8 +38,8 @@ export function createSlots(): Slots {
     return max === 0 || taken < max
   }
 
-  /** A webhook that hangs must not collect those that gave up on it. */
-  function forgetGone(): void {
+  /** Removes cancelled waiters, which would accumulate for a hanging webhook. */
+  function removeCancelled(): void {
     queue = queue.slice(next).filter(({ cancellation }) => !cancellation.cancelled)
     next = 0
   }
@@ -52,7 +54,7 @@ export function createSlots(): Slots {
         taken += 1
         return undefined
       }
-      if (queue.length >= forgetAbove && queue.length % forgetAbove === 0) forgetGone()
+      if (queue.length >= cleanupInterval && queue.length % cleanupInterval === 0) removeCancelled()
       return new Promise((enter) => queue.push({ enter, cancellation }))
     },
     release() {
@@ -62,4 +64,4 @@ export function createSlots(): Slots {
   }
 }
 
-const forgetAbove = 1_000
+const cleanupInterval = 1_000

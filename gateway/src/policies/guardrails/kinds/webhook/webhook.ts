@@ -28,10 +28,10 @@ import { createSlots, type Slots } from './slots.ts'
 
 const defaultTimeoutMs = 10_000
 const maxAnswerBytes = 2 * 1024 * 1024
-/** Characters of content that are written at once. */
+/** Maximum characters of content serialised in one step. */
 const maxInlineLength = 256 * 1024
 
-/** Asks webhooks one question: everything about a call that is known beforehand. */
+/** Compiled settings of the calls of one webhook. */
 type Caller = {
   readonly destination: Destination
   readonly connection: UpstreamConnection
@@ -46,7 +46,10 @@ type Caller = {
 
 export type WebhookOptions = WebhookPlace & { limits: WebhookLimits }
 
-/** Compiles a webhook. Throws on what `checkWebhook` reports, and when a file of its backend cannot be read. */
+/**
+ * Compiles a webhook. Throws on errors that `checkWebhook` reports, and if a file of its backend is not
+ * readable.
+ */
 export function compileWebhook(
   config: WebhookConfig,
   { phase, backends, limits }: WebhookOptions,
@@ -77,7 +80,7 @@ export function compileWebhook(
   }
 }
 
-/** The pool of an origin keeps the limit too: a slot is free a moment before its connection is. */
+/** Applies the limit to the pool as well, because a slot is released before its connection. */
 function connectionOf({ connection }: Destination, limits: WebhookLimits): UpstreamConnection {
   const { maxConnections, keepAliveMs } = limits
   const key = `webhook ${maxConnections} ${keepAliveMs} ${connection.key}`
@@ -86,8 +89,8 @@ function connectionOf({ connection }: Destination, limits: WebhookLimits): Upstr
 }
 
 /**
- * One call, under one time limit for the wait for a connection, the connection, the head and the body of the answer. The
- * call itself has no limits of its own: it is cancelled.
+ * Calls a webhook. One timeout covers the wait for a slot, the connection, and the head and body of the
+ * response, and cancels the call.
  */
 function requestVerdict(caller: Caller, question: CheckInput): Promise<Verdict> {
   const { slots } = caller
@@ -95,7 +98,7 @@ function requestVerdict(caller: Caller, question: CheckInput): Promise<Verdict> 
   return new Promise((resolve, reject) => {
     let state: 'waiting' | 'calling' | 'settled' = 'waiting'
     const timer = setTimeout(() => {
-      // Settled before the call is cancelled, because that makes it fail with another error.
+      // Settles before the cancellation, which makes the call fail with another error.
       refuse(new CheckFailure('webhook timed out'))
       cancellation.cancel()
     }, caller.timeoutMs)
@@ -118,7 +121,7 @@ function requestVerdict(caller: Caller, question: CheckInput): Promise<Verdict> 
     }
 
     function enter(): void {
-      // Who gave up while waiting needs no turn.
+      // The caller was cancelled while waiting.
       if (state === 'settled') {
         slots.release()
         return
@@ -162,7 +165,7 @@ function requestTo(
   { body, cancellation }: { body: Buffer; cancellation: CancellationSource },
 ): OutgoingRequest {
   const { method, path, headers } = headOf(question)
-  // What the backend is configured with holds against everything that comes from a client.
+  // Settings of the backend override values from the client.
   destination.editRequestHeaders?.(headers)
   destination.authorize?.(headers, question.exchange.auth.credential)
   return {
@@ -178,19 +181,19 @@ function requestTo(
   }
 }
 
-/** The exact body of the protocol: role and content, both texts, and nothing else. */
+/** Creates the body of the protocol: role and content of each text, without other members. */
 function bodyOf(phase: Phase, texts: readonly GuardText[]): JsonObject {
   const messages = texts.map(({ role, content }) => ({ role, content }))
   const body = phase === 'request' ? { messages } : { choices: messages.map((message) => ({ message })) }
   return { body }
 }
 
-/** New content may be as large as what was sent. */
+/** Reads the response. Modified content may be as large as the request. */
 function readReply({ headers, body }: Reply, sentBytes: number): Buffer | Promise<Buffer> {
   const encoding = firstHeader(headers, 'content-encoding')
   if (encoding !== undefined && encoding !== 'identity') {
     if (isSource(body)) body.cancel()
-    throw new CheckFailure('webhook answered in an encoding it was not asked for')
+    throw new CheckFailure('webhook response has an unsupported content-encoding')
   }
   const maxBytes = Math.max(maxAnswerBytes, 2 * sentBytes)
   const isAtHand = body instanceof Uint8Array && body.byteLength <= maxBytes
@@ -202,11 +205,11 @@ function readReply({ headers, body }: Reply, sentBytes: number): Buffer | Promis
 function failureOf({ code }: GatewayError): string {
   switch (code) {
     case 'upstream_connect':
-      return 'webhook cannot be connected to'
+      return 'webhook connection failed'
     case 'upstream_timeout':
       return 'webhook timed out'
     case 'upstream_too_large':
-      return 'webhook answered more than is read'
+      return 'webhook response too large'
     default:
       return `webhook call failed: ${code}`
   }
