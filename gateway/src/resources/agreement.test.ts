@@ -81,7 +81,7 @@ llm:
       keys: []
 `
 
-/** What there should be: records in the order in which they were made. */
+/** Expected state: records in the order in which they were made. */
 type Model = { models: Value[]; keys: { id: string; value: Value }[] }
 
 const unknownId = '99999999-9999-4999-8999-999999999999'
@@ -107,7 +107,7 @@ function ask(replica: Replica, step: Step, model: Model): Promise<Answer> {
     : replica.call('PUT', path, { value: step.value })
 }
 
-/** The status of a step, in hybrid mode, and what there is after it. */
+/** Status of a step in hybrid mode, and the state after it. */
 function expected(step: Step, before: Model, ids: readonly string[]): { status: number; after: Model } {
   const refused = (status: number) => ({ status, after: before })
   const models = [...before.models]
@@ -187,7 +187,7 @@ afterAll(() => {
 })
 
 describe('any sequence of changes', () => {
-  it('is answered by a database in memory as the model says', async () => {
+  it('has the outcomes of the model in a database in memory', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (plan) => {
         const clock = createSteppingClock()
@@ -207,7 +207,7 @@ describe('any sequence of changes', () => {
     )
   }, 60_000)
 
-  it('is answered the same by SQLite, and the database holds it for the next start', async () => {
+  it('has the same outcomes in SQLite, and is restored at the next start', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tollgate-agreement-'))
     folders.push(folder)
     let run = 0

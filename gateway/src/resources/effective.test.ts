@@ -34,7 +34,7 @@ llm:
 `
 
 describe('the effective configuration', () => {
-  it('shows no secret, however it came in, and all the rest', async () => {
+  it('masks every secret, and nothing else', async () => {
     const replica = await startFileMode(config, { env: { TOKEN: 's3cret' } })
     const { status, body } = await replica.send('GET', '/api/config/effective', new Uint8Array())
     expect(status).toBe(200)

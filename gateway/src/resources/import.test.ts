@@ -47,7 +47,7 @@ async function filled(): Promise<Replica> {
 }
 
 describe('an export', () => {
-  it('replaces no record of another kind that has the same id', async () => {
+  it('does not replace a record of another kind with the same id', async () => {
     const replica = await filled()
     const [policy] = (await listed(replica, '/llm.policy')).resources
     const before = (await listed(replica, '')).resources.length
@@ -64,7 +64,7 @@ describe('an export', () => {
     expect((await listed(replica, '/llm.policy')).resources).toEqual([policy])
   })
 
-  it('is imported with its ids by another gateway, and once more', async () => {
+  it('is imported by another gateway with its ids, repeatedly', async () => {
     const source = await filled()
     const exported = await listed(source, '?reveal=true')
     const target = await hybrid()
@@ -80,7 +80,7 @@ describe('an export', () => {
     })
   })
 
-  it('is not imported where its secrets are masked', async () => {
+  it('is not imported if its secrets are masked', async () => {
     const exported = await listed(await filled(), '')
     const target = await hybrid()
     const answer = await target.call('PUT', '?import=true', exported)
@@ -88,7 +88,7 @@ describe('an export', () => {
     expect((await listed(target, '')).resources).toEqual([])
   })
 
-  it('is only checked in a dry run', async () => {
+  it('is only validated in a dry run', async () => {
     const exported = await listed(await filled(), '?reveal=true')
     const target = await hybrid()
     expect((await target.call('PUT', '?import=true&dryRun=true', exported)).status).toBe(200)
@@ -154,14 +154,14 @@ it.each([
   expect((await listed(replica, '')).resources).toHaveLength(1)
 })
 
-it('an id beside value on create stays refused', async () => {
+it('an id in addition to value is refused on create', async () => {
   const replica = await hybrid()
   const answer = await replica.call('PUT', '/llm.model', { resources: [{ id, value: model('x') }] })
   expect(answer.status).toBe(400)
   expect((await replica.call('PUT', '?import=false', { resources: [] })).status).toBe(400)
 })
 
-it('in file mode nothing is imported', async () => {
+it('an import is refused in file mode', async () => {
   const replica = await startFileMode(config)
   expect(await replica.call('PUT', '?import=true', { resources: [] })).toMatchObject({
     status: 409,

@@ -19,7 +19,7 @@ describe('the reference of kinds', () => {
     for (const field of policyFields(kind)) expect(sectionOf(name)).toContain(`\`${field}\``)
   })
 
-  it('links to headings that the configuration reference has', () => {
+  it('links to existing headings of the configuration reference', () => {
     const slugs = new Set(
       [...configReference.matchAll(/^## (.*)$/gm)].map(([, text = '']) =>
         text.toLowerCase().replace(/[^\w-]/g, ''),
@@ -30,12 +30,12 @@ describe('the reference of kinds', () => {
     expect(targets.filter((target) => !slugs.has(target))).toEqual([])
   })
 
-  it('names the nearest section where a place has none of its own', () => {
+  it('links to the nearest parent without a section for the path', () => {
     expect(renderKindsReference('## `llm`\n')).toContain('[`llm.models[]`](config.md#llm)')
     expect(renderKindsReference('')).toContain('as in `llm.models[]`.')
   })
 
-  it('says which records can be made at their own address, and which need something first', () => {
+  it('lists creation by address and requirements', () => {
     expect(sectionOf('llm.policy')).toContain('PUT /api/config/resources/llm.policy/{policy}` creates')
     expect(sectionOf('llm.policy')).toContain('must have the section `llm`')
     expect(sectionOf('llm.apiKey')).toContain('Requires the policy `llm.policies.apiKey`')

@@ -52,7 +52,7 @@ describe('texts', () => {
     ['request.path == "/a?b=c d"', 'key'],
     ['https://a.test/?page=1', 'jwks'],
     ['', 'authorization'],
-  ])('%s of %s holds no secret', (text, name) => {
+  ])('%s of %s contains no secret', (text, name) => {
     expect(hasSecret(text, name)).toBe(false)
     expect(isMasked(text, name)).toBe(false)
   })
@@ -95,7 +95,7 @@ const maskedTarget = {
   },
 }
 
-it('what is masked is what is encrypted at rest', () => {
+it('masked fields equal those encrypted at rest', () => {
   expect(secretPaths('mcp.target')(target)).toEqual([
     ['mcp', 'host'],
     ['policies', 'backendAuth', 'key'],
@@ -121,7 +121,7 @@ const first = ({ body }: { body: unknown }) =>
 const one = (value: object) => ({ resources: [{ value }] })
 
 describe('in hybrid mode', () => {
-  it('secrets are masked in every answer, unless the request asks for them', async () => {
+  it('secrets are masked in all responses, unless revealed', async () => {
     const replica = await hybrid()
     const created = await replica.call('PUT', '/mcp.target', one(target))
     expect(first(created).value).toEqual(maskedTarget)
@@ -135,7 +135,7 @@ describe('in hybrid mode', () => {
     expect(first(await replica.call('PUT', '/mcp.target?reveal=true', one(target))).value).toEqual(target)
   })
 
-  it('credentials in the arguments of a program are masked, and no mask is stored for them', async () => {
+  it('credentials in program arguments are masked, and masks are not stored', async () => {
     const replica = await hybrid({ allowStdioTargets: true })
     const argsOf = ({ value }: { value: JsonObject }) => (value['stdio'] as JsonObject)['args']
     const program = (args: string[]) => ({ name: 'p', stdio: { cmd: 'cat', args } })
@@ -158,7 +158,7 @@ describe('in hybrid mode', () => {
     }
   })
 
-  it('virtual keys are masked, their metadata is shown', async () => {
+  it('virtual keys are masked, their metadata is not', async () => {
     const replica = await hybrid()
     const { id, value } = first(
       await replica.call('PUT', '/llm.apiKey', one({ key: 'k', metadata: { name: 'a' } })),
@@ -166,7 +166,7 @@ describe('in hybrid mode', () => {
     expect(value).toEqual({ key: '***', metadata: { name: 'a', id } })
   })
 
-  it('each read of secrets is a line of the log', async () => {
+  it('each read of secrets is logged', async () => {
     const replica = await hybrid()
     await replica.call('PUT', '/mcp.target', one(target))
     await replica.call('GET', '/mcp.target')
@@ -179,7 +179,7 @@ describe('in hybrid mode', () => {
     ])
   })
 
-  it('the audit line of a change has masked values, before and after', async () => {
+  it('the audit line of a change has masked values before and after', async () => {
     const replica = await hybrid()
     await replica.call('PUT', '/mcp.target', one(target))
     await replica.call('PUT', '/mcp.target/tools', {

@@ -31,7 +31,7 @@ const list = async (replica: Replica, path: string) => {
 }
 
 describe('filters', () => {
-  it('find a masked member only where the answer shows it', async () => {
+  it('match a masked member only if the response reveals it', async () => {
     const replica = await filled()
     const value = { key: 'k-9', metadata: { name: 'n-9', 'api-token': 's3cret' } }
     await replica.call('PUT', '/llm.apiKey', { resources: [{ value }] })
@@ -42,7 +42,7 @@ describe('filters', () => {
 })
 
 describe('pages', () => {
-  it.each(['/llm.model', ''])('hold each record of "%s" once, in the order of the list', async (path) => {
+  it.each(['/llm.model', ''])('contain each record of "%s" once, in the order of the list', async (path) => {
     const replica = await filled()
     const whole = (await list(replica, path)).resources
     for (const limit of [1, 2, 3, whole.length]) {
@@ -62,7 +62,7 @@ describe('pages', () => {
     }
   })
 
-  it('go on behind a record that was removed meanwhile', async () => {
+  it('continue after a record that was removed meanwhile', async () => {
     const replica = await filled()
     const whole = (await list(replica, '/llm.model')).resources.map(({ id }) => id)
     const { nextCursor } = await list(replica, '/llm.model?limit=2')
@@ -92,7 +92,7 @@ describe('filters', () => {
     expect(found.sort()).toEqual(names)
   })
 
-  it('go together with pages', async () => {
+  it('combine with pages', async () => {
     const replica = await filled()
     const { resources, nextCursor } = await list(replica, '/llm.apiKey?metadata.group=red&limit=1')
     const rest = await list(replica, `/llm.apiKey?metadata.group=red&limit=1&cursor=${nextCursor}`)

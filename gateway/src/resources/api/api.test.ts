@@ -24,7 +24,7 @@ const json = { 'content-type': 'application/json' }
 const keys = '/api/config/resources/llm.apiKey'
 
 describe.each(modes)('in %s mode', (_, start) => {
-  it('lists every kind, and nothing else is a kind', async () => {
+  it('lists every kind and refuses others', async () => {
     const replica = await start()
     expect(kinds).toHaveLength(13)
     for (const { name } of kinds) {
@@ -123,18 +123,18 @@ describe.each(modes)('in %s mode', (_, start) => {
     [{}, 415],
     [{ 'content-type': 'application/json; charset=utf-8' }, 200],
     [{ 'content-type': 'Application/JSON' }, 200],
-  ])('the type %j of a body is answered with %i', async (headers, status) => {
+  ])('the content type %j returns %i', async (headers, status) => {
     const replica = await start()
     expect((await replica.send('PUT', keys, Buffer.from('{}'), headers)).status).toBe(status)
   })
 
-  it('refuses bytes that are no text, and more than two megabytes', async () => {
+  it('refuses invalid UTF-8, and more than two megabytes', async () => {
     const replica = await start()
     expect((await replica.send('PUT', keys, Buffer.from([0x7b, 0xff, 0x7d]), json)).status).toBe(400)
     expect((await replica.send('PUT', keys, Buffer.alloc(2 * 1024 * 1024 + 1, 0x20), json)).status).toBe(413)
   })
 
-  it('answers errors as problem details where they are asked for', async () => {
+  it('returns problem details if the client accepts them', async () => {
     const replica = await start()
     const answer = await replica.call('GET', '/nope', undefined, {
       accept: 'text/html, application/problem+json',
@@ -148,7 +148,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     })
   })
 
-  it('lets nobody in who brings programs, files or the addresses of metadata services', async () => {
+  it('refuses programs, files and addresses of metadata services', async () => {
     const attempts = [
       ['mcp.target', { name: 't', stdio: { cmd: 'sh' } }, 'allowStdioTargets'],
       [
@@ -202,7 +202,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     expect((await allowed.call('PUT', '/mcp.target', stdio)).status).toBe(200)
   })
 
-  it('lets only so many changes wait, and reads meanwhile', async () => {
+  it('limits waiting changes, not reads', async () => {
     const replica = await start()
     const key = (number: number) => replica.call('DELETE', `/llm.apiKey/${number}`)
     const answers = await Promise.all(Array.from({ length: 1_010 }, (_, number) => key(number)))
@@ -212,7 +212,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     expect((await key(1)).status).toBe(404)
   })
 
-  it('looks at values as they are once references in them are replaced', async () => {
+  it('checks values after the expansion of references', async () => {
     const replica = await start({ allowedEnv: ['HOST', 'UNSET'], env: { HOST: '169.254' } })
     // biome-ignore lint/suspicious/noTemplateCurlyInString: references as users write them
     for (const host of ['${UNSET:-169.254.169.254}:80', '$HOST.169.254:80', '${HOST}.1.1']) {
@@ -224,7 +224,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     }
   })
 
-  it('takes texts that only look like something else', async () => {
+  it('accepts texts that resemble restricted values', async () => {
     const replica = await start({ allowances: {} })
     const value = { key: 'k', metadata: { file: '/etc/passwd', stdio: true, at: 'http://169.254.169.254/' } }
     expect((await replica.call('PUT', '/llm.apiKey', { resources: [{ value }] })).status).toBe(200)
@@ -232,7 +232,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     expect((await replica.call('PUT', '/llm.model', { resources: [{ value: model }] })).status).toBe(200)
   })
 
-  it('takes an envelope back as it gave it, except the id that is not to be sent', async () => {
+  it('accepts a returned envelope, except for the id on create', async () => {
     const replica = await start()
     const answer = await replica.call('PUT', '/llm.model', {
       resources: [{ value: { name: 'm', provider: 'echo' } }],
@@ -246,7 +246,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     expect((await replica.call('PUT', '/llm.model/m', {})).status).toBe(422)
   })
 
-  it('shows what runs without secrets, and where it is from', async () => {
+  it('returns the active configuration with sources, without secrets', async () => {
     const replica = await start()
     const model = { name: 'm', provider: 'openai', params: { apiKey: 'sk-secret' } }
     await replica.call('PUT', '/llm.model', { resources: [{ value: model }] })
@@ -267,7 +267,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     ['GET', '/api/config/resources/llm.apiKey'],
     ['GET', '/api/config/nothing'],
     ['PUT', '/api/config/resources/llm.apiKey'],
-  ])('answers %s %s with headers of its own, for policies to write into', async (method, target) => {
+  ])('returns separate header objects for %s %s, which policies may modify', async (method, target) => {
     const replica = await start()
     const first = await replica.send(method, target, Buffer.alloc(0))
     first.headers['access-control-allow-origin'] = 'https://one.example'
@@ -275,7 +275,7 @@ describe.each(modes)('in %s mode', (_, start) => {
     expect(second.headers).not.toHaveProperty('access-control-allow-origin')
   })
 
-  it('describes itself', async () => {
+  it('returns its OpenAPI document', async () => {
     const replica = await start()
     const get = async (path: string) =>
       (await replica.send('GET', `/api/config/${path}`, Buffer.alloc(0))).body
@@ -296,7 +296,7 @@ describe.each(modes)('in %s mode', (_, start) => {
   })
 })
 
-it('says of each part of the configuration where it is from', async () => {
+it('the effective configuration names the source of each part', async () => {
   const replica = await modes[0][1]()
   await replica.call('PUT', '/llm.model', { resources: [{ value: { name: 'm', provider: 'echo' } }] })
   await replica.call('PUT', '/traffic.gateway', { resources: [{ value: { name: 'g', port: 8080 } }] })

@@ -34,7 +34,7 @@ describe('an address', () => {
     `http://169.254.169.254/${'x'.repeat(5_000)}`,
     `http://${'x'.repeat(5_000)}:y@169.254.169.254/`,
     'http://169。254。169。254/',
-  ])('%s leads to metadata', (text) => {
+  ])('%s is a metadata address', (text) => {
     expect(isMetadataUrl(text)).toBe(true)
   })
 
@@ -49,13 +49,13 @@ describe('an address', () => {
     'the address 169.254.169.254',
     '',
     '/backend',
-  ])('%s does not', (text) => {
+  ])('%s is not a metadata address', (text) => {
     expect(isMetadataUrl(text)).toBe(false)
   })
 })
 
 describe('file paths', () => {
-  it('are known for what they are wherever the schema has one', () => {
+  it('are detected at every place of the schema', () => {
     const missed: string[] = []
     const seen = new Set<Shape>()
     const visit = (shape: Shape, steps: readonly string[]): void => {
@@ -80,7 +80,7 @@ describe('file paths', () => {
 })
 
 describe('references to the environment', () => {
-  it('are replaced in values of the database only where they are allowed', () => {
+  it('are expanded in values of the database only if allowed', () => {
     const expand = createExpand(['A'], { A: 'a', B: 'b' })
     // biome-ignore lint/suspicious/noTemplateCurlyInString: references as users write them
     const { value } = expand({ x: ['$A ${A} $B ${B} $$ $A$$A ${A:-z}'], y: 1 })
@@ -89,7 +89,7 @@ describe('references to the environment', () => {
     expect(expand('$A_').value).toBe('$A_')
   })
 
-  it('leave values without any as the objects that they are', () => {
+  it('do not copy values without references', () => {
     const value = { a: ['b'] }
     expect(createExpand(['A'], {})(value).value).toBe(value)
     expect(createExpand([], { A: 'a' })('$A')).toEqual({ value: '$A', missing: [] })

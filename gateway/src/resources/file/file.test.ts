@@ -40,7 +40,7 @@ function first(answer: Answer): Envelope {
 const one = (value: unknown) => ({ resources: [{ value }] })
 
 describe('a virtual key', () => {
-  it('is stored in the file, and known by the id that it has there', async () => {
+  it('is stored in the file and identified by its id in metadata', async () => {
     const replica = await start()
     const created = first(
       await replica.call('PUT', '/llm.apiKey?reveal=true', one({ key: 'a$b', metadata: { name: 'ada' } })),
@@ -74,7 +74,7 @@ describe('a virtual key', () => {
     expect(replica.file.text).toBe(config)
   })
 
-  it('needs the policy, and exists once', async () => {
+  it('requires the policy and is unique', async () => {
     const without = await start('llm:\n  models: []\n')
     expect(await without.call('PUT', '/llm.apiKey', one({ key: 'k' }))).toMatchObject({
       status: 409,
@@ -88,7 +88,7 @@ describe('a virtual key', () => {
 })
 
 describe('named records', () => {
-  it('are replaced where they stand, with everything around them as it was', async () => {
+  it('are replaced in place, without changes around them', async () => {
     const replica = await start()
     const value = { name: 'first', provider: 'echo', visibility: 'internal' }
     const stored = first(await replica.call('PUT', '/llm.model', one(value)))
@@ -109,7 +109,7 @@ describe('named records', () => {
     expect((await replica.call('DELETE', '/llm.model/second')).status).toBe(404)
   })
 
-  it('make the section that they need', async () => {
+  it('create a missing section', async () => {
     const replica = await start('# nothing yet\n{}\n')
     first(await replica.call('PUT', '/llm.provider', one({ name: 'p', provider: 'echo' })))
     first(await replica.call('PUT', '/mcp.settings', one({ port: 3111 })))
@@ -124,7 +124,7 @@ describe('named records', () => {
     expect(replica.file.text).toContain('# nothing yet')
   })
 
-  it('that do not load leave the file alone', async () => {
+  it('that do not load do not change the file', async () => {
     const replica = await start()
     const answer = await replica.call('PUT', '/llm.model', one({ name: 'x', provider: 'nobody' }))
     expect(answer.status).toBe(500)
@@ -135,7 +135,7 @@ describe('named records', () => {
 })
 
 describe('policies', () => {
-  it('are written as they are sent; keys of the key policy stay', async () => {
+  it('are written as sent; keys of the key policy remain', async () => {
     const replica = await start()
     const key = first(await replica.call('PUT', '/llm.apiKey?reveal=true', one({ key: 'k' })))
     first(await replica.call('PUT', '/llm.policy/apiKey', { value: { mode: 'optional' } }))
@@ -150,7 +150,7 @@ describe('policies', () => {
 it.each([
   ['without config', 'llm:\n  models: []\n'],
   ['with other settings', 'config:\n  adminAddr: 127.0.0.1:15000 # here\nllm:\n  models: []\n'],
-])('a model catalog that is deleted leaves the file as it was, %s', async (_, text) => {
+])('deleting a model catalog restores the file, %s', async (_, text) => {
   const replica = await startFileMode(text, { env })
   const value = { custom: { providers: { echo: { models: { m: { rates: { input: '1', output: '2' } } } } } } }
   first(await replica.call('PUT', '/modelCatalog', one(value)))
@@ -161,7 +161,7 @@ it.each([
 })
 
 describe('the file', () => {
-  it('takes the change of somebody who edits it at the same time', async () => {
+  it('merges a change with a concurrent edit', async () => {
     const replica = await start()
     let edits = 0
     replica.file.beforeWrite = () => {
@@ -174,7 +174,7 @@ describe('the file', () => {
     expect(replica.host.aborted).toHaveLength(1)
   })
 
-  it('is given up when it never stays as it is', async () => {
+  it('is refused if the file changes with every attempt', async () => {
     const replica = await start()
     replica.file.beforeWrite = () => {
       replica.file.text += '#\n'
@@ -183,14 +183,14 @@ describe('the file', () => {
     expect(replica.running().llm?.policies?.apiKey?.keys).toEqual([])
   })
 
-  it('with mistakes is not changed', async () => {
+  it('is not changed if it has mistakes', async () => {
     const replica = await start()
     replica.file.text = 'llm: [\n'
     expect(await replica.call('PUT', '/llm.apiKey', one({ key: 'k' }))).toMatchObject({ status: 500 })
     expect(replica.file.text).toBe('llm: [\n')
   })
 
-  it('stays as it is in a dry run, and where everything is read-only', async () => {
+  it('is not changed in a dry run or in read-only mode', async () => {
     const replica = await start()
     first(await replica.call('PUT', '/llm.apiKey?dryRun=true', one({ key: 'k' })))
     expect(replica.file.text).toBe(config)
@@ -204,7 +204,7 @@ describe('the file', () => {
     expect((await fixed.call('GET', '/llm.model')).status).toBe(200)
   })
 
-  it('has allowed references written as references', async () => {
+  it('receives allowed references unescaped', async () => {
     const replica = await start(config, {
       allowedEnv: ['PROVIDER_KEY'],
       env: { PROVIDER_KEY: 'sk-1', OTHER: 'x' },
@@ -216,7 +216,7 @@ describe('the file', () => {
     expect(replica.running().llm?.models[2]?.params?.apiKey).toBe('$OTHER')
   })
 
-  it('has no revisions, so that no condition on one holds', async () => {
+  it('has no revisions, so that conditions on one fail', async () => {
     const replica = await start()
     const value = { name: 'first', provider: 'echo' }
     expect((await replica.call('PUT', '/llm.model/first', { value }, { 'if-match': '"1"' })).status).toBe(412)

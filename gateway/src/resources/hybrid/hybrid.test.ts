@@ -129,7 +129,7 @@ describe('a virtual key', () => {
     expect(envelopes(await replica.call('GET', '/llm.apiKey'))).toEqual([known])
   })
 
-  it('is refused where the file has no policy for keys', async () => {
+  it('is refused without a key policy in the file', async () => {
     const replica = await start('llm:\n  models: []\n')
     expect(await create(replica, 'llm.apiKey', { key: 'k' })).toMatchObject({
       status: 409,
@@ -137,7 +137,7 @@ describe('a virtual key', () => {
     })
   })
 
-  it('may stand on a policy of the database, which then cannot go', async () => {
+  it('may depend on a policy of the database, which then cannot be deleted', async () => {
     const replica = await start('llm:\n  models: []\n')
     first(await replace(replica, 'llm.policy/apiKey', { mode: 'strict' }))
     first(await create(replica, 'llm.apiKey', { key: 'k' }))
@@ -148,7 +148,7 @@ describe('a virtual key', () => {
     })
   })
 
-  it('exists once, in the file, the database and a request, whether as key or as hash', async () => {
+  it('is unique in file, database and request, as key or as hash', async () => {
     const config = defaultConfig.replace('keys: []', 'keys: [{ key: in-file }]')
     const replica = await start(config)
     expect((await create(replica, 'llm.apiKey', { key: 'in-file' })).status).toBe(409)
@@ -163,7 +163,7 @@ describe('a virtual key', () => {
     expect((await replace(replica, `llm.apiKey/${one.id}`, { key: 'one' })).status).toBe(200)
   })
 
-  it('does not have the rest of the configuration checked or changed again', async () => {
+  it('does not revalidate or replace the rest of the configuration', async () => {
     const replica = await start()
     first(await create(replica, 'llm.model', { name: 'm', provider: 'echo' }))
     const before = replica.running()
@@ -211,7 +211,7 @@ describe('named records', () => {
     expect(replica.running()).toEqual(loadFixture(defaultConfig + gateways))
   })
 
-  it('gateways lose their name where it is the key', async () => {
+  it('gateways have their name as the key, not as a member', async () => {
     const replica = await start()
     first(await create(replica, 'traffic.gateway', { name: 'g', port: 8099 }))
     expect(replica.running().gateways).toEqual({ g: { port: 8099 } })
@@ -220,7 +220,7 @@ describe('named records', () => {
     )
   })
 
-  it('may refer to each other within one request, which is stored whole or not at all', async () => {
+  it('may refer to each other within one request, which is atomic', async () => {
     const replica = await start()
     const model = (name: string, reference: string) => ({ name, provider: { reference } })
     const bad = await create(replica, 'llm.model', { name: 'good', provider: 'echo' }, model('bad', 'nobody'))
@@ -230,7 +230,7 @@ describe('named records', () => {
     expect(replica.host.committed).toHaveLength(1)
   })
 
-  it('cannot go while others need them', async () => {
+  it('cannot be deleted while others refer to them', async () => {
     const replica = await start()
     first(await create(replica, 'llm.provider', { name: 'p', provider: 'echo' }))
     first(await create(replica, 'llm.model', { name: 'm', provider: { reference: 'p' } }))
@@ -239,7 +239,7 @@ describe('named records', () => {
     expect((await replica.call('DELETE', '/llm.provider/p')).status).toBe(200)
   })
 
-  it('are renamed through their address, unless the new name is taken', async () => {
+  it('are renamed by address, unless the new name exists', async () => {
     const replica = await start()
     first(
       await create(replica, 'llm.model', { name: 'a', provider: 'echo' }, { name: 'b', provider: 'echo' }),
@@ -269,7 +269,7 @@ describe('named records', () => {
     expect(replica.database.rows().filter(({ kind }) => kind === 'llm.model')).toHaveLength(2)
   })
 
-  it('may have a name that another one had before', async () => {
+  it('may have the former name of another record', async () => {
     const replica = await start()
     first(await create(replica, 'llm.model', { name: 'a', provider: 'echo' }))
     const renamed = first(await replace(replica, 'llm.model/a', { name: 'b', provider: 'echo' }))
@@ -285,7 +285,7 @@ describe('named records', () => {
     expect(replica.running().llm?.models.map(({ name }) => name)).toEqual(['from-file', 'a'])
   })
 
-  it('with the name of an older one in the database stop changes until one is removed', async () => {
+  it('with the name of an older record block changes until one is removed', async () => {
     const replica = await start()
     first(await create(replica, 'llm.model', { name: 'a', provider: 'echo' }))
     const id = '6f0c0d52-6b0c-4b52-8f38-0d3a1d4f2a10'
@@ -315,7 +315,7 @@ describe('named records', () => {
     expect((await replace(replica, 'llm.model/nowhere', { ...value, name: 'nowhere' })).status).toBe(404)
   })
 
-  it('are known by id before name, and may have names that no path could hold', async () => {
+  it('are found by id before name, and may have names with any characters', async () => {
     const replica = await start()
     const name = 'meta/llama ü "quoted" \u0000 %2F ..'
     const created = first(await create(replica, 'llm.model', { name: 'x', id: name, provider: 'echo' }))
@@ -330,7 +330,7 @@ describe('named records', () => {
 })
 
 describe('policies', () => {
-  it('are created and replaced at the name of their field', async () => {
+  it('are created and replaced at the address of their field', async () => {
     const replica = await start()
     const cors = { allowOrigins: ['https://a.example'] }
     const created = first(await replace(replica, 'llm.policy/cors', cors))
@@ -385,7 +385,7 @@ describe('policies', () => {
     expect(answer.body).toContain(message)
   })
 
-  it('need the section that they are about', async () => {
+  it('require their section', async () => {
     const replica = await start('{}')
     expect(await replace(replica, 'llm.policy/cors', { allowOrigins: [] })).toMatchObject({
       status: 409,
@@ -395,7 +395,7 @@ describe('policies', () => {
 })
 
 describe('the settings of MCP', () => {
-  it('are one record, which sets only what the file does not', async () => {
+  it('are one record, which sets only fields absent from the file', async () => {
     const replica = await start('mcp:\n  port: 3111\n  targets: []\n')
     const stored = first(await create(replica, 'mcp.settings', { failureMode: 'failOpen' }))
     expect(stored.id).toBe(namedId('mcp.settings', 'default'))
@@ -415,7 +415,7 @@ describe('the settings of MCP', () => {
 })
 
 describe('conditions', () => {
-  it('let only those change a record who know its revision', async () => {
+  it('allow a change only with the current revision', async () => {
     const replica = await start()
     const { id } = first(await create(replica, 'llm.apiKey', { key: 'a' }))
     const at = `llm.apiKey/${id}`
@@ -429,7 +429,7 @@ describe('conditions', () => {
     expect((await replica.call('DELETE', `/${at}`, undefined, { 'if-match': '*' })).status).toBe(200)
   })
 
-  it('let two writers of one revision have one winner', async () => {
+  it('allow one of two concurrent changes of a revision', async () => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     const replicas = [
@@ -447,7 +447,7 @@ describe('conditions', () => {
 })
 
 describe('a dry run', () => {
-  it('answers what would be stored and changes nothing', async () => {
+  it('returns the result without storing it', async () => {
     const replica = await start()
     const body = { resources: [{ value: { name: 'm', provider: 'echo' } }] }
     const answer = await replica.call('PUT', '/llm.model?dryRun=true', body)
@@ -463,7 +463,7 @@ describe('a dry run', () => {
 })
 
 describe('file and database', () => {
-  it('say together what runs; the file wins where both say the same, and the record is marked', async () => {
+  it('are merged; the file has precedence, and the record is marked as shadowed', async () => {
     const replica = await start()
     first(await create(replica, 'llm.model', { name: 'm', provider: 'echo' }))
     first(await create(replica, 'llm.apiKey', { key: 'k' }))
@@ -481,7 +481,7 @@ describe('file and database', () => {
     expect((await replica.call('DELETE', '/llm.model/m')).status).toBe(200)
   })
 
-  it('keep what runs when the file takes the policy away that keys of the database need', async () => {
+  it('reject a file without the policy that keys of the database require', async () => {
     const replica = await start()
     first(await create(replica, 'llm.apiKey', { key: 'k' }))
     const before = replica.running()
@@ -492,7 +492,7 @@ describe('file and database', () => {
     expect(replica.running()).toBe(before)
   })
 
-  it('share what a change leaves alone', async () => {
+  it('share unchanged parts after a change', async () => {
     const replica = await start()
     first(await create(replica, 'mcp.target', { name: 't', mcp: { host: 'http://127.0.0.1:9' } }))
     const before = replica.running()
@@ -505,7 +505,7 @@ describe('file and database', () => {
     expect(replica.running().mcp?.targets[0]).toBe(before.mcp?.targets[0])
   })
 
-  it('write values with dollar signs as they are, except allowed variables', async () => {
+  it('keep dollar signs literal, except in allowed variables', async () => {
     const options = { allowedEnv: ['PROVIDER_KEY', 'UNSET'], env: { PROVIDER_KEY: 'sk-1', OTHER: 'secret' } }
     const replica = await start(defaultConfig, options)
     const model = (apiKey: string) => ({ name: 'm', provider: 'openai', params: { apiKey } })
@@ -527,7 +527,7 @@ describe('file and database', () => {
 })
 
 describe('several replicas', () => {
-  it('follow each other', async () => {
+  it('apply the changes of each other', async () => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     const [one, other] = [
@@ -541,7 +541,7 @@ describe('several replicas', () => {
     await until(() => one.running().llm?.policies?.apiKey?.keys.length === 0)
   })
 
-  it('check a write together with what others have stored and nobody has heard of yet', async () => {
+  it('validate a write together with unread changes of others', async () => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     const [one, other] = [
@@ -559,7 +559,7 @@ describe('several replicas', () => {
   it.each([
     ['is refused', '/llm.apiKey/00000000-0000-4000-8000-000000000000'],
     ['is only tried', '/llm.model/m?dryRun=true'],
-  ])('take in what others have stored also with a write that %s', async (_title, path) => {
+  ])('apply changes of others also with a write that %s', async (_title, path) => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     const [one, other] = [
@@ -569,7 +569,7 @@ describe('several replicas', () => {
     first(await create(one, 'llm.model', { name: 'm', provider: 'echo' }))
     const { id } = first(await create(one, 'llm.apiKey', { key: 'k' }))
     await until(() => other.running().llm?.policies?.apiKey?.keys.length === 1)
-    // The store tells of a change once: to a watcher, or to who writes.
+    // The store reports a change once: to the watcher, or as the result of a write.
     database.isSilent = true
     expect((await one.call('DELETE', `/llm.apiKey/${id}`)).status).toBe(200)
     const { status } = await other.call('DELETE', path)
@@ -577,7 +577,7 @@ describe('several replicas', () => {
     expect(other.running().llm?.policies?.apiKey?.keys).toEqual([])
   })
 
-  it('keep what they have when somebody stores what cannot run, and go on when it is put right', async () => {
+  it('retain the active configuration after an invalid record, until it is corrected', async () => {
     const replica = await start()
     const { database } = replica
     const id = namedId('llm.model', 'bad')
@@ -591,16 +591,16 @@ describe('several replicas', () => {
     expect((await create(replica, 'llm.model', { name: 'good', provider: 'echo' })).status).toBe(200)
   })
 
-  it('leave records of kinds they do not know alone, and say so', async () => {
+  it('ignore records of unknown kinds and report them', async () => {
     const replica = await start()
     replica.database.put({ kind: 'llm.future', id: 'x', value: { a: 1 } })
-    await until(() => replica.log.lines.some(({ message }) => message.includes('cannot be used')))
+    await until(() => replica.log.lines.some(({ message }) => message.includes('not usable')))
     expect((await create(replica, 'llm.apiKey', { key: 'k' })).status).toBe(200)
     expect(replica.resources.status().database?.problems).toMatchObject([{ kind: 'llm.future', id: 'x' }])
     expect(replica.database.rows()).toHaveLength(2)
   })
 
-  it('do not run without a policy that they cannot read', async () => {
+  it('do not activate a configuration without an unreadable policy', async () => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     database.put({ kind: 'llm.policy', id: namedId('llm.policy', 'authorization'), value: { damaged: true } })
@@ -615,7 +615,7 @@ describe('several replicas', () => {
     expect(replica.resources.pending()).toBeUndefined()
   })
 
-  it('can have records removed that they cannot read, one after another', async () => {
+  it('allow the removal of unreadable records, one by one', async () => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     for (const name of ['authorization', 'localRateLimit'])
@@ -631,8 +631,8 @@ describe('several replicas', () => {
   })
 })
 
-describe('a database that is away', () => {
-  it('at the start lets no traffic through until it was read once', async () => {
+describe('a database outage', () => {
+  it('at start blocks traffic until the first read', async () => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     database.put({ kind: 'llm.apiKey', id: '11111111-1111-4111-8111-111111111111', value: { key: 'k' } })
@@ -646,7 +646,7 @@ describe('a database that is away', () => {
     expect(replica.running().llm?.policies?.apiKey?.keys).toHaveLength(1)
   })
 
-  it('later lets what was known serve, and refuses writes', async () => {
+  it('later keeps the configuration active and refuses writes', async () => {
     const replica = await start()
     first(await create(replica, 'llm.apiKey', { key: 'k' }))
     const before = replica.running()
@@ -664,7 +664,7 @@ describe('a database that is away', () => {
     expect((await create(replica, 'llm.apiKey', { key: 'x' })).status).toBe(200)
   })
 
-  it('gives up a configuration that was ready when the commit fails', async () => {
+  it('discards a prepared configuration if the commit fails', async () => {
     const replica = await start()
     const { host, database } = replica
     const { prepare } = host
@@ -679,7 +679,7 @@ describe('a database that is away', () => {
 })
 
 describe('a change that waits for the database', () => {
-  it('does not delay a reload of the file, and applies to what the file has then', async () => {
+  it('does not delay a reload of the file, and applies to the new file', async () => {
     const replica = await start()
     const locked = Promise.withResolvers<void>()
     replica.database.lockWait = locked.promise
@@ -694,7 +694,7 @@ describe('a change that waits for the database', () => {
     expect(replica.running().llm?.policies?.apiKey?.keys).toMatchObject([{ key: 'a' }, { key: 'b' }])
   })
 
-  it('is not undone by a read that began before it', async () => {
+  it('is not reverted by an earlier read', async () => {
     const replica = await start()
     const answered = Promise.withResolvers<void>()
     replica.database.answerWait = answered.promise
@@ -709,7 +709,7 @@ describe('a change that waits for the database', () => {
     expect(replica.running().llm?.policies?.apiKey?.keys).toMatchObject([{ key: 'theirs' }, { key: 'ours' }])
   })
 
-  it('is awaited before the process ends', async () => {
+  it('is completed before the process ends', async () => {
     const replica = await start()
     const locked = Promise.withResolvers<void>()
     replica.database.lockWait = locked.promise
@@ -729,7 +729,7 @@ describe.each([
   ['llm.apiKey', (index: number) => ({ key: `k-${index}`, metadata: { name: `user ${index}` } })],
   ['llm.model', (index: number) => ({ name: `m-${index}`, provider: 'echo', params: { model: 'a' } })],
 ])('a change of 5,000 records of %s', (kind, recordOf) => {
-  it('takes turns with traffic', async () => {
+  it('yields to traffic', async () => {
     const replica = await start()
     const values = Array.from({ length: 5_000 }, (_, index) => recordOf(index))
     const stretches: number[] = []
@@ -754,7 +754,7 @@ describe('a change that takes longer to check than the store waits', () => {
   it.each([
     ['before it is checked', 0],
     ['while it is checked', 1],
-  ])('is given up %s, and never runs', async (_, aborted) => {
+  ])('is abandoned %s and never activated', async (_, aborted) => {
     const clock = createSteppingClock()
     const database = createMemoryDatabase(clock)
     const store = database.open()
@@ -783,7 +783,7 @@ describe('a change that takes longer to check than the store waits', () => {
 })
 
 describe('a configuration that compiles but cannot run', () => {
-  it('is refused, and not stored', async () => {
+  it('is refused and not stored', async () => {
     const replica = await start()
     replica.host.failure = new Error('cannot listen on 127.0.0.1:80: not allowed')
     expect(await create(replica, 'llm.model', { name: 'm', provider: 'echo' })).toMatchObject({
@@ -795,7 +795,7 @@ describe('a configuration that compiles but cannot run', () => {
 })
 
 describe('every change', () => {
-  it('leaves a line that says who changed what, without any value', async () => {
+  it('is logged with requester, record and fields, without secrets', async () => {
     const replica = await start()
     const { id } = first(await create(replica, 'llm.apiKey', { key: 'sk-secret', metadata: { name: 'n' } }))
     await replace(replica, `llm.apiKey/${id}`, { key: 'sk-other', metadata: { name: 'n' } })

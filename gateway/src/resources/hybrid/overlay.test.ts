@@ -34,7 +34,7 @@ describe('kinds', () => {
     expect(policyFields(findKind('llm.policy') ?? kinds[0] ?? ({} as never))).toContain('apiKey')
   })
 
-  it('have names whose ids never change', () => {
+  it('have stable ids for names', () => {
     expect(namedId('llm.model', 'm')).toBe('11c5b933-0d05-5db0-a618-c89a2c13d710')
     expect(namedId('llm.policy', 'cors')).toBe('18686791-4907-5164-b1bf-f0ff4f60f346')
     expect(namedId('a', 'b.c')).not.toBe(namedId('a.b', 'c'))
@@ -42,7 +42,7 @@ describe('kinds', () => {
 })
 
 describe('an overlay', () => {
-  it('is the file where there is nothing in the database', () => {
+  it('equals the file if the database is empty', () => {
     const file = { llm: { models: [] } }
     const { config, keyless } = overlay(file, emptyIndex)
     expect(config).toEqual(file)
@@ -50,7 +50,7 @@ describe('an overlay', () => {
     expect(keyless).toBe(config)
   })
 
-  it('puts every kind where it belongs, behind what the file says', () => {
+  it('inserts each kind at its place, after the entries of the file', () => {
     const file = {
       config: { modelCatalog: [{ file: 'prices.json' }] },
       llm: { models: [{ name: 'f' }], policies: { apiKey: { keys: [{ key: 'f' }] } } },
@@ -92,7 +92,7 @@ describe('an overlay', () => {
     expect(keyless).toMatchObject({ llm: { policies: { apiKey: { keys: [] } } } })
   })
 
-  it('does not change the file, nor an earlier overlay', () => {
+  it('does not change the file or an earlier overlay', () => {
     const file = { llm: { models: [{ name: 'f' }], policies: {} } }
     const copy = structuredClone(file)
     const one = overlay(file, know(record('llm.model', 'm', { name: 'm' })))
@@ -102,7 +102,7 @@ describe('an overlay', () => {
     expect(one.config).toEqual(before)
   })
 
-  it('is the earlier one, part by part, where nothing is different', () => {
+  it('shares unchanged parts with the earlier one', () => {
     const file = { llm: { models: [{ name: 'f' }] }, routes: [{ name: 'f' }] }
     const known = know(record('llm.model', 'm', { name: 'm' }), record('traffic.route', 'r', { name: 'r' }))
     const one = overlay(file, known).config
@@ -113,12 +113,12 @@ describe('an overlay', () => {
     expect(two['routes']).not.toBe(one['routes'])
   })
 
-  it('makes no section for a policy alone', () => {
+  it('does not create a section for a policy alone', () => {
     const known = know(record('llm.policy', 'cors', {}), record('ui.policy', 'cors', {}))
     expect(overlay({}, known).config).toEqual({})
   })
 
-  it('has no prototype from a name', () => {
+  it('does not set a prototype by name', () => {
     const stored = record('traffic.gateway', '__proto__', { name: '__proto__', port: 1 })
     const known = know(stored)
     expect(known.ordered).toEqual([])
@@ -126,8 +126,8 @@ describe('an overlay', () => {
   })
 })
 
-describe('what is known', () => {
-  it('is the same after deltas, one by one or all at once, as after reading everything', () => {
+describe('the record index', () => {
+  it('is equal after single deltas, one delta and a full read', () => {
     const ids = Array.from({ length: 6 }, (_, index) => `00000000-0000-4000-8000-00000000000${index}`)
     const step = fc.record({ id: fc.constantFrom(...ids), key: fc.option(fc.nat(3)), bulk: fc.boolean() })
     fc.assert(
@@ -163,7 +163,7 @@ describe('what is known', () => {
     )
   })
 
-  it('keeps the objects of records that did not change, also when everything is read again', () => {
+  it('retains the objects of unchanged records, also after a full read', () => {
     const rows = [
       record('llm.apiKey', '11111111-1111-4111-8111-111111111111', { key: 'a' }),
       record('llm.model', 'm', { name: 'm' }),
@@ -183,7 +183,7 @@ describe('what is known', () => {
     ['llm.policy', namedId('llm.policy', 'x'), { name: 'cors', policy: {} }, true],
     ['llm.policy', namedId('llm.policy', 'cors'), { name: 'cors' }, true],
     ['llm.future', 'x', {}, false],
-  ])('does not trust a record of %s with id %s and value %j', (kind, id, value, blocking) => {
+  ])('rejects a record of %s with id %s and value %j', (kind, id, value, blocking) => {
     const at = '2026-01-01T00:00:00.000Z'
     const known = know({ kind, id, value, revision: 1, createdAt: at, updatedAt: at })
     expect([...known.problems.values()]).toMatchObject([{ kind, id, blocking }])
@@ -192,7 +192,7 @@ describe('what is known', () => {
     expect(gone.problems.size).toBe(0)
   })
 
-  it('has records that cannot be read, until they can', () => {
+  it('has unreadable records as problems until they are readable', () => {
     const row = record('llm.policy', 'cors', { allowOrigins: [] })
     const { value: _, ...rest } = row
     const known = updateIndex(

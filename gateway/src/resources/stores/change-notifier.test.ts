@@ -18,7 +18,7 @@ function start() {
   return { notifier, onChange, onLost }
 }
 
-it('announces at once what is not known', () => {
+it('notifies immediately of an unread generation', () => {
   const { notifier, onChange } = start()
   notifier.markRead(4)
   notifier.observe(4)
@@ -27,7 +27,7 @@ it('announces at once what is not known', () => {
   expect(onChange).toHaveBeenCalledOnce()
 })
 
-it('announces a storm twice: its start, and its end after a rest', () => {
+it('notifies twice of a burst: at its start, and after the interval', () => {
   const { notifier, onChange } = start()
   notifier.markRead(0)
   for (let generation = 1; generation <= 1000; generation += 1) notifier.observe(generation)
@@ -38,7 +38,7 @@ it('announces a storm twice: its start, and its end after a rest', () => {
   expect(onChange).toHaveBeenCalledTimes(2)
 })
 
-it('announces again after a while what was announced but not read', () => {
+it('repeats a notification if the generation was not read', () => {
   const { notifier, onChange } = start()
   notifier.observe(1)
   vi.advanceTimersByTime(500)
@@ -53,14 +53,14 @@ it('announces again after a while what was announced but not read', () => {
   expect(onChange).toHaveBeenCalledTimes(2)
 })
 
-it('announces an older generation, which a restored backup has', () => {
+it('notifies of an older generation, as of a restored backup', () => {
   const { notifier, onChange } = start()
   notifier.markRead(9)
   notifier.observe(3)
   expect(onChange).toHaveBeenCalledOnce()
 })
 
-it('tells a loss once, and its end even where nothing has changed', () => {
+it('reports an outage once, and its end without changes too', () => {
   const { notifier, onChange, onLost } = start()
   notifier.markRead(1)
   notifier.reportOutage(new Error('gone'))
@@ -72,7 +72,7 @@ it('tells a loss once, and its end even where nothing has changed', () => {
   expect(onLost).toHaveBeenCalledTimes(2)
 })
 
-it('tells the end of a loss that was shorter than its rest', () => {
+it('reports the end of an outage shorter than the interval', () => {
   const { notifier, onChange } = start()
   notifier.observe(1)
   notifier.markRead(1)
@@ -83,7 +83,7 @@ it('tells the end of a loss that was shorter than its rest', () => {
   expect(onChange).toHaveBeenCalledTimes(2)
 })
 
-it('says nothing once it is closed', () => {
+it('does not notify after it was closed', () => {
   const { notifier, onChange, onLost } = start()
   notifier.observe(1)
   notifier.observe(2)
@@ -95,7 +95,7 @@ it('says nothing once it is closed', () => {
   expect(onLost).not.toHaveBeenCalled()
 })
 
-it('does not announce a commit of its own, even where its notification comes before its answer', () => {
+it('does not notify of an own commit, even if its notification precedes its result', () => {
   const { notifier, onChange } = start()
   notifier.markRead(1)
   const written = notifier.beginWrite()
@@ -107,7 +107,7 @@ it('does not announce a commit of its own, even where its notification comes bef
   expect(onChange).not.toHaveBeenCalled()
 })
 
-it('announces the commit of another soon, however long a write of its own takes', () => {
+it('notifies soon of the commit of another process during a long own write', () => {
   const { notifier, onChange } = start()
   notifier.markRead(1)
   notifier.beginWrite()
@@ -117,7 +117,7 @@ it('announces the commit of another soon, however long a write of its own takes'
   expect(onChange).toHaveBeenCalledOnce()
 })
 
-it('announces at once again after a write', () => {
+it('notifies immediately again after a write', () => {
   const { notifier, onChange } = start()
   notifier.markRead(1)
   notifier.beginWrite()()

@@ -12,7 +12,7 @@ afterEach(() => {
 const turns = () => createMutex({ now: () => Date.now(), monotonic: () => Date.now() })
 const late = () => new Error('late')
 
-it('takes turns in order, one at a time, whatever comes of them', async () => {
+it('runs one call at a time, in order, also after failures', async () => {
   const { run: take } = turns()
   const steps: string[] = []
   const run = (name: string) => async () => {
@@ -27,7 +27,7 @@ it('takes turns in order, one at a time, whatever comes of them', async () => {
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
-it('gives up waiting in time, and runs what is left in the time that is left', async () => {
+it('rejects after the limit, and passes the remaining time to later calls', async () => {
   const { run: take } = turns()
   const first = Promise.withResolvers<void>()
   const running = take(1000, late, () => first.promise)
@@ -42,7 +42,7 @@ it('gives up waiting in time, and runs what is left in the time that is left', a
   expect(await take(50, late, (leftMs) => Promise.resolve(leftMs))).toBe(50)
 })
 
-it('refuses all that wait, and neither the one that runs nor later ones', async () => {
+it('rejects all waiting calls, neither the running one nor later ones', async () => {
   const { run: take, rejectWaiting: refuseWaiting } = turns()
   const first = Promise.withResolvers<string>()
   const running = take(1000, late, () => first.promise)

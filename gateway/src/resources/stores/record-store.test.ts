@@ -16,7 +16,7 @@ const times = ['2025-01-01T00:00:00.000Z', '2025-01-02T00:00:00.000Z'] as const
 
 type Found = { complete?: boolean; removed?: RowKey[]; rows?: StoredRow[] }
 
-/** A driver that answers what it is told to, and notes what it was asked. */
+/** A driver with preset results that records its calls. */
 function start(found: Found = {}, committed?: Partial<CommittedRows>) {
   const sinces: (number | undefined)[] = []
   const written: (RowChanges | undefined)[] = []
@@ -58,7 +58,7 @@ async function* toPages(pages: StoredRow[][]): AsyncGenerator<StoredRow[]> {
   yield* pages
 }
 
-it('does not trust deltas once the database may be another one, until everything was read', async () => {
+it('requests all rows after the database was replaced, until they were read', async () => {
   const { store, sinces, events } = start()
   await store.read(3)
   events?.replaced()
@@ -71,7 +71,7 @@ it('does not trust deltas once the database may be another one, until everything
   expect(sinces).toEqual([3, undefined, 3, undefined, 3])
 })
 
-it('gives up a plan that never ends, and the lock with it', async () => {
+it('abandons a plan that never ends and releases the lock', async () => {
   const { store, written } = start()
   const hanging = expect(store.write(0, () => new Promise(() => undefined))).rejects.toThrow(StoreUnavailable)
   await vi.advanceTimersByTimeAsync(60_000)
@@ -80,7 +80,7 @@ it('gives up a plan that never ends, and the lock with it', async () => {
   expect((await store.write(0, () => Promise.resolve(undefined))).generation).toBe(7)
 })
 
-it('answers a write with what others have changed, and its own changes in their place', async () => {
+it('returns the changes of others and its own after a write', async () => {
   const { store, written } = start(
     {
       removed: [
@@ -139,14 +139,14 @@ it('answers a write with what others have changed, and its own changes in their 
   expect(delta.removed.map(({ id }) => id)).toEqual(['gone', 'removed'])
 })
 
-it('lists no removals where everything was read', async () => {
+it('returns no removals with a complete delta', async () => {
   const row: StoredRow = ['a', 'x', '{}', 1, ...times]
   const { store } = start({ complete: true, rows: [row] }, { removed: [['a', 'x']] })
   const delta = await store.write(0, () => Promise.resolve([{ op: 'remove', kind: 'a', id: 'x' }]))
   expect(delta).toMatchObject({ complete: true, changed: [], removed: [] })
 })
 
-it('refuses writes at once during an outage that a watcher was told of, and reads all the same', async () => {
+it('refuses writes immediately during a reported outage, but not reads', async () => {
   const { store, written, events } = start()
   const outage = new StoreUnavailable('the database is away', undefined)
   const plan = () => Promise.resolve(undefined)

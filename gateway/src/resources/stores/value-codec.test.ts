@@ -14,13 +14,13 @@ function codecWith(paths: readonly FieldPath[], withKey: Buffer | 'no key' = key
 }
 
 describe('values at rest', () => {
-  it('are plain JSON where nothing is secret', () => {
+  it('are plain JSON without secrets', () => {
     const value = { b: 1, a: ['x', null] }
     expect(codecWith([]).encode('k', 'i', value)).toBe('{"b":1,"a":["x",null]}')
     expect(codecWith([['b']], 'no key').encode('k', 'i', value)).toBe('{"b":1,"a":["x",null]}')
   })
 
-  it('are read with any key, and written with the current one', () => {
+  it('are decrypted with any key and encrypted with the current one', () => {
     const paths = () => () => [['key']]
     const value = { key: 'sk-1' }
     const old = codecWith([['key']], otherKey).encode('k', 'i', value)
@@ -32,7 +32,7 @@ describe('values at rest', () => {
     expect(codecWith([], otherKey).decode('k', 'i', anew)).toMatchObject({ kind: 'unreadable' })
   })
 
-  it('hide secret fields of any type, and give them back as they were', () => {
+  it('encrypt secret fields of any type and restore them', () => {
     const value: JsonObject = {
       text: 'sk-1',
       number: 42,
@@ -48,7 +48,7 @@ describe('values at rest', () => {
     expect(codecWith(paths).decode('k', 'i', text)).toEqual({ kind: 'value', value })
   })
 
-  it('ignore paths that lead nowhere, or into what is hidden already', () => {
+  it('ignore paths without a field, or into an encrypted field', () => {
     const value: JsonObject = { a: { b: 'x' }, list: ['y'] }
     const paths = [
       ['a'],
@@ -65,7 +65,7 @@ describe('values at rest', () => {
     expect(codecWith(paths).decode('k', 'i', text)).toEqual({ kind: 'value', value })
   })
 
-  it('hide what is called __proto__', () => {
+  it('encrypt a field named __proto__', () => {
     const value: JsonObject = JSON.parse('{"__proto__":{"key":"sk-1"},"enc":"enc:v1:x"}')
     const codec = codecWith([['__proto__', 'key']])
     const text = codec.encode('k', 'i', value)
@@ -74,7 +74,7 @@ describe('values at rest', () => {
     expect(decoded.kind === 'value' && JSON.stringify(decoded.value)).toBe(JSON.stringify(value))
   })
 
-  it('take an index of a list as a number or as text', () => {
+  it('accept an index of a list as a number or as text', () => {
     const value: JsonObject = { list: ['sk-1'] }
     const text = codecWith([['list', '0']]).encode('k', 'i', value)
     expect(codecWith([['list', 0]]).decode('k', 'i', text)).toEqual({ kind: 'value', value })
@@ -85,7 +85,7 @@ describe('values at rest', () => {
     ['no key', 'no key' as const, 'k', 'i', /encryptionKey is not set/],
     ['another kind', key, 'other', 'i', /or the row was altered/],
     ['another id', key, 'k', 'other', /or the row was altered/],
-  ])('cannot be read with %s', (_, readKey, kind, id, reason) => {
+  ])('cannot be decrypted with %s', (_, readKey, kind, id, reason) => {
     const text = codecWith([['key']]).encode('k', 'i', { key: 'sk-1', name: 'visible' })
     expect(codecWith([], readKey).decode(kind, id, text)).toEqual({
       kind: 'unreadable',
@@ -94,7 +94,7 @@ describe('values at rest', () => {
     })
   })
 
-  it('cannot be read after a change of any byte, a cut, or a move to another field', () => {
+  it('cannot be decrypted after a change of a byte, truncation, or a move to another field', () => {
     const codec = codecWith([['key']])
     const stored: JsonObject = JSON.parse(codec.encode('k', 'i', { key: 'sk-1' }))
     const hidden = String(stored['key'])
@@ -106,16 +106,16 @@ describe('values at rest', () => {
     expect(codec.decode('k', 'i', JSON.stringify({ other: hidden })).kind).toBe('unreadable')
   })
 
-  it('of a later format are unreadable, not wrong', () => {
+  it('of a later format are unreadable', () => {
     const decoded = codecWith([]).decode('k', 'i', '{"key":"enc:v2:AAAA"}')
     expect(decoded).toEqual({ kind: 'unreadable', reason: expect.stringContaining('newer version') })
   })
 
-  it.each(['', '{', '[]', 'null', '"x"', '1'])('that are no JSON object are unreadable: %s', (text) => {
+  it.each(['', '{', '[]', 'null', '"x"', '1'])('that are not JSON objects are unreadable: %s', (text) => {
     expect(codecWith([]).decode('k', 'i', text).kind).toBe('unreadable')
   })
 
-  it('come back whatever they look like, with a key and without', () => {
+  it('are restored for any content, with and without a key', () => {
     const string = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string().map((rest) => `enc:v1:${rest}`),
@@ -164,7 +164,7 @@ describe('the encryption key', () => {
     `${'A'.repeat(44)}`,
     '$ENCRYPTION_KEY',
     ' '.repeat(32),
-  ])('is refused when it is not 32 bytes, and not repeated: %j', (text) => {
+  ])('is refused if it is not 32 bytes, without quoting it: %j', (text) => {
     expect(() => readEncryptionKeys({ previousEncryptionKeys: [text] })).toThrow(
       'config.database.encryptionKey must be 32 bytes, as 64 hex digits or as base64',
     )

@@ -62,6 +62,6 @@ function restrictAccess(file: string): void {
   try {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
   } catch {
-    // The file does not exist, or belongs to another user, who decides on its mode.
+    // The file does not exist, or belongs to another user.
   }
 }
