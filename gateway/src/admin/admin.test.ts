@@ -31,7 +31,7 @@ async function get(target: string, headers: Record<string, string> = {}, method 
 }
 
 describe('createAdmin', () => {
-  it('passes on what comes from this machine', async () => {
+  it('forwards requests from this machine', async () => {
     expect(await get('/api/config/status?x=1', {}, 'PUT')).toEqual({
       status: 200,
       body: { method: 'PUT', target: '/api/config/status?x=1' },
@@ -63,7 +63,7 @@ describe('createAdmin', () => {
     },
   )
 
-  it('serves its own origin', async () => {
+  it('accepts its own origin', async () => {
     const reply = await get('/api/config/status', { origin: 'http://127.0.0.1:15000' })
     expect(reply.status).toBe(200)
   })

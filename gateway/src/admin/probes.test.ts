@@ -21,7 +21,7 @@ function request(target: string, method = 'GET'): IncomingRequest {
 }
 
 describe('createReadiness', () => {
-  it('is ready once nothing is pending', () => {
+  it('reports ready if nothing is pending', () => {
     let pending = ['listeners', 'database']
     const ready = createReadiness(() => pending)
     expect(ready(request('/healthz/ready'))).toMatchObject({ status: 500 })
@@ -30,7 +30,7 @@ describe('createReadiness', () => {
     expect(ready(request('/healthz/ready'))).toMatchObject({ status: 200, body: Buffer.from('ready\n') })
   })
 
-  it('knows one path and two methods', () => {
+  it('accepts one path and two methods', () => {
     const ready = createReadiness(() => [])
     expect(ready(request('/')).status).toBe(404)
     expect(ready(request('/healthz/ready', 'POST')).status).toBe(405)

@@ -45,21 +45,21 @@ describe('rules', () => {
     expect(program(source).engine).toBe('closures')
   })
 
-  it('throw when they answer no boolean', () => {
+  it('throw if the result is not a boolean', () => {
     expect(() => evaluateBoolean(program('jwt.sub'), facts)).toThrow('must be true or false, not string')
   })
 
-  it('throw when a claim is missing', () => {
+  it('throw if a claim is missing', () => {
     expect(() => evaluateBoolean(program('jwt.tenant == "a"'), facts)).toThrow('no such key: tenant')
   })
 
-  it('name a variable that has no value', () => {
+  it('report the name of an unset variable', () => {
     expect(() => evaluateBoolean(program('llmRequest.model == "a"'), facts)).toThrow(
       'llmRequest has no value',
     )
   })
 
-  it('take a decisive side over one that fails', () => {
+  it('decide by one operand if the other fails', () => {
     expect(evaluate('jwt.tenant == "a" || jwt.sub == "u1"')).toBe(true)
     expect(evaluate('jwt.tenant == "a" && jwt.sub == "u2"')).toBe(false)
     expect(() => evaluate('jwt.tenant == "a" && jwt.sub == "u1"')).toThrow(CelEvaluationError)
@@ -67,13 +67,13 @@ describe('rules', () => {
 })
 
 describe('compiling', () => {
-  it('lists the roots an expression names, without the variables of macros', () => {
+  it('lists the variables of an expression, without those of macros', () => {
     expect(program('jwt.roles.exists(r, r == request.method) && source.port > 1').roots).toEqual(
       new Set(['jwt', 'request', 'source']),
     )
   })
 
-  it('reports an unknown root with its place and the nearest known one', () => {
+  it('reports an unknown variable with its position and the nearest known one', () => {
     expect(issue('true &&\n  reqest.path == "/"')).toEqual({
       kind: 'issue',
       message: 'unknown variable "reqest"; did you mean "request"?',
@@ -82,15 +82,15 @@ describe('compiling', () => {
     })
   })
 
-  it('lists the known roots where none is near', () => {
+  it('lists the known variables if none is near', () => {
     expect(issue('whatever')?.message).toContain('known here: request, source')
   })
 
-  it.each(['constructor', '__proto__', 'toString'])('does not take %s for a root', (name) => {
+  it.each(['constructor', '__proto__', 'toString'])('rejects %s as a variable', (name) => {
     expect(issue(`${name} == 1`)?.message).toContain('unknown variable')
   })
 
-  it('reports a syntax error with its place', () => {
+  it('reports a syntax error with its position', () => {
     expect(issue('jwt.sub == "a" &&\n &&')).toMatchObject({ line: 1, column: 16 })
     expect(issue('')?.message).toContain('syntax error')
   })
@@ -109,7 +109,7 @@ describe('compiling', () => {
     expect(issue(source)?.message).toContain(message)
   })
 
-  it('refuses expressions that are too long or nested too deeply', () => {
+  it('rejects expressions over the limits of length and depth', () => {
     expect(issue(`"${'a'.repeat(17_000)}"`)?.message).toContain('longer than')
     expect(issue(`${'jwt.level + '.repeat(500)}1`)?.message).toContain('nested more than')
     expect(issue(`${'['.repeat(3000)}${']'.repeat(3000)}`)?.message).toContain('nested more than')
@@ -169,12 +169,12 @@ describe('values', () => {
     expect(() => evaluate(`type(${source}) == int`)).toThrow(CelEvaluationError)
   })
 
-  it('fail when every alternative fails', () => {
+  it('fail if every alternative fails', () => {
     expect(() => evaluate('default(jwt.a, jwt.b)')).toThrow('no such key: b')
     expect(() => evaluate('coalesce(jwt.a, jwt.b)')).toThrow('no such key: b')
   })
 
-  it('see a key whose value is null, and no key whose value is undefined', () => {
+  it('include keys with the value null and exclude keys with the value undefined', () => {
     for (const test of ['has(jwt.nothing)', '"nothing" in jwt', 'jwt.nothing == null']) {
       expect(evaluate(test)).toBe(true)
       expect(evaluate(`${test} && type(1) == int`)).toBe(true)
@@ -215,7 +215,7 @@ describe('values', () => {
     expect(evaluate('string(jwt.body) == "hi"', variables)).toBe(true)
   })
 
-  it('are read only where the expression reaches', () => {
+  it('are read only if referenced', () => {
     const untouched = new Proxy({}, { ownKeys: () => expect.unreachable(), get: () => expect.unreachable() })
     const variables = { llmRequest: { model: 'm', messages: untouched }, jwt: untouched }
     expect(evaluate('llmRequest.model == "m"', variables)).toBe(true)
@@ -244,7 +244,7 @@ describe('has()', () => {
 })
 
 describe('hostile values', () => {
-  it('end in an error when they are nested too deeply', () => {
+  it('cause an error if nested too deeply', () => {
     const nest = (): unknown => JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
     const variables = { jwt: { a: nest(), b: nest() } }
     for (const source of [
@@ -258,13 +258,13 @@ describe('hostile values', () => {
     expect(evaluate('size(jwt.a)', variables)).toBe(1)
   })
 
-  it('may hold text that is no valid Unicode', () => {
+  it('may contain invalid Unicode', () => {
     const variables = { jwt: { sub: '\ud800a\udc00' } }
     expect(evaluate('size(jwt.sub)', variables)).toBe(3)
     expect(evaluate('size(jwt.sub) + size(string(type(1) == int))', variables)).toBe(7)
   })
 
-  it('cannot keep a nested loop busy', () => {
+  it('cannot exceed the step limit of nested loops', () => {
     const list = Array.from({ length: 20_000 }, (_, index) => index)
     for (const engine of ['', ' && type(1) == int']) {
       const source = `jwt.list.all(x, jwt.list.all(y, x + y >= 0))${engine}`
@@ -272,13 +272,13 @@ describe('hostile values', () => {
     }
   })
 
-  it('do not spend the steps of the next evaluation', () => {
+  it('do not reduce the step limit of the next evaluation', () => {
     const list = Array.from({ length: 150_000 }, () => 1)
     const compiled = program('jwt.list.all(x, x == 1)')
     for (let round = 0; round < 3; round += 1) expect(compiled.evaluate({ jwt: { list } })).toBe(true)
   })
 
-  it('cannot slow a pattern down', async () => {
+  it('cannot cause slow pattern matching', async () => {
     const text = `${'a'.repeat(20_000)}!`
     const pattern = '^(a|a?)+$'
     await expectBelow(2_000, () =>
@@ -311,7 +311,7 @@ describe('members of variables', () => {
     ['llm.totalTokens > 1', 'it is available only after the response'],
     ['llm.cost > 1.0', 'it is available only after the response'],
     ['jwt.roles.exists(x, x == request.nope)', 'unknown member "request.nope"'],
-  ])('that do not exist are an issue: %s', (source, message) => {
+  ])('are an issue if nonexistent: %s', (source, message) => {
     expect(messageOf(source)).toContain(message)
   })
 
@@ -321,11 +321,11 @@ describe('members of variables', () => {
     'mcp.tool.arguments.a.b == 1',
     '[{"nope": 1}].exists(request, request.nope == 1)',
     'request[jwt.member] == "x"',
-  ])('that may exist are none: %s', (source) => {
+  ])('are no issue if they may exist: %s', (source) => {
     expect(messageOf(source)).toBeUndefined()
   })
 
-  it('that exist in one place are named with a dot among the roots', () => {
+  it('are enabled by a dotted name among the variables', () => {
     expect(messageOf('llm.cost > 1.0', new Set([...known, 'llm.cost']))).toBeUndefined()
     expect(messageOf('llm.cost.x > 1.0', new Set([...known, 'llm.cost']))).toContain('has no members')
     expect(messageOf('llmx.cost', new Set([...known, 'llm.cost']))).not.toContain('llm.cost,')
@@ -360,14 +360,14 @@ describe('derived members', () => {
     expect(value(source)).toEqual(expected)
   })
 
-  it('let keys expire', () => {
+  it('support expiry of keys', () => {
     const rule = 'has(apiKey.expires) && timestamp(apiKey.expires) < now'
     const of = (expires?: string) => value(rule, { request, clock, apiKey: expires ? { expires } : {} })
     expect([of('2026-11-22T08:59:59Z'), of('2026-11-22T09:00:01Z'), of()]).toEqual([true, false, false])
     expect(() => of('soon')).toThrow(CelEvaluationError)
   })
 
-  it('have no value without a clock', () => {
+  it('are unset without a clock', () => {
     expect(() => value('now > timestamp(0)', { request })).toThrow(CelEvaluationError)
   })
 })
@@ -404,15 +404,15 @@ describe('request.body', () => {
     ['request["bo" + "dy"] == b"a"', 'a'],
     ['string(request.body) == ""', Buffer.alloc(4 * 1024 * 1024 + 1)],
     ['string(request.body).matches("x")', 'a'.repeat(1024 * 1024 + 1)],
-  ])('%s fails for a body it does not apply to', (source, body) => {
+  ])('%s fails for an unsupported body', (source, body) => {
     expect(() => value(source, body)).toThrow(CelEvaluationError)
   })
 
-  it('has no value where nothing has read it', () => {
+  it('is unset if the body was not read', () => {
     expect(() => compiled('size(request.body) == 0').evaluate({ request })).toThrow(CelEvaluationError)
   })
 
-  it('is noticed when an expression is compiled, and only then read', () => {
+  it('is detected at compile time and read only if referenced', () => {
     for (const source of ['size(request.body)', 'request["body"]', '[1].exists(x, has(request.body))'])
       expect([source, compiled(source).readsBody]).toEqual([source, true])
     for (const source of [
@@ -426,7 +426,7 @@ describe('request.body', () => {
   })
 
   it.each(['request.body', 'request["body"] == b""', 'has(request.body)', 'request["body"].size()'])(
-    '%s is an issue in places without it',
+    '%s is an issue in policies without a body',
     (source) => {
       expect(compileCel(source, new Set(['request']))).toMatchObject({
         kind: 'issue',

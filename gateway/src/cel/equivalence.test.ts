@@ -5,7 +5,7 @@ import { compileCel } from './cel.ts'
 import { hasProperties } from './closures/values.ts'
 import { compileWithLibrary } from './library.ts'
 
-// The closures must answer what the library answers, errors included, for every expression they cover.
+// Closures and library must return equal results, errors included, for every expression of the closures.
 
 const keys = ['a', 'b', 'c', 'constructor', '__proto__', 'x-y']
 const texts = ['', 'a', 'b', 'ab', 'abc', 'é', '😀a', '12', '-7', '1.5', 'true', '^a', 'constructor']
@@ -317,7 +317,9 @@ function outcomeOf(evaluate: () => unknown): { kind: 'value'; value: unknown } |
   }
 }
 
-/** Objects that come straight from a variable keep their large numbers; the library's copies hold bigints. */
+/**
+ * Converts large integers to bigints: objects of variables contain numbers, copies of the library bigints.
+ */
 function exact(value: unknown): unknown {
   if (typeof value === 'number' && Number.isInteger(value)) {
     return Math.abs(value) < 2 ** 63 ? BigInt(value) : value

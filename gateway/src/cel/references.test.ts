@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { comparesField, referencesField, referencesVariable } from './references.ts'
 
-describe('reading a field', () => {
+describe('referencesField', () => {
   it.each([
     'mcp.method == "a"',
     'mcp["method"] == "a"',
@@ -9,7 +9,7 @@ describe('reading a field', () => {
     'jwt.roles.exists(role, role == mcp.method)',
     '[1, {"a": mcp.method}].size() > 1 ? true : false',
     'mcp.method.startsWith("a")',
-  ])('is seen in %s', (source) => {
+  ])('finds the field in %s', (source) => {
     expect(referencesField(source, 'mcp', 'method')).toBe(true)
   })
 
@@ -19,19 +19,19 @@ describe('reading a field', () => {
     'mcp == 1',
     'request.method == "a"',
     '1 +',
-  ])('is not seen in %s', (source) => {
+  ])('finds no field in %s', (source) => {
     expect(referencesField(source, 'mcp', 'method')).toBe(false)
   })
 })
 
-describe('comparing a field', () => {
+describe('comparesField', () => {
   it.each([
     'request.path == "/a"',
     '"/a" != request.path',
     'request["path"] == "/a"',
     'request.path in ["/a", "/b"]',
     'jwt.ok && !request.path.startsWith("/a")',
-  ])('is seen in %s', (source) => {
+  ])('finds the field in %s', (source) => {
     expect(comparesField(source, 'request', 'path')).toBe(true)
   })
 
@@ -40,13 +40,13 @@ describe('comparing a field', () => {
     'request.method == "GET"',
     '"request.path" == "x"',
     'has(request.path)',
-  ])('is not seen in %s', (source) => {
+  ])('finds no field in %s', (source) => {
     expect(comparesField(source, 'request', 'path')).toBe(false)
   })
 })
 
-describe('naming a root', () => {
-  it('is seen wherever it stands, and not in texts or fields', () => {
+describe('referencesVariable', () => {
+  it('finds a variable at any position, except in texts and fields', () => {
     expect(referencesVariable('[1].exists(x, x == 1 && has(jwt.sub))', 'jwt')).toBe(true)
     expect(referencesVariable('request.headers.jwt == "jwt"', 'jwt')).toBe(false)
     expect(referencesVariable('jwt.', 'jwt')).toBe(false)

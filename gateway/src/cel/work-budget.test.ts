@@ -14,8 +14,8 @@ function evaluate(source: string, variables: object): unknown {
 const mebibyte = 1024 * 1024
 const beyond = 'expression takes too many steps or too much work'
 
-describe('work of an evaluation', () => {
-  it('covers the texts of common requests', () => {
+describe('work budget of an evaluation', () => {
+  it('suffices for the texts of common requests', () => {
     const text = 'words of a user. '.repeat(mebibyte / 17)
     expect(evaluate('text.endsWith("never") || text.matches("(?i)never|nowhere")', { text })).toBe(false)
     expect(evaluate('text.lowerAscii().contains("never")', { text })).toBe(false)
@@ -41,7 +41,7 @@ describe('work of an evaluation', () => {
     'list == items',
     'list.map(a, string(a)).join(text) == ""',
     '{"a": list} == {"a": items}',
-  ])('ends %s on large values, whatever decides the rest', async (source) => {
+  ])('stops %s on large values', async (source) => {
     const text = ' a'.repeat(8 * mebibyte)
     const list = Array.from({ length: 1_000_000 }, () => 0)
     const variables = { text, other: text.slice(1).concat(' '), list, items: [...list.slice(1), 1] }
@@ -50,7 +50,7 @@ describe('work of an evaluation', () => {
     )
   })
 
-  it('starts again with each evaluation', () => {
+  it('resets for each evaluation', () => {
     const text = 'a'.repeat(4 * mebibyte)
     const variables = { text, other: '' }
     expect(evaluate('text.contains("b")', variables)).toBe(false)
@@ -59,7 +59,7 @@ describe('work of an evaluation', () => {
     expect(workSpent()).toBeGreaterThan(4 * mebibyte)
   })
 
-  it('is shared on request', () => {
+  it('applies to several evaluations together if shared', () => {
     const variables = { text: 'a'.repeat(4 * mebibyte) }
     const both = () => [1, 2].map(() => evaluate('text.contains("b")', variables))
     expect(() => withSharedWorkBudget(both)).toThrow(beyond)
@@ -68,7 +68,7 @@ describe('work of an evaluation', () => {
   })
 })
 
-describe('patterns whose state machine may be large', () => {
+describe('patterns with a large state machine', () => {
   it.each(['[ab]*a[ab]{14}[xyz]', 'a..............b', '\\d{3}[a-z ]{20}x'])('%s cost more', (pattern) => {
     const source = `text.matches(${JSON.stringify(pattern)})`
     expect(() => evaluate(source, { text: 'ab'.repeat(mebibyte / 4) })).toThrow(beyond)

@@ -5,7 +5,7 @@ import { type CredentialLocation, compileLocation } from './credential-location.
 
 const place = (name: string): CredentialLocation => compileLocation({ header: { name } })
 
-/** Accepts what is in a header, refuses without it. */
+/** Accepts the value of a header; refuses requests without it. */
 function wants(name: string, { late }: { late?: boolean } = {}): AuthenticationCheck {
   const location = place(name)
   return (exchange) => {
@@ -25,7 +25,7 @@ async function send(checks: AuthenticationCheck[], headers: Record<string, strin
 }
 
 describe('authentication', () => {
-  it('takes an accepted credential off the request, whether it is known at once or later', async () => {
+  it('removes an accepted credential after a synchronous or asynchronous check', async () => {
     for (const late of [false, true]) {
       expect(await send([wants('x-a', { late })], { 'x-a': '1', 'x-b': '2' })).toEqual({
         status: undefined,
@@ -38,12 +38,12 @@ describe('authentication', () => {
     }
   })
 
-  it('answers at once where the check does', () => {
+  it('returns synchronously if the check does', () => {
     const exchange = fixtureExchange({ headers: { 'x-a': '1' } })
     expect(compileAuthentication('test', [wants('x-a')]).onRequest?.(exchange)).toBeUndefined()
   })
 
-  it('lets several checks look at the same credential', async () => {
+  it('runs several checks on the same credential', async () => {
     const checks = [wants('x-a'), wants('x-a', { late: true }), wants('x-b')]
     expect(await send(checks, { 'x-a': '1', 'x-b': '2', 'x-c': '3' })).toEqual({
       status: undefined,
@@ -51,18 +51,18 @@ describe('authentication', () => {
     })
   })
 
-  it('remembers the credential of the first check, for targets that are to get it', async () => {
+  it('records the credential of the first check for targets that receive it', async () => {
     const exchange = fixtureExchange({ headers: { 'x-a': '1', 'x-b': '2' } })
     await compileAuthentication('test', [wants('x-a'), wants('x-b')]).onRequest?.(exchange)
     expect(exchange.auth.credential).toBe('1')
   })
 
-  it('refuses where one of several does', async () => {
+  it('refuses if one of several checks refuses', async () => {
     expect((await send([wants('x-a'), wants('x-b')], { 'x-a': '1' })).status).toBe(401)
     expect((await send([wants('x-b'), wants('x-a')], { 'x-a': '1' })).status).toBe(401)
   })
 
-  it('passes what no check has anything to say about', async () => {
+  it('admits requests without a verdict of any check', async () => {
     const silent: AuthenticationCheck = () => undefined
     expect(await send([silent, silent], { 'x-a': '1' })).toEqual({ status: undefined, left: { 'x-a': '1' } })
   })

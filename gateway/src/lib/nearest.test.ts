@@ -11,10 +11,10 @@ it.each([
   ['allow_origins', 'allowOrigins'],
   ['polices', 'policies'],
   ['modl', 'model'],
-])('takes %s for %s', (word, expected) => {
+])('returns for %s the candidate %s', (word, expected) => {
   expect(nearest(word, keys)).toBe(expected)
 })
 
-it.each(['', 'x', 'zebra', 'gateways', 'x'.repeat(100_000)])('takes "%.20s" for none', (word) => {
+it.each(['', 'x', 'zebra', 'gateways', 'x'.repeat(100_000)])('returns no candidate for "%.20s"', (word) => {
   expect(nearest(word, keys)).toBeUndefined()
 })

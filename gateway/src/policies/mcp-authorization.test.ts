@@ -20,7 +20,7 @@ const resource: McpItem = { method: 'resources/read', kind: 'resource', name: 'f
 const all = [echo, write, prompt, resource]
 const ada = { jwt: { sub: 'ada', roles: ['reader'] } }
 
-/** Names of what is listed, and of what may be used. */
+/** Names of listed and of usable items. */
 function permitted(rules: Rules, facts: Partial<Facts> = ada, items: readonly McpItem[] = all) {
   const { permits } = compileMcpAuthorization({ rules }, fixtureContext())
   const exchange = fixtureExchange({}, facts)
@@ -36,9 +36,9 @@ function both(...names: string[]) {
 const everything = both('echo', 'write', 'summary', 'file:///a')
 
 describe('rules for tools, prompts and resources', () => {
-  it('permit everything when there are none', () => expect(permitted([])).toEqual(everything))
+  it('permit everything if empty', () => expect(permitted([])).toEqual(everything))
 
-  it('that allow leave nothing else', () => {
+  it('of kind allow refuse all other items', () => {
     expect(permitted(['mcp.tool.name == "echo"'])).toEqual(both('echo'))
     expect(permitted(['mcp.tool.name == "echo"', { allow: 'mcp.prompt.target == "everything"' }])).toEqual(
       both('echo', 'summary'),
@@ -46,26 +46,26 @@ describe('rules for tools, prompts and resources', () => {
     expect(permitted(['mcp.resource.name.startsWith("file:")'])).toEqual(both('file:///a'))
   })
 
-  it('may ask who the client is', () => {
+  it('may use the facts of the client', () => {
     expect(permitted(['"reader" in jwt.roles'])).toEqual(everything)
     expect(permitted(['"writer" in jwt.roles'])).toEqual(both())
     expect(permitted(['request.path == "/v1/chat/completions" && source.port == 40000'])).toEqual(everything)
     expect(permitted(['apiKey.id == "k"'], { apiKey: { id: 'k' } })).toEqual(everything)
   })
 
-  it('that deny win over those that allow', () => {
+  it('of kind deny take precedence over allow', () => {
     expect(permitted(['true', { deny: 'has(mcp.tool) && mcp.tool.name == "write"' }])).toEqual(
       both('echo', 'summary', 'file:///a'),
     )
   })
 
-  it('that require must all hold', () => {
+  it('of kind require must all be true', () => {
     expect(permitted([{ require: 'has(mcp.tool)' }, { require: '"reader" in jwt.roles' }])).toEqual(
       both('echo', 'write'),
     )
   })
 
-  it('that cannot be evaluated refuse', () => {
+  it('refuse if evaluation fails', () => {
     expect(permitted([{ deny: 'mcp.tool.name == "write"' }])).toEqual(both('echo'))
     expect(permitted([{ require: 'mcp.tool.name != "write"' }])).toEqual(both('echo'))
     expect(permitted(['"admin" in jwt.tenants["T"].roles'])).toEqual(both())
@@ -73,13 +73,13 @@ describe('rules for tools, prompts and resources', () => {
     expect(permitted(['mcp.tool.name'])).toEqual(both())
   })
 
-  it('see the method that uses what is listed', () => {
+  it('receive the method of use at list time', () => {
     expect(
       permitted(['mcp.method == "tools/call"'], ada, [{ ...echo, method: 'tools/list' }]).listed,
     ).toEqual(['echo'])
   })
 
-  it('say who refused, and count it, for calls only', () => {
+  it('are reported and counted as denial reasons, for calls only', () => {
     const context = fixtureContext()
     const { permits } = compileMcpAuthorization({ rules: [{ deny: 'true' }] }, context)
     const exchange = fixtureExchange()
@@ -108,23 +108,23 @@ describe('rules that read arguments', () => {
     expect(permitted(rules, ada, [{ ...write, arguments: undefined }]).usable).toEqual([])
   })
 
-  it('count as satisfied in lists also where they only ask whether there are any', () => {
+  it('count as satisfied in lists if they test the presence of arguments', () => {
     const outcome = { listed: ['echo', 'write'], usable: ['write'] }
     expect(permitted(['has(mcp.tool.arguments.path)'], ada, [echo, write])).toEqual(outcome)
     expect(permitted([{ require: 'has(mcp.tool.arguments.path)' }], ada, [echo, write])).toEqual(outcome)
   })
 
-  it('hide what they refuse whatever the arguments are', () => {
+  it('hide items that they refuse for all arguments', () => {
     const rules = [`mcp.tool.name == "write" && ${isTmp}`]
     expect(permitted(rules, ada, [echo, write]).listed).toEqual(['write'])
     expect(permitted([{ deny: 'jwt.sub == "ada"' }, { require: isTmp }], ada, [write]).listed).toEqual([])
   })
 
-  it('see an empty object where a call has none', () => {
+  it('receive an empty object for a call without arguments', () => {
     expect(permitted(['!has(mcp.tool.arguments.path)'], ada, [echo]).usable).toEqual(['echo'])
   })
 
-  it('never refuse in a list what a call with some arguments may do', () => {
+  it('never hide an item that a call with some arguments may use', () => {
     const rule = fc.constantFrom(
       'mcp.tool.arguments.a == 1',
       '!has(mcp.tool.arguments.a)',
@@ -160,7 +160,7 @@ describe('methods', () => {
     )
   }
 
-  it('that are known are permitted by rules about something else', () => {
+  it('that are known are permitted by rules on items', () => {
     for (const method of ['initialize', 'ping', 'tools/list', 'notifications/initialized', 'tools/call']) {
       expect(
         mayUse(['mcp.tool.name == "echo"', { deny: 'mcp.tool.name == "x"' }, { require: 'false' }], method),
@@ -168,7 +168,7 @@ describe('methods', () => {
     }
   })
 
-  it('that are unknown are denied once there are rules', () => {
+  it('that are unknown are denied if rules exist', () => {
     expect(mayUse([], 'vendor/wipe')).toBe(true)
     expect(mayUse(['true'], 'vendor/wipe')).toBe(false)
     expect(mayUse([{ deny: 'mcp.method == "x"' }], 'vendor/wipe')).toBe(false)
@@ -190,7 +190,7 @@ describe('methods', () => {
 })
 
 describe('checking', () => {
-  it('reports rules that do not compile, and other variables', () => {
+  it('reports rules that do not compile or that reference other variables', () => {
     const config: McpAuthorizationConfig = {
       rules: ['1 +', { deny: 'llmRequest.model == "x"' }, { require: 'mcp.tool.name == "echo"' }],
     }

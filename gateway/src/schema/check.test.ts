@@ -48,7 +48,7 @@ const refill = object(
 )
 const limit = anyOfShapes([bucket, refill], doc)
 
-it('says what was expected and what is there', () => {
+it('reports the expected and the actual value', () => {
   const schema = object(
     { a: number(doc), b: string(doc), c: integer(doc), d: list(string(doc), doc), e: map(string(doc), doc) },
     doc,
@@ -62,7 +62,7 @@ it('says what was expected and what is there', () => {
   ])
 })
 
-it('names a missing field and what belongs there', () => {
+it('reports a missing field with its expected value', () => {
   expect(mistakesOf(object({ models: list(string(doc), doc) }, doc), {})).toEqual([
     'models: is required: a list',
   ])
@@ -83,7 +83,7 @@ it('reports every mistake in one run', () => {
   expect(mistakesOf(schema, { a: { b: 'x', z: 1 }, c: [1, 'y', true] })).toHaveLength(4)
 })
 
-it('names both keys where exactly one is allowed', () => {
+it('reports both keys if exactly one is allowed', () => {
   expect(mistakesOf(bucket, { requests: 1, tokens: 2, unit: 'Hours' })).toEqual([
     ': exactly one of requests, tokens is allowed here; found both requests and tokens',
   ])
@@ -92,7 +92,7 @@ it('names both keys where exactly one is allowed', () => {
   ])
 })
 
-it('reports two of exactly-one beside other mistakes of the same object', () => {
+it('reports two keys of exactlyOne together with other mistakes of the object', () => {
   expect(mistakesOf(list(bucket, doc), [{ requests: 1.5, tokens: 'a', unit: 'Weeks' }])).toEqual([
     '[0].unit: expected one of Seconds, Minutes, Hours, got the string "Weeks"',
     '[0].requests: expected a whole number, got the number 1.5',
@@ -114,7 +114,7 @@ it('reports a mistake against the shape that the value is closest to', () => {
   expect(mistakesOf(limit, 5)).toEqual([': expected an object, got a number'])
 })
 
-it('joins the alternatives when a value fits none by kind', () => {
+it('joins the alternatives if the kind of a value matches none', () => {
   const rule = anyOfShapes([string(doc), object({ deny: string(doc) }, doc)], doc)
   expect(mistakesOf(list(rule, doc), [5, { deny: 1 }, { alow: 'x', deny: 'y' }])).toEqual([
     '[0]: expected a string or an object, got a number; put it in quotes',
@@ -129,7 +129,7 @@ it('suggests the nearest value of an enumeration', () => {
   ])
 })
 
-it('explains formats and ranges', () => {
+it('describes formats and ranges', () => {
   const schema = object({ d: duration(doc), h: hostPort(doc), u: url(doc), p: port(doc), n: name(doc) }, doc)
   expect(mistakesOf(schema, { d: '10', h: 'localhost', u: 'ftp://x', p: 70_000, n: '' })).toEqual([
     'd: expected a duration such as 500ms, 10s or 1h30m, got the string "10"',
@@ -140,7 +140,7 @@ it('explains formats and ranges', () => {
   ])
 })
 
-it('never shows a value at a field marked secret, nor text where an object belongs', () => {
+it('omits values of secret fields, and text in place of an object', () => {
   const schema = object(
     {
       key: secret(doc),
@@ -156,12 +156,12 @@ it('never shows a value at a field marked secret, nor text where an object belon
   expect(text).not.toContain('918273')
 })
 
-it('passes free JSON through untouched', () => {
+it('does not change JSON without a schema', () => {
   const value = { overrides: { seed: 1, nested: [{ a: null }] } }
   expect(check(object({ overrides: jsonObject(doc) }, doc), value)).toEqual({ kind: 'valid', value })
 })
 
-it('uses no words of the schema library', () => {
+it('uses no terms of the schema library', () => {
   const schema = object({ l: list(limit, doc), k: secretSource(doc), m: map(integer(doc), doc) }, doc)
   for (const wrong of [
     null,
@@ -178,7 +178,7 @@ it('uses no words of the schema library', () => {
   }
 })
 
-it('never repeats the credentials in an address', () => {
+it('masks the credentials in a URL', () => {
   const [mistake] = mistakesOf(url(doc), 'ftp://user:pa55@host/path')
   expect(mistake).toContain('ftp://***@host/path')
   expect(mistake).not.toContain('pa55')

@@ -17,7 +17,7 @@ const limit = exactlyOne(
   { doc: 'limit' },
 )
 
-it('narrows exactlyOne by the key that is there', () => {
+it('narrows exactlyOne by the present key', () => {
   const value: Infer<typeof limit> = limit.parse({ requests: 3, unit: 'Seconds' })
   const total: number = value.requests !== undefined ? value.requests : value.tokens
   expect(total + (value.burst ?? 0)).toBe(3)
@@ -29,7 +29,7 @@ it('accepts one variant with common fields and refuses none and two', () => {
   expect(limit.safeParse({ requests: 1, tokens: 1, unit: 'x' }).success).toBe(false)
 })
 
-it('takes a secret in place or from a file', () => {
+it('accepts an inline secret or a file', () => {
   const source = secretSource({ doc: 'key' })
   expect(source.parse('abc')).toBe('abc')
   expect(source.parse({ file: '/run/key' })).toEqual({ file: '/run/key' })

@@ -199,7 +199,8 @@ function formatted(format: Format, accepts: (text: string) => boolean, meta: Fie
     .meta({ ...meta, format })
 }
 
-function isHttpUrl(text: string): boolean {
+/** Whether a text is an absolute `http:` or `https:` URL. */
+export function isHttpUrl(text: string): boolean {
   const parsed = URL.parse(text)
   return parsed !== null && (parsed.protocol === 'http:' || parsed.protocol === 'https:')
 }

@@ -32,7 +32,7 @@ function field(schema: Schema): unknown {
   return 'properties' in json ? Object(json.properties).field : undefined
 }
 
-it('is a titled draft 7 schema that knows required and unknown keys', () => {
+it('is a titled draft 7 schema with required and unknown keys', () => {
   expect(
     jsonSchemaOf(object({ a: string(doc), b: optional(string(doc)) }, { doc: 'All of it.' }), { title: 'T' }),
   ).toEqual({
@@ -46,7 +46,7 @@ it('is a titled draft 7 schema that knows required and unknown keys', () => {
   })
 })
 
-it('carries descriptions, examples, defaults, secrets and formats', () => {
+it('contains descriptions, examples, defaults, secrets and formats', () => {
   expect(field(duration({ doc: 'How long.', example: '10s', default: '5s' }))).toEqual({
     type: 'string',
     description: 'How long.',
@@ -59,7 +59,7 @@ it('carries descriptions, examples, defaults, secrets and formats', () => {
   expect(field(cel(doc, ['jwt']))).toMatchObject({ 'x-format': 'cel', 'x-roots': ['jwt'] })
 })
 
-it('lets numbers, booleans and fixed words come from the environment', () => {
+it('accepts environment references for numbers, booleans and enumerations', () => {
   expect(field(port(doc))).toMatchObject({
     anyOf: [{ type: 'integer', minimum: 0, maximum: 65_535 }, reference],
   })
@@ -73,19 +73,19 @@ it.each([
   [duration(doc), ['10s', '1h30m', '$WAIT', '1${UNIT}'], ['10', 'x', '-1s', '']],
   [hostPort(doc), ['a:1', '[::]:80', 'localhost:$PORT'], ['a', ':', '80']],
   [url(doc), ['http://a', 'https://a/b', '$URL'], ['a', 'ftp://a']],
-])('says as much of a format as a pattern can', (schema, good, bad) => {
+])('approximates formats by patterns', (schema, good, bad) => {
   const pattern = new RegExp(String(Object(field(schema)).pattern))
   for (const text of good) expect(text).toMatch(pattern)
   for (const text of bad) expect(text).not.toMatch(pattern)
 })
 
-it('leaves out defaults in words, which an editor would fill in', () => {
+it('omits descriptive defaults, which an editor would insert', () => {
   expect(field(string({ doc: 'd', default: 'the name' }))).not.toHaveProperty('default')
   expect(field(list(string(doc), { doc: 'd', default: 'all' }))).not.toHaveProperty('default')
   expect(field(enumeration(['a', 'b'], { doc: 'd', default: 'a' }))).toHaveProperty('default', 'a')
 })
 
-it('says that exactly one of some keys is there', () => {
+it('requires exactly one of some keys', () => {
   expect(field(exactlyOne({ a: string(doc), b: string(doc) }, { c: string(doc) }, doc))).toMatchObject({
     required: ['c'],
     oneOf: [{ required: ['a'] }, { required: ['b'] }],
@@ -109,7 +109,7 @@ it('describes lists, maps, free objects and choices of shapes', () => {
   })
 })
 
-it('defines an object that stands in several places once, named after its field', () => {
+it('defines an object with several uses once, named after its field', () => {
   const shared = object({ rule: string({ doc: 'R.' }) }, { doc: 'Rules.' })
   const json = jsonSchemaOf(
     object(

@@ -17,7 +17,7 @@ describe('a message about a configuration', () => {
     'expected an address that starts with http:// or https://, got "ftp"',
     'llm.models has no entry named "claude@2024"',
     'got "http://h:99999/mcp", and a@b.example',
-  ])('%j stays as it is', (message) => {
+  ])('%j is not changed', (message) => {
     expect(printable(message)).toBe(message)
   })
 })

@@ -58,7 +58,7 @@ describe('address functions', () => {
     expect(compiled.kind === 'program' && compiled.program.engine).toBe('closures')
   })
 
-  it('are checked by name and number of arguments', () => {
+  it('are validated by name and number of arguments', () => {
     const messageOf = (source: string) => {
       const compiled = compileCel(source, new Set(['source']))
       return compiled.kind === 'issue' ? compiled.message : undefined

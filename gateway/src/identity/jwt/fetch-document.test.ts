@@ -12,7 +12,7 @@ afterEach(() => {
 })
 
 describe('fetching a document', () => {
-  it('answers status, headers and text', async () => {
+  it('returns status, headers and text', async () => {
     const upstream = fakeUpstream()
     upstream.answers.set(url, { status: 418, headers: { a: 'b' }, text: 'täxt' })
     expect(await fetchDocument(upstream.send, limits)).toEqual({
@@ -23,13 +23,13 @@ describe('fetching a document', () => {
     expect(upstream.requests[0]).toMatchObject({ method: 'GET', headers: { accept: 'application/json' } })
   })
 
-  it('fails when the document is too large', async () => {
+  it('fails if the document is too large', async () => {
     const upstream = fakeUpstream()
     upstream.answers.set(url, { text: 'x'.repeat(101) })
     await expect(fetchDocument(upstream.send, limits)).rejects.toMatchObject({ code: 'upstream_too_large' })
   })
 
-  it('fails, and cancels the call, when no answer comes in time', async () => {
+  it('fails and cancels the request after the timeout', async () => {
     vi.useFakeTimers()
     let request: OutgoingRequest | undefined
     const send = (sent: OutgoingRequest) => {
@@ -42,7 +42,7 @@ describe('fetching a document', () => {
     expect(request?.cancellation?.cancelled).toBe(true)
   })
 
-  it('counts a body that never ends into the time limit', async () => {
+  it('applies the timeout to an endless body', async () => {
     vi.useFakeTimers()
     const endless: BodySource = { start() {}, resume() {}, cancel() {} }
     const send = async (): Promise<Reply> => ({ status: 200, headers: {}, body: endless })

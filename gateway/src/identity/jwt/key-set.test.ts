@@ -15,11 +15,11 @@ function idsFor(set: ReturnType<typeof setOf>, id: string | undefined, algorithm
 }
 
 describe('a key set', () => {
-  it.each(['', 'nonsense', '[]', '{}', '{"keys":{}}', 'null'])('is not this text: %s', (text) => {
+  it.each(['', 'nonsense', '[]', '{}', '{"keys":{}}', 'null'])('rejects the text %s', (text) => {
     expect(parseKeySet(text)).toBeUndefined()
   })
 
-  it('gives a token the key it names, for algorithms of that key only', () => {
+  it('finds a key by id, for algorithms of that key only', () => {
     const set = setOf(ec, rsa)
     expect(idsFor(set, 'ec', 'ES256')).toEqual(['ec'])
     expect(idsFor(set, 'ec', 'RS256')).toEqual([])
@@ -29,12 +29,12 @@ describe('a key set', () => {
     expect(idsFor(set, 'none such', 'ES256')).toEqual([])
   })
 
-  it('gives a token that names no key the only fitting one', () => {
+  it('finds the only matching key without an id', () => {
     expect(idsFor(setOf(ec, rsa), undefined, 'ES256')).toEqual(['ec'])
     expect(idsFor(setOf(ec, { ...ec, kid: 'more' }), undefined, 'ES256')).toEqual([])
   })
 
-  it('goes on without the keys that are of no use', () => {
+  it('skips unusable keys', () => {
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
     const useless = [
       null,
@@ -54,13 +54,13 @@ describe('a key set', () => {
     expect(idsFor(set, 'ec', 'ES256')).toEqual(['ec'])
   })
 
-  it('reads no more than the public part of a key', () => {
+  it('reads only the public members of a key', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const [key] = setOf({ ...privateKey.export({ format: 'jwk' }), kid: 'a' })?.find('a', 'ES256') ?? []
     expect(key?.key.type).toBe('public')
   })
 
-  it('is bounded', () => {
+  it('has a limit of keys', () => {
     expect(setOf(...Array.from({ length: 150 }, (_, id) => ({ ...ec, kid: `${id}` })))?.size).toBe(100)
   })
 })

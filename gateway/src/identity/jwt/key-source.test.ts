@@ -32,8 +32,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('keys at an address', () => {
-  it('are fetched once, by whoever needs them first', async () => {
+describe('remote keys', () => {
+  it('are fetched once, at the first use', async () => {
     const { source, fetches } = setUp()
     expect(fetches()).toBe(0)
     const all = await Promise.all([source.current(), source.current(), source.refetch('first')])
@@ -42,7 +42,7 @@ describe('keys at an address', () => {
     expect(fetches()).toBe(1)
   })
 
-  it('are refreshed in the background when they are due, after 15 minutes', async () => {
+  it('are refreshed in the background after 15 minutes', async () => {
     const { clock, source, serve, fetches } = setUp()
     const keys = await source.current()
     clock.advance(15 * minuteMs - 1)
@@ -55,7 +55,7 @@ describe('keys at an address', () => {
     expect(fetches()).toBe(2)
   })
 
-  it('are waited for when nobody asked for long', async () => {
+  it('are awaited after a long time without use', async () => {
     const { clock, source, serve } = setUp()
     await source.current()
     serve(keySetOf(second))
@@ -70,7 +70,7 @@ describe('keys at an address', () => {
     [{ 'cache-control': 'max-age=9999999' }, 24 * 60 * minuteMs],
     [{ expires: new Date(5_000 + 5 * minuteMs).toUTCString() }, 5 * minuteMs],
     [{ expires: '0' }, minuteMs],
-  ])('are due when the answer says so, within limits: %j', async (headers, dueMs) => {
+  ])('expire by the headers of the response, within limits: %j', async (headers, dueMs) => {
     const { clock, source, fetches } = setUp(undefined, headers)
     await source.current()
     clock.advance(dueMs - 1)
@@ -81,7 +81,7 @@ describe('keys at an address', () => {
     expect(fetches()).toBe(2)
   })
 
-  it('stay the same object while the document stays the same', async () => {
+  it('remain the same object if the document is unchanged', async () => {
     const { clock, source } = setUp()
     const keys = await source.current()
     clock.advance(30 * minuteMs)
@@ -90,7 +90,7 @@ describe('keys at an address', () => {
 })
 
 describe('a provider that fails', () => {
-  it('at the start leaves no keys, and is asked less and less often until it is there', async () => {
+  it('is retried with backoff while no keys are available', async () => {
     const { clock, source, serve, fetches } = setUp('')
     expect(await source.current()).toBeUndefined()
     expect(source.current()).toBeUndefined()
@@ -114,7 +114,7 @@ describe('a provider that fails', () => {
     ['a page', '<html>', 200],
     ['no keys', '{"keys":[]}', 200],
     ['far too much', `{"keys":[],"x":"${'x'.repeat(300_000)}"}`, 200],
-  ])('with %s leaves the last keys in use', async (_, text, status) => {
+  ])('with %s does not replace the previous keys', async (_, text, status) => {
     const { clock, source, serve, fetches } = setUp()
     await source.current()
     serve(text, status)
@@ -131,7 +131,7 @@ describe('a provider that fails', () => {
     })
   })
 
-  it('by hanging holds requests up once, for ten seconds', async () => {
+  it('delays requests once, for ten seconds, if it hangs', async () => {
     vi.useFakeTimers()
     const { clock, source, hang } = setUp()
     await source.current()
@@ -147,7 +147,7 @@ describe('a provider that fails', () => {
 })
 
 describe('an unknown key', () => {
-  it('is looked for once in 30 s', async () => {
+  it('causes one fetch per 30 s', async () => {
     const { clock, source, serve, fetches } = setUp()
     await source.current()
     serve(keySetOf(first, second))
@@ -161,7 +161,7 @@ describe('an unknown key', () => {
     expect(fetches()).toBe(4)
   })
 
-  it('does not delay a rotation if the same forged ids come again and again', async () => {
+  it('does not delay a rotation if the same forged ids repeat', async () => {
     const { source, serve, fetches } = setUp()
     await source.current()
     for (let round = 0; round < 1_000; round += 1) await source.refetch(`forged ${round % 4}`)
@@ -170,7 +170,7 @@ describe('an unknown key', () => {
     expect(has(await source.refetch('second'), 'second')).toBe(true)
   })
 
-  it('delays a rotation by 10 s at most, and causes 6 fetches a minute, if every forged id is another one', async () => {
+  it('delays a rotation by at most 10 s, with 6 fetches a minute, if every forged id is new', async () => {
     const { clock, source, serve, fetches } = setUp(undefined, { 'cache-control': 'max-age=86400' })
     await source.current()
     for (let second = 0; second < 600; second += 1) {
@@ -183,7 +183,7 @@ describe('an unknown key', () => {
     expect(has(await source.refetch('second'), 'second')).toBe(true)
   })
 
-  it('is found at once after a rotation, whatever few forged ids came before, within the limit of fetches', async () => {
+  it('is found immediately after a rotation and a few forged ids, within the limit of fetches', async () => {
     const step = fc.record({
       forged: fc.integer({ min: 0, max: 3 }),
       pauseMs: fc.integer({ min: 0, max: 9_999 }),
@@ -204,7 +204,7 @@ describe('an unknown key', () => {
     )
   })
 
-  it('is looked for again after a fetch that failed', async () => {
+  it('causes another fetch after a failed one', async () => {
     const { clock, source, serve, fail } = setUp()
     await source.current()
     fail()
@@ -214,7 +214,7 @@ describe('an unknown key', () => {
     expect(has(await source.refetch('second'), 'second')).toBe(true)
   })
 
-  it('does not make it ask a provider that fails more often', async () => {
+  it('does not increase the fetches of a failing provider', async () => {
     const { clock, source, fail, fetches } = setUp()
     await source.current()
     fail()
@@ -228,8 +228,8 @@ describe('an unknown key', () => {
   })
 })
 
-describe('an address that is located first', () => {
-  it('is located before each fetch, and keeps the keys if that fails', async () => {
+describe('a discovered URL', () => {
+  it('is resolved before each fetch; a failure does not replace the keys', async () => {
     const { context, upstream } = upstreamContext()
     upstream.answers.set(url, { text: keySetOf(first) })
     upstream.answers.set(`${url}&moved`, { text: keySetOf(second) })

@@ -85,20 +85,20 @@ describe('a token', () => {
     expect(await verdictOn(without, { requiredClaims: [] })).toMatchObject({ kind: 'valid' })
   })
 
-  it('without issuer or audience is invalid whatever is required', async () => {
+  it('without issuer or audience is invalid regardless of requiredClaims', async () => {
     const lax = { requiredClaims: [] }
     expect(await verdictOn(signToken(ec, nowMs, { iss: undefined }), lax)).toEqual(refusal('claim iss'))
     expect(await verdictOn(signToken(ec, nowMs, { aud: undefined }), lax)).toEqual(refusal('claim aud'))
   })
 
-  it('that names an unknown key, or the key of another algorithm, is invalid', async () => {
+  it('with an unknown key id, or that of another algorithm, is invalid', async () => {
     expect(await verdictOn(signToken(ec, nowMs, {}, { kid: 'gone' }))).toEqual(refusal('unknown key'))
     expect(await verdictOn(signToken(ec, nowMs, {}, { kid: 'rsa' }))).toEqual(refusal('unknown key'))
     const impostor = signingPair('ec')
     expect(await verdictOn(signToken(impostor, nowMs))).toEqual(refusal('wrong signature'))
   })
 
-  it('that names an unknown key causes a fetch of keys only if its issuer is right', async () => {
+  it('with an unknown key id causes a fetch only with the expected issuer', async () => {
     const { current: keys } = sourceOf(ec)
     const wanted: string[] = []
     const renewed = async (keyId: string) => {
@@ -111,7 +111,7 @@ describe('a token', () => {
     expect(wanted).toEqual(['unknown'])
   })
 
-  it('that names no key is valid only where there is no choice', async () => {
+  it('without a key id is valid only if one key matches', async () => {
     const token = await signToken(ec, nowMs, {}, { kid: undefined })
     expect(await verdictOn(token)).toMatchObject({ kind: 'valid' })
     const two = setUp({}, sourceOf(ec, signingPair('ec2')))
@@ -131,11 +131,11 @@ describe('a token', () => {
     }
   })
 
-  it('that is huge is refused before it is looked at', () => {
+  it('of excessive length is refused before verification', () => {
     expect(setUp().verify('x'.repeat(16 * 1024 + 1))).toEqual(refusal('too long'))
   })
 
-  it('of any shape never gets past the guard, nor breaks it', async () => {
+  it('of any shape is refused without an error', async () => {
     const { verify } = setUp()
     const segment = fc.oneof(
       fc.base64String().map((text) => text.replace(/[+/=]/g, '_')),
@@ -177,8 +177,8 @@ describe('a token', () => {
   })
 })
 
-describe('a token verified before', () => {
-  it('is known at once, until it expires', async () => {
+describe('a cached token', () => {
+  it('is returned synchronously until it expires', async () => {
     const { clock, verify } = setUp()
     const token = await signToken(ec, nowMs)
     expect(await verify(token)).toMatchObject({ kind: 'valid' })
@@ -193,7 +193,7 @@ describe('a token verified before', () => {
     expect(await verify(token)).toEqual(refusal('expired'))
   })
 
-  it('is checked again after five minutes when it never expires', async () => {
+  it('is verified again after five minutes if it has no expiry', async () => {
     const { clock, verify } = setUp({ requiredClaims: [] })
     const token = await signToken(ec, nowMs, { exp: undefined })
     await verify(token)
@@ -203,7 +203,7 @@ describe('a token verified before', () => {
     expect(verify(token)).toBeInstanceOf(Promise)
   })
 
-  it('is checked again once the keys have changed', async () => {
+  it('is verified again after a change of keys', async () => {
     const both = sourceOf(ec, rsa).current()
     const other = sourceOf(rsa).current()
     let keys = both
@@ -215,7 +215,7 @@ describe('a token verified before', () => {
     expect(await verify(token)).toEqual(refusal('unknown key'))
   })
 
-  it('is not mistaken for one that only begins alike', async () => {
+  it('is not confused with a token of the same prefix', async () => {
     const { verify } = setUp()
     const token = await signToken(ec, nowMs)
     await verify(token)
@@ -227,11 +227,11 @@ describe('a token verified before', () => {
 describe('without keys', () => {
   const none = { current: () => undefined, refetch: async () => undefined }
 
-  it('a token can neither be accepted nor refused', async () => {
+  it('a token is neither valid nor invalid', async () => {
     expect(await setUp({}, none).verify(await signToken(ec, nowMs))).toEqual({ kind: 'unavailable' })
   })
 
-  it('what is no token at all is refused nevertheless', async () => {
+  it('a text that is not a token is still invalid', async () => {
     expect(await setUp({}, none).verify('nonsense')).toEqual(refusal('malformed'))
   })
 })

@@ -7,6 +7,7 @@ import {
   type FieldMeta,
   filePath,
   type Infer,
+  isHttpUrl,
   list,
   object,
   optional,
@@ -154,9 +155,4 @@ function checkKeySet(text: string, report: (message: string) => void) {
   if (set === undefined) return report('must be a JSON Web Key Set: {"keys": [...]}')
   if (set.size === 0)
     report('must contain a key that can verify tokens: RSA from 2048 bits, EC P-256/384/521 or Ed25519')
-}
-
-function isHttpUrl(text: string): boolean {
-  const protocol = URL.parse(text)?.protocol
-  return protocol === 'https:' || protocol === 'http:'
 }

@@ -30,7 +30,7 @@ function mistakes(value: unknown): string[] {
 }
 
 describe('the schema', () => {
-  it('accepts a good configuration, with further fields of the resource metadata', () => {
+  it('accepts a valid configuration, with additional fields of the resource metadata', () => {
     expect(mistakes(good)).toEqual([])
     expect(
       mistakes({ ...good, resourceMetadata: { resourceDocumentation: 'https://x.test', list: [1] } }),
@@ -39,7 +39,7 @@ describe('the schema', () => {
     expect(mistakes({ issuer: 'https://id.test', audiences: ['a'] })).toEqual([])
   })
 
-  it('wants issuer and audiences, one provider, and no other keys', () => {
+  it('requires issuer and audiences, one provider, and no other keys', () => {
     expect(mistakes({}).join()).toMatch(/issuer: is required.*audiences: is required/)
     expect(mistakes({ ...good, audiences: [] })).toEqual(['audiences: must not be empty'])
     expect(mistakes({ ...good, provider: { idpA: {}, idpB: {} } }).join()).toContain(
@@ -52,7 +52,7 @@ describe('the schema', () => {
 })
 
 describe('checking', () => {
-  it('finds nothing wrong with a good configuration', () => {
+  it('reports nothing for a valid configuration', () => {
     expect(problems({})).toEqual([])
     expect(problems({ jwks: 'https://id.test/keys' })).toEqual([])
   })
@@ -73,7 +73,7 @@ describe('checking', () => {
 
   const front: Partial<McpAuthenticationConfig> = { authorizationServers: 'front' }
 
-  it('accepts the front with a secret of the client, and on loopback without TLS', () => {
+  it('accepts authorizationServers front with a client secret, and on loopback without TLS', () => {
     expect(problems({ ...front, clientSecret: 's' })).toEqual([])
     expect(problems({ ...front, front: { claims: 'idToken' } })).toEqual([])
     expect(problems({ ...front, resourceMetadata: { resource: 'http://localhost:3000/mcp' } })).toEqual([])
@@ -88,11 +88,11 @@ describe('checking', () => {
     ['front.scopes.1', { ...front, front: { scopes: ['openid', 'a b'] } }],
     ['front.clientDocumentNetworks.0', { ...front, front: { clientDocumentNetworks: ['intranet'] } }],
     ['front', { front: {} }],
-  ])('of the front reports a mistake at %s', (path, changed) => {
+  ])('of authorizationServers front reports a mistake at %s', (path, changed) => {
     expect(problems(changed)).toEqual([path])
   })
 
-  it('of the front needs the client of the gateway', () => {
+  it('of authorizationServers front requires clientId', () => {
     const { clientId: _, allowedRedirectUris: __, ...without } = good
     const found: string[] = []
     checkMcpAuthentication({ ...without, authorizationServers: 'front' }, (path) =>
@@ -101,7 +101,7 @@ describe('checking', () => {
     expect(found).toEqual(['clientId'])
   })
 
-  it('reports redirect addresses that nobody would look at', () => {
+  it('reports redirect URIs without clientId', () => {
     const { clientId: _, ...without } = good
     const found: string[] = []
     checkMcpAuthentication(without, (path) => found.push(path.join('.')))

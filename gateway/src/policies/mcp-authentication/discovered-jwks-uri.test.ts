@@ -64,7 +64,7 @@ describe('jwks_uri of the metadata', () => {
     expect(await setUp({ ...metadata, ...keysAt(url) }, issuer).isAccepted()).toBe(true)
   })
 
-  it('stays in use while the metadata cannot be fetched', async () => {
+  it('remains in use while the metadata fetch fails', async () => {
     const { isAccepted, upstream, context } = setUp({
       [inserted]: { issuer: provider, jwks_uri: named },
       ...keysAt(named),

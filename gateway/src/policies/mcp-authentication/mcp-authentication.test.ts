@@ -62,7 +62,7 @@ function expectUnauthorized(reply: Reply, header: string) {
   expect(reply.headers).toEqual({ 'content-type': 'application/json', 'www-authenticate': header })
 }
 
-describe('a request with a good token', () => {
+describe('a request with a valid token', () => {
   it('passes with the claims, and without the token', async () => {
     const { sign, send } = setUp()
     const { exchange, status } = await send(`bearer ${await sign(first, { groups: ['staff'] })}`)
@@ -71,7 +71,7 @@ describe('a request with a good token', () => {
     expect(exchange.facts.request.headers).toEqual({})
   })
 
-  it('passes at once the second time', async () => {
+  it('passes synchronously the second time', async () => {
     const { sign, send, compile } = setUp()
     const token = await sign()
     await send(`Bearer ${token}`)
@@ -80,7 +80,7 @@ describe('a request with a good token', () => {
     expect(exchange.facts.jwt).toMatchObject({ sub: 'ada' })
   })
 
-  it('may carry it elsewhere, where the configuration says so', async () => {
+  it('may contain it at the configured location', async () => {
     const { sign, send } = setUp({ authorizationLocation: { header: { name: 'X-Token' } } })
     const token = await sign()
     const { exchange, status } = await send(undefined, { headers: { 'x-token': token } })
@@ -90,8 +90,8 @@ describe('a request with a good token', () => {
   })
 })
 
-describe('a request without a good token', () => {
-  it('is refused with the way to get one, and nothing about what was wrong', async () => {
+describe('a request without a valid token', () => {
+  it('is refused with the resource metadata, and without a reason', async () => {
     const { sign, send, clock } = setUp()
     const { reply, exchange } = await send()
     expectUnauthorized(reply, challenge)
@@ -108,7 +108,7 @@ describe('a request without a good token', () => {
     }
   })
 
-  it('says in the log what was wrong', async () => {
+  it('logs the reason', async () => {
     const { sign, send } = setUp()
     const { exchange } = await send(`Bearer ${await sign(first, { aud: 'someone else' })}`)
     expect(exchange.log.refusedBy).toBe('mcp-authentication: claim aud')
@@ -126,7 +126,7 @@ describe('a request without a good token', () => {
     expect(known.facts.jwt).toMatchObject({ sub: 'ada' })
   })
 
-  it('is led to the address it used, where none is configured', async () => {
+  it('receives metadata of its own host if no resource is configured', async () => {
     const { send } = setUp({ resourceMetadata: {} })
     const { reply } = await send(undefined, { host: 'gw.test:3000', path: '/mcp' })
     expect(reply.headers['www-authenticate']).toBe(
@@ -134,7 +134,7 @@ describe('a request without a good token', () => {
     )
   })
 
-  it('is led to the address of the proxy, where its headers are trusted', async () => {
+  it("receives metadata of the proxy's host if its headers are trusted", async () => {
     const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'gw.example.com' }
     const { send } = setUp({ resourceMetadata: {}, trustForwardedHeaders: true })
     const { reply } = await send(undefined, { host: 'inner:3000', path: '/mcp', headers })
@@ -143,7 +143,7 @@ describe('a request without a good token', () => {
 })
 
 describe('the keys of the provider', () => {
-  it('may change while it runs: a new key is fetched when a token names it', async () => {
+  it('may rotate: a new key id causes a fetch', async () => {
     const { sign, send, upstream } = setUp()
     expect((await send(`Bearer ${await sign()}`)).status).toBe(200)
     upstream.answers.set(keysUrl, { text: keySetOf(second) })
@@ -152,7 +152,7 @@ describe('the keys of the provider', () => {
     expect(upstream.count(keysUrl)).toBe(3)
   })
 
-  it('may be missing at the start: then it is 503 for tokens, 401 without, and it recovers', async () => {
+  it('may be unavailable at start: 503 with a token, 401 without, until they recover', async () => {
     const { sign, send, upstream, clock } = setUp()
     upstream.answers.delete(keysUrl)
     const token = await sign()
@@ -167,7 +167,7 @@ describe('the keys of the provider', () => {
     expect((await send(`Bearer ${token}`)).status).toBe(200)
   })
 
-  it('may be missing in every mode: only a permissive gateway lets tokens pass unchecked', async () => {
+  it('are required in every mode except permissive', async () => {
     for (const [mode, status] of [
       ['optional', 503],
       ['permissive', 200],
@@ -180,7 +180,7 @@ describe('the keys of the provider', () => {
     }
   })
 
-  it('and verified tokens outlive a reload that changes something else', async () => {
+  it('and verified tokens survive unrelated reloads', async () => {
     const { sign, send, upstream, compile } = setUp()
     const token = await sign()
     await send(`Bearer ${token}`)
@@ -190,7 +190,7 @@ describe('the keys of the provider', () => {
     expect(upstream.count(keysUrl)).toBe(1)
   })
 
-  it('of a reload that changes the rules are kept, but tokens are verified again', async () => {
+  it('survive a reload that changes the rules, but tokens are verified again', async () => {
     const { sign, send, upstream, compile } = setUp()
     const token = await sign()
     await send(`Bearer ${token}`)
@@ -223,7 +223,7 @@ describe('the keys of the provider', () => {
     expect(upstream.requests).toEqual([])
   })
 
-  it('may be in a file, which has to be one', async () => {
+  it('may be in a file, which must be a key set', async () => {
     const { context, sign } = setUp()
     const files: Record<string, string> = { good: keySetOf(first), empty: '{"keys":[]}', none: 'x' }
     const compileWith = (file: string) =>

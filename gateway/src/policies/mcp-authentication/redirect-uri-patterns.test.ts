@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { compileRedirectUriPatterns, isRedirectUriPattern } from './redirect-uri-patterns.ts'
 
-describe('allowed redirect addresses', () => {
+describe('redirect URI patterns', () => {
   it.each([
     ['https://chat.example.com/cb', 'https://chat.example.com/cb'],
     ['https://chat.example.com/cb', 'https://CHAT.example.com:443/cb'],
@@ -12,7 +12,7 @@ describe('allowed redirect addresses', () => {
     ['https://chat.example.com/apps/*', 'https://chat.example.com/apps/1/cb?x=y'],
     ['http://localhost:*/*', 'http://localhost:1/any'],
     ['com.example.app:/cb', 'com.example.app:/cb'],
-  ])('%s lets %s through', (pattern, uri) => {
+  ])('%s matches %s', (pattern, uri) => {
     expect(compileRedirectUriPatterns([pattern])(uri)).toBe(true)
   })
 
@@ -32,7 +32,7 @@ describe('allowed redirect addresses', () => {
     ['http://localhost:*/callback', 'http://localhost.evil.test:1/callback'],
     ['http://localhost:*/callback', 'javascript:alert(1)'],
     ['http://localhost:*/callback', 'nonsense'],
-  ])('%s keeps %s out', (pattern, uri) => {
+  ])('%s does not match %s', (pattern, uri) => {
     expect(compileRedirectUriPatterns([pattern])(uri)).toBe(false)
   })
 
@@ -45,7 +45,7 @@ describe('allowed redirect addresses', () => {
     'https://chat.example.com/cb#x',
     '/relative',
     '',
-  ])('cannot be written as %s', (pattern) => {
+  ])('reject the pattern %s', (pattern) => {
     expect(isRedirectUriPattern(pattern)).toBe(false)
   })
 })

@@ -14,7 +14,7 @@ import {
 const minuteMs = 60_000
 
 describe('a code', () => {
-  it('is good once, and its second use takes back what the first one led to', async () => {
+  it('is valid once, and its second use revokes the tokens of the first', async () => {
     const { redeem, ask, admit } = startAuthorizationServer()
     const { form, answer } = await redeem()
     expect(await admit(answer.json['access_token'])).toMatchObject({ sub: 'ada' })
@@ -37,7 +37,7 @@ describe('a code', () => {
     ['another resource', { resource: `${origin}/other` }],
     ['a fragment in the resource', { resource: `${resource}#x` }],
     ['one character changed', { code: 'x' }],
-  ])('is of no use with %s, and stays good for its owner', async (_, changes) => {
+  ])('is refused with %s, and remains valid for its owner', async (_, changes) => {
     const { code, ask } = startAuthorizationServer()
     const granted = await code()
     const form = {
@@ -53,12 +53,12 @@ describe('a code', () => {
     expect((await ask('token', { form })).status).toBe(200)
   })
 
-  it('is good without redirect_uri, which OAuth 2.1 leaves out', async () => {
+  it('is valid without redirect_uri, as in OAuth 2.1', async () => {
     const { redeem } = startAuthorizationServer()
     expect((await redeem({ redirect_uri: '' })).answer.status).toBe(200)
   })
 
-  it('is of no use to another client', async () => {
+  it('is refused for another client', async () => {
     const { code, ask, clientId } = startAuthorizationServer()
     const granted = await code()
     const form = {
@@ -71,7 +71,7 @@ describe('a code', () => {
     expect((await ask('token', { form })).json['error']).toBe('invalid_grant')
   })
 
-  it('of the provider does not pass for one of the gateway', async () => {
+  it('of the provider is not valid as a code of the gateway', async () => {
     const { ask, clientId, provider } = startAuthorizationServer()
     provider.codes.add('stolen')
     const form = {
@@ -119,7 +119,7 @@ describe('an authorization request', () => {
     ['a redirect URI that hides its host', { redirect_uri: 'http://127.0.0.1:3334@evil.test/callback' }],
     ['a script for a redirect URI', { redirect_uri: 'javascript:alert(1)' }],
     ['no redirect URI', { redirect_uri: '' }],
-  ])('with %s leads nowhere', async (_, changes) => {
+  ])('with %s causes no redirect', async (_, changes) => {
     const { ask, authorization } = startAuthorizationServer()
     const answer = await ask('authorize', { query: await authorization(changes) })
     expect([answer.status, answer.location]).toEqual([400, undefined])
@@ -127,7 +127,7 @@ describe('an authorization request', () => {
     expect(answer.text).not.toContain('<form')
   })
 
-  it.each(['client_id', 'redirect_uri'])('with two values of %s leads nowhere', async (name) => {
+  it.each(['client_id', 'redirect_uri'])('with two values of %s causes no redirect', async (name) => {
     const { ask, authorization } = startAuthorizationServer()
     const query = `${new URLSearchParams(await authorization())}&${name}=https%3A%2F%2Fevil.test%2F`
     const answer = await ask('authorize', { query })
@@ -163,10 +163,10 @@ describe('an authorization request', () => {
   })
 })
 
-describe('a mistake in the request of a site', () => {
+describe('an invalid request of a website', () => {
   const site = 'https://chat.test/cb'
 
-  it('sends no browser to a site that registered itself', async () => {
+  it('causes no redirect to a site that registered itself', async () => {
     const { ask, authorization, register } = startAuthorizationServer()
     const { json } = await register([site])
     const client = { client_id: String(json['client_id']), redirect_uri: site }
@@ -179,7 +179,7 @@ describe('a mistake in the request of a site', () => {
     expect(String(reply.headers['content-security-policy'])).toContain("default-src 'none'")
   })
 
-  it('is reported at once to a site of the configuration', async () => {
+  it('causes a redirect to a site of the configuration', async () => {
     const { ask, authorization, register } = startAuthorizationServer({ allowedRedirectUris: [site] })
     const { json } = await register([site])
     const client = { client_id: String(json['client_id']), redirect_uri: site }
@@ -222,7 +222,7 @@ describe('the consent page', () => {
     ['a sandbox', { origin: 'null' }],
     ['another site, as the browser notes', { 'sec-fetch-site': 'cross-site' }],
     ['a sibling, as the browser notes', { 'sec-fetch-site': 'same-site' }],
-  ])('is not answered by a form of %s', async (_, headers) => {
+  ])('rejects a form of %s', async (_, headers) => {
     const { ask, authorization } = startAuthorizationServer()
     const page = await ask('authorize', { query: await authorization() })
     const form = { request: requestIn(page.text), decision: 'allow' }
@@ -232,7 +232,7 @@ describe('the consent page', () => {
     ).toBe(303)
   })
 
-  it('is not answered with the request of another browser, or without cookies', async () => {
+  it('rejects the request of another browser, or without cookies', async () => {
     const front = startAuthorizationServer()
     const { ask, authorization, cookies } = front
     const page = await ask('authorize', { query: await authorization() })
@@ -248,7 +248,7 @@ describe('the consent page', () => {
     ).toBe(403)
   })
 
-  it.each(['', 'x', 'maybe'])('leads nowhere with the sealed request %j', async (request) => {
+  it.each(['', 'x', 'maybe'])('causes no redirect with the sealed request %j', async (request) => {
     const { ask, authorization } = startAuthorizationServer()
     await ask('authorize', { query: await authorization() })
     const answer = await ask('consent', { form: { request, decision: 'allow' } })
@@ -263,14 +263,14 @@ describe('the consent page', () => {
   })
 })
 
-describe('the answer of the provider', () => {
+describe('the authorization response of the provider', () => {
   async function atProvider() {
     const front = startAuthorizationServer()
     const request = await front.toProvider(await front.authorization())
     return { ...front, answer: front.providerAnswer(request) }
   }
 
-  it('is taken from the browser that consented only', async () => {
+  it('is accepted only from the browser that consented', async () => {
     const { ask, answer, cookies } = await atProvider()
     cookies.clear()
     const other = await ask('callback', { query: answer })
@@ -282,19 +282,19 @@ describe('the answer of the provider', () => {
     ['without the iss that the provider always sends', { iss: '' }],
     ['with a state of its own', { state: 'forged' }],
     ['without a state', { state: '' }],
-  ])('%s leads nowhere', async (_, changes) => {
+  ])('%s causes no redirect', async (_, changes) => {
     const { ask, answer } = await atProvider()
     const mixed = await ask('callback', { query: { ...answer, ...changes } })
     expect([mixed.status, mixed.location]).toEqual([400, undefined])
   })
 
-  it('is taken once', async () => {
+  it('is accepted once', async () => {
     const { ask, answer } = await atProvider()
     expect((await ask('callback', { query: answer })).location?.searchParams.has('code')).toBe(true)
     expect((await ask('callback', { query: answer })).status).toBe(400)
   })
 
-  it('with the code of another login is refused by the provider: each login has a verifier of its own', async () => {
+  it('with the code of another login is refused by the provider, because each login has its own verifier', async () => {
     const { provider, redeem } = startAuthorizationServer()
     await redeem()
     await redeem()
@@ -302,7 +302,7 @@ describe('the answer of the provider', () => {
     expect(new Set(verifiers).size).toBe(2)
   })
 
-  it('without iss is taken from a provider that sends none', async () => {
+  it('without iss is accepted from a provider that sends none', async () => {
     const { ask, answer, provider, clock } = await atProvider()
     delete provider.metadata['authorization_response_iss_parameter_supported']
     clock.advance(minuteMs)
@@ -312,7 +312,7 @@ describe('the answer of the provider', () => {
 })
 
 describe('sealed values', () => {
-  it('do not pass for another kind, or at another endpoint', async () => {
+  it('are not valid for another purpose or at another endpoint', async () => {
     const { redeem, code, admit, ask } = startAuthorizationServer()
     const { form, answer } = await redeem()
     const granted = await code()
@@ -333,7 +333,7 @@ describe('sealed values', () => {
     expect(await other.admit(answer.json['access_token'])).toContain('unknown or expired')
   })
 
-  it('that were changed anywhere are refused', async () => {
+  it('are refused after any change', async () => {
     const { redeem, admit } = startAuthorizationServer()
     const token = String((await redeem()).answer.json['access_token'])
     for (let index = 0; index < token.length; index += 97) {
@@ -367,7 +367,7 @@ describe('a registration', () => {
     expect([status, json['error']]).toEqual([400, 'invalid_redirect_uri'])
   })
 
-  it('is narrowed by allowedRedirectUris, also after it was made', async () => {
+  it('is restricted by allowedRedirectUris, also later', async () => {
     const wide = startAuthorizationServer()
     const { json } = await wide.register(['https://chat.test/cb'])
     const client = { client_id: String(json['client_id']), redirect_uri: 'https://chat.test/cb' }
@@ -377,18 +377,18 @@ describe('a registration', () => {
     expect((await narrow.ask('authorize', { query: await narrow.authorization(client) })).status).toBe(400)
   })
 
-  it.each(['nonsense', '[]', '"x"', ''])('that is no object is refused: %s', async (body) => {
+  it.each(['nonsense', '[]', '"x"', ''])('that is not an object is refused: %s', async (body) => {
     const { status, json } = await startAuthorizationServer().ask('register', { method: 'POST', body })
     expect([status, json['error']]).toEqual([400, 'invalid_client_metadata'])
   })
 
-  it('of a client that wants other grants is refused', async () => {
+  it('with other grants is refused', async () => {
     const { register } = startAuthorizationServer()
     expect((await register([redirectUri], { grant_types: ['client_credentials'] })).status).toBe(400)
     expect((await register([redirectUri], { response_types: ['token'] })).status).toBe(400)
   })
 
-  it('takes no memory, and is limited for each address', async () => {
+  it('uses no memory, and is limited per address', async () => {
     const { register, ask, clock } = startAuthorizationServer()
     const statuses = new Map<number, number>()
     for (let index = 0; index < 200; index += 1) {
@@ -408,7 +408,7 @@ describe('a registration', () => {
     for (let index = 0; index < 60; index += 1) expect((await code({ client_id })).code).not.toBe('')
   })
 
-  it('limit does not count good requests for tokens', async () => {
+  it('limit does not count successful token requests', async () => {
     const { redeem, ask, provider } = startAuthorizationServer()
     const { form, answer } = await redeem()
     let token = String(answer.json['refresh_token'])
@@ -433,7 +433,7 @@ describe('a registration', () => {
     expect((await from('2001:4860:1:3::1')).status).toBe(201)
   })
 
-  it('of huge size is refused', async () => {
+  it('over the size limit is refused', async () => {
     const body = JSON.stringify({ redirect_uris: [redirectUri], x: 'x'.repeat(70_000) })
     await expect(startAuthorizationServer().ask('register', { method: 'POST', body })).rejects.toMatchObject({
       code: 'request_too_large',
@@ -460,7 +460,7 @@ describe('the token endpoint', () => {
     })
   })
 
-  it('refuses JSON, and parameters that occur twice', async () => {
+  it('refuses JSON and repeated parameters', async () => {
     const { ask } = startAuthorizationServer()
     const json = await ask('token', {
       method: 'POST',
@@ -474,7 +474,7 @@ describe('the token endpoint', () => {
     expect(twice.json['error']).toBe('invalid_request')
   })
 
-  it('names no secret in what is logged of a refusal', async () => {
+  it('logs no secret with a refusal', async () => {
     const { redeem } = startAuthorizationServer()
     const { answer, form } = await redeem({ code_verifier: 'w'.repeat(64) })
     expect(answer.refusedBy).toBe('mcp-authentication: invalid_grant')
@@ -482,7 +482,7 @@ describe('the token endpoint', () => {
   })
 })
 
-it('endpoints are behind the prefix of the MCP endpoint, whatever the host of the request', async () => {
+it('endpoints are below the prefix of the MCP endpoint for every host of the request', async () => {
   const { toProvider, authorization } = startAuthorizationServer()
   const url = await toProvider(await authorization())
   expect(url.searchParams.get('redirect_uri')).toBe(`${endpoints}/callback`)

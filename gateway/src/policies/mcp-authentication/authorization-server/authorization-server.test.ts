@@ -13,7 +13,7 @@ import {
 const minuteMs = 60_000
 
 describe('the metadata', () => {
-  it('is that of an authorization server with the issuer of the resource', async () => {
+  it('describes an authorization server with the issuer of the resource', async () => {
     const { ask } = startAuthorizationServer()
     const { json, reply } = await ask('/.well-known/oauth-authorization-server/mcp')
     expect(json).toEqual({
@@ -38,7 +38,7 @@ describe('the metadata', () => {
     expect(prm.json['authorization_servers']).toEqual([resource])
   })
 
-  it('names no registration where there is none', async () => {
+  it('has no registration endpoint if registration is disabled', async () => {
     const { ask, register } = startAuthorizationServer({
       front: { registration: false, clientDocuments: false },
     })
@@ -64,7 +64,7 @@ describe('the metadata', () => {
     expect([reply.status, reply.headers['access-control-allow-origin']]).toEqual([204, '*'])
   })
 
-  it('endpoint authorize is not open to scripts of other origins', async () => {
+  it('endpoint authorize rejects scripts of other origins', async () => {
     const { ask, authorization } = startAuthorizationServer()
     const { reply } = await ask('authorize', { query: await authorization() })
     expect(reply.headers).not.toHaveProperty('access-control-allow-origin')
@@ -72,7 +72,7 @@ describe('the metadata', () => {
 })
 
 describe('a login', () => {
-  it('leads to the provider with PKCE, state and the client of the gateway', async () => {
+  it('redirects to the provider with PKCE, state and the client id of the gateway', async () => {
     const { toProvider, authorization } = startAuthorizationServer({ front: { scopes: ['offline_access'] } })
     const url = await toProvider(await authorization())
     const { state, code_challenge: sent, nonce, ...query } = Object.fromEntries(url.searchParams)
@@ -90,7 +90,7 @@ describe('a login', () => {
     expect(state?.length).toBeLessThan(900)
   })
 
-  it('ends with code, state and iss at the client, and a token with the claims of the provider', async () => {
+  it('returns code, state and iss to the client, and a token with the claims of the provider', async () => {
     const { code, redeem, admit, provider, clock } = startAuthorizationServer()
     const { location } = await code()
     expect(location?.origin).toBe('http://127.0.0.1:3334')
@@ -130,7 +130,7 @@ describe('a login', () => {
     expect(provider.requests.at(-1)?.has('client_id')).toBe(false)
   })
 
-  it('passes errors of the provider on, in words of the standard only', async () => {
+  it('forwards errors of the provider, with standard codes only', async () => {
     for (const [error, shown] of [
       ['access_denied', 'access_denied'],
       ['<script>', 'server_error'],
@@ -145,7 +145,7 @@ describe('a login', () => {
     }
   })
 
-  it('is refused to the client if the person denies it', async () => {
+  it('returns access_denied if the user denies access', async () => {
     const { ask, authorization } = startAuthorizationServer()
     const page = await ask('authorize', { query: await authorization() })
     const { location } = await ask('consent', { form: { request: requestIn(page.text), decision: 'deny' } })
@@ -153,7 +153,7 @@ describe('a login', () => {
     expect(location?.searchParams.get('iss')).toBe(resource)
   })
 
-  it('waits no longer than ten minutes for the person, and a minute for the client', async () => {
+  it('expires after ten minutes for the user and one minute for the client', async () => {
     const { ask, authorization, clock, code } = startAuthorizationServer()
     const page = await ask('authorize', { query: await authorization() })
     clock.advance(10 * minuteMs)
@@ -173,7 +173,7 @@ describe('a login', () => {
     expect([status, json['error']]).toEqual([400, 'invalid_grant'])
   })
 
-  it('goes on at another replica with the same session key, and not with another one', async () => {
+  it('continues at a replica with the same session key only', async () => {
     const first = startAuthorizationServer()
     const { form } = await first.redeem()
     const fresh = await first.code({ client_id: form.client_id })
@@ -192,7 +192,7 @@ describe('a login', () => {
     expect(await stranger.admit(answer.json['access_token'])).toContain('unknown or expired')
   })
 
-  it('ends with the settings of the provider it was made under; the registration does not', async () => {
+  it('ends when the settings of the provider change; the registration does not', async () => {
     const first = startAuthorizationServer()
     const { form, answer } = await first.redeem()
     for (const changed of [{ clientId: 'another' }, { audiences: ['another', resource] }]) {
@@ -203,7 +203,7 @@ describe('a login', () => {
     }
   })
 
-  it('works without a session key, which the log mentions', async () => {
+  it('works without a session key, with a warning', async () => {
     const { redeem } = startAuthorizationServer({}, { key: undefined })
     expect((await redeem()).answer.status).toBe(200)
     expect(() => startAuthorizationServer({}, { key: 'short' })).toThrow('64 hexadecimal digits')
@@ -211,7 +211,7 @@ describe('a login', () => {
 })
 
 describe('the claims', () => {
-  it('are read from the ID token where that is configured, with the nonce of the login', async () => {
+  it('are read from the ID token if configured, with the nonce of the login', async () => {
     const settings = { audiences: ['the-gateway', resource], front: { claims: 'idToken' as const } }
     const { toProvider, authorization, redeem, provider, providerAnswer, ask, admit } =
       startAuthorizationServer(settings)
@@ -245,7 +245,7 @@ describe('the claims', () => {
     expect((await redeem()).answer.json['error']).toBe('invalid_grant')
   })
 
-  it('are good no longer than the provider says, and an hour at most', async () => {
+  it('are valid for the lifetime from the provider, at most one hour', async () => {
     const short = startAuthorizationServer()
     short.provider.tokens['expires_in'] = 20
     expect((await short.redeem()).answer.json['expires_in']).toBe(20)
@@ -258,7 +258,7 @@ describe('the claims', () => {
     expect(await long.admit(answer.json['access_token'])).toContain('expired')
   })
 
-  it('reach clients in the token of the provider only where that is configured', async () => {
+  it('reach clients in the token of the provider only if configured', async () => {
     const { redeem, admit } = startAuthorizationServer({ front: { accessTokens: 'provider' } })
     const { answer } = await redeem()
     expect(answer.json['access_token']).toMatch(/^eyJ/)
@@ -289,7 +289,7 @@ describe('a refresh', () => {
     return { ...front, form, answer, refresh }
   }
 
-  it('asks the provider again, and rotates the token', async () => {
+  it('calls the provider and rotates the token', async () => {
     const { answer, refresh, provider, admit } = await signedIn()
     provider.claims['groups'] = ['changed']
     const next = await refresh(answer.json['refresh_token'])
@@ -301,7 +301,7 @@ describe('a refresh', () => {
     expect(third.status).toBe(200)
   })
 
-  it('fails when the provider has ended the login', async () => {
+  it('fails if the provider has ended the login', async () => {
     const { answer, refresh, provider } = await signedIn()
     provider.fails = { status: 400, error: 'invalid_grant' }
     expect((await refresh(answer.json['refresh_token'])).json['error']).toBe('invalid_grant')
@@ -319,7 +319,7 @@ describe('a refresh', () => {
     },
   )
 
-  it('of the same token gets the same answer for ten seconds, so that parallel requests work', async () => {
+  it('of the same token returns the same response for ten seconds, for parallel requests', async () => {
     const { answer, refresh, provider, clock } = await signedIn()
     const before = provider.requests.length
     const [one, two] = await Promise.all([
@@ -332,7 +332,7 @@ describe('a refresh', () => {
     expect(provider.requests.length).toBe(before + 1)
   })
 
-  it('of a used token ends the login for thief and owner', async () => {
+  it('of a used token ends the login for attacker and owner', async () => {
     const { answer, refresh, clock, admit } = await signedIn()
     const next = await refresh(answer.json['refresh_token'])
     clock.advance(10_000)
@@ -341,7 +341,7 @@ describe('a refresh', () => {
     expect(await admit(next.json['access_token'])).toContain('revoked')
   })
 
-  it('needs the client that the token belongs to, and no more scopes', async () => {
+  it('requires the client of the token, and no additional scopes', async () => {
     const { answer, refresh, clientId } = await signedIn()
     const other = await clientId()
     const token = answer.json['refresh_token']
@@ -351,7 +351,7 @@ describe('a refresh', () => {
     expect((await refresh(token, { scope: 'mcp' })).status).toBe(200)
   })
 
-  it('is refused if the provider answers for another person', async () => {
+  it('is refused if the provider returns another subject', async () => {
     const { answer, refresh, provider } = await signedIn()
     provider.claims['sub'] = 'eve'
     expect((await refresh(answer.json['refresh_token'])).json['error']).toBe('invalid_grant')
@@ -364,8 +364,8 @@ describe('a refresh', () => {
   })
 })
 
-describe('a provider that cannot be reached', () => {
-  it('is named to the client as temporarily unavailable', async () => {
+describe('an unavailable provider', () => {
+  it('is reported to the client as temporarily unavailable', async () => {
     const { ask, authorization, provider, upstream } = startAuthorizationServer()
     provider.metadata['issuer'] = 'https://evil.test'
     const page = await ask('authorize', { query: await authorization() })
@@ -374,7 +374,7 @@ describe('a provider that cannot be reached', () => {
     expect(upstream.count(`${providerIssuer}/token`)).toBe(0)
   })
 
-  it('gets no browser at an address that is not HTTPS', async () => {
+  it('receives no browser at a URL that is not HTTPS', async () => {
     const { ask, authorization, provider } = startAuthorizationServer()
     provider.metadata['authorization_endpoint'] = 'http://id.test/authorize'
     const page = await ask('authorize', { query: await authorization() })

@@ -53,7 +53,7 @@ function setUp(changed: Partial<McpAuthenticationConfig> = {}, metadata: object 
 }
 
 describe('the protected resource metadata', () => {
-  it('is what the specification says, in its order', async () => {
+  it('matches the specification, in its order', async () => {
     const { status, headers, text } = await setUp().ask(`${prm}/mcp`)
     expect(status).toBe(200)
     expect(text).toBe(
@@ -68,14 +68,14 @@ describe('the protected resource metadata', () => {
     })
   })
 
-  it('is at the root and after the path, too', async () => {
+  it('is also served at the root and after the path', async () => {
     const { ask } = setUp()
     const { text } = await ask(`${prm}/mcp`)
     expect((await ask(prm)).text).toBe(text)
     expect((await ask(`/mcp${prm}`)).text).toBe(text)
   })
 
-  it('adds configured fields under their names, which win', async () => {
+  it('adds configured fields, which take precedence', async () => {
     const resourceMetadata = {
       resource,
       resourceDocumentation: 'https://docs.test',
@@ -94,7 +94,7 @@ describe('the protected resource metadata', () => {
     })
   })
 
-  it('names the provider itself where that is wanted, or where none is known', async () => {
+  it('contains the issuer of the provider if configured, or without a kind of provider', async () => {
     const direct = await setUp({ authorizationServers: 'provider' }).ask(prm)
     expect(direct.json.authorization_servers).toEqual([idpA])
     const { provider: _, ...generic } = base
@@ -119,7 +119,7 @@ describe('the protected resource metadata', () => {
     expect(json.authorization_servers).toEqual(expected)
   })
 
-  it('follows the request where no resource is configured', async () => {
+  it('is derived from the request without a configured resource', async () => {
     const { ask } = setUp({ resourceMetadata: {} })
     expect((await ask(`${prm}/mcp`, { host: 'gw.test' })).json).toMatchObject({
       resource: 'http://gw.test/mcp',
@@ -133,7 +133,7 @@ describe('the protected resource metadata', () => {
 })
 
 describe('the authorization server metadata', () => {
-  it('keeps the issuer of the provider at the root, and registers at the gateway', async () => {
+  it('retains the issuer of the provider at the root, with registration at the gateway', async () => {
     const { json } = await setUp().ask(asm)
     expect(json).toEqual({
       ...upstreamMetadata,
@@ -141,7 +141,7 @@ describe('the authorization server metadata', () => {
     })
   })
 
-  it('has the issuer that clients came for where the path of the resource is in it', async () => {
+  it('has the issuer of the gateway if the URL contains the path of the resource', async () => {
     const { ask } = setUp()
     const { authorization_response_iss_parameter_supported: _, ...rest } = upstreamMetadata
     const expected = {
@@ -158,7 +158,7 @@ describe('the authorization server metadata', () => {
     })
   })
 
-  it('leads a resource with a slash at its end, or without a path, to an issuer of the same letters', async () => {
+  it('has the identical issuer for a resource with a trailing slash or without a path', async () => {
     for (const each of ['http://localhost:3000/mcp/', 'http://localhost:3000']) {
       const { ask } = setUp({ resourceMetadata: { resource: each } })
       const [server] = (await ask(prm)).json.authorization_servers
@@ -166,12 +166,12 @@ describe('the authorization server metadata', () => {
     }
   })
 
-  it('does not let clients bring a document of their own past the configured client', async () => {
+  it('disables client metadata documents if clientId is set', async () => {
     const { json } = await setUp({ clientId: 'c' }).ask(asm)
     expect(json).not.toHaveProperty('client_id_metadata_document_supported')
   })
 
-  it('offers registration where the provider or clientId does', async () => {
+  it('offers registration by the provider or by clientId', async () => {
     const without = { ...upstreamMetadata, registration_endpoint: null }
     const here = `http://localhost:3000${asm}/client-registration`
     expect((await setUp({}, without).ask(asm)).json.registration_endpoint).toBeNull()
@@ -180,7 +180,7 @@ describe('the authorization server metadata', () => {
     expect((await setUp(atB, without).ask(asm)).json.registration_endpoint).toBe(here)
   })
 
-  it('leaves out addresses that are none', async () => {
+  it('excludes invalid URLs', async () => {
     const hostile = {
       issuer: idpA,
       authorization_endpoint: 'javascript:alert(1)',
@@ -213,7 +213,7 @@ describe('the authorization server metadata', () => {
   })
 
   it.each(['', '[]', '{}', '<html>', '{"issuer":7}'])(
-    'is unavailable while the provider says: %s',
+    'is unavailable while the provider returns %s',
     async (text) => {
       const { ask, upstream, url } = setUp()
       upstream.answers.set(url, { text })
@@ -235,7 +235,7 @@ describe('a path', () => {
     `/mcp${asm}/mcp`,
     '/client-registration',
     '/mcp/client-registration',
-  ])('of another kind is left to what follows: %s', async (path) => {
+  ])('of another kind is not handled: %s', async (path) => {
     expect((await setUp().ask(path)).status).toBe(200)
   })
 
@@ -249,7 +249,7 @@ describe('a path', () => {
     },
   )
 
-  it('takes its own methods only', async () => {
+  it('accepts its own methods only', async () => {
     const { ask } = setUp()
     expect(await ask(prm, { method: 'POST' })).toMatchObject({
       status: 405,
@@ -261,7 +261,7 @@ describe('a path', () => {
     })
   })
 
-  it('of a provider that needs no help has no endpoints of its own here', async () => {
+  it('of the proxy does not exist for providers that accept resource', async () => {
     const { ask } = setUp()
     expect((await ask(`${asm}/mcp/authorize`)).status).toBe(404)
     expect((await ask(`${asm}/mcp/token`, { method: 'POST' })).status).toBe(404)
@@ -281,7 +281,7 @@ describe('registration', () => {
   const register = (config: Partial<McpAuthenticationConfig>, body: unknown = request, at = path) =>
     setUp(config).ask(at, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) })
 
-  it('hands out the configured client', async () => {
+  it('returns the configured client id', async () => {
     for (const at of [path, `${asm}/mcp/client-registration`]) {
       const { status, headers, json } = await register({ clientId: 'pre-registered' }, request, at)
       expect(status).toBe(201)
@@ -300,7 +300,7 @@ describe('registration', () => {
   })
 
   it.each(['', 'nonsense', '[]', '{"redirect_uris":"x"}'])(
-    'takes a body that says nothing: %s',
+    'accepts a body without data: %s',
     async (body) => {
       const { status, json } = await register({ clientId: 'c' }, body)
       expect(status).toBe(201)
@@ -308,7 +308,7 @@ describe('registration', () => {
     },
   )
 
-  it('refuses redirect addresses that are not allowed', async () => {
+  it('refuses redirect URIs that are not allowed', async () => {
     const config = { clientId: 'c', allowedRedirectUris: ['http://localhost:*/cb'] }
     expect((await register(config)).status).toBe(201)
     const foreign = { ...request, redirect_uris: ['http://localhost:1234/cb', 'https://evil.test/cb'] }
@@ -317,7 +317,7 @@ describe('registration', () => {
     expect(json.error).toBe('invalid_redirect_uri')
   })
 
-  it('goes to idpA without a client id, and answers what it says', async () => {
+  it('is forwarded to idpA without a client id', async () => {
     const { ask, upstream } = setUp()
     const at = 'https://api.idp-a.test:8443/v1/mgmt/mcp/client/P1/S1/register'
     upstream.answers.set(at, { status: 201, text: '{"client_id":"dynamic","x":1}' })
@@ -334,13 +334,13 @@ describe('registration', () => {
     expect((await ask(path, { method: 'POST', body: 'nonsense' })).status).toBe(400)
   })
 
-  it('fails at idpB without a client id, and says why', async () => {
+  it('fails for idpB without a client id, with the reason', async () => {
     const { status, json } = await register({ issuer: idpB, provider: { idpB: {} } })
     expect(status).toBe(400)
     expect(json.error_description).toContain('clientId is required')
   })
 
-  it('asks the provider for a few clients at a time only', async () => {
+  it('limits concurrent registrations at the provider', async () => {
     const { ask, upstream } = setUp()
     const answer = Promise.withResolvers<Reply>()
     upstream.answers.set(
@@ -356,7 +356,7 @@ describe('registration', () => {
     expect((await ask(path, { method: 'POST', body: '{}' })).status).toBe(201)
   })
 
-  it('is of bounded size', async () => {
+  it('has a size limit', async () => {
     await expect(register({ clientId: 'c' }, 'x'.repeat(70_000))).rejects.toMatchObject({
       code: 'request_too_large',
     })
@@ -372,7 +372,7 @@ describe('a provider that refuses the resource parameter', () => {
     token_endpoint: 'https://login.microsoftonline.com/T/oauth2/v2.0/token',
   }
 
-  it('is reached through the gateway', async () => {
+  it('is called through the gateway', async () => {
     expect((await setUp(entra, metadata).ask(`${asm}/mcp`)).json).toMatchObject({
       issuer: resource,
       authorization_endpoint: `http://localhost:3000${asm}/mcp/authorize`,
@@ -381,7 +381,7 @@ describe('a provider that refuses the resource parameter', () => {
     })
   })
 
-  it('gets authorization requests without it', async () => {
+  it('receives authorization requests without it', async () => {
     const query = '?client_id=c&resource=http%3A%2F%2Flocalhost&scope=a+b&state=%2F&resource=2'
     const { status, headers } = await setUp(entra, metadata).ask(`${asm}/mcp/authorize`, { query })
     expect(status).toBe(302)
@@ -394,7 +394,7 @@ describe('a provider that refuses the resource parameter', () => {
     ['nothing', 'grant_type=client_credentials&client_id=c', undefined],
     ['a code of another client', 'grant_type=authorization_code&client_id=d', undefined],
     ['a secret of its own', 'grant_type=authorization_code&client_id=c&client_secret=own', undefined],
-  ])('gets token requests without it; for %s the gateway adds what it should', async (_, form, added) => {
+  ])('receives token requests without it, with the expected secret for %s', async (_, form, added) => {
     const { ask, upstream } = setUp({ ...entra, clientSecret: 's3cret' }, metadata)
     upstream.answers.set(metadata.token_endpoint, { text: '{"access_token":"t"}' })
     const { status, json, headers } = await ask(`${asm}/mcp/token`, {
@@ -406,7 +406,7 @@ describe('a provider that refuses the resource parameter', () => {
   })
 })
 
-describe('the documents of an endpoint at a path of its own', () => {
+describe('the documents of an endpoint at its own path', () => {
   it.each([{ resource: 'https://gw.test/a/mcp' }, {}])(
     'lead from one to the next with %j',
     async (config) => {
@@ -421,7 +421,7 @@ describe('the documents of an endpoint at a path of its own', () => {
       const server = await ask(`${asm}/a/mcp`, { host })
       expect(server.json.issuer).toBe(`${origin}/a/mcp`)
       const registration: string = server.json.registration_endpoint
-      // Whoever attaches the endpoint to a shared gateway gives it what is behind these prefixes.
+      // An endpoint attached to a shared gateway owns the paths below these prefixes.
       expect(registration.startsWith(`${origin}${asm}/a/mcp/`)).toBe(true)
       const body = '{"redirect_uris":["http://localhost/cb"]}'
       const registered = await ask(registration.slice(origin.length), { host, method: 'POST', body })

@@ -11,7 +11,7 @@ describe('urls of a configured resource', () => {
   const urls = createGatewayUrls('https://gw.example.com/team/mcp', true)
   const request = requestTo('internal:3000', '/mcp', { 'x-forwarded-host': 'evil.test' })
 
-  it('come from it, whatever the request says', () => {
+  it('are those of the resource for every request', () => {
     expect(urls.origin(request)).toBe('https://gw.example.com')
     expect(urls.resource(request, '/other')).toBe('https://gw.example.com/team/mcp')
     expect(urls.authorizationServer(request, '/other')).toBe('https://gw.example.com/team/mcp')
@@ -20,7 +20,7 @@ describe('urls of a configured resource', () => {
     )
   })
 
-  it('without a path have an authorization server with one', () => {
+  it('without a path have an issuer with a path', () => {
     const bare = createGatewayUrls('https://gw.example.com', false)
     expect(bare.authorizationServer(request, '')).toBe('https://gw.example.com/mcp')
     expect(bare.resourceMetadata(request)).toBe('https://gw.example.com/.well-known/oauth-protected-resource')
@@ -44,13 +44,13 @@ describe('urls of requests', () => {
     )
   })
 
-  it('follow forwarding headers only where they are trusted', () => {
+  it('use forwarding headers only if trusted', () => {
     const request = requestTo('inner:3000', '/mcp', forwarded)
     expect(urls.origin(request)).toBe('http://inner:3000')
     expect(trusting.origin(request)).toBe('https://gw.example.com')
   })
 
-  it('stay one quoted string, whatever a client sends', () => {
+  it('are safe in a quoted string for every path', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (host, path) => {
         const request = requestTo(host, `/${path}`, { 'x-forwarded-host': path, 'x-forwarded-proto': host })

@@ -2,6 +2,7 @@ import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
+import { isHttpUrl } from '../../../schema/dsl.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** Returns the metadata of the provider (RFC 8414); undefined until the first successful fetch. */
@@ -78,7 +79,7 @@ function readServerMetadata(text: string): JsonObject {
   return Object.fromEntries(
     Object.entries(document).filter(([key, value]) => {
       const isAddress = key.endsWith('_endpoint') || key === 'jwks_uri'
-      return !isAddress || typeof value !== 'string' || isHttpUrl(value)
+      return !isAddress || typeof value !== 'string' || isSafeHttpUrl(value)
     }),
   )
 }
@@ -91,9 +92,8 @@ function parsed(text: string): unknown {
   }
 }
 
-function isHttpUrl(text: string): boolean {
-  const protocol = URL.parse(text)?.protocol
-  return (protocol === 'https:' || protocol === 'http:') && !/[\s"'<>`\\$(){}]/.test(text)
+function isSafeHttpUrl(text: string): boolean {
+  return isHttpUrl(text) && !/[\s"'<>`\\$(){}]/.test(text)
 }
 
 export type PublicationRules = {

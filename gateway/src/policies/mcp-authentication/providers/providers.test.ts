@@ -11,7 +11,7 @@ import { providerOf } from './providers.ts'
 describe('idpA', () => {
   const issuer = 'https://api.idp-a.test:8443/v1/apps/agentic/P123/S456'
 
-  it('has its keys at the project, with the port of the issuer', () => {
+  it('derives the key URL from the project, with the port of the issuer', () => {
     expect(idpA.keysUrl(issuer)).toBe('https://api.idp-a.test:8443/P123/.well-known/jwks.json')
     expect(idpA.keysUrl(`${issuer}/`)).toBe('https://api.idp-a.test:8443/P123/.well-known/jwks.json')
     expect(idpA.keysUrl('https://api.idp-a.test/P123')).toBe(
@@ -19,11 +19,11 @@ describe('idpA', () => {
     )
   })
 
-  it('describes itself by OpenID Connect discovery', () => {
+  it('supports OpenID Connect discovery', () => {
     expect(idpA.metadataUrls(issuer)).toEqual([`${issuer}/.well-known/openid-configuration`])
   })
 
-  it('takes registrations at the server', () => {
+  it('derives the registration URL from the server', () => {
     expect(idpA.registrationUrl(issuer)).toBe(
       'https://api.idp-a.test:8443/v1/mgmt/mcp/client/P123/S456/register',
     )
@@ -43,14 +43,14 @@ describe('idpB', () => {
     },
   )
 
-  it('takes no registrations', () => {
+  it('has no registration URL', () => {
     expect(idpB.registrationUrl('https://idp-b.test/')).toBeUndefined()
     expect(idpB.registersAtGateway).toBe('always')
   })
 })
 
 describe('keycloak', () => {
-  it('has everything under the realm', () => {
+  it('derives all URLs from the realm', () => {
     const issuer = 'https://kc.test/realms/main'
     expect(keycloak.keysUrl(issuer)).toBe('https://kc.test/realms/main/protocol/openid-connect/certs')
     expect(keycloak.registrationUrl(issuer)).toBe(
@@ -60,7 +60,7 @@ describe('keycloak', () => {
 })
 
 describe('auth0', () => {
-  it('is found in both forms, and asked for an audience', () => {
+  it('has both metadata URLs, and an audience parameter', () => {
     expect(auth0.metadataUrls('https://t.auth0.test/')).toEqual([
       'https://t.auth0.test/.well-known/oauth-authorization-server',
       'https://t.auth0.test/.well-known/openid-configuration',
@@ -74,7 +74,7 @@ describe('auth0', () => {
 })
 
 describe('okta', () => {
-  it('has its keys where the kind of issuer has them', () => {
+  it('derives the key URL from the kind of issuer', () => {
     expect(okta.keysUrl('https://o.okta.test/oauth2/default')).toBe(
       'https://o.okta.test/oauth2/default/v1/keys',
     )
@@ -86,7 +86,7 @@ describe('okta', () => {
 })
 
 describe('entra', () => {
-  it('has keys for tokens of both versions', () => {
+  it('derives key URLs for both token versions', () => {
     expect(entra.keysUrl('https://login.microsoftonline.com/T/v2.0')).toBe(
       'https://login.microsoftonline.com/T/discovery/v2.0/keys',
     )
@@ -99,8 +99,8 @@ describe('entra', () => {
   })
 })
 
-describe('a provider of no special kind', () => {
-  it('is found as the standards say', () => {
+describe('a generic provider', () => {
+  it('derives URLs by the standards', () => {
     expect(generic.metadataUrls('https://id.test:8443/realm/')).toEqual([
       'https://id.test:8443/.well-known/oauth-authorization-server/realm',
       'https://id.test:8443/realm/.well-known/openid-configuration',
@@ -112,7 +112,7 @@ describe('a provider of no special kind', () => {
 })
 
 describe('the name in the configuration', () => {
-  it('finds the provider, also by its other name', () => {
+  it('selects the provider, also by its alias', () => {
     expect(providerOf({ idpA: {} })).toBe(idpA)
     expect(providerOf({ descope: {} })).toBe(idpA)
     expect(providerOf({ idpB: {} })).toBe(idpB)

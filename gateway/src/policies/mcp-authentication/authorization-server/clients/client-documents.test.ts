@@ -115,7 +115,7 @@ describe('a client metadata document', () => {
     expect(upstream.requests).toEqual([])
   })
 
-  it('is fetched from the allowed address of a name that has others', async () => {
+  it('is fetched from the allowed address of a name with several addresses', async () => {
     const { find, connected } = setUp(
       ['127.0.0.1', '169.254.169.254', '10.1.2.3'],
       ['10.0.0.0/8', '169.254.0.0/16'],
@@ -141,13 +141,13 @@ describe('a client metadata document', () => {
     expect((await find(url)).kind).toBe('unknown')
   })
 
-  it.each([301, 302, 404, 500])('is not read from an answer with status %i', async (status) => {
+  it.each([301, 302, 404, 500])('is not read from a response with status %i', async (status) => {
     const { find, serve } = setUp()
     serve(document, status, { location: 'https://client.test/other' })
     expect((await find(url)).kind).toBe('unknown')
   })
 
-  it('leaves out redirect URIs that are unsafe or not allowed', async () => {
+  it('excludes redirect URIs that are unsafe or not allowed', async () => {
     const { find, serve } = setUp()
     const uris = [
       'javascript:alert(1)',
@@ -160,7 +160,7 @@ describe('a client metadata document', () => {
     expect(await find(url)).toMatchObject({ client: { redirectUris: ['https://client.test/cb'] } })
   })
 
-  it('is cached as its answer says, between a minute and a day', async () => {
+  it('is cached by its headers, between a minute and a day', async () => {
     const { find, serve, upstream, context } = setUp()
     serve(document, 200, { 'cache-control': 'max-age=5' })
     await Promise.all([find(url), find(url)])
@@ -172,7 +172,7 @@ describe('a client metadata document', () => {
     expect(upstream.requests.length).toBe(2)
   })
 
-  it('that cannot be used is asked for again after ten seconds', async () => {
+  it('is fetched again after ten seconds if unusable', async () => {
     const { find, serve, upstream, context } = setUp()
     serve('nothing', 404)
     await find(url)
@@ -183,7 +183,7 @@ describe('a client metadata document', () => {
     expect((await find(url)).kind).toBe('client')
   })
 
-  it('that hangs is given up after five seconds, and only a few at once are fetched for one network', async () => {
+  it('is aborted after five seconds, with few concurrent fetches per network', async () => {
     vi.useFakeTimers()
     const { find, upstream } = setUp()
     const hanging = (index: number) => `https://client.test/${index}`

@@ -61,7 +61,7 @@ describe('a redirect URI', () => {
     expect(isRegisteredRedirect([registered], used)).toBe(false)
   })
 
-  it('keeps its own query when parameters are added', () => {
+  it('retains its query when parameters are added', () => {
     expect(redirectWith('https://a.test/cb?x=1', { state: 'a b&c', error: undefined })).toBe(
       'https://a.test/cb?x=1&state=a+b%26c',
     )

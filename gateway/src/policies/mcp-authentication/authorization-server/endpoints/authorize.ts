@@ -36,7 +36,7 @@ const maxScopeLength = 1_024
 const challengeForm = /^[A-Za-z0-9_-]{43}$/
 const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e ]*$/
 
-type VerifiedClient = { client: Client; redirectUri: string; target: RedirectTarget }
+type VerifiedClient = { kind: 'verified'; client: Client; redirectUri: string; target: RedirectTarget }
 
 /**
  * Authorization endpoint (RFC 6749 section 4.1.1, OAuth 2.1): validates a request and shows the consent page.
@@ -46,35 +46,21 @@ type VerifiedClient = { client: Client; redirectUri: string; target: RedirectTar
 export function compileAuthorize(options: AuthorizeOptions) {
   const { urls, clients, cookie, sealed, now } = options
 
-  async function callerOf(exchange: Exchange, parameters: Parameters): Promise<VerifiedClient | Reply> {
-    const id = parameters.get('client_id')
-    const redirectUri = parameters.get('redirect_uri')
-    if (id === undefined || redirectUri === undefined || parameters.repeated.has('client_id'))
-      return errorPage(exchange, 400, 'client_id and redirect_uri are required, once each')
-    const found = await clients.find(id, exchange.facts.source.address)
-    if (found.kind === 'unavailable') return errorPage(exchange, 503, 'too many concurrent sign-ins')
-    if (found.kind === 'unknown') return errorPage(exchange, 400, `client not accepted: ${found.reason}`)
-    const target = readRedirectTarget(redirectUri)
-    const isRegistered = isRegisteredRedirect(found.client.redirectUris, redirectUri)
-    if (target === undefined || !isRegistered || parameters.repeated.has('redirect_uri'))
-      return errorPage(exchange, 400, 'redirect_uri is not one of this client')
-    return { client: found.client, redirectUri, target }
-  }
-
-  function consent(exchange: Exchange, parameters: Parameters, caller: VerifiedClient): Reply {
+  function consent(exchange: Exchange, parameters: Parameters, verified: VerifiedClient): Reply {
     const { headers } = exchange.facts.request
     const browser = cookie.readOrCreate(headers)
     const scopes = allowedScopes(options.scopes, parameters.get('scope'))
     const request: AuthorizationRequest = {
-      client: clientDigest(caller.client.id),
-      redirectUri: caller.redirectUri,
+      client: clientDigest(verified.client.id),
+      redirectUri: verified.redirectUri,
       state: parameters.get('state'),
       challenge: parameters.get('code_challenge') ?? '',
       scopes,
       browser: browserDigest(browser),
     }
     return consentPage({
-      ...caller,
+      client: verified.client,
+      target: verified.target,
       scopes,
       resource: urls.resource,
       action: urls.endpoint('consent'),
@@ -85,14 +71,14 @@ export function compileAuthorize(options: AuthorizeOptions) {
 
   return async (exchange: Exchange): Promise<Reply> => {
     const parameters = readParameters(exchange.facts.request.query)
-    const caller = await callerOf(exchange, parameters)
-    if ('status' in caller) return caller
+    const verified = await verifyClient(clients, exchange, parameters)
+    if (verified.kind === 'refused') return errorPage(exchange, verified.status, verified.reason)
     const problem = problemOf(parameters, urls.resource)
-    if (problem === undefined) return consent(exchange, parameters, caller)
+    if (problem === undefined) return consent(exchange, parameters, verified)
     exchange.log.refusedBy = `mcp-authentication: ${problem.error}`
     const state = parameters.repeated.has('state') ? undefined : parameters.get('state')
     const { error, description } = problem
-    const { redirectUri, target } = caller
+    const { redirectUri, target } = verified
     const location = redirectWith(redirectUri, {
       error,
       error_description: description,
@@ -104,6 +90,28 @@ export function compileAuthorize(options: AuthorizeOptions) {
       ? returnPage(description, target, location)
       : browserRedirect(location)
   }
+}
+
+/** Verifies client id and redirect URI. Until then, errors must not be sent to the redirect URI. */
+async function verifyClient(
+  clients: Clients,
+  exchange: Exchange,
+  { get, repeated }: Parameters,
+): Promise<VerifiedClient | { kind: 'refused'; status: number; reason: string }> {
+  const id = get('client_id')
+  const redirectUri = get('redirect_uri')
+  if (id === undefined || redirectUri === undefined || repeated.has('client_id'))
+    return { kind: 'refused', status: 400, reason: 'client_id and redirect_uri are required, once each' }
+  const found = await clients.find(id, exchange.facts.source.address)
+  if (found.kind === 'unavailable')
+    return { kind: 'refused', status: 503, reason: 'too many concurrent sign-ins' }
+  if (found.kind === 'unknown')
+    return { kind: 'refused', status: 400, reason: `client not accepted: ${found.reason}` }
+  const target = readRedirectTarget(redirectUri)
+  const isRegistered = isRegisteredRedirect(found.client.redirectUris, redirectUri)
+  if (target === undefined || !isRegistered || repeated.has('redirect_uri'))
+    return { kind: 'refused', status: 400, reason: 'redirect_uri is not one of this client' }
+  return { kind: 'verified', client: found.client, redirectUri, target }
 }
 
 type Problem = { error: OAuthError; description: string }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { fixtureContext } from '../../../../../test/fixtures/pipeline.ts'
 import { createReplayCache, createTokenFamilies } from './replay.ts'
 
-describe('single use', () => {
-  it('forgets the oldest ids only', () => {
+describe('replay cache', () => {
+  it('evicts only the oldest ids', () => {
     const used = createReplayCache(2)
     expect([used.tryUse('a'), used.tryUse('a'), used.tryUse('b'), used.tryUse('c')]).toEqual([
       true,
@@ -34,7 +34,7 @@ describe('a family of refresh tokens', () => {
     expect(families.isRevoked('g')).toBe(false)
   })
 
-  it('lets an older generation be used by neither side after a newer one', async () => {
+  it('rejects all generations after the reuse of an older one', async () => {
     const families = start()
     await families.rotate({ family: 'f', generation: 0 }, used('one'))
     await families.rotate({ family: 'f', generation: 1 }, used('two'))
@@ -44,7 +44,7 @@ describe('a family of refresh tokens', () => {
     expect(families.isRevoked('f')).toBe(true)
   })
 
-  it('may be tried again after a rotation that failed, with or without an error', async () => {
+  it('allows a retry after a failed rotation', async () => {
     const families = start()
     const first = { family: 'f', generation: 0 }
     const failed = Promise.all([
@@ -58,7 +58,7 @@ describe('a family of refresh tokens', () => {
     expect(await families.rotate(first, used('one'))).toEqual({ kind: 'rotated', result: 'one' })
   })
 
-  it('refuses another generation while one is rotated', async () => {
+  it('rejects another generation during a rotation', async () => {
     const families = start()
     const waiting = Promise.withResolvers<{ result: string; isUsed: boolean }>()
     const first = families.rotate({ family: 'f', generation: 3 }, () => waiting.promise)

@@ -11,7 +11,7 @@ function setUp(issuer = 'https://gw.test/mcp', sessionKey = key, settings = 'g')
 }
 
 describe('a sealed value', () => {
-  it('is read again, whatever it holds', () => {
+  it('is read back with any content', () => {
     const { sealed } = setUp()
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
@@ -59,7 +59,7 @@ describe('a sealed value', () => {
     expect(other.unseal('client', sealed.seal('client', { a: 'b' }, undefined))).toEqual({ a: 'b' })
   })
 
-  it('ends at its time', () => {
+  it('expires', () => {
     const { sealed, clock } = setUp()
     const text = sealed.seal('code', {}, clock.now() + 10)
     clock.advance(9)
