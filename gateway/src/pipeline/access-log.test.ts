@@ -63,14 +63,14 @@ describe('accessLine', () => {
     expect(JSON.parse(line)).toMatchObject({ costUsd: cost })
   })
 
-  it('says why a cost is not known', () => {
+  it('reports the reason for an unknown cost', () => {
     const llm = { ...chat, requestModel: 'm', configuredModel: 'm', provider: 'openai', streaming: false }
     const line = lineOf(exchangeWith({ llm: { ...llm, costStatus: 'missing' } }))
     expect(line).toMatchObject({ costStatus: 'missing' })
     expect(line).not.toHaveProperty('costUsd')
   })
 
-  it('says route, model, key, status, tokens and durations', () => {
+  it('logs route, model, key, status, tokens and durations', () => {
     const llm = { ...chat, requestModel: 'gpt', configuredModel: '*', provider: 'openai', streaming: true }
     const usage = {
       inputTokens: 3,
@@ -107,7 +107,7 @@ describe('accessLine', () => {
     })
   })
 
-  it('says what an MCP message asked for', () => {
+  it('logs the call of an MCP message', () => {
     const asked = { method: 'tools/call', item: 'two_"echo"\n', target: 'two' }
     expect(lineOf(exchangeWith({}, { mcp: { call: asked, onDelivered: undefined } }))).toMatchObject({
       mcpMethod: 'tools/call',
@@ -121,7 +121,7 @@ describe('accessLine', () => {
     expect(line).not.toHaveProperty('mcpTarget')
   })
 
-  it('names what refused, the failure, and a client that left', () => {
+  it('logs the refusing policy, the failure and a disconnected client', () => {
     const left: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
     const line = lineOf(
       exchangeWith({}, { log: { refusedBy: 'rate-limit', failure: new TypeError('boom') } }),
@@ -131,11 +131,11 @@ describe('accessLine', () => {
     expect(line.error).toMatchObject({ name: 'TypeError', message: 'boom' })
   })
 
-  it('holds no header values and no query', () => {
+  it('omits header values and the query', () => {
     expect(JSON.stringify(lineOf(exchangeWith({})))).not.toMatch(/secret/)
   })
 
-  it('is one valid JSON line whatever the client sends', () => {
+  it('is one valid JSON line for any client data', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (model) => {
         const llm = {

@@ -6,7 +6,7 @@ const message = (content: unknown) =>
   ({ model: 'm', messages: [{ role: 'assistant', content }] }) as JsonObject
 
 describe('names of LLM calls', () => {
-  it('are judged in the input of a request that looks like a tool call', () => {
+  it('are checked in the input of a request with the type of a tool call', () => {
     const input = [{ role: 'user', content: 'hello', Content: 'SECRET' }]
     expect(findAmbiguousLlmName({ type: 'tool_use', model: 'm', input })).toEqual({
       kind: 'ambiguous',

@@ -98,7 +98,7 @@ describe('createPipeline', () => {
     expect(trace).toEqual(['a request', 'b request', 'b reply', 'a reply', 'a end', 'b end'])
   })
 
-  it('never enters what comes after a refusal', async () => {
+  it('skips policies after a refusal', async () => {
     const trace: string[] = []
     const refusal: Reply = { status: 401, headers: {}, body: undefined }
     const { handle } = pipelineOf(
@@ -114,7 +114,7 @@ describe('createPipeline', () => {
     expect(trace).toEqual(['a request', 'b request', 'b reply', 'a reply', 'a end', 'b end'])
   })
 
-  it('answers an unexpected error without its cause, and logs it', async () => {
+  it('replies to an unexpected error without its cause, and logs it', async () => {
     const { handle, lines } = pipelineOf([], () => {
       throw new TypeError('secret detail')
     })
@@ -138,7 +138,7 @@ describe('createPipeline', () => {
     })
   })
 
-  it('withholds the answer when a policy fails on it, and still runs the outer policies', async () => {
+  it('withholds the response if a policy fails, and still runs the outer policies', async () => {
     const trace: string[] = []
     const failing: Policy = {
       name: 'guard',
@@ -152,7 +152,7 @@ describe('createPipeline', () => {
     expect(trace).toEqual(['cors request', 'cors reply'])
   })
 
-  it('gives up the answer it withholds', async () => {
+  it('cancels a withheld response', async () => {
     let cancelled = 0
     const failing: Policy = {
       name: 'guard',
@@ -166,7 +166,7 @@ describe('createPipeline', () => {
     expect(cancelled).toBe(1)
   })
 
-  it('ends every policy even when one of them fails at it', async () => {
+  it('ends every policy even if one fails', async () => {
     const trace: string[] = []
     const failing: Policy = {
       name: 'x',
@@ -185,7 +185,7 @@ describe('createPipeline', () => {
   it.each([
     ['/other', 404],
     ['/%zz', 400],
-  ])('answers %s with %i and one log line', async (target, status) => {
+  ])('replies to %s with %i and one log line', async (target, status) => {
     const { handle, lines } = pipelineOf([])
     const exchange = handle(request(target))
     expect((await exchange.reply).status).toBe(status)
@@ -202,7 +202,7 @@ describe('createPipeline', () => {
     ['an empty host', { headers: { host: '' } }, 200],
     ['a host with a port', { headers: { host: '[::1]:80' } }, 200],
     ['no host in HTTP/1.0', { headers: {}, version: '1.0' }, 200],
-  ])('answers a request with %s', async (_, rest, status) => {
+  ])('replies to a request with %s', async (_, rest, status) => {
     const { handle } = pipelineOf([])
     expect((await handle(request('/a', rest)).reply).status).toBe(status)
   })
@@ -224,13 +224,13 @@ describe('createPipeline', () => {
     return exchange
   }
 
-  it('takes absolute targets that name the host of the header, and no others', async () => {
+  it('accepts absolute targets only with the host of the header', async () => {
     const { facts } = await seen({ target: 'http://H/a' })
     expect(facts.request).toMatchObject({ host: 'h', path: '/a' })
     await expect(seen({ target: 'http://other/a' })).rejects.toThrow('not routed')
   })
 
-  it('takes the peer for the client, an IPv4 one in its own notation', async () => {
+  it('uses the peer as the client, IPv4 in dotted notation', async () => {
     const headers = { host: 'h', 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'https' }
     const { facts, peer } = await seen({
       connection: fixtureConnection({ remoteAddress: '::ffff:203.0.113.9', remotePort: 4711 }),
@@ -241,7 +241,7 @@ describe('createPipeline', () => {
     expect(peer).toBeUndefined()
   })
 
-  it('sees the client through trusted proxies, and remembers the proxy', async () => {
+  it('resolves the client through trusted proxies, and retains the proxy', async () => {
     const range = parseCidr('10.0.0.0/8')
     const clients = createClientReader({ trusted: range ? [range] : [] })
     const headers = {
@@ -267,7 +267,7 @@ describe('createPipeline', () => {
     expect(direct.peer).toBeUndefined()
   })
 
-  it('counts a client that left before an answer as 499', async () => {
+  it('counts a client that disconnected before a response as 499', async () => {
     const { handle, metrics } = pipelineOf([])
     const exchange = handle(request())
     await exchange.reply

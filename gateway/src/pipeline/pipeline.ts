@@ -8,9 +8,9 @@ import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
-import type { Exchange, MatchedRoute } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import type { Policy } from './policy.ts'
-import type { Listener, Route } from './snapshot.ts'
+import type { HttpListener, Listener, Route } from './snapshot.ts'
 
 export type PipelineOptions = {
   /**
@@ -47,57 +47,46 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
         ? listener.match(exchange.facts.request, request.connection)
         : undefined
     if (!found) {
-      return {
-        reply: Promise.resolve(
-          missing === undefined
-            ? refuseUnrouted(exchange, target, host)
-            : refuseUnavailable(exchange, missing),
-        ),
-        end: (delivery) => finish(delivery, unrouted),
-      }
+      const refusal =
+        missing === undefined ? refuseUnrouted(exchange, target, host) : refuseUnavailable(exchange, missing)
+      return { reply: Promise.resolve(refusal), end: (delivery) => finish(exchange, delivery, unrouted) }
     }
     const route = found.target
     exchange.route = found
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
     if (target?.variants !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
-      const ambiguity = findAmbiguity(target.variants, route, (path) =>
-        listener.match({ ...exchange.facts.request, path }, request.connection),
-      )
-      if (ambiguity !== undefined) {
-        return {
-          reply: Promise.resolve(refuseAmbiguous(exchange, ambiguity)),
-          end: (delivery) => finish(delivery, route.meter),
-        }
+      const refusal = checkPathVariants(exchange, target.variants, listener)
+      if (refusal) {
+        return { reply: Promise.resolve(refusal), end: (delivery) => finish(exchange, delivery, route.meter) }
       }
-      exchange.pathVariants = target.variants.kind === 'paths' ? target.variants.paths : undefined
     }
     const entered: Policy[] = []
     return {
       reply: run(exchange, route, entered),
       end(delivery) {
-        for (const policy of entered) endPolicy(policy)
+        for (const policy of entered) endPolicy(policy, exchange)
         exchange.mcp?.onDelivered?.(delivery)
-        finish(delivery, route.meter)
+        finish(exchange, delivery, route.meter)
       },
     }
+  }
 
-    function endPolicy(policy: Policy) {
-      try {
-        policy.onEnd?.(exchange)
-      } catch (error) {
-        exchange.log.failure ??= error
-      }
-    }
+  function finish(exchange: Exchange, delivery: Delivery, meter: RouteMeter): void {
+    const endedAt = clock.monotonic()
+    const { startedAt } = exchange
+    exchange.log.failure ??= delivery.failure
+    const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
+    // 499: the client disconnected before a response was sent.
+    meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
+    log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
+  }
+}
 
-    function finish(delivery: Delivery, meter: RouteMeter) {
-      const endedAt = clock.monotonic()
-      const { startedAt } = exchange
-      exchange.log.failure ??= delivery.failure
-      const firstByteMs = delivery.firstByteAt === undefined ? undefined : delivery.firstByteAt - startedAt
-      // 499: the client disconnected before a response was sent.
-      meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
-      log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
-    }
+function endPolicy(policy: Policy, exchange: Exchange): void {
+  try {
+    policy.onEnd?.(exchange)
+  } catch (error) {
+    exchange.log.failure ??= error
   }
 }
 
@@ -152,16 +141,25 @@ function refuseUnrouted(
 }
 
 /**
- * The reason to refuse a path that lenient servers interpret as an unsafe path or as a path of another route.
+ * Records the other paths that lenient servers derive from the request path. Returns a refusal if one of them
+ * is unsafe or belongs to another route.
  */
-function findAmbiguity(
+function checkPathVariants(
+  exchange: Exchange,
   variants: PathVariants,
-  route: Route,
-  match: (path: string) => MatchedRoute<Route> | undefined,
-): string | undefined {
-  if (variants.kind === 'unsafe') return `with escapes and parameters decoded it has ${variants.reason}`
-  const leadsElsewhere = variants.paths.some((path) => match(path)?.target !== route)
-  return leadsElsewhere ? 'with escapes and parameters decoded it belongs to another route' : undefined
+  listener: HttpListener,
+): Reply | undefined {
+  if (variants.kind === 'unsafe') {
+    return refuseAmbiguous(exchange, `with escapes and parameters decoded it has ${variants.reason}`)
+  }
+  const { connection, facts, route } = exchange
+  for (const path of variants.paths) {
+    if (listener.match({ ...facts.request, path }, connection)?.target !== route?.target) {
+      return refuseAmbiguous(exchange, 'with escapes and parameters decoded it belongs to another route')
+    }
+  }
+  exchange.pathVariants = variants.paths
+  return undefined
 }
 
 function refuseAmbiguous(exchange: Exchange, ambiguity: string): Reply {

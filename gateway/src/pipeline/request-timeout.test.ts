@@ -22,7 +22,7 @@ function arrived(agoMs = 0) {
   return { client, exchange }
 }
 
-/** Answers after a while, and says when it was told to give up. */
+/** Replies after a delay, and records its cancellation. */
 function slow(ms: number, reply: Reply = ok) {
   const state = { cancelled: false }
   const backend: Backend = (exchange) => {
@@ -34,7 +34,7 @@ function slow(ms: number, reply: Reply = ok) {
   return { backend, state }
 }
 
-/** What becomes of it, watched from the start so that no rejection is unhandled. */
+/** The outcome, observed from the start so that no rejection is unhandled. */
 function outcomeOf(answer: Reply | Promise<Reply>): Promise<unknown> {
   return Promise.resolve(answer).then(
     (reply) => reply.status,
@@ -46,7 +46,7 @@ describe('withRequestTimeout', () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
-  it('lets an answer in time through, and then lets its body take its time', async () => {
+  it('passes a response in time through, without limit on its body', async () => {
     const { backend, state } = slow(90)
     const outcome = outcomeOf(withRequestTimeout(backend, 100, clock)(arrived().exchange))
     await vi.advanceTimersByTimeAsync(10_000)
@@ -55,7 +55,7 @@ describe('withRequestTimeout', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('lets work take days where it may', async () => {
+  it('permits limits of days', async () => {
     const { backend } = slow(5_000)
     const outcome = outcomeOf(withRequestTimeout(backend, 30 * 86_400_000, clock)(arrived().exchange))
     await vi.advanceTimersByTimeAsync(5_000)
@@ -74,7 +74,7 @@ describe('withRequestTimeout', () => {
     expect(client.cancelled).toBe(false)
   })
 
-  it('says that time is up even when the cancelled work fails at once', async () => {
+  it('reports the timeout even if the cancelled work fails immediately', async () => {
     const backend: Backend = (exchange) =>
       new Promise((_, reject) => exchange.cancellation.onCancel(() => reject(new Error('cancelled'))))
     const outcome = outcomeOf(withRequestTimeout(backend, 100, clock)(arrived().exchange))
@@ -89,13 +89,13 @@ describe('withRequestTimeout', () => {
     expect(await outcome).toBe('upstream_timeout')
   })
 
-  it('does not begin when no time is left', () => {
+  it('does not start without remaining time', () => {
     const backend = vi.fn(() => ok)
     expect(() => withRequestTimeout(backend, 100, clock)(arrived(100).exchange)).toThrow('request timeout')
     expect(backend).not.toHaveBeenCalled()
   })
 
-  it('cancels the work when the client leaves, before and after the head', async () => {
+  it('cancels the work when the client disconnects, before and after the head', async () => {
     const { backend, state } = slow(10)
     const { exchange, client } = arrived()
     const outcome = outcomeOf(withRequestTimeout(backend, 100, clock)(exchange))
@@ -106,7 +106,7 @@ describe('withRequestTimeout', () => {
     expect(exchange.cancellation.cancelled).toBe(true)
   })
 
-  it('gives up an answer that comes too late', async () => {
+  it('discards a late response', async () => {
     const cancelBody = vi.fn()
     const tunnel = new PassThrough()
     const late: Reply = { ...ok, body: { start() {}, resume() {}, cancel: cancelBody }, tunnel }
@@ -117,7 +117,7 @@ describe('withRequestTimeout', () => {
     expect(tunnel.destroyed).toBe(true)
   })
 
-  it('passes on failures and answers at once', async () => {
+  it('passes failures and responses through immediately', async () => {
     const failing: Backend = () => Promise.reject(new GatewayError('upstream_connect', 'refused'))
     expect(await outcomeOf(withRequestTimeout(failing, 100, clock)(arrived().exchange))).toBe(
       'upstream_connect',

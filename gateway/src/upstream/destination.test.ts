@@ -7,7 +7,7 @@ import type { BackendPolicies, NamedBackend } from './config.ts'
 import { compileDestination, compileNamedDestination, type Destination } from './destination.ts'
 
 describe('a destination', () => {
-  it('is reached in plain text unless TLS is configured', () => {
+  it('uses plain text without TLS', () => {
     const plain = compiled('api.test:8080', {})
     expect(plain).toMatchObject({
       origin: 'http://api.test:8080',
@@ -20,7 +20,7 @@ describe('a destination', () => {
     expect(secure.connection.tls).toMatchObject({ insecure: undefined })
   })
 
-  it("leaves the scheme's own port out of the host header", () => {
+  it('omits the default port in the host header', () => {
     expect(compiled('api.test:80', {}).authority).toBe('api.test')
     expect(compiled('api.test:443', {}).authority).toBe('api.test:443')
     expect(compiled('api.test:443', { backendTLS: {} }).authority).toBe('api.test')
@@ -28,7 +28,7 @@ describe('a destination', () => {
     expect(compiled('[::1]:81', {}).origin).toBe('http://[::1]:81')
   })
 
-  it('shares connections where the settings are equal, and only there', () => {
+  it('shares connections only with equal settings', () => {
     const keyOf = (policies: BackendPolicies) => compiled('api.test:1', policies).connection.key
     const tls = { cert: '/cert', key: '/key' }
     expect(keyOf({ backendTLS: { ...tls } })).toBe(keyOf({ backendTLS: { ...tls } }))
@@ -45,13 +45,13 @@ describe('a destination', () => {
     expect(new Set(keys).size).toBe(keys.length)
   })
 
-  it('does not show a private key in what stands for its settings', () => {
+  it('does not reveal a private key in its connection key', () => {
     const { connection } = compiled('api.test:1', { backendTLS: { cert: '/cert', key: '/key' } })
     expect(connection.tls?.key).toBe('content of /key')
     expect(connection.key).not.toContain('content')
   })
 
-  it('takes each policy from the most specific level that has it', () => {
+  it('uses each policy of the most specific level', () => {
     const destination = compileDestination(
       {
         host: 'api.test:1',
@@ -68,7 +68,7 @@ describe('a destination', () => {
     expect(destination.connection).toMatchObject({ version: undefined, connectTimeoutMs: 3_000 })
   })
 
-  it('puts a credential where the backend expects it, in place of the client’s', () => {
+  it('sets the credential at its location, replacing the client’s', () => {
     const client = { authorization: 'Bearer client' }
     expect(authorized({ key: 'secret' }, client)).toEqual({ authorization: 'Bearer secret' })
     expect(authorized({ key: { file: '/secret' } }, {})).toEqual({ authorization: 'Bearer secret-of-file' })
@@ -76,7 +76,7 @@ describe('a destination', () => {
     expect(authorized({ key: 'secret', location }, {})).toEqual({ 'x-api-key': 'secret' })
   })
 
-  it('passes on what the client was authenticated with only where told to', () => {
+  it('forwards the credential of the client only if configured', () => {
     const exchange = fixtureExchange()
     exchange.auth.credential = 'token'
     const headers: Headers = {}
@@ -88,7 +88,7 @@ describe('a destination', () => {
     expect(compiled('api.test:1', {}).authorize).toBeUndefined()
   })
 
-  it('refuses a file whose content is not a credential', () => {
+  it('rejects a file whose content is not a credential', () => {
     const policies = { backendAuth: { key: { file: '/two lines' } } }
     expect(() => compiled('api.test:1', policies)).toThrow('/two lines is not a credential')
   })
@@ -108,11 +108,11 @@ describe('a destination', () => {
 })
 
 describe('the health of a destination', () => {
-  it('does not matter unless configured', () => {
+  it('is undefined without eviction', () => {
     expect(compiled('api.test:1', { health: {} }).health).toBeUndefined()
   })
 
-  it('ejects after failures in a row, for longer each time it has not recovered', () => {
+  it('ejects after consecutive failures, longer without recovery', () => {
     const shared = context()
     const eviction = { duration: '10s', consecutiveFailures: 2 }
     const { health } = compiled('api.test:1', { health: { eviction } }, shared)
@@ -135,7 +135,7 @@ describe('the health of a destination', () => {
     expect(health.isEjected()).toBe(false)
   })
 
-  it('is left alone by answers of calls that were under way when it was ejected', () => {
+  it('ignores responses of calls that started before the ejection', () => {
     const shared = context()
     const { health } = compiled('api.test:1', { health: { eviction: { duration: '10s' } } }, shared)
     for (let call = 0; call < 100; call += 1) health?.failed()
@@ -143,7 +143,7 @@ describe('the health of a destination', () => {
     expect(health?.isEjected()).toBe(false)
   })
 
-  it('is never bad for more than five minutes', () => {
+  it('ejects for at most five minutes', () => {
     const shared = context()
     const { health } = compiled('api.test:1', { health: { eviction: { duration: '4m' } } }, shared)
     for (let round = 0; round < 10; round += 1) {
@@ -153,7 +153,7 @@ describe('the health of a destination', () => {
     }
   })
 
-  it('is remembered across reloads', () => {
+  it('is retained across reloads', () => {
     const shared = context()
     compiled('api.test:1', { health: { eviction: {} } }, shared).health?.failed()
     expect(compiled('api.test:1', { health: { eviction: {} } }, shared).health?.isEjected()).toBe(true)
@@ -162,7 +162,7 @@ describe('the health of a destination', () => {
 })
 
 describe('checks of backends', () => {
-  it('report doubled names and ports that nobody can be reached at', () => {
+  it('report duplicate names and port 0', () => {
     const issues = issuesOf((report) =>
       checkNamedBackends(
         [
@@ -178,7 +178,7 @@ describe('checks of backends', () => {
     ])
   })
 
-  it('report TLS and credentials that cannot be used, without repeating them', () => {
+  it('report invalid TLS and credentials without their values', () => {
     const policies: BackendPolicies = {
       backendTLS: { cert: '/cert', insecure: true, subjectAltNames: ['x'] },
       backendAuth: { key: 'two words', location: { header: { name: 'no name', prefix: 'a\nb' } } },

@@ -21,7 +21,7 @@ function written(received: Headers, { client, peer, request }: From): Headers {
 const proxy: Client = { address: '10.0.0.1', scheme: 'http', host: 'inner:8080' }
 
 describe('writeForwarded', () => {
-  it('says who an untrusted peer is, and nothing it says of itself', () => {
+  it('identifies an untrusted peer and drops its forwarding headers', () => {
     const received = {
       accept: '*/*',
       forwarded: 'for=1.1.1.1',
@@ -44,7 +44,7 @@ describe('writeForwarded', () => {
     })
   })
 
-  it('adds a trusted proxy to what it said', () => {
+  it('appends a trusted proxy to its headers', () => {
     const received = {
       forwarded: 'for=203.0.113.9',
       'x-forwarded-for': '203.0.113.9',
@@ -65,22 +65,22 @@ describe('writeForwarded', () => {
     })
   })
 
-  it('tells the client in x-forwarded-for when the proxy told it in forwarded', () => {
+  it('writes the client to x-forwarded-for if the proxy sent forwarded', () => {
     const headers = written({ forwarded: 'for=203.0.113.9' }, { client: '203.0.113.9', peer: proxy })
     expect(headers['x-forwarded-for']).toBe('203.0.113.9, 10.0.0.1')
   })
 
-  it('names a trusted peer alone when it acts for itself', () => {
+  it('writes only a trusted peer that is the client', () => {
     expect(written({}, { client: '10.0.0.1', peer: proxy })['x-forwarded-for']).toBe('10.0.0.1')
   })
 
-  it('quotes IPv6 addresses as RFC 7239 wants', () => {
+  it('quotes IPv6 addresses as RFC 7239 requires', () => {
     const peer: Client = { ...proxy, address: '2001:db8::1' }
     const headers = written({ forwarded: 'for=1.1.1.1' }, { client: '1.1.1.1', peer })
     expect(headers['forwarded']).toBe('for=1.1.1.1, for="[2001:db8::1]";host="inner:8080";proto=http')
   })
 
-  it.each(['a"b', 'a, b', '', 'a\\', 'a;b'])('does not pass on the host %j', (host) => {
+  it.each(['a"b', 'a, b', '', 'a\\', 'a;b'])('does not forward the host %j', (host) => {
     const peer: Client = { ...proxy, host }
     const headers = written({ forwarded: 'for=1.1.1.1' }, { client: '1.1.1.1', peer, request: { host } })
     expect(headers).not.toHaveProperty('x-forwarded-host')
@@ -92,13 +92,13 @@ describe('writeForwarded', () => {
     expect(headers['forwarded']).toBe('for=10.0.0.1;host="inner:8080";proto=http')
   })
 
-  it('does not pass on a host that is none', () => {
+  it('does not forward an invalid host', () => {
     const received = { 'x-forwarded-host': 'a, "b' }
     const headers = written(received, { client: '10.0.0.1', peer: proxy, request: { host: '' } })
     expect(headers).not.toHaveProperty('x-forwarded-host')
   })
 
-  it('shows addresses of sockets for both families as IPv4, and none as unknown', () => {
+  it('writes mapped addresses as IPv4, and a missing one as unknown', () => {
     expect(written({}, { client: '::ffff:203.0.113.9' })['x-forwarded-for']).toBe('203.0.113.9')
     expect(written({}, { client: '' })['x-forwarded-for']).toBe('unknown')
   })

@@ -20,15 +20,15 @@ describe('a header modifier', () => {
     expect(changed(config, headers)).toEqual({ 'x-a': '1', 'x-b': 'old, 2', 'x-d': 'kept' })
   })
 
-  it('adds before it sets, so that what is set is all there is', () => {
+  it('adds before it sets, so that a set value is the only one', () => {
     expect(changed({ set: { 'x-a': '1' }, add: { 'x-a': '2' } }, { 'x-a': 'old' })).toEqual({ 'x-a': '1' })
   })
 
-  it('adds to no field what every object has under its name', () => {
+  it('does not append to inherited properties', () => {
     expect(changed({ add: { constructor: 'x' } }, {})).toEqual({ constructor: 'x' })
   })
 
-  it('adds to a field that is not there, and to a list', () => {
+  it('adds to a missing field and to a list', () => {
     expect(changed({ add: { a: '1' } }, {})).toEqual({ a: '1' })
     expect(changed({ add: { 'set-cookie': 'c=3' } }, { 'set-cookie': ['a=1', 'b=2'] })).toEqual({
       'set-cookie': ['a=1', 'b=2', 'c=3'],
@@ -55,7 +55,7 @@ describe('checkHeaderModifier', () => {
     expect(mistakesOf({ set: { 'x-a': text } })).toEqual(['set.x-a'])
   })
 
-  it('takes what can be sent', () => {
+  it('accepts valid values', () => {
     expect(
       mistakesOf({ set: { 'X-A': 'a b\tc', 'x-empty': '' }, add: { 'x-b': '"' }, remove: ['x-c'] }),
     ).toEqual([])

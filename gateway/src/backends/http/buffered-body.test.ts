@@ -5,8 +5,8 @@ import { bufferBody, copyBody, declaredLength } from './buffered-body.ts'
 
 const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 12 })
 
-describe('a held body', () => {
-  it('is the same bytes, at hand exactly where they fit', async () => {
+describe('a buffered body', () => {
+  it('has the same bytes, buffered exactly if they fit', async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.nat(200), fc.boolean(), async (chunks, limit, eager) => {
         const whole = Buffer.concat(chunks)
@@ -17,7 +17,7 @@ describe('a held body', () => {
     )
   })
 
-  it('reaches a reader that is full after every piece', async () => {
+  it('reaches a reader that is full after every chunk', async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.nat(100), async (chunks, limit) => {
         const held = await bufferBody(sourceOf(chunks, false), limit)
@@ -26,7 +26,7 @@ describe('a held body', () => {
     )
   })
 
-  it('fails where the body does', async () => {
+  it('fails with the body', async () => {
     const failing = (after: Uint8Array[]): BodySource => ({
       start(sink) {
         for (const chunk of after) sink.write(chunk)
@@ -40,7 +40,7 @@ describe('a held body', () => {
     await expect(readAll(larger, 100, 'internal')).rejects.toThrow('gone')
   })
 
-  it('is taken as it is where it is at hand already', () => {
+  it('returns bytes unchanged', () => {
     const bytes = Buffer.from('x')
     expect(bufferBody(bytes, 0)).toBe(bytes)
     expect(bufferBody(undefined, 0)).toBeUndefined()
@@ -48,7 +48,7 @@ describe('a held body', () => {
 })
 
 describe('a copied body', () => {
-  it('is not copied where its budget is used up', async () => {
+  it('is not copied with an exhausted budget', async () => {
     const takes: number[] = []
     const budget = {
       acquire(bytes: number) {
@@ -65,7 +65,7 @@ describe('a copied body', () => {
     expect([isCopied, takes]).toEqual([false, [3, 4]])
   })
 
-  it('is the same to its reader, and copied where it fits', async () => {
+  it('is unchanged for its reader, and copied if it fits', async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.nat(200), async (chunks, limit) => {
         const whole = Buffer.concat(chunks)
@@ -80,15 +80,15 @@ describe('a copied body', () => {
   })
 })
 
-describe('announcedLength', () => {
-  it('is known of bodies that do not come in chunks', () => {
+describe('declaredLength', () => {
+  it('is defined without chunked coding', () => {
     expect(declaredLength({ 'content-length': '12' })).toBe(12)
     expect(declaredLength({ 'content-length': '12', 'transfer-encoding': 'chunked' })).toBeUndefined()
     expect(declaredLength({})).toBeUndefined()
   })
 })
 
-/** A source that stops where its reader is full; an eager one says all it has first, as a socket may. */
+/** A source that respects backpressure; an eager one writes all its data first, as a socket may. */
 function sourceOf(chunks: readonly Uint8Array[], eager: boolean): BodySource {
   const left = [...chunks]
   let sink: BodySink | undefined

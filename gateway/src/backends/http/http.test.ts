@@ -11,7 +11,7 @@ import { checkForwardingPolicies, checkRouteBackends, type RouteBackend } from '
 import { compileHttpBackend, type HttpBackendOptions } from './http.ts'
 
 describe('forwarding', () => {
-  it('asks the backend what the client asked', async () => {
+  it('forwards the request of the client', async () => {
     const { sent, ask } = backend([{ host: 'api.test:8080' }])
     await ask({ method: 'GET', path: '/a/b', query: '?x=1', headers: { accept: 'text/html', cookie: 'a=b' } })
     expect(sent[0]).toMatchObject({
@@ -22,7 +22,7 @@ describe('forwarding', () => {
     })
   })
 
-  it('ends hop-by-hop headers here in both directions, and what the client says of its way', async () => {
+  it('drops hop-by-hop headers in both directions, and forwarding headers of the client', async () => {
     const { sent, ask } = backend([{ host: 'api.test:8080' }], {
       send: async () => ({
         status: 200,
@@ -60,19 +60,19 @@ describe('forwarding', () => {
     ['gzip, Trailers', 'trailers'],
     ['gzip', undefined],
     ['x-trailers', undefined],
-  ])('takes te: %s for %s', async (te, expected) => {
+  ])('forwards te: %s as %s', async (te, expected) => {
     const { sent, ask } = backend([{ host: 'api.test:8080' }])
     await ask({ headers: { te } })
     expect(sent[0]?.headers['te']).toBe(expected)
   })
 
-  it('keeps a slash at the end of a path, which routes do not see', async () => {
+  it('retains a trailing slash of a path', async () => {
     const { sent, run } = backend([{ host: 'api.test:8080' }])
     await run({ ...exchangeFor({ path: '/docs', query: '?a' }), trailingSlash: true })
     expect(sent[0]?.path).toBe('/docs/?a')
   })
 
-  it('applies what policies changed', async () => {
+  it('applies the changes of policies', async () => {
     const { sent, run } = backend([{ host: 'api.test:8080' }])
     const exchange = exchangeFor({ path: '/old', query: '?q', host: 'client.test', headers: { a: '1' } })
     exchange.forwarding = {
@@ -89,7 +89,7 @@ describe('forwarding', () => {
     expect(exchange.facts.request.headers).toEqual({ a: '1' })
   })
 
-  it("asks with the backend's own host, credential and headers", async () => {
+  it("sends the backend's own host, credential and headers", async () => {
     const { sent, ask } = backend([
       {
         host: 'api.test:8443',
@@ -110,7 +110,7 @@ describe('forwarding', () => {
     expect(reply.headers['x-served']).toBe('yes')
   })
 
-  it('sends a small body whole and a large one as it comes, with its length', async () => {
+  it('buffers a small body and streams a large one, with its length', async () => {
     const { sent, run } = backend([{ host: 'api.test:8080' }])
     const headers = { 'content-length': '4' }
     await run({ ...exchangeFor({ headers }), body: sourceOf('full') })
@@ -124,7 +124,7 @@ describe('forwarding', () => {
     expect(sent[2]?.headers['content-length']).toBeUndefined()
   })
 
-  it('passes upgrades, hints and the end of the client on', async () => {
+  it('forwards upgrades, informational responses and cancellation', async () => {
     const { sent, run } = backend([{ host: 'api.test:8080' }])
     const informational = () => {}
     const exchange = { ...exchangeFor({}), upgrade: 'websocket', informational }
@@ -133,21 +133,21 @@ describe('forwarding', () => {
     expect(sent[0]?.cancellation).toBe(exchange.cancellation)
   })
 
-  it('leaves no length on an answer without content', async () => {
+  it('drops the length of a response without content', async () => {
     const { ask } = backend([{ host: 'api.test:8080' }], {
       send: async () => ({ status: 204, headers: { 'content-length': '0' }, body: undefined }),
     })
     expect((await ask({})).headers).toEqual({})
   })
 
-  it('does not forward TRACE, which would show the client the credential of the backend', async () => {
+  it('does not forward TRACE, which would reveal the credential of the backend', async () => {
     const { sent, ask } = backend([{ host: 'a.test:1', policies: { backendAuth: { key: 'k' } } }])
     const reply = await ask({ method: 'TRACE' })
     expect(reply).toMatchObject({ status: 405, headers: { allow: expect.stringContaining('GET') } })
     expect(sent).toHaveLength(0)
   })
 
-  it('answers 503 where no backend has a weight', async () => {
+  it('replies 503 without a positive weight', async () => {
     const { ask } = backend([{ host: 'api.test:8080', weight: 0 }])
     expect(await ask({})).toMatchObject({ status: 503 })
     expect(await backend([]).ask({})).toMatchObject({ status: 503 })
@@ -165,7 +165,7 @@ describe('a choice of backends', () => {
     expect(hosts.filter((origin) => origin === 'http://b.test:1')).toHaveLength(25)
   })
 
-  it('leaves out what fails, but never all', async () => {
+  it('excludes failing backends, but never all', async () => {
     const policies = { health: { eviction: { duration: '10s' } } }
     const entries = [
       { host: 'a.test:1', policies },
@@ -226,7 +226,7 @@ describe('a choice of backends', () => {
     expect(sent[1]?.origin).toBe(`http://${next}.test:1`)
   })
 
-  it('does not blame a backend for what a client did', async () => {
+  it('does not count failures of the client against a backend', async () => {
     const policies = { health: { eviction: {} } }
     const { sent, ask } = backend(
       [
@@ -244,7 +244,7 @@ describe('a choice of backends', () => {
     expect(sent.map(({ origin }) => origin)).toEqual(Array(3).fill('http://a.test:1'))
   })
 
-  it('knows backends by name, and others answer for themselves', async () => {
+  it('resolves backends by name, and delegates to other kinds', async () => {
     const named: NamedBackend[] = [
       { name: 'one', host: 'one.test:1', policies: { backendAuth: { key: 'named' } } },
       { name: 'tools', mcp: {} },
@@ -261,7 +261,7 @@ describe('a choice of backends', () => {
     expect(() => backend([{ backend: '/two' }], { named })).toThrow('no backend is named "two"')
   })
 
-  it("uses the route's TLS and credential where the backend has none, and no other policy of the route", async () => {
+  it("defaults to the route's TLS and credential, and to no other policy of the route", async () => {
     const policies = {
       backendTLS: {},
       backendAuth: { key: 'of-route' },
@@ -277,7 +277,7 @@ describe('a choice of backends', () => {
 })
 
 describe('time limits', () => {
-  it('are the least of those that hold', async () => {
+  it('apply the shortest', async () => {
     const limitOf = async (requestTimeout?: string, backendRequestTimeout?: string, own?: string) => {
       const { sent, ask, context } = backend(
         [{ host: 'a.test:1', policies: own === undefined ? {} : { http: { requestTimeout: own } } }],
@@ -300,7 +300,7 @@ describe('time limits', () => {
   it.each([
     ['once', {}],
     ['again', { retry: { attempts: 1 } }],
-  ])('hold for a body that is read before it is sent, %s', async (_, policies) => {
+  ])('apply to a buffered body, %s', async (_, policies) => {
     const { run, sent, context } = backend([{ host: 'a.test:1' }], {
       policies: { timeout: { requestTimeout: '20ms' }, ...policies },
     })
@@ -312,7 +312,7 @@ describe('time limits', () => {
     expect([cancelled, sent.length]).toEqual([1, 0])
   })
 
-  it('that have passed before the backend is asked end the request', () => {
+  it('that expired before the attempt end the request', () => {
     const { run, context, sent } = backend([{ host: 'a.test:1' }], {
       policies: { timeout: { requestTimeout: '1s' } },
     })
@@ -325,7 +325,7 @@ describe('time limits', () => {
 describe('a retry', () => {
   const retry = { attempts: 2, backoff: '1ms' }
 
-  it('goes to another backend and says which attempt it is', async () => {
+  it('goes to another backend with the number of the attempt', async () => {
     const { sent, ask } = backend([{ host: 'a.test:1' }, { host: 'b.test:1' }], {
       policies: { retry },
       random: () => 0,
@@ -338,7 +338,7 @@ describe('a retry', () => {
     ])
   })
 
-  it('ends with the last answer when none was good', async () => {
+  it('ends with the last response if all failed', async () => {
     const { sent, ask } = backend([{ host: 'a.test:1' }], {
       policies: { retry },
       send: async () => status(502),
@@ -347,7 +347,7 @@ describe('a retry', () => {
     expect(sent).toHaveLength(3)
   })
 
-  it('is not made for answers that are not failures', async () => {
+  it('is not made for successful responses', async () => {
     const { sent, ask } = backend([{ host: 'a.test:1' }], {
       policies: { retry },
       send: async () => status(500),
@@ -376,7 +376,7 @@ describe('a retry', () => {
     expect(sent).toHaveLength(attempts)
   })
 
-  it('of a POST is made only where the configuration says so', async () => {
+  it('of a POST is made only if configured', async () => {
     const failing: Send = async () => status(503)
     const never = backend([{ host: 'a.test:1' }], { policies: { retry }, send: failing })
     await never.ask({ method: 'POST' })
@@ -396,7 +396,7 @@ describe('a retry', () => {
     expect(sent.map(({ body }) => String(body))).toEqual(['again', 'again', 'again'])
   })
 
-  it('is not made for a larger body, which is sent complete', async () => {
+  it('is not made for a larger body, which is streamed completely', async () => {
     const texts: string[] = []
     const { sent, run } = backend([{ host: 'a.test:1' }], {
       policies: { retry },
@@ -413,7 +413,7 @@ describe('a retry', () => {
     expect(texts[0] === text).toBe(true)
   })
 
-  it('gives up the answer it does not pass on', async () => {
+  it('cancels the discarded response', async () => {
     let cancelled = 0
     const body: BodySource = {
       start() {},
@@ -430,7 +430,7 @@ describe('a retry', () => {
     expect(cancelled).toBe(1)
   })
 
-  it('is not made once the client has gone', async () => {
+  it('is not made after the client disconnected', async () => {
     const cancellation = createCancellation()
     const { sent, run } = backend([{ host: 'a.test:1' }], {
       policies: { retry: { attempts: 5, backoff: '10s' } },
@@ -442,7 +442,7 @@ describe('a retry', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('is not made of a connection that was to become another protocol’s', async () => {
+  it('is not made for an upgrade', async () => {
     const { sent, run } = backend([{ host: 'a.test:1' }], {
       policies: { retry },
       send: async () => status(503),
@@ -451,7 +451,7 @@ describe('a retry', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('is not waited for where the time limit of the request comes first', async () => {
+  it('does not wait beyond the time limit of the request', async () => {
     const { sent, ask, context } = backend([{ host: 'a.test:1' }], {
       policies: { retry: { attempts: 5, backoff: '2s' }, timeout: { requestTimeout: '1s' } },
       send: async ({ path }) => {
@@ -465,7 +465,7 @@ describe('a retry', () => {
     expect(sent).toHaveLength(2)
   })
 
-  it('is not made once the time limit of the request has passed', async () => {
+  it('is not made after the time limit of the request', async () => {
     const { sent, ask, context } = backend([{ host: 'a.test:1' }], {
       policies: { retry, timeout: { requestTimeout: '1s' } },
       send: async () => {
@@ -483,7 +483,7 @@ describe('a mirror', () => {
   const requestMirror = { backend: { host: 'mirror.test:1' } }
   const isMirror = ({ origin }: OutgoingRequest) => origin === 'http://mirror.test:1'
 
-  it('gets a copy of the request, and its answer is ignored', async () => {
+  it('receives a copy of the request, and its response is ignored', async () => {
     const { sent, run } = backend([{ host: 'a.test:1' }], {
       policies: { requestMirror },
       send: async (request) => (isMirror(request) ? status(500) : ok()),
@@ -495,7 +495,7 @@ describe('a mirror', () => {
     expect(copy?.cancellation).toBeUndefined()
   })
 
-  it('gets a body that streams once it has ended, and none that is too large', async () => {
+  it('receives a streamed body after its end, unless it is too large', async () => {
     const mirrored: (number | undefined)[] = []
     const { run } = backend([{ host: 'a.test:1' }], {
       policies: { requestMirror },
@@ -510,7 +510,7 @@ describe('a mirror', () => {
     expect(mirrored).toEqual([60_000])
   })
 
-  it('that never answers holds nothing up, and is not asked more and more', async () => {
+  it('that never responds blocks nothing, and receives a bounded number of copies', async () => {
     const { sent, ask } = backend([{ host: 'a.test:1' }], {
       policies: { requestMirror },
       send: (request) => (isMirror(request) ? new Promise<Reply>(() => {}) : Promise.resolve(ok())),
@@ -519,7 +519,7 @@ describe('a mirror', () => {
     expect(sent.filter(isMirror)).toHaveLength(100)
   })
 
-  it('that fails is asked again', async () => {
+  it('that fails receives further copies', async () => {
     const { sent, ask } = backend([{ host: 'a.test:1' }], {
       policies: { requestMirror },
       send: async (request) => {
@@ -531,7 +531,7 @@ describe('a mirror', () => {
     expect(sent.filter(isMirror)).toHaveLength(150)
   })
 
-  it('gets its share', async () => {
+  it('receives its share', async () => {
     let next = 0
     const { sent, ask } = backend([{ host: 'a.test:1' }], {
       policies: { requestMirror: { ...requestMirror, percentage: 0.25 } },
@@ -545,7 +545,7 @@ describe('a mirror', () => {
 describe('checks of a route', () => {
   const named: NamedBackend[] = [{ name: 'tools', mcp: {} }]
 
-  it('report names that lead nowhere', () => {
+  it('report unknown names', () => {
     const issues: string[] = []
     const report: ReportIssue = (path, message) => issues.push(`${path.join('.')}: ${message}`)
     checkRouteBackends([{ backend: '/tools' }, { backend: '/none' }, { host: 'a:0' }], named, report)

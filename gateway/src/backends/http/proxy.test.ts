@@ -30,7 +30,7 @@ afterEach(async () => {
 })
 
 describe('a plain HTTP route', () => {
-  it('passes a megabyte up and down unchanged', async () => {
+  it('forwards a megabyte in both directions unchanged', async () => {
     const port = await gateway(await upstream((request, response) => void request.pipe(response)))
     const bytes = randomBytes(1_000_000)
     for (const headers of [{ 'content-length': bytes.length }, { 'transfer-encoding': 'chunked' }]) {
@@ -40,7 +40,7 @@ describe('a plain HTTP route', () => {
     }
   })
 
-  it('answers while the request still comes: both bodies flow at once', async () => {
+  it('streams both bodies concurrently', async () => {
     const port = await gateway(
       await upstream((request, response) => {
         response.flushHeaders()
@@ -60,7 +60,7 @@ describe('a plain HTTP route', () => {
     await once(response, 'end')
   })
 
-  it('passes HEAD, 204, 304 and an empty POST on as they are', async () => {
+  it('forwards HEAD, 204, 304 and an empty POST unchanged', async () => {
     const seen: (string | undefined)[] = []
     const port = await gateway(
       await upstream((request, response) => {
@@ -84,7 +84,7 @@ describe('a plain HTTP route', () => {
     expect(seen.at(-1)).toBe('0')
   })
 
-  it('passes hints and trailers on', async () => {
+  it('forwards informational responses and trailers', async () => {
     const port = await gateway(
       await upstream((_, response) => {
         response.writeEarlyHints({ link: '</a.css>; rel=preload' })
@@ -105,7 +105,7 @@ describe('a plain HTTP route', () => {
     expect(response.trailers).toEqual({ 'x-sum': '42' })
   })
 
-  it('keeps several cookies apart', async () => {
+  it('retains separate cookie headers', async () => {
     const port = await gateway(
       await upstream((_, response) => response.writeHead(200, { 'set-cookie': ['a=1', 'b=2'] }).end('x')),
     )
@@ -113,7 +113,7 @@ describe('a plain HTTP route', () => {
     expect(response.headers['set-cookie']).toEqual(['a=1', 'b=2'])
   })
 
-  it('asks the upstream under its own name and says whom the client asked', async () => {
+  it("sends the upstream's host, and the client's in x-forwarded-host", async () => {
     let headers: IncomingMessage['headers'] = {}
     const origin = await upstream((request, response) => {
       headers = request.headers
@@ -129,7 +129,7 @@ describe('a plain HTTP route', () => {
     })
   })
 
-  it('stops the upstream when the client leaves', async () => {
+  it('cancels the upstream when the client disconnects', async () => {
     const { promise: left, resolve } = Promise.withResolvers<void>()
     const port = await gateway(
       await upstream((_, response) => {
@@ -145,7 +145,7 @@ describe('a plain HTTP route', () => {
     await left
   })
 
-  it('lets a slow reader slow the upstream down', async () => {
+  it('applies backpressure of a slow reader to the upstream', async () => {
     let written = 0
     const chunk = Buffer.alloc(64 * 1024)
     const port = await gateway(
@@ -168,7 +168,7 @@ describe('a plain HTTP route', () => {
     expect(written).toBeLessThan(50_000_000)
   })
 
-  it('breaks off where the upstream does: a cut answer must not look complete', async () => {
+  it('aborts with the upstream, so that a truncated response does not appear complete', async () => {
     const origin = await rawUpstream((socket) => {
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf')
@@ -199,7 +199,7 @@ describe('a plain HTTP route', () => {
       502,
     ],
     ['says nothing', () => {}, 504],
-  ])('answers for an upstream that %s', async (_, misbehave, status) => {
+  ])('replies for an upstream that %s', async (_, misbehave, status) => {
     const origin = await rawUpstream((socket) => {
       socket.on('error', () => {})
       socket.once('data', () => misbehave(socket))
@@ -209,14 +209,14 @@ describe('a plain HTTP route', () => {
     expect(response.statusCode).toBe(status)
   })
 
-  it('answers 503 where nobody listens', async () => {
+  it('replies 503 for a refused connection', async () => {
     const origin = await rawUpstream(() => {})
     for (const close of closers.splice(0)) await close()
     const { response, body } = await call(await gateway(origin), {})
     expect([response.statusCode, String(body)]).toEqual([503, 'upstream call failed: connect'])
   })
 
-  it('lets no second request through that hides behind a first', async () => {
+  it('prevents request smuggling behind a first request', async () => {
     const seen: (string | undefined)[] = []
     const port = await gateway(
       await upstream((request, response) => {
@@ -236,7 +236,7 @@ describe('a plain HTTP route', () => {
     expect(seen).toEqual([])
   })
 
-  it('asks for a body only when the upstream is there to take it', async () => {
+  it('sends 100 Continue only after the upstream is connected', async () => {
     const port = await gateway(await upstream((request, response) => void request.pipe(response)))
     const request = httpRequest({
       port,
@@ -273,7 +273,7 @@ describe('a WebSocket', () => {
     expect(code).toBe(4000)
   })
 
-  it('that the upstream declines gets its answer', async () => {
+  it('that the upstream declines receives its response', async () => {
     const port = await gateway(await upstream((_, response) => response.writeHead(401).end('who are you')))
     const client = new WebSocket(`ws://127.0.0.1:${port}/`)
     client.on('error', () => {})

@@ -11,7 +11,7 @@ const named: NamedBackend[] = [
 ]
 
 describe('an entry of tcpRoutes', () => {
-  it('takes all that it may say', () => {
+  it('accepts every key', () => {
     const route = {
       name: 'db',
       gateways: ['a', 'b/tls'],
@@ -75,7 +75,7 @@ describe('an entry of tcpRoutes', () => {
 })
 
 describe('the backends of a route', () => {
-  it('are reached as they say, else as the entry they name says, else as the route says', () => {
+  it('use their own policies, else those of the referenced entry, else those of the route', () => {
     const targets = compileTcpTargets(
       {
         policies: { backendTLS: { hostname: 'of.route' } },
@@ -100,7 +100,7 @@ describe('the backends of a route', () => {
     ])
   })
 
-  it('share what was prepared of TLS for as long as its configuration stays', () => {
+  it('share compiled TLS settings while the configuration is unchanged', () => {
     const context = fixtureContext()
     const route: TcpRouteConfig = {
       policies: { backendTLS: {} },
@@ -112,7 +112,7 @@ describe('the backends of a route', () => {
     expect(new Set([...before, ...after].map(({ dial }) => dial.tls)).size).toBe(1)
   })
 
-  it('cannot have files that hold nothing of use', () => {
+  it('reject files with invalid content', () => {
     const context = { ...fixtureContext(), readFile: () => 'not PEM' }
     const compile = (backendTLS: object) =>
       compileTcpTargets({ backends: [{ host: 'a:1', policies: { backendTLS } }] }, named, context)

@@ -18,7 +18,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
 })
 
-describe('which route a connection takes', () => {
+describe('the route of a connection', () => {
   it('is the one with the most specific hostname', async () => {
     const routes = await Promise.all(
       [
@@ -41,7 +41,7 @@ describe('which route a connection takes', () => {
     expect(await greeting(await dial(undefined))).toBe('all')
   })
 
-  it('is the first of those with the same hostname', async () => {
+  it('is the first with the same hostname', async () => {
     const { dial } = await listener([
       { name: 'first', hostnames: [], targets: [target(await greeter('first'))] },
       { name: 'second', hostnames: [], targets: [target(await greeter('second'))] },
@@ -69,7 +69,7 @@ describe('which route a connection takes', () => {
     expect(lines).toMatchObject([{ serverName: 'b.example.com', outcome: 'refused' }])
   })
 
-  it('is none where no hostname matches: the connection is closed, and the log says so', async () => {
+  it('is undefined without a match: the connection is closed and logged', async () => {
     const { dial, lines, metrics } = await listener([
       { name: 'db', hostnames: ['db.example.com'], targets: [target(await greeter('db'))] },
     ])
@@ -88,7 +88,7 @@ describe('which route a connection takes', () => {
 })
 
 describe('a connection', () => {
-  it('is carried to its end, counted, and leaves one line', async () => {
+  it('is forwarded to its end, counted and logged in one line', async () => {
     const { dial, lines, metrics } = await listener([
       { name: 'echo', hostnames: [], targets: [target(await echo(), 'db')] },
     ])
@@ -114,7 +114,7 @@ describe('a connection', () => {
     expect(text).toContain('tollgate_tcp_bytes_total{route="echo",direction="received"} 12')
   })
 
-  it('goes to another backend where the chosen one cannot be reached, with every byte it sent meanwhile', async () => {
+  it('goes to another backend if the chosen one is unreachable, without loss of data', async () => {
     const targets = [
       target(await closedPort(), 'down'),
       target(await closedPort(), 'down too'),
@@ -128,7 +128,7 @@ describe('a connection', () => {
     expect(lines).toMatchObject([{ backend: 'up', attempts: 3, outcome: 'complete' }])
   })
 
-  it('goes to an ejected backend only where nothing else is left', async () => {
+  it('goes to an ejected backend only if no other remains', async () => {
     const context = contextWithMemory()
     const health = { isEjected: () => true, succeeded: vi.fn(), failed: vi.fn() }
     const ejected = { ...target(await greeter('ejected'), 'ejected', 1_000), health }
@@ -149,7 +149,7 @@ describe('a connection', () => {
     expect(health.failed).toHaveBeenCalledOnce()
   })
 
-  it('is broken where no backend can be reached; each was tried once', async () => {
+  it('is aborted if no backend is reachable; each was tried once', async () => {
     const targets = [target(await closedPort(), 'one'), target(await closedPort(), 'two')]
     const { dial, lines, metrics } = await listener([{ name: 'db', hostnames: [], targets }])
     await broken(await dial(undefined))
@@ -164,13 +164,13 @@ describe('a connection', () => {
     expect(await metrics()).toContain('tollgate_tcp_connections_open{route="db"} 0')
   })
 
-  it('is broken where there is no backend at all', async () => {
+  it('is aborted without backends', async () => {
     const { dial, lines } = await listener([{ name: 'db', hostnames: [], targets: [] }])
     await broken(await dial(undefined))
     expect(lines).toMatchObject([{ outcome: 'unavailable', error: { message: 'the route has no backends' } }])
   })
 
-  it('waits for a backend no longer than its limit', async () => {
+  it('waits for a backend up to its limit', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     servers.push(silent)
     await once(silent, 'listening')
@@ -191,7 +191,7 @@ describe('a connection', () => {
     ])
   })
 
-  it('that the client gives up while a backend is being reached goes no further', async () => {
+  it('that the client closes while a backend is dialed is not forwarded', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     servers.push(silent)
     await once(silent, 'listening')
@@ -220,7 +220,7 @@ describe('a connection', () => {
     ])
   })
 
-  it('is one of a bounded number, counted across reloads', async () => {
+  it('counts towards a limit across reloads', async () => {
     const context = contextWithMemory()
     const targets = [target(await echo(), 'echo')]
     const options = { place: 'default', maxConnections: 2 }
@@ -240,7 +240,7 @@ describe('a connection', () => {
     expect(await readAll(next)).toBe('free again')
   })
 
-  it('outlives the configuration it began with', async () => {
+  it('continues across reloads', async () => {
     const context = contextWithMemory()
     const options = { place: 'default' }
     const before = await listener(

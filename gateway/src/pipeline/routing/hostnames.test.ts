@@ -27,7 +27,7 @@ describe('normaliseHost', () => {
     expect(normaliseHost(host)).toBe(name)
   })
 
-  it('takes a host longer than any name for none', () => {
+  it('ignores a host longer than any name', () => {
     expect(normaliseHost(`${'a.'.repeat(10_000)}example.com`)).toBe('')
   })
 })
@@ -57,7 +57,7 @@ describe('hostnameMistake', () => {
     ['http://a.com', 'must be a name'],
     ['bücher.example', 'must be a name'],
     ['a'.repeat(300), 'longer than'],
-  ])('says what is wrong with %j', (hostname, words) => {
+  ])('reports the mistake in %j', (hostname, words) => {
     expect(hostnameMistake(hostname)).toContain(words)
   })
 })
@@ -81,7 +81,7 @@ describe('intersectHostnames', () => {
     expect(intersectHostnames(other, one)).toBe(common)
   })
 
-  it('holds the hosts that both hostnames match', () => {
+  it('contains the hosts that both hostnames match', () => {
     const labels = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 3 })
     const hostname = fc
       .tuple(fc.boolean(), labels)
@@ -103,16 +103,16 @@ describe('intersectHostnames', () => {
 })
 
 describe('attachedHostnames', () => {
-  it('keeps what a route has in common with its listener', () => {
+  it('returns the intersection of route and listener', () => {
     expect(attachedHostnames('*.a.com', ['x.a.com', 'b.com', 'X.a.com'])).toEqual(['x.a.com'])
   })
 
-  it('gives a route without hostnames those of its listener', () => {
+  it('returns the hostnames of the listener for a route without hostnames', () => {
     expect(attachedHostnames('*.a.com', [])).toEqual(['*.a.com'])
     expect(attachedHostnames(undefined, [])).toEqual(['*'])
   })
 
-  it('leaves out a route that has nothing in common with its listener', () => {
+  it('returns undefined for an empty intersection', () => {
     expect(attachedHostnames('a.com', ['b.com'])).toBeUndefined()
   })
 })

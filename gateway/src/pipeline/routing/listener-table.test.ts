@@ -23,7 +23,7 @@ describe('compileListenerTable', () => {
     expect(find(host)).toBe(listener)
   })
 
-  it('knows no listener for a host that none is for', () => {
+  it('returns no listener for an unmatched host', () => {
     expect(compileListenerTable([{ hostname: 'a.com', target: 1 }])('b.com')).toBeUndefined()
   })
 })

@@ -19,7 +19,7 @@ describe('parseQuery', () => {
     expect(Object.fromEntries(parseQuery(query))).toEqual(parameters)
   })
 
-  it('reads back what was encoded, of repeated names the first', () => {
+  it('decodes encoded parameters, the first of repeated names', () => {
     const pairs = fc.array(
       fc.tuple(fc.string({ unit: 'grapheme', minLength: 1 }), fc.string({ unit: 'grapheme' })),
     )

@@ -24,7 +24,7 @@ function accepts(match: Partial<RouteMatch>, request: Parameters<typeof fixtureE
 }
 
 describe('checkMatch', () => {
-  it('accepts what can match', () => {
+  it('accepts valid matches', () => {
     expect(
       mistakes({
         path: { kind: 'exact', value: '/a%2Fb/é' },
@@ -65,7 +65,7 @@ describe('normalisePath', () => {
     ['/é', '/%C3%A9'],
     ['/\ud800', '/%EF%BF%BD'],
     ['/a?b', undefined],
-  ])('spells %j as requests have it', (path, normalised) => {
+  ])('normalises %j like a request path', (path, normalised) => {
     expect(normalisePath(path)).toBe(normalised)
   })
 })
@@ -73,7 +73,7 @@ describe('normalisePath', () => {
 describe('conditions', () => {
   const team = (kind: 'exact' | 'regex', value: string) => ({ headers: [{ name: 'X-Team', kind, value }] })
 
-  it('compares header names in any case and values as they are', () => {
+  it('compares header names case-insensitively and values exactly', () => {
     expect(accepts(team('exact', 'a'), { headers: { 'x-team': 'a' } })).toBe(true)
     expect(accepts(team('exact', 'a'), { headers: { 'x-team': 'A' } })).toBe(false)
     expect(accepts(team('exact', 'a'), {})).toBe(false)
@@ -90,23 +90,23 @@ describe('conditions', () => {
     expect(accepts(team('regex', 'a'), { headers: { 'x-team': 'a\n' } })).toBe(false)
   })
 
-  it.each(['constructor', '__proto__', 'tostring'])('does not take %s for a header that was sent', (name) => {
+  it.each(['constructor', '__proto__', 'tostring'])('ignores the inherited name %s', (name) => {
     expect(accepts({ headers: [{ name, kind: 'regex', value: '.*' }] }, {})).toBe(false)
   })
 
-  it('decodes query parameters and takes the first of a name', () => {
+  it('decodes query parameters and uses the first of a name', () => {
     const query = [{ name: 'a b', kind: 'exact' as const, value: 'x y' }]
     expect(accepts({ query }, { query: '?a%20b=x+y&a%20b=z' })).toBe(true)
     expect(accepts({ query }, { query: '?a%20b=z&a%20b=x+y' })).toBe(false)
     expect(accepts({ query }, { query: '' })).toBe(false)
   })
 
-  it('compares methods as they are', () => {
+  it('compares methods exactly', () => {
     expect(accepts({ method: 'GET' }, { method: 'GET' })).toBe(true)
     expect(accepts({ method: 'GET' }, { method: 'HEAD' })).toBe(false)
   })
 
-  it('never asks a pattern about a text that is too long', () => {
+  it('does not evaluate a pattern on a text that is too long', () => {
     const matches = wholeMatch('.*')
     expect(matches('a'.repeat(8192))).toBe(true)
     expect(matches('a'.repeat(8193))).toBe(false)

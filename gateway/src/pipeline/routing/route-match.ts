@@ -12,7 +12,7 @@ export type PathMatch = { readonly kind: 'exact' | 'prefix' | 'regex'; readonly 
 /** A condition on the complete value of a header or query parameter. */
 export type ValueMatch = { readonly name: string; readonly kind: 'exact' | 'regex'; readonly value: string }
 
-/** Conditions that must all hold. */
+/** Conditions of a match; all must be true. */
 export type RouteMatch = {
   readonly path: PathMatch
   readonly method: string | undefined
