@@ -35,7 +35,7 @@ const trial = { apiKey: { id: '2', group: 'trial' } }
 describe('rules', () => {
   it('allow everything when there are none', () => expect(statusOf([])).toBe(200))
 
-  it('that are plain expressions allow, and one of them must hold', () => {
+  it('that are plain expressions allow, and one of them must be true', () => {
     const rules = ['apiKey.group == "admin"', 'apiKey.group == "staff"']
     expect(statusOf(rules, admin)).toBe(200)
     expect(statusOf(rules, trial)).toBe(403)
@@ -47,7 +47,7 @@ describe('rules', () => {
     expect(statusOf(rules, trial)).toBe(403)
   })
 
-  it('that require must all hold, whatever is allowed', () => {
+  it('that require must all be true regardless of allow rules', () => {
     const rules = [{ require: 'has(apiKey.id)' }, { require: 'apiKey.group == "admin"' }, 'true']
     expect(statusOf(rules, admin)).toBe(200)
     expect(statusOf(rules, trial)).toBe(403)
@@ -75,7 +75,7 @@ describe('rules', () => {
 })
 
 describe('a refusal', () => {
-  it('tells the client no more than that it was refused', () => {
+  it('reports only the denial to the client', () => {
     const { body } = decide([{ deny: 'true' }])
     expect(JSON.parse(body)).toEqual({
       error: {
@@ -141,7 +141,7 @@ describe('rules on the body', () => {
     expect(statusOf(rules, { llmRequest: { model: 'small' }, ...admin })).toBe(200)
   })
 
-  it('find an empty body where a request has none, and refuse what they cannot evaluate', () => {
+  it('see an empty body for requests without one, and deny if the evaluation fails', () => {
     expect(statusOf([{ deny: 'has(llmRequest.model) && llmRequest.model == "big"' }])).toBe(200)
     expect(statusOf([{ deny: 'llmRequest.model == "big"' }])).toBe(403)
   })

@@ -36,7 +36,7 @@ function isAllowed(cors: CorsConfig, from: string): boolean {
 }
 
 describe('a preflight', () => {
-  it('is answered with what is allowed', () => {
+  it('receives the permissions', () => {
     expect(preflight(config, origin)).toEqual({
       status: 204,
       headers: {
@@ -84,7 +84,7 @@ describe('a reply', () => {
     expect(replyTo(config, {}, { vary: 'Origin' })).toEqual({ vary: 'Origin' })
   })
 
-  it('loses what an upstream says about origins', () => {
+  it('loses the CORS headers of an upstream', () => {
     const upstream = { 'access-control-allow-origin': '*', 'access-control-allow-credentials': 'true' }
     expect(replyTo(config, { origin: 'https://evil.test' }, upstream)).toEqual({ vary: 'origin' })
   })
@@ -161,7 +161,7 @@ describe('checking', () => {
     expect(issues(all)).toEqual([])
   })
 
-  it('refuses names that no request can hold', () => {
+  it('rejects invalid names', () => {
     expect(issues({ allowHeaders: ['a b'], allowMethods: ['GET,POST'] })).toEqual([
       'allowMethods.0: not a method: "GET,POST"',
       'allowHeaders.0: not a header name: "a b"',

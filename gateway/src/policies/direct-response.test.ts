@@ -24,7 +24,7 @@ describe('a direct response', () => {
     expect(reply).toEqual({ status: 204, headers: {}, body: undefined })
   })
 
-  it('is not changed by what became of an earlier one', () => {
+  it('is independent of earlier replies', () => {
     const policy = compileDirectResponse({ status: 200, body: 'x' })
     const first = throughPolicies([policy], fixtureExchange())
     first.headers['x-a'] = '1'

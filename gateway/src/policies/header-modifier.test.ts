@@ -60,13 +60,13 @@ describe('request headers', () => {
     expect(headers).toEqual({ 'x-a': '1, 2' })
   })
 
-  it('named like what every object has are no different', () => {
+  it('named like object prototype members are ordinary', () => {
     expect(forwarded({ add: { constructor: 'x' } }, {})).toEqual({ constructor: 'x' })
   })
 })
 
 describe('response headers', () => {
-  it('are changed on what the backend answers', () => {
+  it('are changed on replies of the backend', () => {
     const policy = compileResponseHeaderModifier({
       add: { 'set-cookie': 'b=2', vary: 'accept' },
       set: { 'strict-transport-security': 'max-age=1' },

@@ -60,7 +60,7 @@ describe('a request with a valid token', () => {
     expect(left).toEqual({})
   })
 
-  it('may carry it where the configuration says', async () => {
+  it('may carry it in a configured location', async () => {
     const { sign, send } = setUp({ ...single, location: { header: { name: 'x-token' } } })
     const token = await sign()
     expect((await send({ 'x-token': token, accept: '*/*' })).left).toEqual({ accept: '*/*' })
@@ -69,7 +69,7 @@ describe('a request with a valid token', () => {
 })
 
 describe('a request without a valid token', () => {
-  it('is refused in the shape of the route, and not told why', async () => {
+  it('is refused in the format of the route, without a reason', async () => {
     const { sign, send } = setUp()
     const bad = [
       await sign(second),
@@ -91,7 +91,7 @@ describe('a request without a valid token', () => {
     }
   })
 
-  it('is told how to authenticate where it has none', async () => {
+  it('receives a challenge when it has none', async () => {
     const { reply, exchange } = await setUp().send()
     expect(reply.status).toBe(401)
     expect(reply.headers['www-authenticate']).toBe('Bearer')
@@ -99,7 +99,7 @@ describe('a request without a valid token', () => {
     expect(exchange.log.refusedBy).toBe('jwt: no token')
   })
 
-  it('passes without claims where the mode says so', async () => {
+  it('passes without claims when the mode permits', async () => {
     const optional = setUp({ ...single, mode: 'optional' })
     expect((await optional.send()).status).toBe(200)
     expect((await optional.send(bearer('nonsense'))).status).toBe(401)
@@ -113,7 +113,7 @@ describe('a request without a valid token', () => {
 })
 
 describe('while there are no keys', () => {
-  it('nobody can be judged, which is not the token being bad', async () => {
+  it('replies 503 instead of rejecting the token', async () => {
     const { upstream, sign, send } = setUp()
     upstream.answers.delete(keysUrl)
     const { reply, exchange } = await send(bearer(await sign()))
@@ -127,7 +127,7 @@ describe('several issuers', () => {
   const { jwks: _, ...withoutKeys } = single
   const config: JwtAuthConfig = { providers: [{ ...withoutKeys, jwks: keysUrl }, other] }
 
-  it('are told apart by the token, each with its keys and audiences', async () => {
+  it('are selected by the token, each with its keys and audiences', async () => {
     const { sign, send } = setUp(config)
     const ofOther = { iss: other.issuer, aud: 'other audience' }
     expect((await send(bearer(await sign()))).status).toBe(200)
@@ -158,7 +158,7 @@ describe('several issuers', () => {
 })
 
 describe('audiences', () => {
-  it('of any kind are accepted only where the configuration says so', async () => {
+  it('of any kind are accepted only if configured', async () => {
     const { sign, send } = setUp({ ...single, audiences: ['*'] })
     expect((await send(bearer(await sign(first, { aud: 'x' })))).status).toBe(200)
     expect((await send(bearer(await sign(first, { aud: undefined })))).status).toBe(200)

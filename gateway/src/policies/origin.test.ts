@@ -78,7 +78,7 @@ describe('on loopback', () => {
     expect(statusOf(loopback, '127.0.0.1:3000', 'http://localhost.evil.test')).toBe(403)
   })
 
-  it('says what was refused', () => {
+  it('reports the refused header', () => {
     const exchange = fixtureExchange({ host: 'evil.test' })
     throughPolicies([compileOrigin(loopback)], exchange)
     expect(exchange.log.refusedBy).toBe('host_not_allowed')

@@ -52,7 +52,7 @@ describe('a body that rules read', () => {
     expect([seen?.byteLength, body]).toEqual([0, undefined])
   })
 
-  it('loses its content coding and what is said about the coded bytes', async () => {
+  it('loses its content coding and the headers about it', async () => {
     const headers = { 'content-encoding': 'gzip', 'content-digest': 'sha-256=:x:', 'x-own': '1' }
     const { seen, body, headers: left } = await forwarded(exchangeWith(source([gzipSync('secret')]), headers))
     expect(String(seen)).toBe('secret')

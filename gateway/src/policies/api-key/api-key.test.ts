@@ -58,7 +58,7 @@ describe('a known key', () => {
     expect(Object.isFrozen(send({}, bearer('key-a')).exchange.facts.apiKey)).toBe(true)
   })
 
-  it('clears the other usual place, too, whatever is in it', () => {
+  it('clears the other default location as well', () => {
     for (const headers of [
       { authorization: 'Bearer key-a', 'x-api-key': 'sk-unchecked' },
       { authorization: 'Bearer sk-unchecked', 'x-api-key': 'key-a' },
@@ -155,7 +155,7 @@ describe('a location', () => {
     expect(send({ location }, { headers: { cookie: 'atg=key-a' } }).status).toBe(401)
   })
 
-  it('may be an expression, and whatever holds the key goes', () => {
+  it('may be an expression, and the header with the key is removed', () => {
     const location = { expression: 'request.headers["x-pair"].split(":")[1]' }
     const headers = { 'x-pair': 'ada:key-a', accept: '*/*' }
     expect(send({ location }, { headers, query: '?k=key-a&l=1' })).toMatchObject({

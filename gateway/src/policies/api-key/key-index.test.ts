@@ -9,7 +9,7 @@ function record(key: string, name = key): ApiKeyRecord {
 }
 
 describe('createKeyIndex', () => {
-  it('finds what a plain map would, whatever sequence of lists led there', () => {
+  it('finds the same entries as a plain map after any sequence of lists', () => {
     const change = fc.record({
       op: fc.constantFrom('append', 'remove', 'replace', 'insert'),
       key: fc.integer({ min: 0, max: 40 }),

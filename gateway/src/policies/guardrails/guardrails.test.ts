@@ -227,7 +227,7 @@ describe.each(apis)('a webhook guard of %s', (api) => {
     for (const setting of settings) await expectOutcome(api, setting, webhook, 'failure')
   })
 
-  it('obeys an answer whatever its status', async () => {
+  it('applies a response of any status', async () => {
     for (const setting of settings) {
       await expectOutcome(
         api,
@@ -239,7 +239,7 @@ describe.each(apis)('a webhook guard of %s', (api) => {
     }
   })
 
-  it('lets nothing pass that it was not told to, whatever it is answered', async () => {
+  it('allows nothing without an explicit verdict', async () => {
     const anything = fc.oneof(
       fc.jsonValue(),
       fc.record({ action: fc.jsonValue() }),
@@ -287,7 +287,7 @@ describe.each(apis)('a webhook guard of %s', (api) => {
 })
 
 describe('guards', () => {
-  it('are asked in order, each about what the ones before it left, until one rejects', async () => {
+  it('run in order on the content of earlier ones until one rejects', async () => {
     const seen: unknown[] = []
     const guards = fixtureGuards(
       { request: [webhookGuard, { regex: { rules: [{ pattern: 'Say' }] } }, webhookGuard, webhookGuard] },
@@ -345,7 +345,7 @@ describe('guards', () => {
     })
   })
 
-  it('count every check by what it came to', async () => {
+  it('count every check by outcome', async () => {
     const guards = fixtureGuards(
       { request: [{ name: 'a', ...webhookGuard }], response: [{ name: 'b', ...webhookGuard }] },
       masking,
@@ -377,7 +377,7 @@ describe('guards', () => {
     expect(guards.calls).toHaveLength(1)
   })
 
-  it('check streamed answers of a place that does not say, whatever others say of theirs', async () => {
+  it('check streamed responses of a scope without a mode, regardless of other scopes', async () => {
     const ofModel: GuardrailsConfig = { streaming: 'disabled', response: [webhookGuard] }
     const guards = fixtureGuards({ response: [webhookGuard] }, masking, {
       ofModels: [{ scope: 'model m', config: ofModel }],
@@ -399,7 +399,7 @@ describe('guards', () => {
     expect([...guards.context.decisions]).toEqual([['llm request webhook 1 request cancelled', 1]])
   })
 
-  it('fail on prompts of token numbers, which nobody can read', async () => {
+  it('fail on prompts of token numbers', async () => {
     const guards = fixtureGuards({ request: [webhookGuard] }, acts({}))
     const outcome = await pass(guards, { api: 'completions', request: { model: 'm', prompt: [1, 2, 3] } })
     expect(outcome.status).toBe(503)

@@ -31,7 +31,7 @@ describe('bucket', () => {
     expect(bucket.used).toBe(0)
   })
 
-  it('tells what is used at any time as if it were refilled then', () => {
+  it('reports usage at any time including due refills', () => {
     fc.assert(
       fc.property(fc.nat(20), fc.nat(300_000), fc.integer({ min: 1, max: 20 }), (used, waitMs, capacity) => {
         const rate = { capacity, refill: Math.min(capacity, 3), intervalMs: 7_000 }
@@ -51,14 +51,14 @@ describe('bucket', () => {
     expect(bucket).toMatchObject({ used: 70, refilledAt: 180_000 })
   })
 
-  it('forgives what goes beyond its capacity', () => {
+  it('caps usage at its capacity', () => {
     const bucket = createBucket(0)
     consume(bucket, perMinute, 1_000_000)
     refillBucket(bucket, perMinute, 60_000)
     expect(perMinute.capacity - bucket.used).toBe(10)
   })
 
-  it('keeps what was used when it becomes smaller or larger', () => {
+  it('retains usage when its capacity changes', () => {
     const bucket = createBucket(0)
     consume(bucket, perMinute, 8)
     refillBucket(bucket, { capacity: 5, refill: 5, intervalMs: 60_000 }, 1)
@@ -85,7 +85,7 @@ describe('bucket', () => {
     expect(bucket).toMatchObject({ used: 3, refilledAt: 1_000 })
   })
 
-  it('has room after the seconds it names, whatever its rate', () => {
+  it('has capacity after the reported seconds at any rate', () => {
     fc.assert(
       fc.property(
         fc.record({

@@ -56,7 +56,7 @@ describe('keyed buckets', () => {
     expect(buckets.size).toBeLessThan(3_000)
   })
 
-  it('count in the successor what belongs to a bucket that was forgotten', () => {
+  it('charge the successor of an evicted bucket', () => {
     const buckets = createKeyedBuckets(1)
     const early = buckets.find('a', rate, 0)
     consume(buckets.find('b', rate, 0), rate, 1)
@@ -66,7 +66,7 @@ describe('keyed buckets', () => {
     expect(buckets.find('a', rate, 5000).used).toBe(1)
   })
 
-  it('bound the memory of long values and still tell them apart', () => {
+  it('bound the memory of long values and distinguish them', () => {
     const buckets = createKeyedBuckets(10)
     const long = 'x'.repeat(10_000)
     consume(buckets.find(`${long}1`, rate, 0), rate, 1)
@@ -82,7 +82,7 @@ describe('keyed buckets', () => {
     expect(buckets.find(long.key, rate, 0).used).toBe(0)
   })
 
-  it('find values again that hold any characters', () => {
+  it('find values with any characters', () => {
     const buckets = createKeyedBuckets(10)
     for (const key of ['é', '日本', '\ud800', '\ud800x', '\u0000', 'ÿĀ']) {
       consume(buckets.find(key, rate, 0), rate, 1)

@@ -16,7 +16,7 @@ function limits(local: LocalRateLimitConfig) {
 }
 
 describe('readings', () => {
-  it('tell what is left now, and change nothing', async () => {
+  it('report the remaining units without a change', async () => {
     const { context, send, read } = limits([{ requests: 5, unit: 'Minutes', burst: 5 }])
     send('a')
     send('a')
@@ -36,7 +36,7 @@ describe('readings', () => {
     expect(send('a').headers['x-ratelimit-remaining']).toBe('9')
   })
 
-  it('tell how many values there are, and which of them are closest to refusing', async () => {
+  it('report the number of values and those with the least remaining', async () => {
     const { send, read } = limits([{ requests: 3, unit: 'Minutes', key: 'apiKey.id' }])
     for (let count = 0; count < 3; count++) send('busy')
     for (let index = 0; index < 20; index++) send(`idle-${index}`)
@@ -47,7 +47,7 @@ describe('readings', () => {
     expect((await read()).local[0]?.state).toEqual(state)
   })
 
-  it('do not tell what clients sent', async () => {
+  it('do not reveal client data', async () => {
     const { send, read } = limits([{ requests: 3, unit: 'Minutes', key: 'request.headers["authorization"]' }])
     send('a', { authorization: 'Bearer secret' })
     const text = JSON.stringify(await read())

@@ -45,7 +45,7 @@ describe('the written forms of a limit', () => {
     expect(accepts(entry)).toBe(false)
   })
 
-  it('mean the same where they say the same', () => {
+  it('are equivalent for equal limits', () => {
     const perUnit = limitRule({ requests: 10, unit: 'Minutes', burst: 5 })
     expect(limitRule({ maxTokens: 15, tokensPerFill: 10, fillInterval: '60s' })).toEqual(perUnit)
     expect(perUnit.rate).toEqual({ capacity: 15, refill: 10, intervalMs: 60_000 })

@@ -185,7 +185,7 @@ describe('token limits', () => {
     expect(limitStatus(call(policies))).toBe('200 3 1 3540 -')
   })
 
-  it('do not hold back reads, which cost no tokens', () => {
+  it('do not limit reads, which cost no tokens', () => {
     const policies = policiesOf([{ tokens: 10, unit: 'Minutes' }], fixtureContext())
     spend(policies, 10)
     expect(call(policies, {}, 'POST').status).toBe(429)
@@ -254,7 +254,7 @@ describe('a reload', () => {
     { tokens: 100, unit: 'Minutes' },
   ]
 
-  it('keeps what was used when the numbers change', () => {
+  it('retains usage when the rate changes', () => {
     const context = fixtureContext()
     for (let count = 0; count < 4; count++) call(policiesOf([{ requests: 10, unit: 'Minutes' }], context))
     expect(limitStatus(call(policiesOf([{ requests: 7, unit: 'Minutes', burst: 1 }], context)))).toBe(
@@ -278,7 +278,7 @@ describe('a reload', () => {
     expect(limitStatus(call(policiesOf(limits.slice(0, 1), context)))).toBe('200 10 7 1 -')
   })
 
-  it('tells limits that differ only in their numbers apart by size, not by order', () => {
+  it('distinguishes limits with different rates by size, not by order', () => {
     const context = fixtureContext()
     const small: LocalRateLimitConfig = [{ requests: 10, unit: 'Seconds' }]
     for (let count = 0; count < 3; count++) call(policiesOf(small, context))
@@ -305,7 +305,7 @@ describe('a reload', () => {
   it.each([
     ['one count', undefined],
     ['a count for each value', 'apiKey.id'],
-  ])('that makes a limit larger keeps what was used when earlier requests end: %s', (_, key) => {
+  ])('that raises a limit retains the usage of earlier requests: %s', (_, key) => {
     const context = fixtureContext()
     const entry = (tokens: number): LocalRateLimitConfig => [
       { tokens, unit: 'Hours', ...(key === undefined ? {} : { key }) },
@@ -320,7 +320,7 @@ describe('a reload', () => {
     expect(limitStatus(call(after, facts))).toBe('200 1000 90 3600 -')
   })
 
-  it('that makes a limit smaller forgives what goes beyond it with the next refill, seen or not', () => {
+  it('that lowers a limit drops excess usage with the next refill, applied or not', () => {
     const context = fixtureContext()
     const before = policiesOf([{ requests: 3, unit: 'Minutes' }], context)
     for (let count = 0; count < 3; count++) call(before)
@@ -442,7 +442,7 @@ describe('any sequence of requests', () => {
     )
   })
 
-  it('admits a client that waits for the reset it was told', () => {
+  it('admits a client that waits for the reported reset', () => {
     fc.assert(
       fc.property(
         fc.array(limitArbitrary, { minLength: 1, maxLength: 4 }),

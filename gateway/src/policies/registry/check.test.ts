@@ -71,7 +71,7 @@ describe('checking policies', () => {
     expect(mistakes({ rateLimit: { local: config.localRateLimit } }, 'mcp')).toEqual(['rateLimit.local.0'])
   })
 
-  it('reports mistakes of what is forwarded and answered', () => {
+  it('reports errors in request and reply modifications', () => {
     const config: PoliciesConfig = {
       jwtAuth: { issuer: 'i', audiences: ['a'], jwks: 'x' },
       requestHeaderModifier: { set: { host: 'x' } },
@@ -93,7 +93,7 @@ describe('checking policies', () => {
     expect(replacesPrefix({ urlRewrite: { path: { full: '/x' } } })).toBe(false)
   })
 
-  it('accepts changes of what is forwarded where something is', () => {
+  it('accepts request modifications on forwarding routes', () => {
     const config: PoliciesConfig = { requestHeaderModifier: {}, urlRewrite: {} }
     expect(mistakes(config, 'http')).toEqual([])
     expect(mistakes(config, 'llm')).toEqual([])

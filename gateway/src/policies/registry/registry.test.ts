@@ -44,7 +44,7 @@ describe('the order of policies', () => {
     for (const { because } of order) expect(because).not.toBe('')
   })
 
-  it('lets nobody be counted or ruled on before it is known who asks', () => {
+  it('authenticates before rules and limits', () => {
     for (const known of ['tokens', 'apiKey']) {
       expect(place(known)).toBeGreaterThan(place('cors'))
       expect(place(known)).toBeLessThan(place('authorization'))
@@ -134,7 +134,7 @@ describe('the policies of an LLM route', () => {
 })
 
 describe('the policies of an MCP route', () => {
-  it('let pages of an allowed origin do what sessions need', () => {
+  it('permit the methods and headers of sessions for allowed origins', () => {
     const cors = {
       allowOrigins: ['https://chat.example.com'],
       allowHeaders: ['content-type', 'Mcp-Session-Id'],
@@ -159,7 +159,7 @@ describe('the policies of an MCP route', () => {
     expect(status(policies, from('a.test'))).toBe(403)
   })
 
-  it('hold rules on single items of every scope', () => {
+  it('apply rules on single items of every scope', () => {
     const rule = (name: string): PoliciesConfig => ({
       mcpAuthorization: { rules: [{ deny: `mcp.tool.name == "${name}"` }] },
     })
@@ -176,7 +176,7 @@ describe('the policies of an MCP route', () => {
 })
 
 describe('the policies of a plain route', () => {
-  it('leave out what there are no tokens for', () => {
+  it('omit token limits for traffic without tokens', () => {
     expect(namesOf(http, { localRateLimit: [{ tokens: 1, unit: 'Hours' }] })).toEqual([])
     expect(namesOf(http, {})).toEqual([])
   })
@@ -222,7 +222,7 @@ describe('the policies of several scopes', () => {
     expect(routes.map((policies) => status(policies, fixtureExchange()))).toEqual([200, 200, 429])
   })
 
-  it('hold the tokens of a gateway against its LLM routes alone', () => {
+  it('apply token limits of a gateway to its LLM routes only', () => {
     const gateway: PoliciesConfig = { localRateLimit: [{ tokens: 1, unit: 'Hours' }] }
     expect(namesOf(llm, gateway, {})).toEqual(['origin', 'llm request', 'token limits'])
     expect(namesOf(http, gateway, {})).toEqual([])
@@ -264,7 +264,7 @@ describe('authentication on several scopes', () => {
     expect(withoutList.exchange.auth.models?.allows('c')).toBe(false)
   })
 
-  it('lets one token pass a gateway and the MCP server behind it, which says how to get one', async () => {
+  it('accepts one token for a gateway and its MCP server, whose challenge applies', async () => {
     const pair = signingPair('k')
     const jwks = { inline: keySetOf(pair) }
     const context = fixtureContext()
@@ -310,7 +310,7 @@ describe('another scope', () => {
     model: fc.constantFrom('m', 'n'),
   })
 
-  it('never admits what a scope alone refuses', async () => {
+  it('never admits a request that one scope refuses', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyScope, { minLength: 1, maxLength: 3 }),
@@ -337,7 +337,7 @@ describe('another scope', () => {
   })
 })
 
-describe('what a route answers itself', () => {
+describe('responses of the route itself', () => {
   const hsts: PoliciesConfig = {
     responseHeaderModifier: {
       set: { 'strict-transport-security': 'max-age=1' },
@@ -345,7 +345,7 @@ describe('what a route answers itself', () => {
     },
   }
 
-  it('is for those who may use the route, and counts against its limits', () => {
+  it('requires authentication and counts against the limits of the route', () => {
     const policies = compile(http, {
       ...hsts,
       apiKey: { keys: [{ key: 'k' }] },

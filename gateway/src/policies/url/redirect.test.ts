@@ -22,7 +22,7 @@ function mistakes(config: RequestRedirectConfig): string[] {
 }
 
 describe('a redirect', () => {
-  it('is a 302, or what the configuration says', () => {
+  it('is a 302 or the configured status', () => {
     expect(send({ scheme: 'https' }).status).toBe(302)
     expect(send({ scheme: 'https', status: 308 }).status).toBe(308)
   })
@@ -66,20 +66,20 @@ describe('a redirect', () => {
     expect(headers['location']).toBe('https://gateway.test/foo/')
   })
 
-  it('is refused where the client says no host that could be in an address', () => {
+  it('is refused when the client sends an invalid host', () => {
     for (const host of ['', 'a b', 'evil.test/x', 'a@b', 'a.test:x', `${'a'.repeat(400)}`]) {
       expect(send({ scheme: 'https' }, { host }).status).toBe(400)
       expect(send({ scheme: 'https', authority: { host: 'b.test' } }, { host }).status).toBe(302)
     }
   })
 
-  it('escapes what no address may hold', () => {
+  it('escapes characters that are invalid in an address', () => {
     expect(locationOf({ scheme: 'https' }, { path: '/\xc3\xa9', query: '?\u{1f600}' })).toBe(
       'https://a.test/%C3%A9?%F0%9F%98%80',
     )
   })
 
-  it('goes to no other host and holds no line break, whatever the client asks for', () => {
+  it('has no other host and no line break for any request', () => {
     const target = fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[/\\.:@?#%a-z0-9]*$/))
     fc.assert(
       fc.property(

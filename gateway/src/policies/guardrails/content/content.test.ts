@@ -100,7 +100,7 @@ describe.each(apis)('content of %s', (api) => {
   it.each([
     ['request', request],
     ['reply', reply],
-  ] as const)('of a %s is what guards made of it, whatever it looks like', (phase, bodies) => {
+  ] as const)('of a %s is the modified content in any shape', (phase, bodies) => {
     fc.assert(
       fc.property(bodies, (body) => {
         const result = maskedOrUnreadable(body, reader, phase)
@@ -192,7 +192,7 @@ describe('texts in unusual places', () => {
     ).toEqual(['instead'])
   })
 
-  it('of messages are shown: what tools answered and documents say', () => {
+  it('of messages are shown: tool results and documents', () => {
     const { request } = contentReaders.messages
     const text = { type: 'text', text: 'inside' }
     const content = [
@@ -208,7 +208,7 @@ describe('texts in unusual places', () => {
     ])
   })
 
-  it('of answers of messages are shown: what tools of the provider answered', () => {
+  it('of answers of messages are shown: results of provider tools', () => {
     const content = [
       { type: 'mcp_tool_result', tool_use_id: 't', content: [{ type: 'text', text: 'inside' }] },
       { type: 'web_search_tool_result', content: [{ type: 'web_search_result', encrypted_content: 'x' }] },
@@ -225,7 +225,7 @@ describe('texts in unusual places', () => {
     ])
   })
 
-  it('of responses are shown: what tools answered, other roles, texts without one, variables of prompts', () => {
+  it('of responses are shown: tool results, other roles, texts without a role, prompt variables', () => {
     const { request, reply } = contentReaders.responses
     const input = [
       { type: 'function_call_output', call_id: 'c', output: 'a tool' },
@@ -267,7 +267,7 @@ describe('texts in unusual places', () => {
     ['messages', { system: 7, messages: [] }],
     ['responses', { input: 7 }],
     ['responses', { input: [['text']] }],
-  ] as const)('that nobody can read make a check fail: %s, %j', (api, body) => {
+  ] as const)('that are unreadable fail the check: %s, %j', (api, body) => {
     expect(() =>
       contentReaders[api].request(objectOf(JSON.stringify(body)), createReading('request')),
     ).toThrow(CheckFailure)

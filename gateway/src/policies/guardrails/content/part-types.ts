@@ -40,7 +40,7 @@ const checkedParts: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * What a model thinks. In an answer it is not checked; in a request it is text of the client like all other.
+ * Reasoning of a model. In an answer it is not checked; in a request it is text of the client like all other.
  */
 const reasoningParts: Readonly<Record<string, readonly string[]>> = {
   thinking: ['thinking'],

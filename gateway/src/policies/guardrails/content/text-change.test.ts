@@ -52,7 +52,7 @@ describe('writing back', () => {
     ])
   })
 
-  it('keeps what replaces several parts in the first of them', () => {
+  it('puts the replacement of several parts into the first', () => {
     expect(writeBack(['one', 'two', 'three'], '\n', 'gone')).toEqual(['gone', '', ''])
   })
 
@@ -62,7 +62,7 @@ describe('writing back', () => {
     expect(writeBack([], ' ', 'x')).toBeUndefined()
   })
 
-  it('loses nothing of what parts without separators turn into', () => {
+  it('retains all text of parts without separators', () => {
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 8 }), text, (parts, after) => {
         expect(writeBack(parts, '', after)?.join('')).toBe(after)

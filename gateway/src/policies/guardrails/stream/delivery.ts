@@ -12,7 +12,10 @@ export type Delivery = {
   readonly isOpen: boolean
   /** Sends whole events. Returns false if the client is slow, until `onResume`. */
   write(bytes: Uint8Array): boolean
-  /** Sends bytes that need not be whole events. From here on no comments are sent to keep the connection alive. */
+  /**
+   * Sends bytes that need not be whole events. From here on no comments are sent to keep the connection
+   * alive.
+   */
   writeRaw(bytes: Uint8Array): boolean
   end(): void
   /** Sends a rejection: as the reply before the first byte, as an event that ends the stream after it. */
@@ -131,7 +134,9 @@ type BodyQueue = {
   fail(error: Error): void
 }
 
-/** Queue in front of a body, which may start after the first bytes and respects the backpressure of its sink. */
+/**
+ * Queue in front of a body, which may start after the first bytes and respects the backpressure of its sink.
+ */
 function createBodyQueue({ onResume, onCancel }: { onResume(): void; onCancel(): void }): BodyQueue {
   let sink: BodySink | undefined
   let queue: Uint8Array[] = []

@@ -312,7 +312,7 @@ describe('a buffered stream', () => {
     expect(text).toBe(answer.join('').replace('a mask', 'a ****'))
   })
 
-  it('fails its check when it is larger than what is held', async () => {
+  it('fails its check when it exceeds the buffer', async () => {
     const answer = conversations.chat.stream(Array.from({ length: 1000 }, () => 'x'.repeat(100)))
     const options = { maxBufferedBytes: 50_000 }
     expect((await pass(fixtureGuards({ response }, acts({}), options), { answer })).status).toBe(503)
@@ -323,7 +323,7 @@ describe('a buffered stream', () => {
     expect(opened.text).toBe(answer.join(''))
   })
 
-  it('checks a text that is said whole though its pieces said another', async () => {
+  it('checks a repeated text that differs from its pieces', async () => {
     const guards = guarded('buffered')
     const events = conversations.responses.stream(['Hello'])
     const answer = events.map((event) =>
@@ -483,7 +483,7 @@ describe('a windowed stream of large events', () => {
     expect(guards.calls.length).toBeLessThan(30)
   })
 
-  it('is checked in pieces of as many characters as are said, though each takes hundreds of bytes', async () => {
+  it('is checked in windows by characters, although each takes hundreds of bytes', async () => {
     const event = (content: string) =>
       `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }], obfuscation: 'x'.repeat(250) })}\n\n`
     const guards = guarded('windowed', acts({}))
@@ -491,14 +491,14 @@ describe('a windowed stream of large events', () => {
     expect(guards.calls).toHaveLength(5)
   })
 
-  it('fails its check where they are more than is held', async () => {
+  it('fails its check when they exceed the buffer', async () => {
     const guards = fixtureGuards({ response, streaming: 'windowed' }, acts({}), { maxBufferedBytes: 50_000 })
     const { text } = await pass(guards, { answer: [...'a few words of text'].map(large) })
     expect(text).toContain('prompt guard failed')
     expect(text).not.toContain('[DONE]')
   })
 
-  it('comes whole where it may pass though it is more than is held', async () => {
+  it('is complete when it fails open beyond the buffer', async () => {
     const failOpen = { webhook: { ...webhookGuard.webhook, failureMode: 'failOpen' } } as const
     const config: GuardrailsConfig = { response: [failOpen], streaming: 'windowed' }
     const guards = fixtureGuards(config, acts({}), { maxBufferedBytes: 3_000 })
@@ -507,16 +507,13 @@ describe('a windowed stream of large events', () => {
   })
 })
 
-it.each(modes)(
-  'what a tool of the provider answered is checked in a stream that is %s',
-  async (streaming) => {
-    const text = (words: string) => ({ type: 'text', text: words })
-    const block = { type: 'mcp_tool_result', content: [text('one mask'), text('two'), text('mask')] }
-    const event = { type: 'content_block_start', index: 3, content_block: block }
-    const answer = [`event: content_block_start\ndata: ${JSON.stringify(event)}\n\n`]
-    const guards = guarded(streaming)
-    const passed = await pass(guards, { api: 'messages', answer })
-    expect(passed.text).toBe(answer.join('').replaceAll('mask', '****'))
-    expect(guards.calls).toHaveLength(1)
-  },
-)
+it.each(modes)('results of provider tools are checked in a stream that is %s', async (streaming) => {
+  const text = (words: string) => ({ type: 'text', text: words })
+  const block = { type: 'mcp_tool_result', content: [text('one mask'), text('two'), text('mask')] }
+  const event = { type: 'content_block_start', index: 3, content_block: block }
+  const answer = [`event: content_block_start\ndata: ${JSON.stringify(event)}\n\n`]
+  const guards = guarded(streaming)
+  const passed = await pass(guards, { api: 'messages', answer })
+  expect(passed.text).toBe(answer.join('').replaceAll('mask', '****'))
+  expect(guards.calls).toHaveLength(1)
+})

@@ -19,7 +19,9 @@ export type WindowInput = {
   drain(): PendingEvents
   /** Characters of text since the last check. */
   readonly newCharacters: number
-  /** Whether a check is due without new text: for unreadable content, or the first content of unknown type. */
+  /**
+   * Whether a check is due without new text: for unreadable content, or the first content of unknown type.
+   */
   readonly needsCheck: boolean
   /** Starts a check: resets the counts and returns whether the content is readable. */
   startCheck(): boolean

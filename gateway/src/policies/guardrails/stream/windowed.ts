@@ -19,8 +19,8 @@ const maxPendingBytes = 64 * 1024
 type WindowState = 'collecting' | 'checking' | 'over'
 
 /**
- * Checks a stream in windows and sends each after its check. The end of a window is buffered and checked again
- * with the next one, so that matches across the border are found before any part of them is sent.
+ * Checks a stream in windows and sends each after its check. The end of a window is buffered and checked
+ * again with the next one, so that matches across the border are found before any part of them is sent.
  */
 export function windowStream(stream: DeliveredStream): void {
   const { reader, source, check, maxBufferedBytes, delivery, onRejected } = stream

@@ -17,7 +17,7 @@ describe('descriptors over request.body', () => {
     expect(compileDescriptor(value('request.path')).needsBody).toBe(false)
   })
 
-  it('cost what they say', () => {
+  it('cost their value', () => {
     const { costOfRequest } = compileDescriptor({ ...value('"a"'), cost: 'size(request.body) / 2' })
     expect(costOfRequest(facts('12345678'))).toBe(4)
   })

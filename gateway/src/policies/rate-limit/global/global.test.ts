@@ -96,7 +96,7 @@ describe('requests', () => {
     expect(asked).toEqual([])
   })
 
-  it('cost what the expression says, and one where it says nothing', async () => {
+  it('cost the value of the expression, or one without a value', async () => {
     const { asked, context } = service()
     const policies = policiesOf(context, config([{ ...byUser, cost: 'apiKey.cost' }]))
     await send(policies, from('ada', { apiKey: { user: 'ada', cost: 7 } }))
@@ -115,7 +115,7 @@ describe('requests', () => {
     },
   )
 
-  it('carry a limit of their own where the expression says one', async () => {
+  it('carry a limit when the expression returns one', async () => {
     const { asked, context } = service()
     const limitOverride = '{"unit": "minute", "requestsPerUnit": apiKey.limit}'
     const policies = policiesOf(context, config([{ ...byUser, limitOverride }]))
@@ -142,7 +142,7 @@ describe('requests', () => {
     expect(asked[1]).not.toBe(asked[0])
   })
 
-  it('give back what local limits counted when the service refuses, or fails', async () => {
+  it('release reservations of local limits when the service refuses or fails', async () => {
     let answers: Answers = () => over
     const { context } = service((message) => answers(message, 0))
     const local = compileLocalRateLimit([{ requests: 1, unit: 'Hours' }], context, { scope: 'llm' })
@@ -166,7 +166,7 @@ describe('requests', () => {
 describe('tokens', () => {
   const tokens = [{ ...byUser, type: 'tokens' as const }]
 
-  it('are asked for with 0 and reported with what was used', async () => {
+  it('are checked with 0 and reported with the usage', async () => {
     const { asked, context } = service()
     await send(policiesOf(context, config(tokens)), from('ada', { usage: fixtureUsage(42) }))
     expect(asked).toEqual([question('ada', 0), question('ada', 42)])
@@ -226,7 +226,7 @@ describe('tokens', () => {
     expect(asked).toEqual([question('ada', 0), question('ada', 9)])
   })
 
-  it('cost what the expression makes of the counts, and all of them where it fails', async () => {
+  it('cost the value of the expression over the counts, or the total if it fails', async () => {
     const { asked, context } = service()
     const cost = 'llm.inputTokens * 2'
     const policies = policiesOf(context, config([{ ...byUser, type: 'tokens', cost }]))

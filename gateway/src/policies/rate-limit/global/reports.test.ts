@@ -29,7 +29,7 @@ afterEach(() => {
 })
 
 describe('reports', () => {
-  it('are sent at once, and hold the process open until they are', async () => {
+  it('are sent immediately, and the process waits for them', async () => {
     const { reports, decisions, held } = queue()
     reports.push(fine, message)
     expect(reports.pending).toBe(1)
@@ -49,7 +49,7 @@ describe('reports', () => {
     expect([calls, decisions.get('l report sent'), warnings.length]).toEqual([4, 1, 0])
   })
 
-  it('are given up after some seconds, counted, and told once', async () => {
+  it('are dropped after some seconds, counted, and logged once', async () => {
     const { reports, decisions, warnings } = queue()
     const away: GrpcCall = async () => {
       throw new GrpcError(14, 'connection refused')

@@ -36,7 +36,7 @@ describe('a yes', () => {
     expect(judge({ statuses: [status(0, { limit: undefined })] }).status).toBeUndefined()
   })
 
-  it('shows headers of the service as they are, in any case, rather than what its statuses say', () => {
+  it('prefers the headers of the service, in any case, to its statuses', () => {
     const sent = {
       'X-RateLimit-Limit': '10, 10;w=60',
       'X-RATELIMIT-REMAINING': '3',
@@ -89,7 +89,7 @@ describe('a yes', () => {
     }
   })
 
-  it('passes on what neither frames a message nor breaks it', () => {
+  it('forwards headers that do not affect message framing', () => {
     const sent = [
       ...fields({
         'X-Fine': ' yes ',
@@ -124,7 +124,7 @@ describe('anything else', () => {
     expect(refusal && textOf(refusal)).toBe('rate limit exceeded')
   })
 
-  it('says what the service says', () => {
+  it('has the body and headers of the service', () => {
     const { refusal } = judge({
       code: 'overLimit',
       body: Buffer.from('<p>no'),
@@ -163,7 +163,7 @@ describe('anything else', () => {
     expect(refusal?.headers).toMatchObject({ ...sent, 'retry-after': '1' })
   })
 
-  it('names the time that its statuses say where its headers say none', () => {
+  it('has the reset time of its statuses if its headers have none', () => {
     const { refusal } = judge({
       code: 'overLimit',
       responseHeaders: fields({ 'x-ratelimit-limit': '10' }),

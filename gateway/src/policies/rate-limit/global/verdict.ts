@@ -11,7 +11,7 @@ export type Verdict = {
   readonly refusal: Reply | undefined
   /** Undefined if the response has no status that is comparable with other limits. */
   readonly status: LimitStatus | undefined
-  /** Headers for the reply to an allowed request, without what `limitStatus` says. */
+  /** Headers for the reply to an allowed request, without those that `status` covers. */
   readonly replyHeaders: Headers
   /** Headers for the forwarded request. */
   readonly requestHeaders: Headers

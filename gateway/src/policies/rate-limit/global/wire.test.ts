@@ -7,18 +7,18 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 const descriptor = { entries: [['k', 'v']], limit: undefined } as const
 
 describe('a request', () => {
-  it('holds domain, descriptors and both counts at their numbers', () => {
+  it('encodes domain, descriptors and both counts by field number', () => {
     const bytes = encodeRequest('d', [{ descriptor, hits: 5 }], 7)
     expect(hex(bytes)).toBe('0a0164' + '120c' + '0a060a016b120176' + '1a020805' + '1807')
   })
 
-  it('says 0 for a descriptor, and leaves 0 out at the top', () => {
+  it('encodes 0 for a descriptor and omits 0 at the top', () => {
     expect(hex(encodeRequest('d', [{ descriptor, hits: 0 }], 0))).toBe(
       '0a0164' + '120a' + '0a060a016b120176' + '1a00',
     )
   })
 
-  it('holds a limit of its own', () => {
+  it('encodes a limit override', () => {
     const limited = { ...descriptor, limit: { requestsPerUnit: 300, unit: 'hour' } } as const
     expect(hex(encodeRequest('', [{ descriptor: limited, hits: 1 }], 0))).toBe(
       '1213' + '0a060a016b120176' + '120508ac021003' + '1a020801',
@@ -31,7 +31,7 @@ describe('a request', () => {
 })
 
 describe('an answer', () => {
-  it('is read field by field, whatever else it holds', () => {
+  it('is decoded by field and skips unknown fields', () => {
     const writer = new BinaryWriter()
     writer.uint32(8).int32(2)
     writer.uint32(18).fork().uint32(8).int32(2)
@@ -58,11 +58,11 @@ describe('an answer', () => {
     })
   })
 
-  it('that is empty says nothing, which is no yes', () => {
+  it('that is empty is not OK', () => {
     expect(decodeResponse(new Uint8Array()).code).toBe('unknown')
   })
 
-  it('of a code nobody knows is no yes', () => {
+  it('of an unknown code is not OK', () => {
     expect(decodeResponse(Uint8Array.of(8, 9)).code).toBe('unknown')
   })
 

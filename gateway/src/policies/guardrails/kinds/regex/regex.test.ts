@@ -63,7 +63,7 @@ describe('a regex guard', () => {
     expect(masked(builtin(name), text)).toBe(expected ?? text)
   })
 
-  it('applies its rules in order, each to what the ones before made of it', () => {
+  it('applies its rules in order, each to the result of earlier ones', () => {
     const config: RegexConfig = {
       rules: [{ pattern: 'ACME-[0-9]+' }, { builtin: 'email' }, { pattern: '<masked> ' }],
     }
@@ -77,7 +77,7 @@ describe('a regex guard', () => {
     })
   })
 
-  it('rejects or only notes where told to', () => {
+  it('rejects or audits when configured', () => {
     const rules: RegexConfig['rules'] = [{ builtin: 'email' }]
     expect(ask({ action: 'reject', rules }, 'a@b.co')).toMatchObject({ kind: 'reject', rejection })
     expect(ask({ action: 'reject', rules }, 'nothing')).toEqual({ kind: 'allow' })
@@ -183,5 +183,5 @@ describe('check digits', () => {
     ['378282246310005', true],
     ['4242424242424241', false],
     ['0000000000000000', false],
-  ])('of %s hold: %s', (digits, holds) => expect(hasCheckDigit(digits)).toBe(holds))
+  ])('of %s match: %s', (digits, holds) => expect(hasCheckDigit(digits)).toBe(holds))
 })

@@ -15,7 +15,7 @@ it('reads every answer anew that differs from the one before, were it by a byte'
   expect(read(Buffer.from('{"action":{"reason":"dine"}}'))).toEqual({ kind: 'allow', reason: 'dine' })
 })
 
-it('does not change what it remembers with the buffer the bytes came in', () => {
+it('does not alias the buffer of the received bytes', () => {
   const read = createResponseReader('request')
   const bytes = Buffer.from(allow)
   read(bytes)
@@ -24,7 +24,7 @@ it('does not change what it remembers with the buffer the bytes came in', () => 
   expect(read(allow)).toEqual({ kind: 'allow', reason: 'fine' })
 })
 
-it('reads an answer that is larger than what is remembered each time', () => {
+it('parses a response above the cache limit each time', () => {
   const read = createResponseReader('response')
   const large = (reason: string) => Buffer.from(JSON.stringify({ action: { reason: reason.repeat(2_000) } }))
   expect(read(large('a'))).toMatchObject({ kind: 'allow' })

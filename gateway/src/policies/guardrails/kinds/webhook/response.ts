@@ -9,7 +9,9 @@ export type ResponseReader = (bytes: Buffer) => Verdict
 /** Maximum size of a cached response. */
 const maxKnownBytes = 1024
 
-/** Creates a reader of responses of one phase that caches the last allow, because most responses are equal. */
+/**
+ * Creates a reader of responses of one phase that caches the last allow, because most responses are equal.
+ */
 export function createResponseReader(phase: Phase): ResponseReader {
   let known: { readonly bytes: Buffer; readonly verdict: Verdict } | undefined
   return (bytes) => {

@@ -125,7 +125,7 @@ describe('a call to a webhook', () => {
     expect((await callWith({ headers: { ':path': source } })).path).toBe(path)
   })
 
-  it('keeps method and host where what is said is none', async () => {
+  it('retains method and host when the value is invalid', async () => {
     const headers = { ':method': '"CONNECT"', ':authority': '"a b"' }
     expect(await callWith({ headers })).toMatchObject({
       method: 'POST',
@@ -244,7 +244,7 @@ describe('connections to webhooks', () => {
     expect(guards.calls[0]?.cancellation?.cancelled).toBe(true)
   })
 
-  it('are unlimited where told so', async () => {
+  it('are unlimited when configured as 0', async () => {
     const guards = fixtureGuards({ request: [webhookGuard] }, () => new Promise(() => {}), {
       limits: { maxConnections: 0, keepAliveMs: 1 },
     })
@@ -258,7 +258,7 @@ describe('connections to webhooks', () => {
 })
 
 describe('slots', () => {
-  it('are given in order, and not to those who have gone', async () => {
+  it('are acquired in order, without cancelled callers', async () => {
     const slots = createSlots()
     slots.resize(1)
     const gone = createCancellation()
@@ -276,7 +276,7 @@ describe('slots', () => {
     expect(entered).toEqual(['second', 'third'])
   })
 
-  it('forget those who have gone while a server hangs', async () => {
+  it('remove cancelled callers while a server hangs', async () => {
     const slots = createSlots()
     slots.resize(1)
     slots.acquire(createCancellation())
@@ -293,7 +293,7 @@ describe('slots', () => {
 })
 
 describe('limits of the environment', () => {
-  it('are 100 connections and 300 seconds unless said', () => {
+  it('are 100 connections and 300 seconds by default', () => {
     expect(webhookLimits({})).toEqual({ maxConnections: 100, keepAliveMs: 300_000 })
     expect(
       webhookLimits({ GUARDRAIL_WEBHOOK_MAX_CONNECTIONS: '0', GUARDRAIL_WEBHOOK_KEEPALIVE_SECONDS: '5' }),
@@ -316,7 +316,7 @@ describe('a webhook that cannot be', () => {
     return issues
   }
 
-  it('is reported with what is wrong', () => {
+  it('is reported with its error', () => {
     expect(issuesOf({ target: { host: 'guard.test:0' } })).toEqual([
       'target.host: port 0 cannot be connected to',
     ])
