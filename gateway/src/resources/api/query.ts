@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../../lib/json/json.ts'
 import type { Envelope } from '../change/change.ts'
-import { nameIn } from '../hybrid/record-index.ts'
+import { nameIn } from '../hybrid/record.ts'
 import { findKind } from '../kinds.ts'
 
 /** Query of a request to the API; absent parameters have their defaults. */

@@ -5,7 +5,7 @@ import type { Body } from '../../net/http/body.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Allowances } from '../change/restrictions.ts'
-import type { Expand } from '../hybrid/record-index.ts'
+import type { Expand } from '../hybrid/record.ts'
 import type { Requester, Resources } from '../resources.ts'
 
 export type ApiRequest = {

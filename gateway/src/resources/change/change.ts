@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue } from '../../lib/json/json.ts'
-import { nameIn } from '../hybrid/record-index.ts'
+import { nameIn } from '../hybrid/record.ts'
 import { findKind, isKeyPolicy, type Kind, singletonName } from '../kinds.ts'
 
 /** A change of records of one kind. `id` is an address: the id or, of a named record, the name. */

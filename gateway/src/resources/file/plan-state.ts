@@ -6,7 +6,7 @@ import { type Draft, notFound, putCreates, type Refusal, refusal } from '../chan
 import { namedId, readUuid } from '../change/identity.ts'
 import type { ExistingRecord, KeyDraft, PlanState } from '../change/plan.ts'
 import { hasKeyPolicy, isTree } from '../hybrid/overlay.ts'
-import { keyIssues, keyItem, nameIn } from '../hybrid/record-index.ts'
+import { keyIssues, keyItem, nameIn } from '../hybrid/record.ts'
 import { findKind, freshSection, isSingleton, type Kind, policyFields, singletonName } from '../kinds.ts'
 
 /** A record of the file, with its path in the document. */

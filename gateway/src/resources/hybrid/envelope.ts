@@ -4,7 +4,8 @@ import { withId } from '../change/key-id.ts'
 import { type Kind, kinds } from '../kinds.ts'
 import { shadowKey } from './overlay.ts'
 import { findKey, findNamed } from './plan-state.ts'
-import type { KeyRecord, NamedRecord, RecordIndex } from './record-index.ts'
+import type { KeyRecord, NamedRecord } from './record.ts'
+import type { RecordIndex } from './record-index.ts'
 
 /** The record at an address, as the API returns it. Records with unreadable secrets are not returned. */
 export function findEnvelope(

@@ -1,7 +1,7 @@
 import { type Environment, expandReferences } from '../../config/load/environment.ts'
 import { escapeReferences } from '../../config/load/escape-references.ts'
 import type { JsonValue } from '../../lib/json/json.ts'
-import type { Expand } from './record-index.ts'
+import type { Expand } from './record.ts'
 
 const complete: readonly string[] = []
 

@@ -12,7 +12,8 @@ import {
   defaultRetryDelayMs,
 } from './connection.ts'
 import { envelopesOf, findEnvelope } from './envelope.ts'
-import { type Expand, emptyIndex } from './record-index.ts'
+import type { Expand } from './record.ts'
+import { emptyIndex } from './record-index.ts'
 import { createActivation, createHybridState, type HybridContext, type HybridState } from './state.ts'
 import { createSync, type Sync, type SyncParts } from './sync.ts'
 import { createWriter, notReadYet } from './write.ts'

@@ -4,7 +4,8 @@ import { namedId } from '../change/identity.ts'
 import { findKind, kinds, policyFields, shapesOf } from '../kinds.ts'
 import type { StoreDelta, StoredResource } from '../stores/store.ts'
 import { overlay } from './overlay.ts'
-import { emptyIndex, type RecordIndex, toStored, updateIndex } from './record-index.ts'
+import { toStored } from './record.ts'
+import { emptyIndex, type RecordIndex, updateIndex } from './record-index.ts'
 
 const plain = (value: unknown) => ({ value: value as never, missing: [] })
 

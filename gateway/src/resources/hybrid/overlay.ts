@@ -3,7 +3,8 @@ import { lookUp } from '../../lib/bucket-map.ts'
 import { type ApiKeyRecord, recordDigest } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import { findKind, freshSection, type Kind } from '../kinds.ts'
-import { type NamedRecord, nameIn, type RecordIndex } from './record-index.ts'
+import { type NamedRecord, nameIn } from './record.ts'
+import type { RecordIndex } from './record-index.ts'
 
 export type OverlayResult = {
   /** Configuration of the file with the records of the database. */
@@ -27,19 +28,19 @@ export type OverlayResult = {
  * and never change. Parts equal to those of `previous`, an earlier result, are the same objects, so that they
  * are not compiled again.
  */
-export function overlay(file: ConfigTree, known: RecordIndex, previous?: ConfigTree): OverlayResult {
+export function overlay(file: ConfigTree, index: RecordIndex, previous?: ConfigTree): OverlayResult {
   const building: OverlayDraft = { root: { ...file }, made: new Set() }
   building.made.add(building.root)
   const shadowed = new Set<string>()
   // Policies come last: they do not create a section, which would have nothing to protect.
   for (const policies of [false, true]) {
-    for (const record of known.ordered) {
+    for (const record of index.ordered) {
       if ((record.kind.placement.kind === 'policies') !== policies) continue
       if (!applyRecord(record, file, building)) shadowed.add(shadowKey(record.kind.name, record.id))
     }
   }
-  const keyed = applyKeys(known, file, building, shadowed)
-  const refusals = [...known.problems.values()]
+  const keyed = applyKeys(index, file, building, shadowed)
+  const refusals = [...index.problems.values()]
     .filter(({ blocking }) => blocking)
     .map(({ kind, id, reason }) => `${kind}/${id} in the database cannot be used: ${reason}`)
   if (!keyed) refusals.push(missingKeyPolicy)
@@ -87,8 +88,8 @@ export function conflictingFields(file: ConfigTree, kind: Kind, value: ConfigTre
 /** Digests of the virtual keys in the file. */
 export function fileKeyDigests(file: ConfigTree): ReadonlySet<string> {
   const keys = listAt(file, keysPath)
-  const known = digestsOfLists.get(keys)
-  if (known !== undefined) return known
+  const cached = digestsOfLists.get(keys)
+  if (cached !== undefined) return cached
   const digests = new Set<string>()
   for (const key of keys) {
     const digest = isKeyRecord(key) ? recordDigest(key) : undefined
@@ -159,19 +160,19 @@ function applySettings(kind: Kind, item: ConfigTree, file: ConfigTree, building:
 
 /** False if there are keys without a key policy. */
 function applyKeys(
-  known: RecordIndex,
+  index: RecordIndex,
   file: ConfigTree,
   building: OverlayDraft,
   shadowed: Set<string>,
 ): boolean {
-  if (known.keys.length === 0) return true
+  if (index.keys.length === 0) return true
   const policyPath = keysPath.slice(0, -1)
   if (!isTree(valueAt(building.root, policyPath))) return false
   const policy = writableObject(building, policyPath, false)
   const field = keysPath.at(-1)
   if (policy === undefined || field === undefined) return false
   const own = listAt(file, keysPath)
-  const items = unshadowed(known, fileKeyDigests(file), shadowed)
+  const items = unshadowed(index, fileKeyDigests(file), shadowed)
   policy[field] = own.length === 0 ? items : own.concat(items)
   building.made.add(policy[field])
   return true
@@ -179,18 +180,18 @@ function applyKeys(
 
 /** Items of the keys that the file does not contain. */
 function unshadowed(
-  known: RecordIndex,
+  index: RecordIndex,
   inFile: ReadonlySet<string>,
   shadowed: Set<string>,
 ): readonly unknown[] {
   const same = new Set<unknown>()
   for (const digest of inFile) {
-    const record = lookUp(known.keysByDigest, digest)
+    const record = lookUp(index.keysByDigest, digest)
     if (record === undefined) continue
     same.add(record.item)
     shadowed.add(shadowKey('llm.apiKey', record.id))
   }
-  return same.size === 0 ? known.keyItems : known.keyItems.filter((item) => !same.has(item))
+  return same.size === 0 ? index.keyItems : index.keyItems.filter((item) => !same.has(item))
 }
 
 /**
@@ -263,8 +264,8 @@ function withoutKeys(config: ConfigTree): ConfigTree {
 }
 
 function namesOf(list: readonly unknown[], kind: Kind): ReadonlySet<string> {
-  const known = namesOfLists.get(list)
-  if (known !== undefined) return known
+  const cached = namesOfLists.get(list)
+  if (cached !== undefined) return cached
   const names = new Set<string>()
   for (const item of list) {
     const name = isTree(item) ? nameIn(kind, item) : undefined

@@ -15,11 +15,10 @@ import {
   keyIssues,
   keyItem,
   type NamedRecord,
-  nameKey,
-  type RecordIndex,
   recordKey,
   toStored,
-} from './record-index.ts'
+} from './record.ts'
+import { nameKey, type RecordIndex } from './record-index.ts'
 
 export type HybridPlanInput = {
   readonly index: RecordIndex

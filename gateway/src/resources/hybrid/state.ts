@@ -10,7 +10,8 @@ import type { ResourceHost } from '../resources.ts'
 import type { ResourceStore } from '../stores/store.ts'
 import { logShadowed } from './audit.ts'
 import { type OverlayResult, overlay } from './overlay.ts'
-import type { Expand, RecordIndex } from './record-index.ts'
+import type { Expand } from './record.ts'
+import type { RecordIndex } from './record-index.ts'
 
 /** Dependencies of hybrid mode. */
 export type HybridContext = {

@@ -9,7 +9,8 @@ import { type StoreDelta, type StoredResource, StoreUnavailable } from '../store
 import { auditSteps } from './audit.ts'
 import { findEnvelope } from './envelope.ts'
 import { createHybridPlanState, toStoreChanges } from './plan-state.ts'
-import { findRecord, indexUpdateSteps, type RecordIndex, recordKey, toStored } from './record-index.ts'
+import { recordKey, toStored } from './record.ts'
+import { findRecord, indexUpdateSteps, type RecordIndex } from './record-index.ts'
 import type { Candidate, HybridContext } from './state.ts'
 import type { Sync, SyncParts } from './sync.ts'
 
