@@ -5,8 +5,9 @@ import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { billOfMaterials, bundledPackages, licenseTexts } from './bill-of-materials.ts'
 
-// `npm run build`: bundles the gateway with its libraries, one file per entry point, and packs the publishable
-// package, which installs without a network. Writes the package to dist/, or to the folder of --out.
+// `npm run build`: bundles the gateway with its libraries, one file per entry point, and packs the
+// publishable package, which installs without a network. Writes the package to dist/, or to the folder of
+// --out.
 
 const { values } = parseArgs({ options: { out: { type: 'string', default: 'dist' } } })
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -40,8 +40,8 @@ const defaultTerminationDeadline = '25s'
 const abortedRequestsMs = 1_000
 
 /**
- * Starts the gateway. Throws `ConfigRejected`, or the error of an address that cannot be opened; then everything is closed
- * again.
+ * Starts the gateway. Throws `ConfigRejected`, or the error of an address that cannot be opened; then
+ * everything is closed again.
  */
 export async function startApp(options: AppOptions): Promise<App> {
   const { file, env, version, log, threads } = options

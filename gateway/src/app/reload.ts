@@ -21,7 +21,10 @@ export type ReloadOptions = {
 
 /** Reloads on changes of the configuration file and of the files that it names. */
 export type Reload = {
-  /** Watches the configuration file; `text` is its text in use. The files that it names are watched from each commit on. */
+  /**
+   * Watches the configuration file; `text` is its text in use. The files that it names are watched from each
+   * commit on.
+   */
   watch(text: string): void
   close(): void
 }

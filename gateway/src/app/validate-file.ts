@@ -17,8 +17,9 @@ import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import { acceptedConfig, loadConfig } from './config-tasks.ts'
 
 /**
- * Validates a configuration file as `--validate-only` does: its text, the environment, the files that it names, and its
- * compilation. Opens no port and no connection. Throws `ConfigRejected`, or the error of an unreadable file.
+ * Validates a configuration file as `--validate-only` does: its text, the environment, the files that it
+ * names, and its compilation. Opens no port and no connection. Throws `ConfigRejected`, or the error of an
+ * unreadable file.
  */
 export async function validateConfigFile(
   file: string,

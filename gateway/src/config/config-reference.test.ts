@@ -45,7 +45,7 @@ const schema = object(
 
 const text = renderConfigReference(schema)
 
-it('gives each object a section under its path', () => {
+it('renders a section for each object, with its path', () => {
   const headings = text.split('\n').filter((line) => line.startsWith('## '))
   expect(headings).toEqual([
     '## Top level',
@@ -77,7 +77,7 @@ it('lists advanced fields last', () => {
   expect(own).toContain('| `wait` | duration | `5s` | How long. *Advanced.* |')
 })
 
-it('describes an object once, and says where for its other places', () => {
+it('describes an object once, with a reference from other paths', () => {
   const shared = object({ rule: string({ doc: 'R.' }) }, { doc: 'Rules.' })
   const place = (doc: string) =>
     object({ rules: optional(shared), many: list(shared, { doc: 'M.' }) }, { doc })

@@ -73,7 +73,7 @@ export const processLimitsSchema = object(
     ),
   },
   {
-    doc: 'Bounds on what clients can occupy, for the whole process. `tollgate_admission_in_use` and `tollgate_admission_refusals_total` report each of them.',
+    doc: 'Bounds on resources that clients occupy, for the whole process. `tollgate_admission_in_use` and `tollgate_admission_refusals_total` report each of them.',
   },
 )
 

@@ -125,7 +125,7 @@ const frontendPolicies = object(
         {
           trustedProxies: optional(
             list(name({ doc: 'An address, or a range such as `10.0.0.0/8`.', example: '10.0.0.0/8' }), {
-              doc: 'Proxies in front of the gateway that say in `x-forwarded-*` or `forwarded` who the client is. They must set or remove `x-forwarded-proto` and `x-forwarded-host`. Nobody else is believed.',
+              doc: 'Proxies in front of the gateway whose `x-forwarded-*` and `forwarded` headers identify the client. They must set or remove `x-forwarded-proto` and `x-forwarded-host`. These headers are ignored from all other peers.',
             }),
           ),
           allowedHosts: optional(
@@ -160,7 +160,7 @@ const frontendPolicies = object(
       ),
     ),
   },
-  { doc: 'What holds for every listener.' },
+  { doc: 'Settings of all listeners.' },
 )
 
 /** The configuration file. */
@@ -214,7 +214,7 @@ export function checkConfig(config: Config, report: ReportIssue): void {
     report(
       ['config', 'adminAddr'],
       'the admin address has no authentication and must stay on loopback (127.0.0.1, localhost or [::1]); ' +
-        'serving it elsewhere, behind authentication, is what ui.gateways is for',
+        'use ui.gateways to serve it elsewhere with authentication',
     )
   }
   const sections = trafficSections(config)
@@ -224,7 +224,7 @@ export function checkConfig(config: Config, report: ReportIssue): void {
     const section = config[name]
     if (section === undefined) continue
     if (section.port !== undefined && section.gateways !== undefined) {
-      report([name, 'port'], 'either a port of its own or gateways, not both')
+      report([name, 'port'], 'must not be set together with gateways')
     } else if (portsOf({ ...config, gateways: sections.gateways })[name] === undefined) {
       const attachment = { references: section.gateways, path: [name], needs: 'http' } as const
       const listeners = checkAttachment(attachment, sections.gateways, (path, message) =>

@@ -51,7 +51,7 @@ describe('config.database.url', () => {
     expect(paths).toEqual(['database.url'])
   })
 
-  it('names a database of the kind that its scheme names', () => {
+  it('selects the database by its scheme', () => {
     expect(isPostgresUrl('postgresql://host/db')).toBe(true)
     expect(isPostgresUrl('sqlite:///a.db')).toBe(false)
     expect(sqlitePathOf('SQLite://data/a.db?mode=rwc')).toBe('data/a.db')

@@ -48,7 +48,7 @@ export const storageSchema = object(
       }),
     ),
   },
-  { doc: 'The config resource API: where changes go, and what they may bring in.' },
+  { doc: 'The config API: storage of changes, and permissions for their content.' },
 )
 
 /** `config.database`. */

@@ -13,7 +13,7 @@ export const uiSchema = object(
     policies: optional(
       object(
         { cors, jwtAuth, apiKey, authorization, localRateLimit },
-        { doc: 'Who may change the configuration. `jwtAuth` or `apiKey` is needed, in strict mode.' },
+        { doc: 'Access to the configuration. `jwtAuth` or `apiKey` in strict mode is required.' },
       ),
     ),
   },
@@ -33,7 +33,7 @@ export function checkUi({ policies }: UiConfig, report: ReportIssue): void {
     policy ? [policy.mode ?? 'strict'] : [],
   )
   if (modes.includes('strict')) return
-  const reason = 'whoever reaches it can read and change the configuration'
+  const reason = 'without authentication every client can read and change the configuration'
   if (modes.length > 0) report(['policies'], `jwtAuth or apiKey must be strict here: ${reason}`)
-  else report([], `needs jwtAuth or apiKey in ui.policies: ${reason}`)
+  else report([], `requires jwtAuth or apiKey in ui.policies: ${reason}`)
 }

@@ -130,7 +130,7 @@ describe('without -f', () => {
     const { code, stdout, stderr } = await runTollgate([], { env: { HOME: home } })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
-      `cannot create the configuration file ${file}: a part of its path is not a folder; give one with -f FILE\n`,
+      `cannot create the configuration file ${file}: a part of its path is not a folder; name one with -f FILE\n`,
     )
   })
 

@@ -151,6 +151,6 @@ describe('the API on a gateway', () => {
     writeFileSync(file, JSON.stringify({ ...keyedEcho, gateways, ui: { gateways: 'default', ...ui } }))
     const run = await runTollgate(['--validate-only', '-f', file])
     expect(run.code).toBe(1)
-    expect(run.stderr).toContain('whoever reaches it can read and change the configuration')
+    expect(run.stderr).toContain('without authentication every client can read and change the configuration')
   })
 })

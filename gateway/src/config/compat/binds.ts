@@ -10,10 +10,10 @@ const listener = object(
     name: optional(name({ doc: 'Name of the listener.', default: 'its number, from 0' })),
     hostname: optional(name({ doc: 'Host this listener is for.', default: 'all hosts' })),
     protocol: optional(
-      enumeration(protocols, { doc: 'What it carries.', default: 'HTTP, or HTTPS with tls' }),
+      enumeration(protocols, { doc: 'Protocol of the listener.', default: 'HTTP, or HTTPS with tls' }),
     ),
     tls: optional(tlsSchema),
-    policies: optional(object(gatewayPolicyFields, { doc: 'Policies of everything behind the listener.' })),
+    policies: optional(object(gatewayPolicyFields, { doc: 'Policies of the listener.' })),
     routes: optional(list(routeSchema, { doc: 'Its routes.' })),
     tcpRoutes: optional(list(tcpRouteSchema, { doc: 'Its TCP routes.' })),
   },

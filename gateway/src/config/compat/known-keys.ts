@@ -254,8 +254,8 @@ const policyPlaces: readonly (readonly [name: string, path: Path])[] = [
 ]
 
 /**
- * Message for an unknown key at `path` that another place of the configuration (`root`) has, or that agentgateway has;
- * undefined for any other key.
+ * Message for an unknown key at `path` that another place of the configuration (`root`) has, or that
+ * agentgateway has; undefined for any other key.
  */
 export function unsupportedKeyMessage(path: Path, root: Shape): string | undefined {
   const key = String(path.at(-1))

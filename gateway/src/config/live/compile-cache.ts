@@ -3,8 +3,8 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 /** Compile results by configuration node, state by name, and the files that the results were made of. */
 export type CompileCache = Pick<CompileContext, 'cached' | 'retained' | 'readFile'> & {
   /**
-   * Starts a compilation; the next call of `files` covers the results used since then. Evicts files that are not
-   * `watched`: changes to them are not reported. They belong to a configuration that was not committed.
+   * Starts a compilation; the next call of `files` covers the results used since then. Evicts files that are
+   * not `watched`: changes to them are not reported. They belong to a configuration that was not committed.
    */
   begin(watched: ReadonlySet<string>): void
   /** Paths and contents of the files behind the results used since `begin`. */

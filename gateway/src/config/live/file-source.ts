@@ -4,7 +4,10 @@ import type { Config } from '../schema.ts'
 import { shareStructureInSteps } from './structural-share.ts'
 
 export type FileSourceOptions = {
-  /** Configuration at start. Its `config.*` applies until the process ends, except for the reloadable settings. */
+  /**
+   * Configuration at start. Its `config.*` applies until the process ends, except for the reloadable
+   * settings.
+   */
   first: Config
   /** Parses and validates a text of the file. Throws `ConfigRejected`. */
   read(text: string): Promise<Config>
@@ -15,11 +18,14 @@ export type FileSourceOptions = {
 export type FileSource = {
   readonly current: Config
   /**
-   * Parses a text of the file. Returns `current` if the configuration is equal; otherwise unchanged parts are the same
-   * objects as in `current`.
+   * Parses a text of the file. Returns `current` if the configuration is equal; otherwise unchanged parts are
+   * the same objects as in `current`.
    */
   load(text: string): Promise<Config>
-  /** Makes the configuration loaded last the current one. Returns whether it contains changes that need a restart. */
+  /**
+   * Makes the configuration loaded last the current one. Returns whether it contains changes that need a
+   * restart.
+   */
   accept(config: Config): boolean
 }
 

@@ -44,7 +44,7 @@ async function apply(live: LiveListeners, snapshot: Snapshot): Promise<void> {
 }
 
 describe('createLiveListeners', () => {
-  it('opens what is new, keeps what stays and drains what is gone', async () => {
+  it('opens added addresses, retains unchanged ones and drains removed ones', async () => {
     const servers = fakeServers()
     const live = createLiveListeners(servers.openListener)
     await apply(live, snapshotOf(1, 2))
@@ -54,7 +54,7 @@ describe('createLiveListeners', () => {
     expect(live.find('h:1')).toBeUndefined()
   })
 
-  it('keeps the old snapshot whole when an address cannot be opened', async () => {
+  it('retains the previous snapshot if an address cannot be opened', async () => {
     const servers = fakeServers([9])
     const live = createLiveListeners(servers.openListener)
     const first = snapshotOf(1)
@@ -64,7 +64,7 @@ describe('createLiveListeners', () => {
     expect(live.find('h:1')).toBe(first.listeners.get('h:1'))
   })
 
-  it('closes what was opened for a snapshot that is given up', async () => {
+  it('closes the addresses of an aborted snapshot', async () => {
     const servers = fakeServers()
     const live = createLiveListeners(servers.openListener)
     await apply(live, snapshotOf(1))
@@ -75,7 +75,7 @@ describe('createLiveListeners', () => {
     expect(live.find('h:2')).toBeUndefined()
   })
 
-  it('ends what a place held when the place is gone, and only then', async () => {
+  it('closes the resources of a scope after its removal, and only then', async () => {
     const live = createLiveListeners(fakeServers().openListener)
     const ended: string[] = []
     const holding = (...places: string[]): Snapshot => ({
@@ -89,7 +89,7 @@ describe('createLiveListeners', () => {
     expect(ended).toEqual(['route tools', 'mcp'])
   })
 
-  it('serves the new snapshot on an address that stays', async () => {
+  it('serves the new snapshot on an unchanged address', async () => {
     const servers = fakeServers()
     const live = createLiveListeners(servers.openListener)
     await apply(live, snapshotOf(1))
@@ -98,7 +98,7 @@ describe('createLiveListeners', () => {
     expect(live.find('h:1')).toBe(next.listeners.get('h:1'))
   })
 
-  it('opens nothing any more once it drains, whatever changes', async () => {
+  it('opens no address while draining, after any change', async () => {
     const servers = fakeServers()
     const live = createLiveListeners(servers.openListener)
     await apply(live, snapshotOf(1))

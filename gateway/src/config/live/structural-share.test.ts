@@ -7,7 +7,7 @@ const anyJson = fc.jsonValue({ maxDepth: 5 })
 const names = fc.constantFrom('a', 'b', 'c', 'd', 'e')
 const entry = fc.record({ name: names, value: anyJson }, { noNullPrototype: true })
 
-it('gives back what is equal to the next value and leaves both arguments alone', () => {
+it('returns a value equal to the next one and changes no argument', () => {
   fc.assert(
     fc.property(anyJson, anyJson, (previous, next) => {
       const before = structuredClone({ previous, next })
@@ -17,7 +17,7 @@ it('gives back what is equal to the next value and leaves both arguments alone',
   )
 })
 
-it('gives back the previous object when nothing changed', () => {
+it('returns the previous object if nothing changed', () => {
   fc.assert(
     fc.property(anyJson, (value) => {
       expect(shareStructure(value, structuredClone(value))).toBe(value)
@@ -26,7 +26,7 @@ it('gives back the previous object when nothing changed', () => {
   )
 })
 
-it('keeps the identity of every equal named item, wherever it moved', () => {
+it('retains the identity of every equal named item at any index', () => {
   const unique = fc.uniqueArray(entry, { selector: (item) => item.name })
   fc.assert(
     fc.property(unique, unique, (previous, changed) => {
@@ -44,7 +44,7 @@ it('keeps the identity of every equal named item, wherever it moved', () => {
 })
 
 it.each([[[['{}'], {}, ['[]'], []]], [[0, -0, '-0', ['-0']]], [['0', 0, null, 'null']]])(
-  'tells apart items that look alike: %j',
+  'distinguishes similar items: %j',
   (previous: unknown[]) => {
     expect(shareStructure(previous, structuredClone(previous))).toBe(previous)
     const reversed = structuredClone(previous).reverse()
@@ -55,7 +55,7 @@ it.each([[[['{}'], {}, ['[]'], []]], [[0, -0, '-0', ['-0']]], [['0', 0, null, 'n
   },
 )
 
-it('keeps equal items apart', () => {
+it('treats equal items as distinct', () => {
   const previous = [{ a: 1 }, { a: 1 }, { a: 2 }]
   const result = shareStructure(previous, [{ a: 2 }, { a: 1 }, { a: 1 }])
   expect(result[0]).toBe(previous[2])
@@ -63,7 +63,7 @@ it('keeps equal items apart', () => {
   expect(new Set(result).size).toBe(3)
 })
 
-it('keeps unchanged parts of a changed object', () => {
+it('retains unchanged parts of a changed object', () => {
   const previous = { llm: { models: [{ name: 'a', params: { x: 1 } }], port: 1 }, config: { y: [1] } }
   const next = { llm: { models: [{ name: 'a', params: { x: 1 } }], port: 2 }, config: { y: [1] } }
   const result = shareStructure(previous, next)
@@ -74,7 +74,7 @@ it('keeps unchanged parts of a changed object', () => {
   expect(result.config).toBe(previous.config)
 })
 
-it('continues a named item although its place and content changed', () => {
+it('matches a named item with another index and content', () => {
   const previous = [
     { name: 'a', deep: { x: 1 }, n: 1 },
     { name: 'b', deep: { x: 1 }, n: 1 },
@@ -83,7 +83,7 @@ it('continues a named item although its place and content changed', () => {
   expect(result[0]?.deep).toBe(previous[1]?.deep)
 })
 
-it('finds items without a name by content, then by place', () => {
+it('matches items without a name by content, then by index', () => {
   const previous = [{ requests: 1 }, { requests: 2, extra: { y: 1 } }]
   const result = shareStructure(previous, [{ requests: 3 }, { requests: 1 }])
   expect(result[1]).toBe(previous[0])
@@ -98,7 +98,7 @@ it('treats a removed key as a change', () => {
   expect(shareStructure<object>(previous, { a: 1 })).toEqual({ a: 1 })
 })
 
-it('is not confused by keys of the prototype', () => {
+it('supports keys of the prototype', () => {
   const next = JSON.parse('{"__proto__": {"x": 1}, "constructor": 1, "toString": [1]}')
   const result = shareStructure({}, next)
   expect(Object.keys(result)).toEqual(['__proto__', 'constructor', 'toString'])
@@ -111,7 +111,7 @@ it.each([
     'without names',
     (index: number) => ({ keyHash: `sha256:${index % 50_000}`, metadata: { user: `u${index}` } }),
   ],
-])('takes time in proportion to the length of lists %s', async (_kind, make) => {
+])('needs time proportional to the length of lists %s', async (_kind, make) => {
   const previous = Array.from({ length: 100_000 }, (_, index) => make(index))
   const next = structuredClone(previous).slice(1)
   let result: typeof previous = []
@@ -125,7 +125,7 @@ it.each([
   expect(result.at(-1)).toBe(previous.at(-1))
 })
 
-it('comes to the same in turns', async () => {
+it('returns the same result in steps', async () => {
   const list = fc.array(fc.oneof(anyJson, entry))
   await fc.assert(
     fc.asyncProperty(list, list, async (previous, next) => {
@@ -139,7 +139,7 @@ it('comes to the same in turns', async () => {
   )
 })
 
-it('lets others have a turn between the items of a long list', async () => {
+it('yields between the items of a long list', async () => {
   const routes = Array.from({ length: 1_000 }, (_, index) => ({ name: `route-${index}`, path: index }))
   let turns = 0
   const yieldPoint = () => {

@@ -18,7 +18,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Watches with events only, unless told to poll; each call of `next` waits for one more report. */
+/** Watches with events only, without `pollMs`; each call of `next` waits for one report. */
 function start(text: string | undefined, pollMs = 600_000): () => Promise<string> {
   const reports: string[] = []
   const waiting: ((report: string) => void)[] = []
@@ -40,7 +40,7 @@ function start(text: string | undefined, pollMs = 600_000): () => Promise<string
   }
 }
 
-it('reports the first reading when no text is known yet', async () => {
+it('reports the first text without a text in use', async () => {
   await writeFile(file, 'one')
   expect(await start(undefined)()).toBe('one')
 })
@@ -50,7 +50,7 @@ it('reports a change that happened before the watch began', async () => {
   expect(await start('one')()).toBe('two')
 })
 
-it('sees a file written in place, and nothing when its content stays', async () => {
+it('detects an in-place write, and ignores equal content', async () => {
   await writeFile(file, 'one')
   const next = start(undefined)
   expect(await next()).toBe('one')
@@ -59,7 +59,7 @@ it('sees a file written in place, and nothing when its content stays', async () 
   expect(await next()).toBe('two')
 })
 
-it('sees a file replaced by a rename', async () => {
+it('detects a replacement by a rename', async () => {
   await writeFile(file, 'one')
   const next = start(undefined)
   expect(await next()).toBe('one')
@@ -80,7 +80,7 @@ it('reports a deleted file once, and its return', async () => {
   expect(await next()).toBe('one')
 })
 
-it('sees the link of a mounted volume turned to another folder', async () => {
+it('detects the link swap of a mounted volume', async () => {
   for (const version of ['v1', 'v2', 'v3']) {
     await mkdir(join(folder, version))
     await writeFile(join(folder, version, 'config.yaml'), version)
@@ -96,7 +96,7 @@ it('sees the link of a mounted volume turned to another folder', async () => {
   }
 })
 
-it('sees a change behind a link to another folder', async () => {
+it('detects a change behind a link to another folder', async () => {
   await mkdir(join(folder, 'elsewhere'))
   await writeFile(join(folder, 'elsewhere', 'real.yaml'), 'one')
   await symlink(join('elsewhere', 'real.yaml'), file)
@@ -106,7 +106,7 @@ it('sees a change behind a link to another folder', async () => {
   expect(await next()).toBe('two')
 })
 
-it('sees a change in a folder that was replaced, by polling', async () => {
+it('detects a change in a replaced folder, by polling', async () => {
   file = join(folder, 'mount', 'config.yaml')
   await mkdir(join(folder, 'mount'))
   await writeFile(file, 'one')

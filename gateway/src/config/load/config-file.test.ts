@@ -33,14 +33,14 @@ it('reads a text, without its byte order mark', async () => {
   expect(await rereadConfigFile(file)).toBe('a: é')
 })
 
-it('says that there is no such file', () => expectRefusal(join(folder, 'none'), 'there is no such file'))
+it('reports a missing file', () => expectRefusal(join(folder, 'none'), 'there is no such file'))
 
-it('says that it is a directory', () => expectRefusal(folder, 'it is a directory'))
+it('reports a directory', () => expectRefusal(folder, 'it is a directory'))
 
-it('says that it is not text', () =>
+it('reports a file that is not text', () =>
   expectRefusal(fileOf('bytes', Buffer.from([0x61, 0xff])), 'it is not UTF-8 text'))
 
-it('refuses a file that is too large before it reads it', () => {
+it('refuses a file that is too large before reading it', () => {
   const file = fileOf('large', '')
   truncateSync(file, 32 * 1024 * 1024 + 1)
   return expectRefusal(file, 'it is larger than 32 MiB')

@@ -39,7 +39,7 @@ function load(file: string) {
   return result.config
 }
 
-describe('the place of the default file', () => {
+describe('the path of the default file', () => {
   it.each([
     [{ XDG_CONFIG_HOME: '/settings' }, '/people/ada', '/settings/tollgate/config.yaml'],
     [{}, '/people/ada', '/people/ada/.config/tollgate/config.yaml'],
@@ -49,13 +49,13 @@ describe('the place of the default file', () => {
     expect(defaultFilePath(env, home)).toBe(expected)
   })
 
-  it.each(['', 'relative'])('is nowhere when the home is "%s"', (home) => {
-    expect(() => defaultFilePath({}, home)).toThrow('no configuration file: give one with -f FILE')
+  it.each(['', 'relative'])('is undefined for the home folder "%s"', (home) => {
+    expect(() => defaultFilePath({}, home)).toThrow('no configuration file: name one with -f FILE')
   })
 })
 
 describe('the default file', () => {
-  it('is made with its folders, for this user only', () => {
+  it('is created with its folders, for this user only', () => {
     const home = freshFolder()
     const file = defaultFilePath({}, home)
     expect(createDefaultFile(file)).toBe(true)
@@ -64,7 +64,7 @@ describe('the default file', () => {
     expect(readdirSync(join(home, '.config/tollgate'))).toEqual(['config.yaml'])
   })
 
-  it('is valid, stays on this machine, asks for keys, and keeps what is added beside itself', () => {
+  it('is valid, listens on loopback, requires keys, and stores additions next to itself', () => {
     const file = join(freshFolder(), 'tollgate/config.yaml')
     createDefaultFile(file)
     const { config, gateways, llm } = load(file)
@@ -90,7 +90,7 @@ describe('the default file', () => {
     expect(sqlitePathOf(load(file).config?.database?.url ?? '')).toBe(join(file, '../tollgate.db'))
   })
 
-  it('is left alone once it is there, even if it is empty', () => {
+  it('is not changed if it exists, even if it is empty', () => {
     const file = join(freshFolder(), 'config.yaml')
     writeFileSync(file, '', { mode: 0o644 })
     expect(createDefaultFile(file)).toBe(false)
@@ -98,7 +98,7 @@ describe('the default file', () => {
     expect(modeOf(file)).toBe(0o644)
   })
 
-  it('does not follow a symbolic link that leads nowhere', () => {
+  it('does not follow a dangling symbolic link', () => {
     const folder = freshFolder()
     const file = join(folder, 'config.yaml')
     symlinkSync(join(folder, 'elsewhere.yaml'), file)
@@ -106,17 +106,17 @@ describe('the default file', () => {
     expect(readdirSync(folder)).toEqual(['config.yaml'])
   })
 
-  it('says why it cannot be made, and leaves nothing behind', () => {
+  it('reports the reason of a failure, and leaves nothing behind', () => {
     const folder = freshFolder()
     writeFileSync(join(folder, 'tollgate'), 'a file in the way')
     const file = join(folder, 'tollgate/config.yaml')
     expect(() => createDefaultFile(file)).toThrow(
-      `cannot create the configuration file ${file}: a part of its path is not a folder; give one with -f FILE`,
+      `cannot create the configuration file ${file}: a part of its path is not a folder; name one with -f FILE`,
     )
     expect(readdirSync(folder)).toEqual(['tollgate'])
   })
 
-  it('refuses a folder whose name the address of a database cannot hold', () => {
+  it('refuses a folder whose name is invalid in a database URL', () => {
     const file = join(base, 'what?', 'tollgate/config.yaml')
     expect(() => createDefaultFile(file)).toThrow('question mark')
     expect(existsSync(join(base, 'what?'))).toBe(false)

@@ -13,7 +13,7 @@ export function defaultFilePath(env: Environment, home: string): string {
   const configured = env['XDG_CONFIG_HOME'] ?? ''
   if (isAbsolute(configured)) return join(configured, 'tollgate', 'config.yaml')
   if (isAbsolute(home)) return join(home, '.config', 'tollgate', 'config.yaml')
-  throw new Error('no configuration file: give one with -f FILE; there is no home folder to make one in')
+  throw new Error('no configuration file: name one with -f FILE; there is no home folder for a default file')
 }
 
 /**
@@ -23,7 +23,7 @@ export function defaultFilePath(env: Environment, home: string): string {
 export function createDefaultFile(path: string): boolean {
   if (existsSync(path)) return false
   // A question mark begins the parameters of a database URL.
-  if (path.includes('?')) throw uncreatable(path, 'its folder must not have a question mark in its name')
+  if (path.includes('?')) throw uncreatable(path, 'the name of its folder must not contain a question mark')
   try {
     makeFolder(dirname(path))
     writeWhole(path, defaultFileText(join(dirname(path), 'tollgate.db')))
@@ -49,33 +49,33 @@ function writeWhole(path: string, text: string): void {
 /** `database` is the path of the SQLite file. Double-quoted text is identical in JSON and YAML. */
 function defaultFileText(database: string): string {
   const url = JSON.stringify(escapeReferences(`sqlite://${database}`, new Set()))
-  return `# Tollgate runs with this file when it is started without -f FILE.
+  return `# Configuration of Tollgate without -f FILE.
 #
-# Keys, models, MCP servers and routes can be added here, and each change applies at once. Or they are added while the gateway
-# runs, through http://127.0.0.1:15000/api/config, and are kept in the database below. What this file says counts first.
+# Add keys, models, MCP servers and routes here; each change applies immediately. Or add them at run time through
+# http://127.0.0.1:15000/api/config, which stores them in the database below. Entries of this file take precedence.
 
 config:
-  # Everything stays on this machine.
+  # All addresses are on this machine only.
   bindAddress: 127.0.0.1
   adminAddr: 127.0.0.1:15000
   statsAddr: 127.0.0.1:15020
   readinessAddr: 127.0.0.1:15021
   storage:
     mode: hybrid
-    # MCP servers that are programs on this machine may be added through the API, too. Only this machine reaches it.
+    # The API, which only this machine reaches, may also add MCP servers that are programs on this machine.
     allowStdioTargets: true
   database:
     url: ${url}
 
 gateways:
-  # Models, MCP servers and routes that name no gateway are here.
+  # Gateway of models, MCP servers and routes that have no gateways field.
   default:
     port: 4000
 
 llm:
   models: []
   policies:
-    # No key, no service.
+    # Requests without a key are refused.
     apiKey:
       mode: strict
       keys: []
@@ -97,7 +97,7 @@ function makeFolder(folder: string): void {
 }
 
 function uncreatable(path: string, problem: string, cause?: unknown): Error {
-  return new Error(`cannot create the configuration file ${path}: ${problem}; give one with -f FILE`, {
+  return new Error(`cannot create the configuration file ${path}: ${problem}; name one with -f FILE`, {
     cause,
   })
 }

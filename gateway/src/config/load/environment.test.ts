@@ -37,7 +37,7 @@ it('names each unset variable once', () => {
   ])
 })
 
-it('does not take what every object inherits for a variable', () => {
+it('ignores inherited properties of the environment', () => {
   expect(expandReferences('$constructor', env).missing).toEqual([
     { name: 'constructor', reference: '$constructor' },
   ])
@@ -50,11 +50,11 @@ it.each([
   ['$NAME ', false],
   ['$NAME$NAME', false],
   ['NAME', false],
-])('tells whether %s is one reference and nothing else', (text, whole) => {
+])('reports whether %s is a single reference', (text, whole) => {
   expect(expandReferences(text, env).whole).toBe(whole)
 })
 
-it('leaves text alone whose dollars are all doubled, but for the doubling', () => {
+it('unescapes a text whose dollar signs are all doubled', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('$', '{', '}', 'A', ':', '-', ' ') }), (text) => {
       expect(expandReferences(text.replaceAll('$', '$$$$'), {})).toMatchObject({ text, missing: [] })

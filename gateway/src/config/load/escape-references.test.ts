@@ -14,7 +14,7 @@ const text = fc
   .map((all) => all.join(''))
 
 describe('escapeReferences', () => {
-  it('writes texts so that they expand to themselves, whatever the environment holds', () => {
+  it('writes texts that expand to themselves in every environment', () => {
     fc.assert(
       fc.property(fc.oneof(text, fc.string()), (sent) => {
         const expanded = expandReferences(String(escapeReferences(sent, none)), { NAME: 'secret', a: 'x' })
@@ -43,13 +43,13 @@ describe('escapeReferences', () => {
     expect(expandReferences(written, { KEY: 'v' }).text).toBe('$v $$')
   })
 
-  it('reaches texts in lists and objects, leaves keys and other values alone, and copies', () => {
+  it('escapes texts in lists and objects of a copy, but not keys and other values', () => {
     const sent = { $a: ['$x', 1, null, true, { b: '$$' }] }
     expect(escapeReferences(sent, none)).toEqual({ $a: ['$$x', 1, null, true, { b: '$$$$' }] })
     expect(sent).toEqual({ $a: ['$x', 1, null, true, { b: '$$' }] })
   })
 
-  it('says in the file exactly what was sent, and references elsewhere in the file stay references', () => {
+  it('stores the exact value in a file, whose references stay references', () => {
     const shape: Shape = { kind: 'any', meta: { doc: 'anything' } }
     const json = fc.jsonValue({ noUnicodeString: false, stringUnit: 'binary' })
     fc.assert(
@@ -57,7 +57,7 @@ describe('escapeReferences', () => {
         const result = editYaml('a: ${NAME}\n', [
           { op: 'set', path: ['b'], value: escapeReferences(sent, none) },
         ])
-        // Some JSON cannot be written as this file has it, and says so.
+        // Some JSON is refused, because the style of this file cannot express it.
         if (result.kind === 'refused') {
           expect(result.message).toMatch(/would be rounded|key/)
           return
@@ -70,7 +70,7 @@ describe('escapeReferences', () => {
     )
   })
 
-  it('keeps a key named __proto__ a key', () => {
+  it('retains a key named __proto__', () => {
     const escaped = escapeReferences(JSON.parse('{"__proto__": {"admin": true}}'), none)
     expect(Object.hasOwn(Object(escaped), '__proto__')).toBe(true)
     expect(Object(escaped).admin).toBeUndefined()

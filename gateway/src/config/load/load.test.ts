@@ -116,11 +116,11 @@ it('reads a file, CRLF and byte order mark included', () => {
   })
 })
 
-it('leaves out keys that have no value', () => {
+it('omits keys without a value', () => {
   expect(config('llm:\n  policies:\n  models: []')).toEqual({ llm: { models: [] } })
 })
 
-it('knows where each value and key stands', () => {
+it('returns the position of each value and key', () => {
   const result = load('llm:\n  models:\n  - name: a\n    provider: echo\n')
   if (result.kind === 'issues') throw new Error('unexpected issues')
   expect(result.positions(['llm', 'models', 0, 'provider'])).toEqual({ line: 4, column: 15 })
@@ -128,7 +128,7 @@ it('knows where each value and key stands', () => {
   expect(result.positions(['llm', 'models', 0, 'params', 'model'])).toEqual({ line: 3, column: 5 })
 })
 
-it('reports all mistakes in one run, each with its place', () => {
+it('reports all mistakes in one run, each with its position', () => {
   const text = `llm:
   prot: 4000
   models:
@@ -154,7 +154,7 @@ it('reports all mistakes in one run, each with its place', () => {
   ])
 })
 
-it('runs the checks of the whole file even where a key is misspelt', () => {
+it('runs the checks of the whole file despite a misspelt key', () => {
   const text = 'llm:\n  models:\n  - {name: a, provider: echo}\n  - {name: a, provider: echo, wieght: 1}\n'
   expect(issues(text)).toEqual([
     'c.yaml:4:12: llm.models[1].name: duplicate model name "a"',
@@ -162,7 +162,7 @@ it('runs the checks of the whole file even where a key is misspelt', () => {
   ])
 })
 
-it('names keys that the reference product knows', () => {
+it('reports keys of agentgateway', () => {
   const text = 'mcp: {}\nworkloads: []\nllm:\n  models: []\n  policies:\n    extProc: {}\n'
   expect(issues(text)).toEqual([
     "c.yaml:1:1: mcp: agentgateway's mcp is not supported yet in this version",
@@ -178,7 +178,7 @@ it('expands references in values only', () => {
   })
 })
 
-it('gives an unquoted reference the type of its place', () => {
+it('converts an unquoted reference to the type in the schema', () => {
   const text = `llm:
   port: \${PORT}
   strict: $STRICT
@@ -211,19 +211,19 @@ it('does not expand keys', () => {
   })
 })
 
-it('never makes structure of a value', () => {
+it('never parses a value as a list or an object', () => {
   expect(issues('llm: $LLM', { LLM: '{models: []}' })).toEqual([
     'c.yaml:1:6: llm: expected an object, got a string from the environment',
   ])
 })
 
-it('says that a quoted reference is text, without showing its value', () => {
+it('reports that a quoted reference is text, without its value', () => {
   expect(issues('llm: {models: [], port: "$PORT"}', { PORT: 'hunter2' })).toEqual([
     'c.yaml:1:25: llm.port: expected a port number, got a string from the environment; a reference in quotes is always text',
   ])
 })
 
-it('names each unset variable and where it stands', () => {
+it('reports each unset variable with its position', () => {
   expect(issues(`llm:\n  port: $PORT\n  models:\n  - {name: "a \${NAME}", provider: echo}`)).toEqual([
     'c.yaml:2:9: llm.port: environment variable not found: PORT (`$$` stands for a plain dollar sign)',
     'c.yaml:4:15: llm.models[0].name: environment variable not found: NAME (`$$` stands for a plain dollar sign)',
@@ -231,15 +231,15 @@ it('names each unset variable and where it stands', () => {
 })
 
 it.each([
-  ['llm: [1, 2', '1:11', 'a bracket opened before is not closed'],
-  ['llm: "x', '1:8', 'a quote opened here or before is not closed'],
+  ['llm: [1, 2', '1:11', 'unclosed bracket before'],
+  ['llm: "x', '1:8', 'unclosed quote here or before'],
   ['llm: a: b', '1:6', 'a nested mapping cannot start here'],
   ['llm:\n\tport: 1', '2:1', 'tabs as indentation'],
   ['llm: @x', '1:6', 'text cannot start with this character'],
   ['a: 1\n---\nb: 2', '2:1', 'more than one YAML document'],
   ['llm: !custom x', '1:6', 'YAML tag is not supported'],
-  ['llm: *x', '1:6', 'this alias refers to no anchor before it'],
-  ['llm: &a [*a]', '1:10', 'this alias stands inside the value it refers to'],
+  ['llm: *x', '1:6', 'this alias has no preceding anchor'],
+  ['llm: &a [*a]', '1:10', 'this alias is inside the value of its anchor'],
   ['llm: {}\nllm: {}', '2:1', 'duplicate key `llm`'],
   ['llm: {1: a, "1": b}', '1:13', 'duplicate key `1`'],
   ['<<: {}', '1:1', 'YAML merge keys (`<<`) are not supported'],
@@ -247,7 +247,7 @@ it.each([
   ['? [a]\n: b', '1:3', 'a key must be text'],
   ['llm: .nan', '1:6', 'this is not a finite number'],
   ['%YAML 1.1\n---\nllm: 2001-01-01', '3:6', 'this YAML type is not supported'],
-])('reports %j as one mistake at its place', (text, place, message) => {
+])('reports %j as one mistake at its position', (text, place, message) => {
   const found = issues(text).filter((issue) => issue.includes(message))
   expect(found).toHaveLength(1)
   expect(found[0]).toMatch(`c.yaml:${place}: `)
@@ -258,7 +258,7 @@ it.each([
   [`llm: [a, x-\${A:-b}, c]`, '1:12', `'\${A:-b}'`],
 ])('reports the unquoted reference of %j once, with the quotes to add', (text, place, reference) => {
   expect(issues(text)).toEqual([
-    `c.yaml:${place}: inside brackets a reference to the environment must be in quotes: ${reference}`,
+    `c.yaml:${place}: a reference to the environment inside brackets must be in quotes: ${reference}`,
   ])
 })
 
@@ -266,7 +266,7 @@ it('reports only the first of the syntax errors that follow from one mistake', (
   expect(issues('llm:\n  models: [\n  - x: {{\n  foo\n  bar: "')).toHaveLength(1)
 })
 
-it('checks the items of a list behind a malformed one, at their own places', () => {
+it('checks the list items after a malformed one, at their own paths', () => {
   const text =
     'llm:\n  models:\n  - {provider: echo}\n  - {name: a, provider: echo}\n  - {name: a, provider: echo}'
   expect(issues(text)).toEqual([
@@ -275,14 +275,14 @@ it('checks the items of a list behind a malformed one, at their own places', () 
   ])
 })
 
-it('never shows PEM text', () => {
+it('never quotes PEM text', () => {
   const pem = '-----BEGIN PRIVATE KEY----- c2VjcmV0'
   const found = issues(`llm: {port: "${pem}", models: [], "${pem}": 1}`)
   expect(found.join()).not.toContain('c2VjcmV0')
   expect(found).toHaveLength(2)
 })
 
-it('refuses whole numbers that would be rounded, without showing them', () => {
+it('refuses integers that would be rounded, without quoting them', () => {
   const text =
     'llm:\n  models:\n  - {name: a, provider: echo, params: {apiKey: 12345678901234567890}, overrides: {seed: 9007199254740993}}'
   const found = issues(text)
@@ -290,7 +290,7 @@ it('refuses whole numbers that would be rounded, without showing them', () => {
   expect(found.join()).not.toContain('1234567890')
 })
 
-it('stops aliases that multiply', () => {
+it('bounds the expansion of aliases', () => {
   const levels = Array.from({ length: 9 }, (_, level) => {
     const items = level === 0 ? 'x' : Array.from({ length: 10 }, () => `*a${level - 1}`).join(', ')
     return `a${level}: &a${level} [${items}]`
@@ -309,7 +309,7 @@ it('expands aliases into copies', () => {
   })
 })
 
-it('never shows secrets in messages, whatever is wrong around them', () => {
+it('never quotes secrets in messages about any mistake', () => {
   const secretText = 'sk-hunter2'
   const texts = [
     `llm: {models: [], secrets: {a: [${secretText}]}}`,
@@ -344,7 +344,7 @@ it('survives a scalar of a megabyte', () => {
   expect(issues(`llm: {models: ${'$NONE '.repeat(200_000)}}`)).toHaveLength(1)
 })
 
-it('keeps an issue one printable line of bearable length', () => {
+it('limits an issue to one printable line', () => {
   const found = issues(`"a\\n\\e[31m${'k'.repeat(900)}": 1\nllm: $${'N'.repeat(5_000)}`)
   expect(found).toHaveLength(2)
   for (const issue of found) {
@@ -360,7 +360,7 @@ it('bounds the number of issues', () => {
   expect(found.at(-1)).toBe('c.yaml:1:1: and 1500 more mistakes')
 })
 
-it('reads JSON as it is, where the schema takes any', () => {
+it('reads JSON unchanged if the schema accepts any', () => {
   const free = object({ value: optional(jsonObject(doc)) }, doc)
   const key = fc
     .string({ minLength: 1, maxLength: 20 })
@@ -391,7 +391,7 @@ it('reads JSON as it is, where the schema takes any', () => {
   )
 })
 
-it('never throws, and answers with a config or at least one issue, whatever the text', () => {
+it('returns a configuration or at least one issue for any text, and never throws', () => {
   const piece = fc.constantFrom(
     ...[
       'llm',
@@ -461,7 +461,7 @@ it('takes time in proportion to the mistakes of a large file', async () => {
   await expectBelow(10_000, () => cpuMsOf(() => expect(issues(text)).toHaveLength(501)))
 })
 
-it('checks what is sound even where other parts have mistakes of type or are incomplete', () => {
+it('checks the valid parts despite invalid or incomplete ones', () => {
   const found = issues(`llm:
   models:
     - {name: a, provider: echo}
@@ -476,7 +476,7 @@ it('checks what is sound even where other parts have mistakes of type or are inc
   expect(found.join('\n')).toContain('localRateLimit[1]')
 })
 
-it('reports what a format and a check both find once', () => {
+it('reports a mistake of both a format and a check once', () => {
   const text = 'llm:\n  models: []\n  policies:\n    rules: ["broken("]\n'
   const result = loadConfigText({
     text,

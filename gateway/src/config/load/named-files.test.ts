@@ -35,11 +35,11 @@ const routesWith = (tls: object): Config => ({
   binds: [{ port: 1, listeners: [{ tls, routes: [] }] }],
 })
 
-it('accepts files with the right content', () => {
+it('accepts files with valid content', () => {
   expect(problems(routesWith({ cert: files.cert, key: files.key, root: files.cert }))).toEqual([])
 })
 
-it('reports files that are missing, directories, or of other content where they are named', () => {
+it('reports missing files, directories and other content at the path of the name', () => {
   const config = {
     ...routesWith({ cert: files.key, key: files.cert, root: join(folder, 'none') }),
     llm: { models: [{ name: 'a', provider: 'openai', params: { apiKey: { file: files.text } } }] },
@@ -49,7 +49,7 @@ it('reports files that are missing, directories, or of other content where they 
     `binds[0].listeners[0].tls.cert: ${files.key} contains no certificate in PEM format`,
     `binds[0].listeners[0].tls.key: ${files.cert} contains no private key in PEM format`,
     `binds[0].listeners[0].tls.root: ${folder}/none cannot be read: there is no such file`,
-    `llm.models[0].params.apiKey.file: ${files.text} does not hold a credential: printable ASCII on one line`,
+    `llm.models[0].params.apiKey.file: ${files.text} does not contain a credential: printable ASCII on one line`,
     `config.modelCatalog[0].file: ${folder} cannot be read: it is a directory`,
   ])
 })

@@ -46,7 +46,7 @@ const contentProblems: Record<FileContent, (text: string) => string | undefined>
   certificates: certificateProblem,
   privateKey: privateKeyProblem,
   credential: (text) =>
-    isCredential(text.trim()) ? undefined : 'does not hold a credential: printable ASCII on one line',
+    isCredential(text.trim()) ? undefined : 'does not contain a credential: printable ASCII on one line',
   keySet: (text) =>
     parseKeySet(text) === undefined ? 'is not a JSON Web Key Set: expected {"keys": [...]}' : undefined,
 }

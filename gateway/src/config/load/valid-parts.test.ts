@@ -12,17 +12,17 @@ function partsOf(value: unknown) {
   return checkValidParts(schema, value, check(schema, value))
 }
 
-it('removes exactly the items with mistakes that cannot be mended by removing a member', () => {
+it('removes exactly the items that the removal of a member does not repair', () => {
   const parts = partsOf({ items: [{ name: '' }, { name: 'b', more: 1 }, 5, { name: 'd' }] })
   expect(parts?.value).toEqual({ items: [{ name: 'b' }, { name: 'd' }] })
   expect(parts?.written(['items', 1, 'name'])).toEqual(['items', 3, 'name'])
 })
 
-it('returns undefined where nothing valid remains', () => {
+it('returns undefined if nothing valid remains', () => {
   expect(partsOf(5)).toBeUndefined()
 })
 
-it('keeps every valid item and maps its path to its place in the whole value', () => {
+it('retains every valid item and maps its path to the original path', () => {
   const items = fc.array(
     fc.oneof(
       fc.constant({}),

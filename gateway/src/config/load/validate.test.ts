@@ -11,8 +11,8 @@ const route = (rule: string) => ({
 })
 const tree = (...rules: string[]) => ({ gateways: { g: { port: 8080 } }, routes: rules.map(route) })
 
-describe('a configuration that is no text', () => {
-  it('is valid when it would be as a file', () => {
+describe('a configuration without a text', () => {
+  it('is valid if it is valid as a file', () => {
     expect(validateConfig({})).toEqual([])
     expect(validateConfig(tree('request.path == "/"'))).toEqual([])
   })
@@ -55,20 +55,20 @@ describe('a configuration that is no text', () => {
     else expect(issues.join()).toContain(message)
   })
 
-  it('refuses a cost in dollars for requests, which come before the answer', () => {
+  it('refuses a cost in dollars for requests, which have no usage yet', () => {
     const entries = [{ key: 'k', value: 'apiKey.id' }]
     const limits = { host: 'l:1', domain: 'd', descriptors: [{ entries, cost: 'llm.cost' }] }
     const llm = { models: [{ name: 'e', provider: 'echo' }], policies: { remoteRateLimit: limits } }
     expect(validateConfig({ llm }).join()).toContain('it is available only after the response')
   })
 
-  it('has at most so many issues as a person reads', () => {
+  it('reports a bounded number of issues', () => {
     const issues = validateConfig(tree(...Array.from({ length: 200 }, (_, index) => `== ${index}`)))
     expect(issues).toHaveLength(51)
     expect(issues.at(-1)).toBe('and 150 more mistakes')
   })
 
-  it('has an item that was wrong looked at again, and one that is changed as well', () => {
+  it('validates an invalid item again, and a changed one', () => {
     const sound = new WeakSet<object>()
     const wrong = tree('request.path == "/"', '==')
     expect(validateConfig(wrong, sound)).toHaveLength(1)
@@ -78,7 +78,7 @@ describe('a configuration that is no text', () => {
     expect(validateConfig({ ...wrong, routes: [first] }, sound)).toEqual([])
   })
 
-  it('names places as they are in the whole, whatever has been looked at before', () => {
+  it('reports paths in the whole tree, with items cached as valid', () => {
     const sound = new WeakSet<object>()
     const { routes, gateways } = tree('request.path == "/"', 'request.path == "/a"', 'request.path == "/b"')
     expect(validateConfig({ gateways, routes }, sound)).toEqual([])

@@ -32,7 +32,7 @@ function start(tasks: Record<string, (request: never) => unknown>) {
   return { run, state, close: () => port1.close() }
 }
 
-it('answers one task after another, and releases memory when it is quiet', async () => {
+it('runs tasks sequentially, and releases memory when idle', async () => {
   const { run, state, close } = start({ double: (list: never) => ({ list: [list, list] }) })
   expect(await run('double', [1, { a: 'b' }] as never)).toEqual({
     list: [
@@ -51,7 +51,7 @@ it('answers one task after another, and releases memory when it is quiet', async
   close()
 })
 
-it('releases memory at once after a large answer', async () => {
+it('releases memory immediately after a large result', async () => {
   const { run, state, close } = start({ much: () => ['x'.repeat(5 * 1024 * 1024)] })
   await run('much', undefined as never)
   vi.advanceTimersByTime(1)

@@ -32,13 +32,13 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 const expected = 'a: 1\n'
 
 describe('writeFileAtomically', () => {
-  it('replaces the text and leaves nothing else behind', async () => {
+  it('replaces the text and leaves no other file', async () => {
     expect(await writeFileAtomically(file, 'a: 2\n', { expected })).toEqual({ kind: 'written' })
     expect(await readFile(file, 'utf8')).toBe('a: 2\n')
     expect(await readdir(folder)).toEqual(['config.yaml'])
   })
 
-  it('keeps the mode', async () => {
+  it('retains the mode', async () => {
     await chmod(file, 0o640)
     await writeFileAtomically(file, 'a: 2\n', { expected })
     expect((await stat(file)).mode & 0o7777).toBe(0o640)
@@ -50,13 +50,13 @@ describe('writeFileAtomically', () => {
     expect(await stat(file)).toMatchObject({ uid: 12_345, gid: 12_346 })
   })
 
-  it('never writes over what somebody else has changed', async () => {
+  it('never overwrites a change of another process', async () => {
     await writeFile(file, 'a: 1 # by hand\n')
     expect(await writeFileAtomically(file, 'a: 2\n', { expected })).toEqual({ kind: 'changed' })
     expect(await readFile(file, 'utf8')).toBe('a: 1 # by hand\n')
   })
 
-  it('notices a change that is made while it writes', async () => {
+  it('detects a change during the write', async () => {
     const files = failing({
       async open(path, flags, mode) {
         if (flags === 'wx') await writeFile(file, 'by hand\n')
@@ -68,7 +68,7 @@ describe('writeFileAtomically', () => {
     expect(await readdir(folder)).toEqual(['config.yaml'])
   })
 
-  it('keeps a byte order mark that reading took away', async () => {
+  it('retains a byte order mark that reading removed', async () => {
     await writeFile(file, '\uFEFFa: 1\n')
     expect(await writeFileAtomically(file, 'a: 2\n', { expected })).toEqual({ kind: 'written' })
     expect(await readFile(file, 'utf8')).toBe('\uFEFFa: 2\n')
@@ -78,7 +78,7 @@ describe('writeFileAtomically', () => {
     expect(await readFile(file, 'utf8')).toBe('\uFEFFa: 3\n')
   })
 
-  it('replaces what symbolic links lead to, through several folders, and keeps the links', async () => {
+  it('replaces the target of symbolic links through several folders, and retains the links', async () => {
     const other = await mkdtemp(join(tmpdir(), 'tollgate-write-'))
     await symlink(file, join(other, 'second'))
     await symlink('second', join(other, 'first'))
@@ -103,44 +103,44 @@ describe('writeFileAtomically', () => {
     expect(await readFile(file, 'utf8')).toBe(expected)
   })
 
-  it('says that there is no file', async () => {
+  it('reports a missing file', async () => {
     expect(await writeFileAtomically(join(folder, 'no.yaml'), '', { expected })).toMatchObject({
       kind: 'refused',
       message: expect.stringContaining('there is no such file'),
     })
   })
 
-  it('refuses what is no regular file', async () => {
+  it('refuses a path that is not a regular file', async () => {
     expect(await writeFileAtomically(folder, '', { expected })).toMatchObject({
       kind: 'refused',
       message: expect.stringContaining('it is not a regular file'),
     })
   })
 
-  it('refuses a text that could not be read again', async () => {
+  it('refuses a text that is too large to read', async () => {
     const text = `#${'x'.repeat(32 * 1024 * 1024)}`
     expect(await writeFileAtomically(file, text, { expected })).toMatchObject({ kind: 'refused' })
     expect(await readFile(file, 'utf8')).toBe(expected)
   })
 
   it.each([
-    ['rename', 'EBUSY', 'it is mounted on its own, so it cannot be replaced; mount its folder instead'],
-    ['rename', 'EACCES', 'writing it, or making a file in its folder, is not allowed'],
+    ['rename', 'EBUSY', 'it is a mount point and cannot be replaced; mount its folder instead'],
+    ['rename', 'EACCES', 'permission denied for the file or its folder'],
     ['open', 'EROFS', 'it is on a read-only file system'],
-    ['open', 'EACCES', 'writing it, or making a file in its folder, is not allowed'],
-    ['access', 'EACCES', 'writing it, or making a file in its folder, is not allowed'],
+    ['open', 'EACCES', 'permission denied for the file or its folder'],
+    ['access', 'EACCES', 'permission denied for the file or its folder'],
     ['writeFile', 'ENOSPC', 'there is no space left on its disk'],
     ['sync', 'EIO', 'the disk reports an error'],
     ['sync', 'EDQUOT', 'there is no space left on its disk'],
     [
       'chown',
       'EPERM',
-      'the new file cannot have the owner and mode of the old one; the user that runs the gateway has to own it',
+      'the new file cannot have the owner and mode of the old one; the user of the gateway must own it',
     ],
     [
       'chmod',
       'EPERM',
-      'the new file cannot have the owner and mode of the old one; the user that runs the gateway has to own it',
+      'the new file cannot have the owner and mode of the old one; the user of the gateway must own it',
     ],
   ])('leaves the old file whole and no other when %s fails with %s', async (call, code, message) => {
     const error = Object.assign(new Error(code), { code })
@@ -171,7 +171,7 @@ describe('writeFileAtomically', () => {
     expect(await readdir(folder)).toEqual(['config.yaml'])
   })
 
-  it('has written where the file system cannot make a folder durable', async () => {
+  it('succeeds if the file system cannot sync a folder', async () => {
     const open: Files['open'] = async (path, flags, mode) => {
       if (flags === 'r') throw Object.assign(new Error('EINVAL'), { code: 'EINVAL' })
       return nodeFiles.open(path, flags, mode)
@@ -180,26 +180,26 @@ describe('writeFileAtomically', () => {
     expect(await writeFileAtomically(file, 'a: 2\n', { expected, files })).toEqual({ kind: 'written' })
   })
 
-  it('throws what it cannot explain', async () => {
+  it('rethrows unknown errors', async () => {
     const files = failing({ rename: () => Promise.reject(new TypeError('no')) })
     await expect(writeFileAtomically(file, 'a: 2\n', { expected, files })).rejects.toThrow('no')
   })
 
-  it('lets only one of two writers that expect the same text write after the other', async () => {
+  it('accepts only one of two writers that expect the same text', async () => {
     const results = []
     for (const text of ['b: 1\n', 'c: 1\n']) results.push(await writeFileAtomically(file, text, { expected }))
     expect(results).toEqual([{ kind: 'written' }, { kind: 'changed' }])
     expect(await readFile(file, 'utf8')).toBe('b: 1\n')
   })
 
-  it('leaves temporary files of other configurations, and what only looks similar, alone', async () => {
+  it('leaves temporary files of other configurations, and similar names, unchanged', async () => {
     await writeFile(join(folder, '.tollgate-0123456789-0123456789-1-a-b.tmp'), '')
     await writeFile(join(folder, 'config.yaml.tmp'), '')
     await writeFileAtomically(file, 'a: 2\n', { expected })
     expect(await readdir(folder)).toHaveLength(3)
   })
 
-  it('survives being killed at any moment, and the next write tidies up', { timeout: 60_000 }, async () => {
+  it('survives a kill at any moment, and the next write removes leftovers', { timeout: 60_000 }, async () => {
     const texts = [0, 1].map((number) => `a: ${number}\n# ${String(number).repeat(200_000)}\n`)
     const [first = ''] = texts
     await writeFile(file, first)

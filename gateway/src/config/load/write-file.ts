@@ -189,9 +189,9 @@ function problemOf(error: unknown): string | undefined {
     case 'ENOENT':
       return 'there is no such file'
     case 'EACCES':
-      return 'writing it, or making a file in its folder, is not allowed'
+      return 'permission denied for the file or its folder'
     case 'EPERM':
-      return 'the new file cannot have the owner and mode of the old one; the user that runs the gateway has to own it'
+      return 'the new file cannot have the owner and mode of the old one; the user of the gateway must own it'
     case 'EROFS':
       return 'it is on a read-only file system'
     case 'ENOSPC':
@@ -199,9 +199,9 @@ function problemOf(error: unknown): string | undefined {
       return 'there is no space left on its disk'
     case 'EBUSY':
     case 'EXDEV':
-      return 'it is mounted on its own, so it cannot be replaced; mount its folder instead'
+      return 'it is a mount point and cannot be replaced; mount its folder instead'
     case 'ELOOP':
-      return 'its symbolic links lead in a circle'
+      return 'its symbolic links form a loop'
     case 'EMFILE':
     case 'ENFILE':
       return 'too many files are open'

@@ -47,7 +47,8 @@ export function checkAttachment(
     }
     const fitting = listeners.filter((listener) => carriesHttp(listener) === (needs === 'http'))
     if (fitting.length === 0) {
-      const kind = needs === 'http' ? 'carries HTTP: it speaks' : 'carries TCP routes: it speaks'
+      const kind =
+        needs === 'http' ? 'supports HTTP: its protocol is' : 'supports TCP routes: its protocol is'
       report(at, `no listener of ${reference} ${kind} ${listeners[0]?.protocol ?? 'nothing'}`)
     }
     return fitting

@@ -16,14 +16,11 @@ export function checkGateways(gateways: Gateways, report: ReportIssue): void {
 }
 
 function checkOne(name: string, gateway: GatewayConfig, report: ReportIssue): void {
-  if (name.includes('/')) report([], 'a gateway name holds no slash: "/" separates gateway and listener')
+  if (name.includes('/')) report([], 'must not contain a slash, which separates gateway and listener')
   if (gateway.listeners === undefined) return
   for (const key of Object.keys(gateway)) {
     if (key === 'port' || key === 'listeners') continue
-    report(
-      [key],
-      `belongs into the listeners, because this gateway has some: beside them only port is allowed`,
-    )
+    report([key], `belongs in the listeners: a gateway with listeners has no other field than port`)
   }
 }
 
@@ -45,10 +42,10 @@ function checkTogether(listeners: readonly ListenerPlan[], report: ReportIssue):
     if (listener.protocol !== first.protocol) {
       report(
         [...listener.path, 'protocol'],
-        `listeners of one port speak the same protocol; the first speaks ${first.protocol}, this one ${listener.protocol}`,
+        `listeners of one port must have the same protocol; the first has ${first.protocol}, this one ${listener.protocol}`,
       )
     } else if ((listener.tls === undefined) !== (first.tls === undefined)) {
-      report(listener.path, 'TLS ends here for all listeners of a port or for none')
+      report(listener.path, 'tls must be set for all listeners of a port or for none')
     }
   }
 }
@@ -64,19 +61,20 @@ function checkListener(listener: ListenerPlan, report: ReportIssue): void {
     (inner, message) =>
       report([...path, ...prefix, ...inner], message)
   if (tls !== undefined && (tls.cert === undefined || tls.key === undefined)) {
-    report([...path, 'tls'], 'cert and key are needed')
+    report([...path, 'tls'], 'cert and key are required')
   }
   if (tls?.minTLSVersion === 'TLS_V1_3' && tls.maxTLSVersion === 'TLS_V1_2') {
-    report([...path, 'tls', 'maxTLSVersion'], 'is older than minTLSVersion')
+    report([...path, 'tls', 'maxTLSVersion'], 'must not be older than minTLSVersion')
   }
-  if (protocol === 'HTTPS' && tls === undefined) report(path, 'protocol HTTPS needs tls')
+  if (protocol === 'HTTPS' && tls === undefined) report(path, 'protocol HTTPS requires tls')
   if (protocol === 'HTTP' && tls !== undefined)
-    report([...path, 'protocol'], 'with tls the protocol is HTTPS or TLS')
-  if (protocol === 'TCP' && tls !== undefined) report([...path, 'protocol'], 'TCP behind tls is protocol TLS')
+    report([...path, 'protocol'], 'protocol must be HTTPS or TLS with tls')
+  if (protocol === 'TCP' && tls !== undefined)
+    report([...path, 'protocol'], 'protocol must be TLS for TCP with tls')
   const mistake = hostname === undefined ? undefined : hostnameMistake(hostname)
   if (mistake !== undefined) report([...path, 'hostname'], mistake)
   if (hostname !== undefined && protocol === 'TCP') {
-    report([...path, 'hostname'], 'plain TCP tells no host name')
+    report([...path, 'hostname'], 'plain TCP has no host name')
   }
   if (carriesHttp(listener)) checkGatewayPolicies(listener.config, under())
   else checkNoPolicies(listener, report)
@@ -87,6 +85,6 @@ const ofTransport = new Set(['name', 'port', 'hostname', 'protocol', 'tls', 'lis
 function checkNoPolicies({ config, path }: ListenerPlan, report: ReportIssue): void {
   for (const key of Object.keys(config)) {
     if (!ofTransport.has(key))
-      report([...path, key], 'is about HTTP requests, which TCP and TLS gateways do not read')
+      report([...path, key], 'is only valid for HTTP: TCP and TLS gateways do not read requests')
   }
 }

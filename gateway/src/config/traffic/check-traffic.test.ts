@@ -8,8 +8,8 @@ function mistakes(sections: WrittenSections): string[] {
   return found
 }
 
-describe('checking traffic', () => {
-  it('finds binds of which one would take the place of another, and its policies with it', () => {
+describe('checkTraffic', () => {
+  it('reports duplicate binds, of which one would replace the other and its policies', () => {
     const listeners = [{ name: 'a' }]
     expect(
       mistakes({

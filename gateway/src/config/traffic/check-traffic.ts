@@ -111,36 +111,30 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
   }
   if (policies.ai) checkLlmPolicy(policies.ai, (at, message) => reportPolicy(['ai', ...at], message))
   if (policies.ai && kind !== 'llm')
-    reportPolicy(['ai'], 'is for backends that are LLM providers, and this route has none')
+    reportPolicy(['ai'], 'is only valid with ai backends, and this route has none')
   if (kind !== 'http') checkNoForwarding(policies, kind, reportPolicy)
   const prefixes = matches.every(
     ({ path: matched }) => matched?.exact === undefined && matched?.regex === undefined,
   )
   if (policies.urlRewrite?.path?.prefix !== undefined && !prefixes) {
-    reportPolicy(
-      ['urlRewrite', 'path', 'prefix'],
-      'replaces the prefix of a match: every match of the route must be by pathPrefix',
-    )
+    reportPolicy(['urlRewrite', 'path', 'prefix'], 'requires pathPrefix in every match of the route')
   }
   if (policies.requestRedirect?.path?.prefix !== undefined && !prefixes) {
-    reportPolicy(
-      ['requestRedirect', 'path', 'prefix'],
-      'replaces the prefix of a match: every match of the route must be by pathPrefix',
-    )
+    reportPolicy(['requestRedirect', 'path', 'prefix'], 'requires pathPrefix in every match of the route')
   }
   if (backends.length > 0 && (policies.directResponse ?? policies.requestRedirect) !== undefined) {
     const which = policies.directResponse === undefined ? 'requestRedirect' : 'directResponse'
-    reportPolicy([which], 'answers every request itself: the backends of this route would never be asked')
+    reportPolicy([which], 'responds to every request: the backends of this route would be unused')
   }
 }
 
 const ofForwarding = ['retry', 'requestMirror'] as const
 
 function checkNoForwarding(policies: object, kind: 'llm' | 'mcp', report: ReportIssue): void {
-  const instead = kind === 'llm' ? '; an ai backend goes on to its next group of providers' : ''
+  const instead = kind === 'llm' ? '; an ai backend fails over to its next group of providers' : ''
   for (const name of ofForwarding) {
     if (name in policies)
-      report([name], `is for HTTP backends, not for ${kind === 'llm' ? 'ai' : 'mcp'}${instead}`)
+      report([name], `is only valid for HTTP backends, not for ${kind === 'llm' ? 'ai' : 'mcp'}${instead}`)
   }
 }
 
@@ -157,7 +151,7 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
     if (llmPolicy !== undefined) {
       const reportPolicy: ReportIssue = (path, message) =>
         report(['backends', index, 'policies', 'ai', ...path], message)
-      if (ai === undefined) reportPolicy([], 'is for backends that are LLM providers')
+      if (ai === undefined) reportPolicy([], 'is only valid on ai backends')
       checkLlmPolicy(llmPolicy, reportPolicy)
       if (llmPolicy.promptGuard) {
         checkGuardrails(llmPolicy.promptGuard, sections.backends, (path, message) =>
@@ -168,7 +162,7 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
     if ((mcp ?? ai) !== undefined && entry.policies?.health !== undefined) {
       report(
         ['backends', index, 'policies', 'health'],
-        'is for HTTP backends: ai and mcp backends see for themselves who fails',
+        'is only valid for HTTP backends: ai and mcp backends have their own health checks',
       )
     }
     if ((mcp ?? ai) !== undefined && backends.length > 1) {
@@ -176,7 +170,7 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
       const instead = kind === 'ai' ? 'groups of one ai backend' : 'targets of one mcp backend'
       report(
         ['backends', index],
-        `a route has one ${kind} backend and nothing beside it: several are ${instead}`,
+        `a route with an ${kind} backend must have no other backend: use ${instead}`,
       )
     }
   })
@@ -200,7 +194,7 @@ function checkHostnames(
   if (hostnames.some((hostname) => hostnameMistake(hostname) !== undefined)) return
   if (listeners.some(({ hostname }) => attachedHostnames(hostname, hostnames) !== undefined)) return
   const hosts = listeners.map(({ place, hostname }) => `${place} is for ${hostname ?? 'all'}`)
-  report(['hostnames'], `none of them is a host of a listener of the route: ${hosts.join(', ')}`)
+  report(['hostnames'], `must match a host of a listener of the route: ${hosts.join(', ')}`)
 }
 
 function checkServerNames(
@@ -210,7 +204,7 @@ function checkServerNames(
 ): void {
   const plain = listeners.find(({ protocol }) => protocol === 'TCP')
   if (hostnames.length > 0 && plain !== undefined) {
-    report(['hostnames'], `plain TCP tells no server name: ${plain.place} would have to speak TLS`)
+    report(['hostnames'], `plain TCP has no server name: ${plain.place} must use TLS`)
   }
   checkHostnames(hostnames, listeners, report)
 }

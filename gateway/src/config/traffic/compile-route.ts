@@ -86,7 +86,7 @@ function httpBackend(route: RouteConfig, { sections, context }: RouteSurrounding
       named: sections.backends,
       policies,
       compileOther: () => {
-        throw new Error('a route has one mcp or ai backend and nothing beside it')
+        throw new Error('a route with an mcp or ai backend must have no other backend')
       },
     })
   // A named backend may change without a change of the route.

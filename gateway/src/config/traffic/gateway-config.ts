@@ -77,7 +77,7 @@ const listener = object(
     tls: optional(tlsSchema),
     ...gatewayPolicyFields,
   },
-  { doc: 'A part of a gateway with a host name, a certificate and policies of its own.' },
+  { doc: 'A part of a gateway with its own host name, certificate and policies.' },
 )
 
 const gateway = object(
@@ -87,12 +87,12 @@ const gateway = object(
     tls: optional(tlsSchema),
     listeners: optional(
       list(listener, {
-        doc: 'Listeners by host name. Where there are any, everything but `port` is said in them.',
+        doc: 'Listeners by host name. With listeners, `port` is the only other field of the gateway.',
       }),
     ),
     ...gatewayPolicyFields,
   },
-  { doc: 'An address that carries routes. Its policies hold for everything behind it.' },
+  { doc: 'An address with routes. Its policies apply to all of them.' },
 )
 
 export const gatewaysSchema = map(gateway, {

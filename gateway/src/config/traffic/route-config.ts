@@ -13,7 +13,7 @@ const valueMatch = exactlyOne(
     regex: string({ doc: 'RE2 pattern of the whole value.' }),
   },
   {},
-  { doc: 'What the value has to be.' },
+  { doc: 'The expected value.' },
 )
 
 const path = exactlyOne(
@@ -55,7 +55,7 @@ const match = object(
       ),
     ),
   },
-  { doc: 'Conditions that must all hold.' },
+  { doc: 'Conditions that must all match.' },
 )
 
 /** `policies.ai` of routes and backends. */
@@ -75,7 +75,7 @@ const policies = object(
     backendAuth: backendPolicyFields.backendAuth,
     ai: optional(llmPolicy),
   },
-  { doc: 'What holds for the requests of the route.' },
+  { doc: 'Policies of the requests of the route.' },
 )
 
 export const routeSchema = object(

@@ -33,7 +33,7 @@ const maxDepth = 100
 
 /** The draft after an edit. Drafts are mutable. Throws `EditRefusal`. */
 export function applyEdit(root: Draft, edit: YamlEdit): Draft {
-  if (edit.path.length === 0) throw new EditRefusal('an edit needs a path: the document as a whole stays')
+  if (edit.path.length === 0) throw new EditRefusal('an edit must have a path')
   return changed(root, edit, 0)
 }
 
@@ -141,14 +141,14 @@ function opened(draft: Draft, path: Path): OpenDraft | undefined {
   const { tree, source } = draft
   if (tree.kind === 'scalar') return undefined
   if (tree.kind === 'alias') {
-    throw new EditRefusal(`${named(path)} is an alias of another place in the file; change it there, by hand`)
+    throw new EditRefusal(`${named(path)} is an alias of another value in the file; edit that value manually`)
   }
-  if (source === undefined) throw new EditRefusal(`${named(path)} is written in a way that cannot be edited`)
+  if (source === undefined) throw new EditRefusal(`${named(path)} is written in an unsupported form`)
   const items = source.items()
   const original = { source, items }
   const trees = tree.kind === 'list' ? tree.items : [...tree.entries.values()].map(({ value }) => value)
   if (trees.length !== items.length || items.some(({ odd }) => odd)) {
-    throw new EditRefusal(`${named(path)} is written in a way that cannot be edited; change it by hand`)
+    throw new EditRefusal(`${named(path)} is written in an unsupported form; edit it manually`)
   }
   const entries = trees.map((child, index): DraftEntry => {
     const item = items[index]
@@ -281,5 +281,5 @@ function draftOf(value: unknown, path: Path, depth: number): Draft {
 
 function exactNumber(value: number, path: Path): number {
   if (Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))) return value
-  throw new EditRefusal(`the value for ${formatPath(path)} holds a number that would be rounded`)
+  throw new EditRefusal(`the value for ${formatPath(path)} contains a number that would be rounded`)
 }

@@ -43,7 +43,7 @@ llm:
 `
 
 describe('append', () => {
-  it('adds to a list as its other items are written, and touches nothing else', () => {
+  it('adds to a list in the style of its items, and changes nothing else', () => {
     const value = { keyHash: 'sha256:ab', metadata: { name: 'new', teams: ['a', 'b'] } }
     expect(edited(file, { op: 'append', path: keys, value })).toBe(
       file.replace(
@@ -60,7 +60,7 @@ describe('append', () => {
     )
   })
 
-  it('follows lists whose dashes stand below the key, wide dashes, and other steps', () => {
+  it('follows dashes at the column of the key, wide dashes, and other indentation', () => {
     const text = 'a:\n    b:\n    -   x: 1\n'
     expect(edited(text, { op: 'append', path: ['a', 'b'], value: { x: { z: [2] } } })).toBe(
       'a:\n    b:\n    -   x: 1\n    -   x:\n            z:\n            - 2\n',
@@ -118,7 +118,7 @@ describe('set', () => {
     expect(edited(before, { op: 'set', path: ['a'], value })).toBe(after)
   })
 
-  it('makes what is missing on the way', () => {
+  it('creates missing parents', () => {
     const text = 'a: 1\n\n# end\n'
     expect(edited(text, { op: 'set', path: ['mcp', 'targets', 0, 'name'], value: 'x' })).toBe(
       'a: 1\nmcp:\n  targets:\n    - name: x\n\n# end\n',
@@ -138,18 +138,18 @@ describe('set', () => {
     expect(edited(before, { op: 'set', path: ['a', 'b'], value: 1 })).toBe(after)
   })
 
-  it('writes anew only what differs: comments and references of the rest stay', () => {
+  it('rewrites only differing parts: comments and references of the rest stay', () => {
     const value = { metadata: { name: 'research', user: 'ann' }, key: '${RESEARCH_KEY}' }
     expect(edited(file, { op: 'set', path: [...keys, 0], value })).toBe(
       file.replace('{ name: research }', '{ name: research, user: ann }'),
     )
   })
 
-  it('changes nothing where the value is the same already', () => {
+  it('changes nothing for an equal value', () => {
     expect(edited(file, { op: 'set', path: ['llm'], value: Object(parseYaml(file)).llm })).toBe(file)
   })
 
-  it('matches the items of a list by what names them, so that comments stay with their item', () => {
+  it('matches list items by identity, so that comments stay with their item', () => {
     const text = 'a:\n  # one\n  - name: one\n  # two\n  - name: two\n    x: 1\n  # three\n  - name: three\n'
     const value = [{ name: 'two', x: 2 }, { name: 'three' }, { name: 'four' }]
     expect(edited(text, { op: 'set', path: ['a'], value })).toBe(
@@ -262,13 +262,13 @@ describe('set', () => {
 })
 
 describe('remove', () => {
-  it('takes the comment directly above with it, and its own, but no other', () => {
+  it('removes the comment directly above and the trailing one, but no other', () => {
     expect(edited(file, { op: 'remove', path: [...keys, 1] })).toBe(
       file.replace(/\n {8}# Demo\.[\s\S]*?name: demo(?=\n)/, ''),
     )
   })
 
-  it('leaves an empty list where the last item was', () => {
+  it('leaves an empty list after the removal of the last item', () => {
     const twice: YamlEdit[] = [
       { op: 'remove', path: [...keys, 1] },
       { op: 'remove', path: [...keys, 0] },
@@ -318,7 +318,7 @@ describe('remove', () => {
     expect(edited(before, { op: 'remove', path })).toBe(after)
   })
 
-  it('counts items as they are after the edits before', () => {
+  it('counts items after the preceding edits', () => {
     const first: YamlEdit = { op: 'remove', path: ['a', 0] }
     expect(edited('a: [1, 2, 3, 4]\n', first, first, { op: 'append', path: ['a'], value: 5 }, first)).toBe(
       'a: [4, 5]\n',
@@ -327,7 +327,7 @@ describe('remove', () => {
 })
 
 describe('editYaml', () => {
-  it('keeps JSON JSON', () => {
+  it('retains JSON syntax', () => {
     const text = '{\n  "a": [\n    1\n  ],\n  "b": {}\n}\n'
     const after = edited(
       text,
@@ -388,7 +388,7 @@ describe('editYaml', () => {
       'a change inside an alias',
       'a: &x { b: 1 }\nc: *x\n',
       { op: 'set', path: ['c', 'b'], value: 2 },
-      'c is an alias of another place',
+      'c is an alias of another value',
     ],
     [
       'a path of a list through a map',
@@ -406,7 +406,7 @@ describe('editYaml', () => {
     ],
     ['a gap in a list', 'a: [x]\n', { op: 'set', path: ['a', 2], value: 1 }, 'there is nothing at a[2]'],
     ['an item before the first', 'a: [x]\n', { op: 'remove', path: ['a', -1] }, 'there is nothing at a[-1]'],
-    ['the document as a whole', 'a: 1\n', { op: 'set', path: [], value: {} }, 'an edit needs a path'],
+    ['the document as a whole', 'a: 1\n', { op: 'set', path: [], value: {} }, 'an edit must have a path'],
     ['a number that is none', 'a: 1\n', { op: 'set', path: ['a'], value: Number.NaN }, 'would be rounded'],
     ['a number beyond 2^53', 'a: 1\n', { op: 'set', path: ['a'], value: [2 ** 53] }, 'would be rounded'],
     ['what is no JSON', 'a: 1\n', { op: 'set', path: ['a'], value: 1n }, 'not plain JSON'],
@@ -428,13 +428,13 @@ describe('editYaml', () => {
       'a key that is too long to be one',
       'a: {}\n',
       { op: 'set', path: ['a', 'k'.repeat(2_000)], value: 1 },
-      'does not allow this change',
+      'does not allow an edit in place',
     ],
     [
       'a change beside a key written with `?`',
       '? a\n: 1\n',
       { op: 'set', path: ['b'], value: 1 },
-      'cannot be edited',
+      'unsupported form',
     ],
   ])('refuses %s', (_, text, edit, message) => {
     expect(refusal(text, edit)).toContain(message)
@@ -446,7 +446,7 @@ describe('editYaml', () => {
     expect(refusal('a: 1\n', { op: 'set', path: ['a'], value })).toContain('nested too deeply')
   })
 
-  it('refuses a file whose aliases expand to more than anybody needs, without expanding them', () => {
+  it('refuses a file whose aliases expand beyond the bound, without expanding them', () => {
     const lines = Array.from(
       { length: 40 },
       (_, level) => `k${level + 1}: &a${level + 1} [*a${level}, *a${level}]`,
@@ -455,13 +455,13 @@ describe('editYaml', () => {
     expect(refusal(text, { op: 'set', path: ['b'], value: 1 })).toContain('aliases')
   })
 
-  it('refuses a file whose aliases lead through more anchors than a stack holds', () => {
+  it('refuses a file whose chain of aliases would overflow the stack', () => {
     const lines = Array.from({ length: 5_000 }, (_, level) => `k${level + 1}: &a${level + 1} [*a${level}]`)
     const text = `k0: &a0 [x]\n${lines.join('\n')}\n`
     expect(refusal(text, { op: 'set', path: ['b'], value: 1 })).toContain('aliases')
   })
 
-  it('takes no longer per item for a large file on one line', { timeout: 60_000 }, async () => {
+  it('needs constant time per item for a large file on one line', { timeout: 60_000 }, async () => {
     const text = JSON.stringify({
       a: Array.from({ length: 20_000 }, (_, index) => ({ name: `n${index}`, x: { y: [1] } })),
     })
@@ -472,13 +472,13 @@ describe('editYaml', () => {
     })
   })
 
-  it('shows no value in a message', () => {
+  it('quotes no value in a message', () => {
     expect(refusal('a: "sec\nret\n', { op: 'set', path: ['b'], value: 'hidden' })).not.toMatch(
       /sec|ret\b|hidden/,
     )
   })
 
-  it('makes all edits or none', () => {
+  it('applies all edits or none', () => {
     const result = editYaml('a: 1\n', [
       { op: 'set', path: ['b'], value: 1 },
       { op: 'remove', path: ['c'] },
@@ -486,7 +486,7 @@ describe('editYaml', () => {
     expect(result).toEqual({ kind: 'refused', message: 'there is nothing at c' })
   })
 
-  it('never throws, and never returns a text that says something else', () => {
+  it('never throws, and never returns a text with another value', () => {
     const piece = fc.constantFrom(
       ...[
         'a',

@@ -57,7 +57,7 @@ function mistakesOf(result: string, draft: Draft): TextMistake[] | undefined {
 function unsuitable(edits: readonly YamlEdit[], [mistake]: readonly TextMistake[]): string {
   const places = edits.slice(0, 3).map(({ path }) => formatPath(path))
   const why = mistake === undefined ? '' : ` (${mistake.message})`
-  return `the file is written in a way that does not allow this change in place, at ${places.join(', ')}${why}; change it by hand`
+  return `the file does not allow an edit in place, at ${places.join(', ')}${why}; edit it manually`
 }
 
 /** The document as an item. Without a value, its end is the insertion point. */

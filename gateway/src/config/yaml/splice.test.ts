@@ -131,7 +131,7 @@ function writeVaried(value: Record<string, JsonValue>, roll: Dice): string {
     return `${open}${lines.join('')}${eol}${' '.repeat(indent)}${close}`
   }
 
-  /** What stands behind a key or dash, and the lines below. */
+  /** The value after a key or dash, and the lines below. */
   function block(json: JsonValue, indent: number, dash: boolean): string[] {
     const isBlockText = typeof json === 'string' && /^[a-z]+(\n+[a-z]+)*\n*$/.test(json)
     if (isBlockText && roll(2) === 0) {
@@ -240,7 +240,7 @@ function parsed(text: string): unknown {
 const runs = Number(process.env.EDIT_RUNS ?? 300)
 
 describe('editing any document', () => {
-  it('makes what the edits say, whatever the style of the document', () => {
+  it('produces the edited value in every document style', () => {
     fc.assert(
       fc.property(
         root,
@@ -261,7 +261,7 @@ describe('editing any document', () => {
     )
   })
 
-  it('only inserts where something is added to what is not empty', () => {
+  it('only inserts text for additions to non-empty collections', () => {
     fc.assert(
       fc.property(root, dice, dice, jsonValue, (value, numbers, place, fresh) => {
         const text = writeVaried(value, diceOf(numbers))
@@ -280,7 +280,7 @@ describe('editing any document', () => {
     )
   })
 
-  it('leaves what is under other keys as it is written', () => {
+  it('leaves the text under other keys unchanged', () => {
     fc.assert(
       fc.property(root, dice, jsonValue, dice, (value, numbers, fresh, each) => {
         const text = writeVaried(value, diceOf(numbers))

@@ -76,7 +76,7 @@ function refuseLostAnchors(splices: readonly Splice[], references: readonly Sour
 
 function sharedRefusal(): EditRefusal {
   return new EditRefusal(
-    'the value has an anchor (`&`) and is used in other places of the file too; change it by hand',
+    'the value has an anchor (`&`) and is used in other places of the file too; edit it manually',
   )
 }
 

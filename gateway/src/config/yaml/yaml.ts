@@ -154,8 +154,8 @@ function aliasTree(source: string, offset: number, reading: Reading): YamlTree {
   if (anchored !== undefined && anchored !== 'open') return { kind: 'alias', offset, target: anchored }
   const message =
     anchored === 'open'
-      ? 'this alias stands inside the value it refers to'
-      : 'this alias refers to no anchor before it'
+      ? 'this alias is inside the value of its anchor'
+      : 'this alias has no preceding anchor'
   reading.mistakes.push({ offset, message })
   return { ...emptyTree, offset }
 }
@@ -231,27 +231,26 @@ const syntaxWords: Record<string, string> = {
   BAD_ALIAS: 'this alias is malformed',
   BAD_SCALAR_START: 'text cannot start with this character; put it in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a nested mapping cannot start here; put text that contains `: ` in quotes',
-  BLOCK_IN_FLOW: 'inside brackets a value must be written with brackets or quotes too',
+  BLOCK_IN_FLOW: 'a value inside brackets must have brackets or quotes',
   DUPLICATE_KEY: 'duplicate key',
   MULTILINE_IMPLICIT_KEY: 'a key must be on one line',
   MULTIPLE_ANCHORS: 'a value can have only one anchor',
-  MULTIPLE_DOCS: 'the file holds more than one YAML document; exactly one is read',
+  MULTIPLE_DOCS: 'the file contains more than one YAML document; exactly one is supported',
   MULTIPLE_TAGS: 'a value can have only one tag',
   RESOURCE_EXHAUSTION: `nested more than ${maxDepth} levels deep`,
   TAB_AS_INDENT: 'YAML does not allow tabs as indentation; use spaces',
   TAG_RESOLVE_FAILED: 'this YAML tag is not supported, or does not fit its value',
-  UNEXPECTED_TOKEN: 'this does not belong here; a quote, bracket or comma may be missing or too many',
+  UNEXPECTED_TOKEN: 'unexpected token; a quote, bracket or comma is missing or superfluous',
 }
 
 function syntaxMessage(code: string, message: string): string {
   const words = syntaxWords[code]
   if (words !== undefined) return words
   // Messages of the library may contain text of the document, so they only select one of ours.
-  if (code === 'MISSING_CHAR' && message.includes('closing'))
-    return 'a quote opened here or before is not closed'
-  if (code === 'MISSING_CHAR') return 'something is missing here: a `:` after a key, a comma, or a space'
+  if (code === 'MISSING_CHAR' && message.includes('closing')) return 'unclosed quote here or before'
+  if (code === 'MISSING_CHAR') return 'missing `:` after a key, comma or space'
   if (code === 'BAD_INDENT' && message.startsWith('Flow')) {
-    return 'a bracket opened before is not closed, or its content is not indented enough'
+    return 'unclosed bracket before, or content with too little indentation'
   }
   if (code === 'BAD_INDENT') return 'wrong indentation'
   return `YAML syntax error (${code.toLowerCase().replaceAll('_', ' ')})`
@@ -262,7 +261,7 @@ function unquotedReference(text: string, brace: number): TextMistake | undefined
   const offset = Math.max(0, brace - 1)
   const [found] = /^\$\{[^{}\n]{1,100}\}/.exec(text.slice(offset, offset + 110)) ?? []
   if (found === undefined) return undefined
-  return { offset, message: `inside brackets a reference to the environment must be in quotes: '${found}'` }
+  return { offset, message: `a reference to the environment inside brackets must be in quotes: '${found}'` }
 }
 
 function depthMistake(offset: number): TextMistake {
