@@ -97,7 +97,7 @@ describe('a program behind the endpoint', () => {
     const gateway = await startGateway({ mcp: { targets } })
     const answer = await post(gateway.mcpUrl, initializeMessage)
     expect(answer.status).toBe(503)
-    expect(answer.text).toContain('no such command')
+    expect(answer.text).toContain('command not found')
   })
 
   it('that writes garbage is understood nevertheless', async () => {

@@ -2,7 +2,14 @@ import type { GatewayError, GatewayErrorCode } from '../../../lib/gateway-error.
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { callTargetOf } from '../message/items.ts'
-import { errorText, internalError, invalidParams, sessionNotFound } from '../message/json-rpc.ts'
+import {
+  badRequest,
+  errorText,
+  internalError,
+  invalidParams,
+  sessionNotFound,
+  unsupportedVersion,
+} from '../message/json-rpc.ts'
 import type { Message, TargetFailure } from '../message/message.ts'
 import { readTargetRefusal } from '../targets/target-refusal.ts'
 
@@ -159,3 +166,20 @@ export function refuseUnknownSession(
 }
 
 export const sessionEnded: TargetFailure = { kind: 'ended', reason: 'it was closed' }
+
+/** Reply for a message without the session that it requires. */
+export function refuseWithoutSession(exchange: Exchange, idText: string | undefined): Reply {
+  const message = 'the mcp-session-id header is missing'
+  return refuseMcp(exchange, { status: 400, reason: 'no session', code: badRequest, message }, idText)
+}
+
+/** Reply for an unsupported revision. `data` is the data of the JSON-RPC error. */
+export function refuseRevision(
+  exchange: Exchange,
+  data: { requested: string | undefined; supported: readonly string[] },
+  idText: string | undefined,
+): Reply {
+  const message = `unsupported protocol version, supported are ${data.supported.join(', ')}`
+  const refusal = { status: 400, reason: 'protocol version', message, code: unsupportedVersion, data }
+  return refuseMcp(exchange, refusal, idText)
+}
