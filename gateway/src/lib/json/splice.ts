@@ -1,4 +1,5 @@
-import { endOfString } from './string.ts'
+import { endsScalar } from './characters.ts'
+import { endOfString, skipBlanks } from './string.ts'
 
 /** A path in JSON: member names and item indexes, from the outermost value inwards. */
 export type JsonPath = readonly (string | number)[]
@@ -126,18 +127,4 @@ function endOfValue(text: string, start: number): number {
     }
   }
   return index
-}
-
-function skipBlanks(text: string, start: number): number {
-  let index = start
-  while (isBlank(text.charCodeAt(index))) index += 1
-  return index
-}
-
-function endsScalar(code: number): boolean {
-  return code === 0x2c || code === 0x7d || code === 0x5d || isBlank(code)
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }

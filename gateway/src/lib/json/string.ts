@@ -1,4 +1,5 @@
-import { backslash } from './characters.ts'
+import { backslash, isBlank } from './characters.ts'
+
 /**
  * Index of the closing quote of the JSON string that starts at `start`; the length of the text if it is not
  * closed.
@@ -14,4 +15,11 @@ export function endOfString(text: string, start: number): number {
     end = text.indexOf('"', end + 1)
   }
   return text.length
+}
+
+/** Index of the first character at or after `start` that is not whitespace. */
+export function skipBlanks(text: string, start: number): number {
+  let index = start
+  while (isBlank(text.charCodeAt(index))) index += 1
+  return index
 }

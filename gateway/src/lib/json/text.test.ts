@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cpuMsOf, expectBelow } from '../../../test/support/time-bound.ts'
+import { editTopLevel, memberText } from './edit.ts'
+import { exactObject } from './exact.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
 import { defaultJsonLimits } from './limits.ts'
-import { editTopLevel, exactObject, type JsonText, membersOf, memberText, readJsonObject } from './text.ts'
+import { membersOf } from './members.ts'
+import { type JsonText, readJsonObject } from './text.ts'
 
 const { maxDepth: maxJsonDepth, maxElements: maxJsonParts } = defaultJsonLimits
 

@@ -1,5 +1,6 @@
+import { editBytes, editTopLevel, memberText } from '../../../lib/json/edit.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
-import { editBytes, editTopLevel, type JsonText, memberText, readJsonObject } from '../../../lib/json/text.ts'
+import { type JsonText, readJsonObject } from '../../../lib/json/text.ts'
 import { writeJsonSteps } from '../../../lib/json/write.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { createHeaderFilter, firstHeader, type Headers } from '../../../net/http/headers.ts'

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
-import type { LargeJson } from '../../../lib/json/large.ts'
+import type { LargeJson } from '../../../lib/json/large/large.ts'
 import { answerLimits } from '../../../lib/json/limits.ts'
 import { isLarge, type ReadJson, readJson, readJsonIncrementally } from '../../../lib/json/read.ts'
 import type { JsonText } from '../../../lib/json/text.ts'

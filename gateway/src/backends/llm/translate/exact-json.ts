@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { answerLimits } from '../../../lib/json/limits.ts'
 import { isLarge, readJsonIncrementally } from '../../../lib/json/read.ts'
-import { limitExceeded } from '../../../lib/json/text.ts'
+import { exceededLimit } from '../../../lib/json/text.ts'
 import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 
 declare global {
@@ -48,7 +48,7 @@ const maxNestedLength = 4 * 1024 * 1024
 
 /** `parseExactObject` for JSON in a string of a client, with separate limits. */
 export function parseNestedObject(text: string): JsonObject | undefined {
-  if (text.length > maxNestedLength || limitExceeded(text) !== undefined) return undefined
+  if (text.length > maxNestedLength || exceededLimit(text) !== undefined) return undefined
   return parseExactObject(text)
 }
 

@@ -1,6 +1,6 @@
 import { clientNetwork } from '../../../lib/address/client-network.ts'
+import { exactText } from '../../../lib/json/exact.ts'
 import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/json/json.ts'
-import { exactText } from '../../../lib/json/text.ts'
 import { createHeaderFilter } from '../../../net/http/headers.ts'
 import type { Exchange, McpState } from '../../../pipeline/exchange.ts'
 import type { McpItem } from '../../../pipeline/mcp-item.ts'

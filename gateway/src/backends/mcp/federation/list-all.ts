@@ -1,5 +1,5 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
-import { editTopLevel, memberText } from '../../../lib/json/text.ts'
+import { editTopLevel, memberText } from '../../../lib/json/edit.ts'
 import { largeListChars } from '../message/cooperative-yield.ts'
 import {
   errorCodeOf,

@@ -1,4 +1,4 @@
-import { memberText } from '../../../lib/json/text.ts'
+import { memberText } from '../../../lib/json/edit.ts'
 import { editJson, editString, type JsonEdit, readTargetObject } from '../message/json-edit.ts'
 import type { Message } from '../message/message.ts'
 import { type NameMapping, wrapId } from './names.ts'

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
+import { editTopLevel, memberText } from '../../../lib/json/edit.ts'
 import { endOfString } from '../../../lib/json/string.ts'
-import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../../lib/json/text.ts'
+import { type JsonText, readJsonObject } from '../../../lib/json/text.ts'
 
 /** Path in JSON: member names, and `*` for each item of an array. */
 export type JsonPath = readonly string[]

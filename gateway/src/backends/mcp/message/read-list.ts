@@ -1,5 +1,6 @@
+import { memberText } from '../../../lib/json/edit.ts'
 import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
-import { type JsonText, memberText } from '../../../lib/json/text.ts'
+import type { JsonText } from '../../../lib/json/text.ts'
 import { itemTexts, readTargetObject } from './json-edit.ts'
 import type { Message } from './message.ts'
 

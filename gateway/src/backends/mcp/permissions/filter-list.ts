@@ -1,6 +1,6 @@
 import { asGatewayError } from '../../../lib/gateway-error.ts'
+import { editTopLevel } from '../../../lib/json/edit.ts'
 import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
-import { editTopLevel } from '../../../lib/json/text.ts'
 import { createCooperativeYield, largeListChars } from '../message/cooperative-yield.ts'
 import type { ItemList } from '../message/items.ts'
 import type { Message, MessageSink } from '../message/message.ts'

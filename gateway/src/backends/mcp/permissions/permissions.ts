@@ -1,5 +1,5 @@
+import { exactObject } from '../../../lib/json/exact.ts'
 import { type ExactJsonObject, isExactJsonObject, isJsonObject } from '../../../lib/json/json.ts'
-import { exactObject } from '../../../lib/json/text.ts'
 import { callTargetOf, itemListOf } from '../message/items.ts'
 import { methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { idleFlow } from '../message/merged-sink.ts'

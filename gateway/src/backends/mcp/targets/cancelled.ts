@@ -1,4 +1,5 @@
-import { editTopLevel, memberText, readJsonObject } from '../../../lib/json/text.ts'
+import { editTopLevel, memberText } from '../../../lib/json/edit.ts'
+import { readJsonObject } from '../../../lib/json/text.ts'
 import type { TargetFailure } from '../message/message.ts'
 
 /**

@@ -1,5 +1,6 @@
+import { memberText } from '../../../lib/json/edit.ts'
 import { isJsonObject, type JsonValue } from '../../../lib/json/json.ts'
-import { memberText, readJsonObject } from '../../../lib/json/text.ts'
+import { readJsonObject } from '../../../lib/json/text.ts'
 import { isSource } from '../../../net/http/body.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'

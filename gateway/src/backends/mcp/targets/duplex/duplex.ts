@@ -1,6 +1,7 @@
 import { GatewayError } from '../../../../lib/gateway-error.ts'
+import { editTopLevel, memberText } from '../../../../lib/json/edit.ts'
 import { isJsonObject, type JsonValue } from '../../../../lib/json/json.ts'
-import { editTopLevel, type JsonText, memberText, readJsonObject } from '../../../../lib/json/text.ts'
+import { type JsonText, readJsonObject } from '../../../../lib/json/text.ts'
 import type { Log } from '../../../../telemetry/log.ts'
 import { internalError } from '../../message/json-rpc.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../../message/message.ts'

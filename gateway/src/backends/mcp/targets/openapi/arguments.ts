@@ -1,5 +1,6 @@
+import { memberText } from '../../../../lib/json/edit.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../../lib/json/json.ts'
-import { memberText, readJsonObject } from '../../../../lib/json/text.ts'
+import { readJsonObject } from '../../../../lib/json/text.ts'
 import type { Headers } from '../../../../net/http/headers.ts'
 import type { Operation, Parameter, Position, RequestBody } from './document.ts'
 

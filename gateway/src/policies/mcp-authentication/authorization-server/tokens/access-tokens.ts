@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { TokenVerifier, Verdict } from '../../../../identity/jwt/token-verifier.ts'
 import type { Clock } from '../../../../lib/clock.ts'
+import { exactObject, exactText } from '../../../../lib/json/exact.ts'
 import { type ExactJsonObject, isJsonObject, type JsonObject } from '../../../../lib/json/json.ts'
-import { exactObject, exactText } from '../../../../lib/json/text.ts'
 import { createLru } from '../../../../lib/lru.ts'
 import type { SealedValues } from './sealed-values.ts'
 

@@ -1,21 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { expectBelow } from '../../../test/support/time-bound.ts'
-import { systemClock } from '../clock.ts'
-import { createWorkQueue } from '../scheduling/work-queue.ts'
-import type { JsonValue } from './json.ts'
+import { expectBelow } from '../../../../test/support/time-bound.ts'
+import { systemClock } from '../../clock.ts'
+import { createWorkQueue } from '../../scheduling/work-queue.ts'
+import { editTopLevel, memberText } from '../edit.ts'
+import { exactObject } from '../exact.ts'
+import type { JsonValue } from '../json.ts'
+import { defaultJsonLimits } from '../limits.ts'
+import { membersOf } from '../members.ts'
+import { readJson } from '../read.ts'
+import { type JsonTextProblem, largeJsonText, readJsonObject } from '../text.ts'
 import { type LargeJson, readJsonSteps } from './large.ts'
-import { defaultJsonLimits } from './limits.ts'
-import { readJson } from './read.ts'
-import {
-  editTopLevel,
-  exactObject,
-  type JsonTextProblem,
-  largeJsonText,
-  membersOf,
-  memberText,
-  readJsonObject,
-} from './text.ts'
 
 function run<T>(steps: Iterator<unknown, T>): T {
   for (;;) {
