@@ -32,15 +32,15 @@ function gatewayWith(provider: FixtureProvider, outcome: ReturnType<Prices>, ask
 const cent = { kind: 'cost', amount: 10n ** 10n } as const
 const event = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`
 
-describe('what a call costs', () => {
-  it('is told with its tokens, by the group of the key', async () => {
+describe('the cost of a call', () => {
+  it('is counted with its tokens by key group', async () => {
     const gateway = gatewayWith(() => jsonReply(completion('hi')), cent)
     const { exchange } = await call(gateway, { body: chatBody })
     expect(exchange.facts.llm).toMatchObject({ cost: 0.01, costStatus: 'exact' })
     expect(gateway.metered).toContain('cost gpt-* openai 10000000000 team')
   })
 
-  it('goes by the model that answered, then the one that was asked for, then the one that is configured', async () => {
+  it('is priced by response model, then requested model, then configured model', async () => {
     const asked: Asked[] = []
     const gateway = gatewayWith(() => jsonReply(completion('hi')), cent, asked)
     await call(gateway, { body: { ...chatBody, model: 'mine' } })
@@ -60,13 +60,13 @@ describe('what a call costs', () => {
     expect(gateway.metered).toContain(`cost ${status} gpt-* openai`)
   })
 
-  it('is an estimate where the tokens are', async () => {
+  it('is an estimate for estimated tokens', async () => {
     const gateway = gatewayWith(() => jsonReply(completion('hi', null)), cent)
     const { exchange } = await call(gateway, { body: chatBody })
     expect(exchange.facts.llm).toMatchObject({ cost: 0.01, costStatus: 'estimated' })
   })
 
-  it('is an estimate where the client leaves before the answer', async () => {
+  it('is an estimate after a disconnect before the response', async () => {
     const cancellation = createCancellation()
     const gateway = gatewayWith(() => {
       cancellation.cancel()
@@ -77,7 +77,7 @@ describe('what a call costs', () => {
     expect(exchange.facts.llm).toMatchObject({ costStatus: 'estimated' })
   })
 
-  it('is read from the events of a stream, whose last report counts', async () => {
+  it('is computed from the last usage report of a stream', async () => {
     const asked: Asked[] = []
     const gateway = gatewayWith(
       () =>
@@ -94,7 +94,7 @@ describe('what a call costs', () => {
     expect(exchange.facts.llm?.cost).toBe(0.01)
   })
 
-  it('keeps the name from the opening event of a stream of messages', async () => {
+  it('uses the model name of the first event of messages', async () => {
     const asked: Asked[] = []
     const messages = [
       {
@@ -118,7 +118,7 @@ describe('what a call costs', () => {
     ])
   })
 
-  it('is nothing for a call that failed or was refused', async () => {
+  it('is absent for failed and refused calls', async () => {
     const asked: Asked[] = []
     const gateway = gatewayWith(() => jsonReply({ error: { message: 'no' } }, 500), cent, asked)
     const failed = await call(gateway, { body: chatBody })
@@ -128,7 +128,7 @@ describe('what a call costs', () => {
     expect(failed.exchange.facts.llm?.costStatus).toBeUndefined()
   })
 
-  it('is not told where no catalog is configured', async () => {
+  it('is absent without a catalog', async () => {
     const gateway = fixtureGateway({ models: [{ name: 'gpt-*', provider: 'openai' }] }, () =>
       jsonReply(completion('hi')),
     )

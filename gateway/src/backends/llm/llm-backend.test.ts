@@ -30,7 +30,7 @@ function requestTo(path: string): RequestFacts {
 const openAi: LlmBackendConfig = { provider: { openAI: {} } }
 
 describe('an ai backend', () => {
-  it('asks the provider for a chat completion, whatever the path', async () => {
+  it('requests a chat completion for all paths', async () => {
     const gateway = gatewayOf(openAi)
     const { status, exchange } = await call(gateway, { path: '/anything', query: '?a=1', body: chatBody })
     expect(status).toBe(200)
@@ -39,7 +39,7 @@ describe('an ai backend', () => {
     expect(exchange.facts.usage?.totalTokens).toBe(12)
   })
 
-  it('sends the configured model, also where the client names none', async () => {
+  it('sends the configured model, also without a requested model', async () => {
     const gateway = gatewayOf({ name: 'team', provider: { openAI: { model: 'gpt-4.1-nano' } } })
     const { model: _, ...unnamed } = chatBody
     expect((await call(gateway, { body: chatBody })).status).toBe(200)
@@ -51,27 +51,27 @@ describe('an ai backend', () => {
     expect(gateway.metered).toContain('tokens team openai 12 team')
   })
 
-  it('needs a model where the provider has none configured', async () => {
+  it('requires a model if the provider has none configured', async () => {
     const { model: _, ...unnamed } = chatBody
     const { status, text } = await call(gatewayOf(openAi), { body: unnamed })
     expect(status).toBe(400)
     expect(text).toContain('missing_model')
   })
 
-  it.each([null, 7, ''])('refuses %j for a model even where one is configured', async (model) => {
+  it.each([null, 7, ''])('rejects the model %j even if one is configured', async (model) => {
     const gateway = gatewayOf({ provider: { openAI: { model: 'm' } } })
     expect((await call(gateway, { body: { ...chatBody, model } })).status).toBe(400)
     expect(gateway.sent).toEqual([])
   })
 
-  it('holds an unnamed model against the models of the key', async () => {
+  it('checks an unnamed model against the models of the key', async () => {
     const gateway = gatewayOf({ provider: { openAI: { model: 'm' } } })
     const { model: _, ...unnamed } = chatBody
     const { status } = await call(gateway, { body: unnamed, mayUseModel: (model) => model === 'gpt-4o' })
     expect(status).toBe(403)
   })
 
-  it('bears the credential of the backend, and that of the provider before it', async () => {
+  it('sends the credential of the provider, else of the backend', async () => {
     const backend = [undefined, { backendAuth: { key: 'outer' } }]
     const outer = gatewayOf(openAi, { backendPolicies: backend })
     await call(outer, { body: chatBody, headers: { authorization: 'Bearer client' } })
@@ -82,7 +82,7 @@ describe('an ai backend', () => {
     expect(inner.sent[0]?.headers['authorization']).toBe('Bearer content-of-/secret')
   })
 
-  it('passes the credential of the client on where it has none, or is told to', async () => {
+  it('forwards the client credential without a configured one or with passthrough', async () => {
     const headers = { authorization: 'Bearer client' }
     const plain = gatewayOf(openAi)
     await call(plain, { body: chatBody, headers })
@@ -95,7 +95,7 @@ describe('an ai backend', () => {
     expect(told.sent[0]?.headers['authorization']).toBe('Bearer client')
   })
 
-  it('passes on what the client was authenticated with only where it is told to', async () => {
+  it('forwards the accepted credential only with passthrough', async () => {
     for (const passthrough of [undefined, {}]) {
       const backend = passthrough === undefined ? [] : [{ backendAuth: { passthrough } }]
       const gateway = gatewayOf(openAi, { backendPolicies: backend })
@@ -105,7 +105,7 @@ describe('an ai backend', () => {
     }
   })
 
-  it('puts the credential where the configuration says', async () => {
+  it('adds the credential at the configured location', async () => {
     const backendAuth = { key: 'k', location: { header: { name: 'Api-Key' } } }
     const gateway = gatewayOf(openAi, { backendPolicies: [{ backendAuth }] })
     await call(gateway, { body: chatBody, headers: { authorization: 'Bearer client' } })
@@ -113,7 +113,7 @@ describe('an ai backend', () => {
     expect(gateway.sent[0]?.headers['authorization']).toBeUndefined()
   })
 
-  it('changes header fields in both directions', async () => {
+  it('edits headers in both directions', async () => {
     const backend = [
       {
         requestHeaderModifier: { set: { 'x-org': 'o' }, remove: ['x-drop'] },
@@ -150,19 +150,19 @@ describe('an ai backend', () => {
     })
   })
 
-  it('calls any server of the same API under `custom`', async () => {
+  it('calls compatible servers with `custom`', async () => {
     const gateway = gatewayOf({ provider: { custom: {} }, hostOverride: 'vllm:8000' })
     await call(gateway, { body: chatBody })
     expect(urlOf(gateway.sent[0])).toBe('http://vllm:8000/v1/chat/completions')
   })
 
-  it('answers without a provider under `echo`', async () => {
+  it('responds without a provider with `echo`', async () => {
     const { status, text } = await call(gatewayOf({ provider: { echo: {} } }), { path: '/e', body: chatBody })
     expect(status).toBe(200)
     expect(text).toContain('Hello there')
   })
 
-  it('refuses other methods than POST', async () => {
+  it('rejects methods other than POST', async () => {
     const { status, headers } = await call(gatewayOf(openAi), { method: 'GET', path: '/x' })
     expect(status).toBe(405)
     expect(headers['allow']).toBe('POST')
@@ -180,7 +180,7 @@ describe('routes of an ai backend', () => {
   } as const
   const anthropic: LlmBackendConfig = { provider: { anthropic: {} }, policies: { ai: { routes } } }
 
-  it('say what paths ask for by their ends', async () => {
+  it('match paths by suffix', async () => {
     const gateway = gatewayOf(anthropic)
     const body = { ...chatBody, max_tokens: 5 }
     for (const path of ['/claude/v1/chat/completions', '/claude/v1/messages', '/v1/messages/count_tokens']) {
@@ -193,7 +193,7 @@ describe('routes of an ai backend', () => {
     ])
   })
 
-  it('pass other paths through as they are, uncounted and with the credential', async () => {
+  it('forward other paths unchanged, uncounted and with the credential', async () => {
     const gateway = gatewayOf(
       { ...anthropic, provider: { anthropic: { model: 'm' } } },
       { backendPolicies: [{ backendAuth: { key: 'k' } }] },
@@ -214,14 +214,14 @@ describe('routes of an ai backend', () => {
     },
   )
 
-  it('take the path that a policy has rewritten', async () => {
+  it('use the path after rewrites', async () => {
     const gateway = gatewayOf(anthropic)
     const forwarding = { path: '/v1/files', host: undefined, headerEdits: [] }
     await call(gateway, { method: 'GET', path: '/claude/v1/messages', forwarding })
     expect(urlOf(gateway.sent[0])).toBe('https://api.anthropic.com/v1/files')
   })
 
-  it('list the models that are configured, with their other names', async () => {
+  it('list configured models with their aliases', async () => {
     const ai = { routes, modelAliases: { fast: 'gpt-4o-mini', 'old-*': 'gpt-4o' } }
     const gateway = gatewayOf({ provider: { openAI: { model: 'gpt-4o' } } }, { policies: [ai] })
     const { text } = await call(gateway, { method: 'GET', path: '/v1/models' })
@@ -230,13 +230,13 @@ describe('routes of an ai backend', () => {
     expect((await call(gateway, { method: 'GET', path: '/v1/models/other' })).status).toBe(404)
   })
 
-  it('read what they do not name as chat completions', async () => {
+  it('read other paths as chat completions', async () => {
     const gateway = gatewayOf({ ...openAi, policies: { ai: { routes: { '/v1/messages': 'messages' } } } })
     await call(gateway, { path: '/v1/else', body: chatBody })
     expect(urlOf(gateway.sent[0])).toBe('https://api.openai.com/v1/chat/completions')
   })
 
-  it('are those of the most specific place', async () => {
+  it('are those of the most specific policy', async () => {
     const ai = [
       undefined,
       { routes: { '*': 'embeddings' } as const },
@@ -253,7 +253,7 @@ describe('routes of an ai backend', () => {
     expect(urlOf(inner.sent[0])).toContain('/chat/completions')
   })
 
-  it('decide the shape of errors', () => {
+  it('select the shape of errors', () => {
     const { llm } = gatewayOf(anthropic)
     expect(llm.errorFormat(requestTo('/x/v1/messages'))).toBe('anthropic')
     expect(llm.errorFormat(requestTo('/v1/chat/completions'))).toBe('openai')
@@ -272,7 +272,7 @@ describe('policies of an ai backend', () => {
     ])
   })
 
-  it('merge fields of the body, those of the provider before those of the route', async () => {
+  it('merge body fields, with precedence of the provider over the route', async () => {
     const gateway = gatewayOf(
       { ...openAi, policies: { ai: { overrides: { seed: 1 } } } },
       { policies: [{ overrides: { seed: 2, store: false }, defaults: { temperature: 0 } }] },
@@ -281,7 +281,7 @@ describe('policies of an ai backend', () => {
     expect(bodyOf(gateway.sent[0])).toEqual({ ...chatBody, temperature: 1, seed: 1, store: false })
   })
 
-  it('change the headers that providers get, the credential included', async () => {
+  it('edit the headers to providers, credential included', async () => {
     const edit = (headers: Record<string, string | string[]>) => {
       headers['x-team'] = 'a'
       headers['authorization'] = 'Bearer edited'
@@ -310,7 +310,7 @@ describe('groups of an ai backend', () => {
     ],
   }
 
-  it('share the load inside one', async () => {
+  it('share the load within a group', async () => {
     const numbers = [0.1, 0.9, 0.9, 0.1, 0.5, 0.5]
     let next = 0
     const random = () => numbers[next++ % numbers.length] ?? 0
@@ -325,7 +325,7 @@ describe('groups of an ai backend', () => {
     expect(gateway.sent.map(({ origin }) => origin)).toEqual(['http://a:1', 'http://b:1'])
   })
 
-  it('stand in for those before them, translating where they speak another API', async () => {
+  it('fail over to the next group, with translation between APIs', async () => {
     const gateway = gatewayOf(groups, {}, ({ origin }) =>
       origin === 'http://c:1'
         ? jsonReply({
@@ -352,7 +352,7 @@ describe('groups of an ai backend', () => {
   })
 })
 
-it('keeps a cooldown per place of the backend', () => {
+it('retains a cooldown per place of the backend', () => {
   const context = {
     ...fixtureContext(),
     metrics: {
@@ -381,7 +381,7 @@ describe('the schema of an ai backend', () => {
       policies: { backendAuth: { key: '$K' } },
     },
     { groups: [{ providers: [{ provider: { groq: {} } }] }] },
-  ])('takes %j', (config) => {
+  ])('accepts %j', (config) => {
     expect(check(llmBackendSchema, config).kind).toBe('valid')
   })
 
@@ -394,7 +394,7 @@ describe('the schema of an ai backend', () => {
     { groups: [{ providers: [] }] },
     { provider: { openAI: {} }, hostOverride: 'no-port' },
     { provider: { openAI: {} }, policies: { ai: { routes: { '/x': 'realtime' } } } },
-  ])('refuses %j', (config) => {
+  ])('rejects %j', (config) => {
     expect(check(llmBackendSchema, config).kind).toBe('mistakes')
   })
 })

@@ -65,7 +65,7 @@ describe('failover', () => {
     ['503 with HTML', () => ({ status: 503, headers: {}, body: Buffer.from('<html>') })],
     ['429', () => jsonReply({ error: {} }, 429)],
     ['an answer that is no JSON', () => jsonReply('<html>')],
-  ])('goes on to the next priority on %s', async (_, failure) => {
+  ])('continues with the next priority on %s', async (_, failure) => {
     const gateway = gatewayWith({ a: failure, b: works })
     const { status, exchange } = await call(gateway, { body })
     expect(status).toBe(200)
@@ -75,7 +75,7 @@ describe('failover', () => {
     expect(gateway.metered.filter((line) => line.startsWith('error a openai'))).toHaveLength(1)
   })
 
-  it('sends each target its own name, and the same body otherwise', async () => {
+  it('sends each target its model name and the same body', async () => {
     const gateway = gatewayWith({ a: fails('upstream_connect'), b: works })
     await call(gateway, { body })
     expect(gateway.sent.map((request) => JSON.parse(String(request.body)))).toEqual([
@@ -84,13 +84,13 @@ describe('failover', () => {
     ])
   })
 
-  it('does not go on for what the client did wrong', async () => {
+  it('does not fail over on client errors', async () => {
     const gateway = gatewayWith({ a: () => jsonReply({ error: { message: 'bad' } }, 400) })
     expect((await call(gateway, { body })).status).toBe(400)
     expect(gateway.asked()).toBe('a')
   })
 
-  it('answers with the last outcome when all fail', async () => {
+  it('returns the last outcome if all targets fail', async () => {
     const gateway = gatewayWith({
       a: fails('upstream_connect'),
       b: fails('upstream_timeout'),
@@ -103,7 +103,7 @@ describe('failover', () => {
     expect((await call(unreachable, { body })).status).toBe(200)
   })
 
-  it('asks a target that failed a moment ago last, for three seconds', async () => {
+  it('tries a failed target last for three seconds', async () => {
     let broken = true
     const gateway = gatewayWith({ a: () => (broken ? fails('upstream_connect')() : works()), b: works })
     await call(gateway, { body })
@@ -115,7 +115,7 @@ describe('failover', () => {
     expect(gateway.asked()).toBe('a b b a')
   })
 
-  it('waits as long as retry-after says', async () => {
+  it('applies retry-after as the cooldown', async () => {
     let busy = true
     const gateway = gatewayWith({
       a: () => (busy ? jsonReply({}, 429, { 'retry-after': '20' }) : works()),
@@ -130,7 +130,7 @@ describe('failover', () => {
     expect(gateway.asked()).toBe('a b b a')
   })
 
-  it('still asks unhealthy targets when no other is left', async () => {
+  it('tries targets in cooldown if no other is available', async () => {
     const gateway = gatewayWith({
       a: fails('upstream_connect'),
       b: fails('upstream_connect'),
@@ -141,7 +141,7 @@ describe('failover', () => {
     expect(gateway.asked()).toBe('a b c a b c')
   })
 
-  it('frees the connection of an answer it does not use', async () => {
+  it('releases the connection of an unused response', async () => {
     let cancelled = 0
     const failing = (): Reply => ({
       status: 500,
@@ -152,7 +152,7 @@ describe('failover', () => {
     expect(cancelled).toBe(1)
   })
 
-  it('stops when the client has gone', async () => {
+  it('stops after a disconnect of the client', async () => {
     const cancellation = createCancellation()
     const gateway = gatewayWith({
       a: () => {
@@ -165,7 +165,7 @@ describe('failover', () => {
     expect(exchange.facts.usage).toMatchObject({ estimated: true, outputTokens: 4096 })
   })
 
-  it('does not change the target once a stream has begun', async () => {
+  it('does not fail over after the start of a stream', async () => {
     const gateway = gatewayWith({
       a: () => streamReply(['data: {"choices":[]}\n\n'], new GatewayError('upstream_reset', 'cut')),
     })
@@ -175,7 +175,7 @@ describe('failover', () => {
     expect(gateway.asked()).toBe('a')
   })
 
-  it('skips a target that cannot take the request', async () => {
+  it('skips a target without support for the request', async () => {
     const mixed: LlmConfig = {
       models: [
         { name: 'claude', provider: 'anthropic' },
@@ -200,7 +200,7 @@ describe('failover', () => {
     expect(gateway.sent.map((request) => request.origin)).toEqual(['https://api.openai.com'])
   })
 
-  it('spreads the load inside a priority', async () => {
+  it('distributes the load within a priority', async () => {
     const twins: LlmConfig = {
       models: config.models,
       virtualModels: [

@@ -25,16 +25,16 @@ async function sentFor(model: Partial<ModelConfig>, request: FixtureCall, config
 describe('the body sent upstream', () => {
   const body = '{ "model" : "gpt-4o",\n "seed":12345678901234567890, "x_unknown" : [1.0], "messages":[]}'
 
-  it('is the very bytes of the client when nothing has to change', async () => {
+  it('equals the client bytes without edits', async () => {
     expect((await sentFor({}, { body })).text).toBe(body)
   })
 
-  it('has the configured model in place and everything else as it was', async () => {
+  it('has the configured model and is otherwise unchanged', async () => {
     const { text } = await sentFor({ params: { model: 'gpt-4o-mini' } }, { body })
     expect(text).toBe(body.replace('"gpt-4o"', '"gpt-4o-mini"'))
   })
 
-  it('has overrides always and defaults where the client left a field out; null is not left out', async () => {
+  it('has overrides always, and defaults for absent fields but not for null', async () => {
     const model = {
       params: { model: 'configured' },
       overrides: { store: false, seed: 7 },
@@ -52,12 +52,12 @@ describe('the body sent upstream', () => {
     })
   })
 
-  it('lets an override have the last word on the model', async () => {
+  it('applies an override of the model last', async () => {
     const { sent } = await sentFor({ params: { model: 'a' }, overrides: { model: 'b' } }, { body: chatBody })
     expect(bodyOf(sent)).toMatchObject({ model: 'b' })
   })
 
-  it('takes defaults of the provider under those of the model', async () => {
+  it('applies model defaults before provider defaults', async () => {
     const { sent } = await sentFor(
       { provider: { reference: 'shared' }, defaults: { b: 2 } },
       { body: chatBody },
@@ -76,7 +76,7 @@ describe('the body sent upstream', () => {
     ],
     [{ stream: true, stream_options: { include_usage: true } }, { include_usage: true }],
     [{ stream: false }, undefined],
-  ])('asks every stream for usage: %j', async (fields, expected) => {
+  ])('requests usage of all streams: %j', async (fields, expected) => {
     const { sent } = await sentFor(
       { provider: 'custom', params: { baseUrl: 'http://upstream' } },
       { body: { ...chatBody, ...fields } },
@@ -84,7 +84,7 @@ describe('the body sent upstream', () => {
     expect(bodyOf(sent)).toEqual({ ...chatBody, ...fields, ...(expected && { stream_options: expected }) })
   })
 
-  it('does not ask responses, which always report usage', async () => {
+  it('does not request usage of responses, which always report it', async () => {
     const request = { path: '/v1/responses', body: { model: 'gpt-4o', input: 'x', stream: true } }
     expect(bodyOf((await sentFor({}, request)).sent)).toEqual(request.body)
   })
@@ -100,7 +100,7 @@ describe('the body sent upstream', () => {
     expect(bodyOf(sent)).toEqual(renamed ? { model, max_completion_tokens: 5 } : { model, max_tokens: 5 })
   })
 
-  it('keeps max_completion_tokens where the client sent both', async () => {
+  it('preserves max_completion_tokens if the client sent both', async () => {
     const { sent } = await sentFor({}, { body: { model: 'gpt-4o', max_tokens: 5, max_completion_tokens: 6 } })
     expect(bodyOf(sent)).toEqual({ model: 'gpt-4o', max_completion_tokens: 6 })
   })
@@ -114,14 +114,14 @@ describe('the body sent upstream', () => {
     expect(bodyOf(sent)).toMatchObject({ model: 'claude-x', max_tokens: 77, messages: [{ role: 'user' }] })
   })
 
-  it('keeps large integers in translation', async () => {
+  it('preserves large integers in translation', async () => {
     const parameters = '{"type":"object","properties":{"id":{"const":12345678901234567890}}}'
     const tools = `[{"type":"function","function":{"name":"f","parameters":${parameters}}}]`
     const body = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":${tools}}`
     expect((await sentFor({ provider: 'anthropic' }, { body })).text).toContain(parameters)
   })
 
-  it('asks a translated stream for usage too', async () => {
+  it('requests usage of a translated stream', async () => {
     const body = { model: 'gpt-4o', max_tokens: 5, stream: true, messages: [{ role: 'user', content: 'x' }] }
     const { sent } = await sentFor({}, { path: '/v1/messages', body })
     expect(sent?.path).toBe('/v1/chat/completions')
@@ -132,14 +132,14 @@ describe('the body sent upstream', () => {
     })
   })
 
-  it('names the field that cannot be translated', async () => {
+  it('reports the field that cannot be translated', async () => {
     const { outcome, sent } = await sentFor({ provider: 'anthropic' }, { body: { ...chatBody, n: 2 } })
     expect(outcome.status).toBe(400)
     expect(JSON.parse(outcome.text).error).toMatchObject({ code: 'unsupported_parameter', param: 'n' })
     expect(sent).toBeUndefined()
   })
 
-  it('says which provider does not offer a call', async () => {
+  it('reports the provider without support for a call', async () => {
     const { outcome } = await sentFor(
       { provider: 'anthropic' },
       { path: '/v1/embeddings', body: { model: 'e', input: 'x' } },
@@ -168,7 +168,7 @@ describe('the address', () => {
     expect(`${sent?.origin}${sent?.path}`).toBe(expected)
   })
 
-  it('keeps the query of the client', async () => {
+  it('preserves the query of the client', async () => {
     expect((await sentFor({}, { query: '?api-version=1', body: chatBody })).sent?.path).toBe(
       '/v1/chat/completions?api-version=1',
     )
@@ -198,7 +198,7 @@ describe('the headers', () => {
     'idempotency-key': 'abc',
   }
 
-  it('tell the provider nothing about the client but what concerns the call', async () => {
+  it('contain no data about the client except for the call', async () => {
     const { sent } = await sentFor(
       { params: { apiKey: 'provider-key' } },
       { headers: client, body: chatBody },
@@ -213,7 +213,7 @@ describe('the headers', () => {
     })
   })
 
-  it('carry the configured credential in place of the client’s', async () => {
+  it('contain the configured credential in place of the client’s', async () => {
     const headers = { authorization: 'Bearer client', 'x-api-key': 'client' }
     const { sent } = await sentFor(
       { provider: 'anthropic', params: { apiKey: 'k' } },
@@ -228,7 +228,7 @@ describe('the headers', () => {
     ['openai', { 'x-api-key': 'client' }, { authorization: 'Bearer client' }],
     ['anthropic', { authorization: 'bearer client' }, { 'x-api-key': 'client' }],
     ['anthropic', { authorization: 'Bearer sk-ant-oat-1' }, { authorization: 'Bearer sk-ant-oat-1' }],
-  ])('of %s carry a credential no policy used: %j', async (provider, headers, expected) => {
+  ])('of %s contain an unconsumed credential: %j', async (provider, headers, expected) => {
     const { sent } = await sentFor({ provider }, { headers, body: chatBody })
     expect(sent?.headers).toMatchObject(expected)
     expect(
@@ -236,17 +236,17 @@ describe('the headers', () => {
     ).toHaveLength(1)
   })
 
-  it('read a credential from a file', async () => {
+  it('contain a credential from a file', async () => {
     const { sent } = await sentFor({ params: { apiKey: { file: '/run/secret' } } }, { body: chatBody })
     expect(sent?.headers['authorization']).toBe('Bearer content-of-/run/secret')
   })
 
-  it('are not made of a file that holds no credential', async () => {
+  it('reject a file without a credential', async () => {
     const unreadable = sentFor({ params: { apiKey: { file: 'two words' } } }, { body: chatBody })
     await expect(unreadable).rejects.toThrow('two words does not contain a credential')
   })
 
-  it('name the version Anthropic wants, unless the client did', async () => {
+  it('contain the Anthropic version unless the client sent one', async () => {
     const request = { path: '/v1/messages', body: { model: 'c', max_tokens: 1, messages: [] } }
     expect((await sentFor({ provider: 'anthropic' }, request)).sent?.headers['anthropic-version']).toBe(
       '2023-06-01',
@@ -257,7 +257,7 @@ describe('the headers', () => {
     )
   })
 
-  it('set the time limits that are configured', async () => {
+  it('have the configured timeouts', async () => {
     const config = { timeouts: { firstByte: '2s', idle: '500ms' } }
     expect((await sentFor({}, { body: chatBody }, config)).sent).toMatchObject({
       firstByteTimeoutMs: 2000,

@@ -81,7 +81,7 @@ describe('costOf', () => {
     expect(cost === undefined ? undefined : dollarsOf(cost)).toBe(dollars)
   })
 
-  it('takes a token that was counted as two kinds for one', () => {
+  it('charges a token of two kinds once', () => {
     const prices = flat({ input: '1', cacheRead: '2', cacheWrite: '4', inputAudio: '8' })
     const cost = costOf(
       fixtureCallUsage({
@@ -95,12 +95,12 @@ describe('costOf', () => {
     expect(cost).toBe(parsePrice('28'))
   })
 
-  it('does not cost less for counts that exceed the whole', () => {
+  it('does not reduce the cost for counts above the total', () => {
     const usage = fixtureCallUsage({ outputTokens: 5, reasoningTokens: 1_000_000 })
     expect(costOf(usage, openAi)).toBe(50_000_000n)
   })
 
-  it('is exact: the sum of the parts as fractions, whatever prices and counts', () => {
+  it('equals the exact sum of the parts for all prices and counts', () => {
     fc.assert(
       fc.property(fc.array(price(), { minLength: 7, maxLength: 7 }), parts(), (written, counts) => {
         const [input, output, cacheRead, cacheWrite, reasoning, inputAudio, outputAudio] = written
@@ -124,7 +124,7 @@ describe('costOf', () => {
     )
   })
 
-  it('adds up: two calls cost what one with the tokens of both does', () => {
+  it('is additive over calls', () => {
     fc.assert(
       fc.property(parts(), parts(), (one, other) => {
         const both = Object.fromEntries(
@@ -169,7 +169,7 @@ describe('parsePrice', () => {
     '1\n',
     '٣',
     '1234567890123',
-  ])('takes %j for no price', (text) => {
+  ])('rejects the price %j', (text) => {
     expect(parsePrice(text)).toBeUndefined()
   })
 })

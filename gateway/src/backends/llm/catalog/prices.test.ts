@@ -39,12 +39,12 @@ function dollars(
 }
 
 describe('compilePrices', () => {
-  it('knows nothing where no catalog is configured', () => {
+  it('returns undefined without a catalog', () => {
     expect(compilePrices(undefined, fixtureContext())).toBeUndefined()
     expect(compilePrices([], fixtureContext())).toBeUndefined()
   })
 
-  it('looks models up by the first of their names that the provider has', () => {
+  it('looks models up by their first name at the provider', () => {
     const catalogs = [
       catalogOf({
         answered: { rates: { input: '1', output: '1' } },
@@ -58,14 +58,14 @@ describe('compilePrices', () => {
     expect(dollars(catalogs, ['none', undefined])).toBe('missing')
   })
 
-  it('does not mix up providers, and knows none by what all objects have', () => {
+  it('separates providers and ignores names of object prototypes', () => {
     const prices = pricesOf([catalogOf({ m: { rates: { input: '1', output: '1' } } })])
     expect(prices('anthropic', ['m'], usage)).toEqual({ kind: 'missing' })
     expect(prices('constructor', ['m'], usage)).toEqual({ kind: 'missing' })
     expect(prices('openai', ['toString', '__proto__'], usage)).toEqual({ kind: 'missing' })
   })
 
-  it('has no cost for a kind of tokens without a price, and needs none for kinds that were not used', () => {
+  it('returns no cost for used tokens without a price, and ignores unused kinds', () => {
     const catalogs = [
       catalogOf({ m: { rates: { input: '1' } }, known: {}, free: { rates: { input: '0', output: '0' } } }),
     ]
@@ -75,12 +75,12 @@ describe('compilePrices', () => {
     expect(dollars(catalogs, ['free'])).toBe(0)
   })
 
-  it('does not look further once the catalog knows a model, priced or not', () => {
+  it('stops at the first model in the catalog, with or without a price', () => {
     const catalogs = [catalogOf({ known: {}, m: { rates: { input: '1', output: '1' } } })]
     expect(dollars(catalogs, ['known', 'm'])).toBe('unpriced')
   })
 
-  it('lets later catalogs correct single prices and replace tiers, and keeps the rest of earlier ones', () => {
+  it('merges later catalogs by price and replaces tiers', () => {
     const base = catalogOf({
       m: {
         rates: { input: '1', output: '8' },
@@ -138,11 +138,11 @@ describe('compilePrices', () => {
       },
       'providers.p.models.m.tiers[1].contextOver: must be greater than that of the previous tier',
     ],
-  ])('refuses a file that is %s', (_title, files: Record<string, string>, message) => {
+  ])('rejects a file that is %s', (_title, files: Record<string, string>, message) => {
     expect(() => pricesOf([{ file: 'x' }], files)).toThrow(message)
   })
 
-  it('says at most five mistakes of a file', () => {
+  it('reports at most five issues of a file', () => {
     const models = Object.fromEntries([1, 2, 3, 4, 5, 6, 7].map((n) => [`m${n}`, { rates: { input: 'x' } }]))
     const x = JSON.stringify({ providers: { p: { models } } })
     expect(() => pricesOf([{ file: 'x' }], { x })).toThrow('; and 2 more mistakes')

@@ -14,8 +14,8 @@ function policyMistakesOf(policy: LlmPolicyConfig): string[] {
   return found
 }
 
-describe('checkAi', () => {
-  it('finds nothing wrong with what works', () => {
+describe('checkLlmBackend', () => {
+  it('accepts valid backends', () => {
     const policies = {
       ai: { routes: { '/v1/messages': 'messages', '*': 'passthrough' }, modelAliases: { 'a*': 'b' } },
       backendAuth: { key: 'k' },
@@ -24,29 +24,29 @@ describe('checkAi', () => {
     expect(mistakesOf({ provider: { custom: {} }, hostOverride: 'a:1', pathOverride: '/x' })).toEqual([])
   })
 
-  it('says that a server of one’s own needs an address', () => {
+  it('requires hostOverride for custom servers', () => {
     expect(mistakesOf({ provider: { custom: {} } })).toEqual([
       'provider.custom: provider "custom" requires hostOverride',
     ])
   })
 
-  it('refuses an address for what answers inside', () => {
+  it('rejects an address for a local provider', () => {
     expect(mistakesOf({ provider: { echo: {} }, hostOverride: 'a:1' })[0]).toMatch(
       /^hostOverride: .*no address/,
     )
   })
 
-  it.each(['v1', '', '/a b', '/a?b', '/a#b', '/ü'])('refuses the path "%s"', (text) => {
+  it.each(['v1', '', '/a b', '/a?b', '/a#b', '/ü'])('rejects the path "%s"', (text) => {
     expect(mistakesOf({ provider: { openAI: {} }, pathOverride: text })).toHaveLength(1)
     expect(mistakesOf({ provider: { openAI: {} }, pathPrefix: text })).toHaveLength(1)
   })
 
-  it('refuses a port that is none, and two ways to say the path', () => {
+  it('rejects port 0, and pathOverride with pathPrefix', () => {
     expect(mistakesOf({ provider: { openAI: {} }, hostOverride: 'a:0' })).toHaveLength(1)
     expect(mistakesOf({ provider: { openAI: {} }, pathOverride: '/a', pathPrefix: '/b' })).toHaveLength(1)
   })
 
-  it('refuses what belongs to a provider beside groups, and the other way round', () => {
+  it('rejects provider keys with groups, and routes inside groups', () => {
     const providers = [
       { name: 'a', provider: { openAI: {} } },
       { name: 'a', provider: { openAI: {} }, policies: { ai: { routes: { '*': 'messages' } as const } } },
@@ -59,7 +59,7 @@ describe('checkAi', () => {
     ])
   })
 
-  it('refuses a credential that cannot be sent, without showing it', () => {
+  it('rejects an invalid credential without printing it', () => {
     const policies = { backendAuth: { key: 'top secret' } }
     const found = mistakesOf({ provider: { openAI: {} }, policies })
     expect(found).toHaveLength(1)
@@ -68,8 +68,8 @@ describe('checkAi', () => {
   })
 })
 
-describe('checkAiPolicy', () => {
-  it('refuses ends of paths that no path has', () => {
+describe('checkLlmPolicy', () => {
+  it('rejects invalid path suffixes', () => {
     const routes = {
       'v1/messages': 'messages',
       '/v1/': 'messages',
@@ -79,7 +79,7 @@ describe('checkAiPolicy', () => {
     expect(policyMistakesOf({ routes })).toEqual(Object.keys(routes).map((suffix) => `routes ${suffix}`))
   })
 
-  it('refuses names of models that are no patterns', () => {
+  it('rejects invalid model patterns', () => {
     expect(policyMistakesOf({ modelAliases: { 'a*b': 'x', '**': 'x', '': 'x', ok: 'x' } })).toEqual([
       'modelAliases a*b',
       'modelAliases **',

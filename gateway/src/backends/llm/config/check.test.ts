@@ -17,7 +17,7 @@ const withTargets = (routing: object): LlmConfig => ({
 })
 
 describe('llmFields', () => {
-  it('accepts a configuration that uses everything', () => {
+  it('accepts a configuration with all keys', () => {
     const config = {
       port: 4000,
       models: [
@@ -50,7 +50,7 @@ describe('llmFields', () => {
     expect(checked.kind === 'valid' && mistakes(checked.value)).toEqual([])
   })
 
-  it('refuses two ways of routing, and none', () => {
+  it('rejects two routings, and none', () => {
     const both = {
       weighted: { targets: [{ model: 'a' }] },
       failover: { targets: [{ model: 'a', priority: 1 }] },
@@ -167,7 +167,7 @@ describe('checkLlm', () => {
     expect(mistakes(config)).toEqual([expected])
   })
 
-  it('reports a condition that is no CEL, and a header pattern that is no RE2, in place', () => {
+  it('reports invalid CEL and RE2 with their positions', () => {
     const [cel] = mistakes(
       withTargets({ conditional: { targets: [{ when: 'request.path ==', model: 'gpt-4o' }] } }),
     )
@@ -177,7 +177,7 @@ describe('checkLlm', () => {
     expect(pattern).toMatch(/^models\.0\.matches\.0\.headers\.0\.value\.regex: /)
   })
 
-  it('lets a name repeat with different matches or visibility, and a virtual model shadow its own target', () => {
+  it('accepts repeated names with different matches or visibility, and virtual models named like their target', () => {
     const matches = [{ headers: [{ name: 'a', value: { exact: 'b' } }] }] as never
     expect(
       mistakes({

@@ -52,12 +52,12 @@ describe('resolution of models', () => {
     expect(await served({ models }, model)).toBe(expected)
   })
 
-  it('prefers the earlier of two with as many literal characters', async () => {
+  it('prefers the first of two equally specific patterns', async () => {
     expect(await served({ models: [entry('*bc'), entry('ab*')] }, 'abc')).toBe('*bc > abc')
     expect(await served({ models: [entry('ab*'), entry('*bc')] }, 'abc')).toBe('ab* > abc')
   })
 
-  it('skips entries whose headers do not match', async () => {
+  it('skips entries with failed header matches', async () => {
     const matches = (...headers: object[]) => [{ headers }] as ModelConfig['matches']
     const config = {
       models: [
@@ -102,12 +102,12 @@ describe('virtual models', () => {
     [0.249, 'a > a'],
     [0.25, 'c-* > c-1'],
     [0.999, 'c-* > c-1'],
-  ])('choose by weight: %s', async (random, expected) => {
+  ])('select by weight: %s', async (random, expected) => {
     const targets = [{ model: 'a' }, { model: 'b', weight: 0 }, { model: 'c-1', weight: 3 }]
     expect(await served(virtual({ weighted: { targets } }), 'v', {}, { random: () => random })).toBe(expected)
   })
 
-  it('choose by the first condition that holds; one that cannot be evaluated does not', async () => {
+  it('select by the first true condition; evaluation errors count as false', async () => {
     const targets = [
       { when: 'jwt.sub == "x"', model: 'a' },
       { when: 'llmRequest.messages.size() > 0', model: 'a' },
@@ -122,7 +122,7 @@ describe('virtual models', () => {
     )
   })
 
-  it('come before models of the same name', async () => {
+  it('take precedence over models of the same name', async () => {
     const config: LlmConfig = {
       models,
       virtualModels: [{ name: 'a', routing: { weighted: { targets: [{ model: 'b' }] } } }],
@@ -130,7 +130,7 @@ describe('virtual models', () => {
     expect(await served(config, 'a')).toBe('b > b')
   })
 
-  it('are checked against the key by the name the client asked for', async () => {
+  it('are checked against the key by the requested name', async () => {
     const gateway = gatewayFor(virtual({ weighted: { targets: [{ model: 'a' }] } }))
     const body = { model: 'v', messages: [] }
     expect((await call(gateway, { body, mayUseModel: (model) => model === 'v' })).status).toBe(200)
@@ -150,7 +150,7 @@ describe('the list of models', () => {
   }
   const get = (path: string, more = {}) => call(gatewayFor(config), { method: 'GET', path, ...more })
 
-  it('holds virtual and public models, patterns as written', async () => {
+  it('contains virtual and public models, patterns as written', async () => {
     const { text, status } = await get('/v1/models')
     expect(status).toBe(200)
     expect(JSON.parse(text)).toEqual({
@@ -159,14 +159,14 @@ describe('the list of models', () => {
     })
   })
 
-  it('holds only what the key may use', async () => {
+  it('contains only models that the key permits', async () => {
     const mayUseModel = (model: string) => model === 'b'
     expect(JSON.parse((await get('/v1/models', { mayUseModel })).text).data).toHaveLength(1)
     expect((await get('/v1/models/b', { mayUseModel })).status).toBe(200)
     expect((await get('/v1/models/fast', { mayUseModel })).status).toBe(404)
   })
 
-  it('holds what a key may use of a pattern, as the key names it', async () => {
+  it('contains the permitted part of a pattern as written in the key', async () => {
     const allowedModels = ['gpt-4o', 'gpt-5*', 'b', 'hidden', 'unknown', 'claude-*']
     const mayUseModel = (model: string) => allowedModels.includes(model) || model.startsWith('gpt-5')
     const { text } = await get('/v1/models', { mayUseModel, allowedModels })
@@ -174,7 +174,7 @@ describe('the list of models', () => {
     expect(ids).toEqual(['b', 'gpt-4o', 'gpt-5*'])
   })
 
-  it('answers one model, or that there is none', async () => {
+  it('returns one model, or 404', async () => {
     expect(JSON.parse((await get('/v1/models/gpt-9')).text)).toMatchObject({ id: 'gpt-9', object: 'model' })
     expect(JSON.parse((await get('/v1/models/fast')).text)).toMatchObject({ id: 'fast', object: 'model' })
     const missing = await get('/v1/models/hidden')

@@ -57,15 +57,15 @@ const messageEvents = [
   'event: message_stop\ndata: {"type":"message_stop"}\n\n',
 ]
 
-describe('an unstreamed answer', () => {
-  it('passes byte for byte, unknown fields and spacing included', async () => {
+describe('an unstreamed response', () => {
+  it('is forwarded byte for byte, with unknown fields and spacing', async () => {
     const text = '{ "x_unknown": 12345678901234567890, "usage": {"prompt_tokens":1,"completion_tokens":2} }'
     const outcome = await answered('openai', jsonReply(text), { body: chatBody })
     expect(outcome.text).toBe(text)
     expect(outcome.exchange.facts.usage).toMatchObject({ totalTokens: 3, estimated: false })
   })
 
-  it('that is checked is refused where it could be read in two ways', async () => {
+  it('with ambiguous names is rejected if guards read it', async () => {
     const checked = { body: chatBody, readsAnswer: true }
     const twice = jsonReply('{"choices":[],"choices":[{}]}')
     expect((await answered('openai', twice, checked)).status).toBe(502)
@@ -75,7 +75,7 @@ describe('an unstreamed answer', () => {
     expect((await answered('openai', unreadable, { body: chatBody })).status).toBe(200)
   })
 
-  it('is translated where the client speaks the other chat API', async () => {
+  it('is translated for a client of the other chat API', async () => {
     const chat = await answered('anthropic', jsonReply(message), { body: chatBody })
     expect(JSON.parse(chat.text)).toMatchObject({ object: 'chat.completion', usage: { total_tokens: 18 } })
     expect(chat.exchange.facts.usage).toMatchObject({
@@ -94,7 +94,7 @@ describe('an unstreamed answer', () => {
     expect(messages.exchange.facts.usage).toMatchObject({ totalTokens: 12 })
   })
 
-  it('is decoded though it was not to be encoded', async () => {
+  it('is decoded if the provider compresses it', async () => {
     const reply = jsonReply(completion('hi'), 200, { 'content-encoding': 'gzip', 'content-length': '3' })
     const outcome = await answered(
       'openai',
@@ -114,7 +114,7 @@ describe('an unstreamed answer', () => {
     ['a redirect', { status: 302, headers: { location: 'http://inside' }, body: undefined }],
     ['encoded in no known way', jsonReply('{}', 200, { 'content-encoding': 'snappy' })],
     ['not in its encoding', jsonReply('{}', 200, { 'content-encoding': 'gzip' })],
-  ])('that is %s is 502', async (_, reply) => {
+  ])('that is %s is a 502', async (_, reply) => {
     const { status, text, headers, exchange } = await answered('openai', reply, { body: chatBody })
     expect(status).toBe(502)
     expect(JSON.parse(text).error.code).toBe('upstream_invalid')
@@ -128,13 +128,13 @@ describe('an unstreamed answer', () => {
       'unfolding to it',
       { ...jsonReply(''), headers: { 'content-encoding': 'gzip' }, body: gzipSync(Buffer.alloc(1_000_000)) },
     ],
-  ])('over the limit is 502: %s', async (_, reply) => {
+  ])('over the limit is a 502: %s', async (_, reply) => {
     const gateway = gatewayFor('openai', () => reply, { maxReplyBytes: 1000 })
     const { status, text } = await call(gateway, { body: chatBody })
     expect([status, JSON.parse(text).error.code]).toEqual([502, 'upstream_too_large'])
   })
 
-  it('without usage is counted by its bytes', async () => {
+  it('without usage is counted by bytes', async () => {
     const reply = jsonReply({ ...completion('x'.repeat(400)), usage: null })
     const { exchange } = await answered('openai', reply, { body: chatBody })
     expect(exchange.facts.usage?.estimated).toBe(true)
@@ -155,7 +155,7 @@ describe('an unstreamed answer', () => {
     expect(silent.exchange.facts.usage).toMatchObject({ outputTokens: 0, estimated: true })
   })
 
-  it('passes headers on, but not those of the connection and of the provider’s own site', async () => {
+  it('has the provider’s headers without those of its connection and site', async () => {
     const headers = {
       'x-request-id': 'r1',
       'openai-processing-ms': '12',
@@ -187,16 +187,16 @@ describe('an unstreamed answer', () => {
   })
 })
 
-describe('an upstream’s refusal', () => {
+describe('an error response', () => {
   const error = { error: { message: 'slow down', type: 'rate_limit', param: null, code: 'x' } }
 
-  it('keeps its status and its bytes for a client of the same API, and costs nothing', async () => {
+  it('preserves status and bytes for a client of the same API, and is not charged', async () => {
     const { status, text, exchange } = await answered('openai', jsonReply(error, 429), { body: chatBody })
     expect([status, text]).toEqual([429, JSON.stringify(error)])
     expect(exchange.facts.usage).toBeUndefined()
   })
 
-  it('is translated for a client of the other', async () => {
+  it('is translated for a client of the other API', async () => {
     const { status, text } = await answered('openai', jsonReply(error, 429), {
       path: '/v1/messages',
       body: messagesBody,
@@ -217,7 +217,7 @@ describe('an upstream’s refusal', () => {
       '/v1/messages',
       { type: 'error', error: { type: 'api_error', message: 'upstream answered with status 503' } },
     ],
-  ])('that is a page of HTML becomes an error of the API: %s', async (path, expected) => {
+  ])('with an HTML page becomes an error of the API: %s', async (path, expected) => {
     const html = {
       status: 503,
       headers: { 'content-type': 'text/html' },
@@ -232,7 +232,7 @@ describe('an upstream’s refusal', () => {
     }
   })
 
-  it('never tells the client the credential it was about', async () => {
+  it('contains no provider credential', async () => {
     const credential = 'sk-provider-canary'
     const refusal = { error: { message: `Incorrect API key provided: ${credential}.`, type: 'x' } }
     for (const path of ['/v1/chat/completions', '/v1/nowhere']) {
@@ -246,7 +246,7 @@ describe('an upstream’s refusal', () => {
     }
   })
 
-  it('of a stream is read as what it is', async () => {
+  it('is recognised for a streamed request', async () => {
     const { status, text } = await answered('openai', jsonReply(error, 400), streaming)
     expect([status, text]).toEqual([400, JSON.stringify(error)])
   })
@@ -255,7 +255,7 @@ describe('an upstream’s refusal', () => {
 describe('a stream', () => {
   const chunks = [delta('Hel'), delta('lo'), closing, usage, done]
 
-  it('passes byte for byte and is counted by its usage', async () => {
+  it('is forwarded byte for byte and counted by its usage', async () => {
     const { text, headers, exchange } = await answered('openai', streamReply(chunks), streaming)
     expect(text).toBe(chunks.join(''))
     expect(headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
@@ -273,7 +273,7 @@ describe('a stream', () => {
     expect(exchange.facts.usage).toMatchObject({ totalTokens, estimated: false })
   })
 
-  it('lacks the usage chunk for a client that said so, and is counted all the same', async () => {
+  it('omits the usage chunk for include_usage: false, and is counted', async () => {
     const body = { ...streaming.body, stream_options: { include_usage: false } }
     const { text, exchange } = await answered('openai', streamReply(chunks), { body })
     expect(text).toContain('"delta":{"content":"lo"}')
@@ -282,7 +282,7 @@ describe('a stream', () => {
     expect(exchange.facts.usage).toMatchObject({ totalTokens: 12 })
   })
 
-  it('is counted by its bytes where more came after the last usage', async () => {
+  it('is counted by bytes if text follows the last usage', async () => {
     const opening = usage.replace('"completion_tokens":3', '"completion_tokens":0').replace(':12}', ':9}')
     const long = [opening, delta('x'.repeat(400))]
     const cut = await answered('openai', streamReply(long), streaming)
@@ -359,7 +359,7 @@ describe('a stream', () => {
     },
   )
 
-  it('that stalls ends in a time-out error', async () => {
+  it('ends with a timeout error after a stall', async () => {
     const stalled = streamReply(
       [delta('Hello')],
       new GatewayError('upstream_timeout', 'upstream stopped sending'),
@@ -369,7 +369,7 @@ describe('a stream', () => {
     expect(text).not.toContain('[DONE]')
   })
 
-  it('that garbles its events is ended where they have to be translated', async () => {
+  it('ends with an error for invalid events if translated', async () => {
     const garbled = streamReply(['event: message_start\ndata: {{{\n\n', ...messageEvents])
     const { text, exchange } = await answered('anthropic', garbled, streaming)
     expect(text).toContain('"error"')
@@ -377,7 +377,7 @@ describe('a stream', () => {
     expect(exchange.log.failure).toMatchObject({ code: 'upstream_invalid' })
   })
 
-  it('that is compressed is refused, since nobody could watch it', async () => {
+  it('is rejected if compressed', async () => {
     const reply = {
       ...streamReply([done]),
       headers: { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' },
@@ -385,7 +385,7 @@ describe('a stream', () => {
     expect((await answered('openai', reply, streaming)).status).toBe(502)
   })
 
-  it('that ends without usage is estimated from the text that came', async () => {
+  it('without usage is estimated from its text', async () => {
     const { exchange } = await answered(
       'openai',
       streamReply([delta('x'.repeat(40)), closing, done]),
@@ -394,7 +394,7 @@ describe('a stream', () => {
     expect(exchange.facts.usage).toMatchObject({ estimated: true, outputTokens: 10 })
   })
 
-  it('whose client leaves is charged for what came until then', async () => {
+  it('is charged for the text before a disconnect', async () => {
     const cancellation = createCancellation()
     const gateway = gatewayFor('openai', () =>
       streamReply([delta('x'.repeat(40)), delta('y'.repeat(40)), usage, done]),
@@ -419,7 +419,7 @@ describe('a stream', () => {
     ])
   })
 
-  it('of messages whose client leaves keeps the input that was reported', async () => {
+  it('of messages preserves the reported input after a disconnect', async () => {
     const reply = streamReply(messageEvents.slice(0, 3), new GatewayError('request_aborted', 'left'))
     const { exchange } = await answered('anthropic', reply, {
       path: '/v1/messages',
@@ -430,14 +430,14 @@ describe('a stream', () => {
 })
 
 describe('token counting', () => {
-  it('is the provider’s where it offers it, and costs nothing', async () => {
+  it('is forwarded to a provider that supports it, and not charged', async () => {
     const request = { path: '/v1/messages/count_tokens', body: messagesBody }
     const theirs = await answered('anthropic', jsonReply({ input_tokens: 42 }), request)
     expect(theirs.text).toBe('{"input_tokens":42}')
     expect(theirs.exchange.facts.usage).toBeUndefined()
   })
 
-  it('is an estimate elsewhere', async () => {
+  it('is an estimate for other providers', async () => {
     const gateway = gatewayFor('openai', () => expect.unreachable())
     const { text } = await call(gateway, { path: '/v1/messages/count_tokens', body: messagesBody })
     expect(JSON.parse(text)).toEqual({ input_tokens: 4 })

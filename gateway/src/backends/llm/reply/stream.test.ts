@@ -98,7 +98,7 @@ const messages = [
   .join('')
 
 describe('relayStream', () => {
-  it('passes every byte of a complete stream on and finds its usage, however it is cut', () => {
+  it('forwards all bytes of a complete stream and finds its usage for any split', () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(), { maxLength: 30 }),
@@ -115,7 +115,7 @@ describe('relayStream', () => {
     )
   })
 
-  it('reports the opening and the closing usage of messages', () => {
+  it('reports the first and the last usage of messages', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 30 }), (positions) => {
         const played = play(cutAt(messages, positions), { endpoint: 'messages' })
@@ -129,7 +129,7 @@ describe('relayStream', () => {
     )
   })
 
-  it('reads the usage of responses from the closing event', () => {
+  it('reads the usage of responses from the last event', () => {
     const closing = { type: 'response.completed', response: { usage: { input_tokens: 4, output_tokens: 6 } } }
     const text = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"hello"}\n\nevent: response.completed\ndata: ${JSON.stringify(closing)}\n\n`
     const played = play(bytes(text), { endpoint: 'responses' })
@@ -137,7 +137,7 @@ describe('relayStream', () => {
     expect(played).toMatchObject({ state: 'ended', generated: 5 })
   })
 
-  it('takes the last of several usages', () => {
+  it('uses the last of several usages', () => {
     const text = `${chunk({ content: 'a' }, { prompt_tokens: 1, completion_tokens: 1 })}${chunk({ content: 'b' }, { prompt_tokens: 1, completion_tokens: 2 })}data: [DONE]\n\n`
     expect(play(bytes(text)).usages.at(-1)).toMatchObject({ totalTokens: 3 })
   })
@@ -150,14 +150,14 @@ describe('relayStream', () => {
     expect(play(bytes(`${call}data: [DONE]\n\n`)).generated).toBe('{\\"a\\":1}'.length)
   })
 
-  it('is not misled by text that looks like usage or an end', () => {
+  it('ignores text that looks like usage or an end marker', () => {
     const text = chunk({ content: '"usage":{"prompt_tokens":1}\n\ndata: [DONE]\n\nevent: message_stop\n' })
     const played = play(bytes(text), { open: true })
     expect(played).toMatchObject({ usages: [], state: 'open' })
     expect(play(bytes(text), { open: true, endpoint: 'messages' }).state).toBe('open')
   })
 
-  it('withholds the usage chunk when told to, and nothing else', () => {
+  it('removes only the usage chunk for hideUsage', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 30 }), (positions) => {
         const played = play(cutAt(chat, positions), { hideUsage: true })
@@ -167,7 +167,7 @@ describe('relayStream', () => {
     )
   })
 
-  it('ends a stream that was cut with an error of its own and no end marker, wherever the cut is', () => {
+  it('ends a truncated stream with an error event and no end marker at any position', () => {
     const uncut = chat.indexOf('data: [DONE]')
     fc.assert(
       fc.property(fc.integer({ min: 0, max: uncut }), fc.boolean(), (length, reset) => {
@@ -182,12 +182,12 @@ describe('relayStream', () => {
     )
   })
 
-  it('takes an end marker without a line end for an end', () => {
+  it('accepts an end marker without a line end', () => {
     const played = play(bytes(chat.trimEnd()))
     expect(played).toMatchObject({ text: chat, state: 'ended', failures: [] })
   })
 
-  it('does not take the name of the last event for the event', () => {
+  it('does not treat the name of the last event as the event', () => {
     const cut = messages.indexOf('data: {"type":"message_stop"}')
     for (const length of [cut, cut + 10]) {
       const played = play(bytes(messages.slice(0, length)), { endpoint: 'messages' })
@@ -200,26 +200,26 @@ describe('relayStream', () => {
     expect(whole).toMatchObject({ text: messages, state: 'ended', failures: [] })
   })
 
-  it('adds nothing to a stream in which the upstream reported its own error', () => {
+  it('adds nothing after an error event of the upstream', () => {
     const text = 'data: {"error":{"message":"overloaded"}}\n\n'
     expect(play(bytes(text))).toMatchObject({ text, state: 'failed', failures: ['upstream_invalid'] })
     const event = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n'
     expect(play(bytes(event), { endpoint: 'messages' })).toMatchObject({ text: event, state: 'failed' })
   })
 
-  it('does not mind a connection that breaks after the end', () => {
+  it('ignores a connection failure after the end', () => {
     const played = play(bytes(chat), { failure: new GatewayError('upstream_reset', 'reset') })
     expect(played).toMatchObject({ text: chat, failures: [] })
   })
 
-  it('gives up on a line without an end, in bounded memory', () => {
+  it('rejects an endless line in bounded memory', () => {
     const piece = Buffer.alloc(64 * 1024, 'a')
     const played = play(Array.from({ length: 100 }, () => piece))
     expect(played).toMatchObject({ cancelled: true, failures: ['upstream_too_large'] })
     expect(played.text.length).toBeLessThan(maxLineBytes)
   })
 
-  it('takes time in proportion to a line that comes in tiny pieces', async () => {
+  it('needs linear time for a line in small chunks', async () => {
     const text = `data: {"choices":[],"x":"${'a'.repeat(500_000)}"}\n\ndata: [DONE]\n\n`
     const whole = Buffer.from(text)
     await expectBelow(5_000, () =>
@@ -230,7 +230,7 @@ describe('relayStream', () => {
     )
   })
 
-  it('passes garbage on without believing it, and says that it was cut', () => {
+  it('forwards invalid events and reports the truncation', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 50 })), (chunks) => {
         const played = play(chunks)
@@ -240,7 +240,7 @@ describe('relayStream', () => {
     )
   })
 
-  it('passes back pressure and cancellation through', () => {
+  it('propagates back pressure and cancellation', () => {
     const calls: string[] = []
     const source: BodySource = {
       start: (sink) => calls.push(`write ${sink.write(Buffer.from('data: 1\n\n'))}`),

@@ -29,7 +29,7 @@ describe('usageIn', () => {
     [{ prompt_tokens: 5, completion_tokens: -1, total_tokens: 65 }, 60, 60],
     [{ prompt_tokens: 5, completion_tokens: 10, total_tokens: 3 }, 10, 0],
     [{ prompt_tokens: 5, completion_tokens: 10, total_tokens: 'many' }, 10, 0],
-  ])('counts as output what only the total holds: %j', (usage, outputTokens, reasoningTokens) => {
+  ])('counts tokens that only the total includes as output: %j', (usage, outputTokens, reasoningTokens) => {
     expect(usageIn('chat', { usage })).toMatchObject({
       inputTokens: 5,
       outputTokens,
@@ -38,7 +38,7 @@ describe('usageIn', () => {
     })
   })
 
-  it('reads audio tokens, which are part of the others', () => {
+  it('reads audio tokens as parts of input and output', () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 20,
@@ -53,7 +53,7 @@ describe('usageIn', () => {
     })
   })
 
-  it('adds cache reads and writes to the input of messages, which come without them', () => {
+  it('adds cache reads and writes to the input of messages', () => {
     const usage = {
       input_tokens: 10,
       cache_read_input_tokens: 100,
@@ -73,7 +73,7 @@ describe('usageIn', () => {
     expect(usageIn('messages', { type: 'message_delta', usage })).toEqual(expected)
   })
 
-  it('reads responses, unstreamed and as the closing event', () => {
+  it('reads responses, unstreamed and as the last event', () => {
     const usage = {
       input_tokens: 10,
       input_tokens_details: { cached_tokens: 4 },
@@ -112,16 +112,16 @@ describe('usageIn', () => {
     { prompt_tokens: -1 },
     { prompt_tokens: 1.5 },
     { prompt_tokens: 1e300 },
-  ])('does not believe %j', (usage) => {
+  ])('ignores %j', (usage) => {
     expect(usageIn('chat', { usage })).toBeUndefined()
   })
 
-  it('ignores single counts that are garbage', () => {
+  it('ignores single invalid counts', () => {
     const usage = { prompt_tokens: 9, completion_tokens: '∞', prompt_tokens_details: { cached_tokens: -5 } }
     expect(usageIn('chat', { usage })).toEqual({ ...none, inputTokens: 9, outputTokens: 0, totalTokens: 9 })
   })
 
-  it('never yields anything but whole numbers that are not negative', () => {
+  it('returns only non-negative integers', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('chat', 'messages', 'responses', 'embeddings'),
@@ -139,7 +139,7 @@ describe('usageIn', () => {
 })
 
 describe('mergeUsage', () => {
-  it('takes the input of the opening report and the output of the closing one', () => {
+  it('uses the input of the first report and the output of the last one', () => {
     const opening = usageIn('messages', {
       usage: { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 1 },
     })
@@ -167,7 +167,7 @@ describe('estimates', () => {
     })
   })
 
-  it('keep what was reported of the input and the larger output', () => {
+  it('preserve the reported input and the larger output', () => {
     const reported = usageIn('messages', { usage: { input_tokens: 10, output_tokens: 50 } })
     expect(estimateUsage(reported, 101, 80)).toMatchObject({
       inputTokens: 10,
@@ -177,13 +177,13 @@ describe('estimates', () => {
     expect(estimateUsage(reported, 101, 800)).toMatchObject({ inputTokens: 10, outputTokens: 200 })
   })
 
-  it('survive an answer that is nested without end', () => {
+  it('accept a response with unlimited nesting', () => {
     const depth = 200_000
     const answer: unknown = JSON.parse(`{"text":"four","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`)
     expect(isJsonObject(answer) && generatedTextBytes(answer)).toBe(4)
   })
 
-  it('do not take pictures for text', () => {
+  it('do not count images as text', () => {
     const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1_000_000)}` } }
     expect(estimateTokens({ messages: [{ role: 'user', content: [image] }] })).toBeLessThan(20)
   })

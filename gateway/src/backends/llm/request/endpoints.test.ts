@@ -20,7 +20,7 @@ describe('matchEndpoint', () => {
     ['/v1/responses', 'responses'],
     ['/v1/messages', 'messages'],
     ['/v1/messages/count_tokens', 'count_tokens'],
-  ])('knows %s', (path, endpoint) => {
+  ])('matches %s', (path, endpoint) => {
     expect(matchEndpoint(path)).toEqual({ kind: 'endpoint', endpoint })
   })
 
@@ -44,7 +44,7 @@ describe('matchEndpoint', () => {
     '/x/chat/completions',
     '/v1/chat/completions/x',
     '/v1/rerank',
-  ])('does not know %s', (path) => {
+  ])('does not match %s', (path) => {
     expect(matchEndpoint(path)).toEqual({ kind: 'unknown' })
   })
 })
@@ -63,13 +63,13 @@ it.each([
   '/v1/%2Fmessages',
   '/v1/Models',
   '/v1/chat%2F.%2Fcompletions',
-])('knows %s for a known call in other letters', (path) => expect(isDisguisedEndpoint(path)).toBe(true))
+])('detects %s as a disguised call', (path) => expect(isDisguisedEndpoint(path)).toBe(true))
 
-it.each(['/v1/files', '/v1/chat/completions/x', '/v1/files/50%'])('takes %s for what it is', (path) =>
+it.each(['/v1/files', '/v1/chat/completions/x', '/v1/files/50%'])('accepts %s as an unknown path', (path) =>
   expect(isDisguisedEndpoint(path)).toBe(false),
 )
 
-it('takes the error shape from the API the path belongs to', () => {
+it('selects the error shape by the API of the path', () => {
   const errorFormatOf = (path: string, headers = {}) => formatOf({ path, headers })
   expect(errorFormatOf('/a/v1/messages')).toBe('anthropic')
   expect(errorFormatOf('/v1/messages/count_tokens')).toBe('anthropic')
@@ -81,8 +81,8 @@ it('takes the error shape from the API the path belongs to', () => {
   expect(errorFormatOf('/v1/chat/completions', { 'anthropic-version': '2023-06-01' })).toBe('openai')
 })
 
-describe('usualEndpoints', () => {
-  it('pass unknown paths through only where they may be, and never a known call in other letters', () => {
+describe('defaultEndpoints', () => {
+  it('pass unknown paths only if configured, and never a disguised call', () => {
     expect(defaultEndpoints(false).match('/v1/files')).toEqual({ kind: 'unknown' })
     expect(defaultEndpoints(true).match('/v1/files')).toEqual({ kind: 'passthrough' })
     expect(defaultEndpoints(true).match('/v1/chat%2Fcompletions')).toEqual({ kind: 'unknown' })
@@ -95,7 +95,7 @@ describe('endpointsBySuffix', () => {
   const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => `/${parts.join('/')}`)
   const called = fc.constantFrom<RouteType>('messages', 'completions', 'responses', 'embeddings')
 
-  it('goes by the longest end that fits, then by the star, then takes a chat completion', () => {
+  it('matches the longest suffix, then *, then chat completions', () => {
     const maps = fc.array(fc.tuple(fc.oneof(path, fc.constant('*')), called), { maxLength: 5 })
     fc.assert(
       fc.property(maps, path, (entries, asked) => {
@@ -108,14 +108,14 @@ describe('endpointsBySuffix', () => {
     )
   })
 
-  it('knows the models behind the path of their list', () => {
+  it('matches model ids after the path of the list', () => {
     const { match } = endpointsBySuffix({ '/v1/models': 'models', '*': 'passthrough' })
     expect(match('/a/v1/models')).toEqual({ kind: 'models', id: undefined })
     expect(match('/a/v1/models/org%2Fname')).toEqual({ kind: 'models', id: 'org/name' })
     expect(match('/a/v1/other')).toEqual({ kind: 'passthrough' })
   })
 
-  it('may pass everything through', () => {
+  it('passes all paths for * passthrough', () => {
     const { match } = endpointsBySuffix({ '*': 'passthrough' })
     expect(match('/v1/chat/completions')).toEqual({ kind: 'passthrough' })
   })

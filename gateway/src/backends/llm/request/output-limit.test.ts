@@ -30,7 +30,7 @@ describe('the output limit of a call', () => {
     expect(outputLimit(endpoint, request, none)).toBe(limit)
   })
 
-  it('is that of the configuration where it sets the field', () => {
+  it('is the configured limit if set', () => {
     const overrides = new Map([['max_tokens', '5']])
     expect(outputLimit('chat', { max_tokens: 50 }, { ...none, overrides })).toBe(5)
     expect(outputLimit('chat', { max_tokens: 50 }, { ...none, defaults: overrides })).toBe(50)
@@ -46,24 +46,24 @@ function responseOf(status: string, usage: object | null): object {
   return { id: 'resp_1', object: 'response', status, output: [], usage }
 }
 
-describe('a response in the background', () => {
+describe('a background response', () => {
   it.each([
     ['without usage', responseOf('queued', null)],
     ['with a first usage', responseOf('in_progress', { input_tokens: 6, output_tokens: 0 })],
-  ])('is charged its maximum, %s', async (_, answer) => {
+  ])('is charged its output limit, %s', async (_, answer) => {
     const gateway = fixtureGateway(config, () => jsonReply(answer))
     const { exchange } = await call(gateway, { ...responses, body: background })
     expect(exchange.facts.usage).toMatchObject({ outputTokens: 1000, estimated: true })
   })
 
-  it('is charged what it took if it is complete at once', async () => {
+  it('is charged its usage if it completes immediately', async () => {
     const usage = { input_tokens: 6, output_tokens: 4 }
     const gateway = fixtureGateway(config, () => jsonReply(responseOf('completed', usage)))
     const { exchange } = await call(gateway, { ...responses, body: background })
     expect(exchange.facts.usage).toMatchObject({ totalTokens: 10, estimated: false })
   })
 
-  it('is charged its maximum if its stream ends before it', async () => {
+  it('is charged its output limit if its stream ends early', async () => {
     const created = {
       type: 'response.created',
       response: responseOf('in_progress', { input_tokens: 6, output_tokens: 0 }),
@@ -80,26 +80,26 @@ describe('a response in the background', () => {
     [config, { max_output_tokens: undefined }, 'max_output_tokens'],
     [config, { max_output_tokens: -1 }, 'max_output_tokens'],
     [{ ...config, passthrough: false }, {}, 'background'],
-  ])('is refused where it cannot be charged or fetched: %j %j', async (llm, change, param) => {
+  ])('is rejected if it cannot be charged or fetched: %j %j', async (llm, change, param) => {
     const gateway = fixtureGateway(llm, () => expect.unreachable())
     const { status, text } = await call(gateway, { ...responses, body: { ...background, ...change } })
     expect(status).toBe(400)
     expect(JSON.parse(text)).toMatchObject({ error: { param } })
   })
 
-  it('may be said to be none', async () => {
+  it('accepts background: false', async () => {
     const gateway = fixtureGateway(config, () => jsonReply(responseOf('completed', null)))
     const body = { ...background, background: false, max_output_tokens: undefined }
     expect((await call(gateway, { ...responses, body })).status).toBe(200)
   })
 })
 
-describe('an answer that the client does not wait for', () => {
+describe('a response after a disconnect', () => {
   it.each([
     [{ ...chatBody, max_tokens: 50 }, 50],
     [{ ...chatBody, max_tokens: 50, stream: true }, 0],
     [chatBody, 4096],
-  ])('is charged its maximum unless it streams: %j', async (body, outputTokens) => {
+  ])('is charged its output limit unless it streams: %j', async (body, outputTokens) => {
     const cancellation = createCancellation()
     const gateway = fixtureGateway(config, () => {
       cancellation.cancel()

@@ -147,7 +147,7 @@ describe('readRequest', () => {
       'request_body_decode_failed',
       null,
     ],
-  ])('refuses %s', async (_, request, status, code, param) => {
+  ])('rejects %s', async (_, request, status, code, param) => {
     const { sent, ...rest } = gateway()
     const outcome = await call({ sent, ...rest }, request)
     expect(outcome.status).toBe(status)
@@ -159,12 +159,12 @@ describe('readRequest', () => {
     expect(outcome.exchange.facts.usage).toBeUndefined()
   })
 
-  it('says which methods are allowed', async () => {
+  it('reports the allowed methods', async () => {
     expect((await call(gateway(), { method: 'PUT' })).headers['allow']).toBe('POST')
     expect((await call(gateway(), { method: 'PUT', path: '/v1/models' })).headers['allow']).toBe('GET, HEAD')
   })
 
-  it('uses the words users know', async () => {
+  it('uses common terms in messages', async () => {
     const messageFor = async (request: FixtureCall) =>
       JSON.parse((await call(gateway(), request)).text).error.message
     expect(await messageFor({ body: { model: 'nope' } })).toBe('Model not found')
@@ -174,7 +174,7 @@ describe('readRequest', () => {
     expect(await messageFor({ body: '{"model":"a","model":"b"}' })).toBe('duplicate key "model"')
   })
 
-  it('refuses in the shape of the API the client speaks', async () => {
+  it('rejects in the error shape of the client API', async () => {
     const { status, text } = await call(gateway(), { path: '/v1/messages', body: { model: 'nope' } })
     expect(status).toBe(404)
     expect(JSON.parse(text)).toEqual({
@@ -183,7 +183,7 @@ describe('readRequest', () => {
     })
   })
 
-  it('refuses a body over the limit, also one that only unfolds to it', async () => {
+  it('rejects a body over the limit, before or after decompression', async () => {
     const large = { ...chatBody, user: 'x'.repeat(5000) }
     for (const request of [
       { body: large },
@@ -217,11 +217,11 @@ describe('readRequest', () => {
     'application/json; charset=utf-8',
     'Application/JSON',
     'application/vnd.api+json',
-  ])('takes %s for JSON', async (type) => {
+  ])('accepts %s as JSON', async (type) => {
     expect((await call(gateway(), { headers: { 'content-type': type }, body: chatBody })).status).toBe(200)
   })
 
-  it('leaves the original body and what is asked for in the facts', async () => {
+  it('stores the original body and the request in the facts', async () => {
     const { exchange } = await call(gateway(), { body: { ...chatBody, stream: true } })
     expect(exchange.facts.llmRequest).toEqual({ ...chatBody, stream: true })
     expect(exchange.facts.llm).toEqual({
@@ -246,7 +246,7 @@ describe('passthrough', () => {
   }
   const passing = () => fixtureGateway(open, () => ({ status: 200, headers: {}, body: Buffer.from('raw') }))
 
-  it('forwards to the model the body names', async () => {
+  it('forwards to the model in the body', async () => {
     const target = passing()
     const { text } = await call(target, {
       path: '/a/v1/images/generations',
@@ -261,7 +261,7 @@ describe('passthrough', () => {
     expect(bodyOf(target.sent[0])).toEqual({ model: 'gpt-image-1' })
   })
 
-  it('forwards everything else to the model named *, if the key may use it', async () => {
+  it('forwards other requests to the model * if the key permits it', async () => {
     const target = passing()
     await call(target, { method: 'GET', path: '/v1/files' })
     expect(target.sent[0]).toMatchObject({
@@ -278,18 +278,18 @@ describe('passthrough', () => {
     expect(limited.status).toBe(403)
   })
 
-  it('is no way to make a known call uncounted', async () => {
+  it('does not forward known calls uncounted', async () => {
     const target = passing()
     const { status } = await call(target, { path: '/v1/chat%2Fcompletions', body: { model: 'img' } })
     expect(status).toBe(404)
     expect(target.sent).toEqual([])
   })
 
-  it('asks for no tunnels', async () => {
+  it('rejects CONNECT', async () => {
     expect((await call(passing(), { method: 'CONNECT', path: '/v1/files' })).status).toBe(405)
   })
 
-  it('checks a JSON body as it does elsewhere', async () => {
+  it('validates a JSON body like other calls', async () => {
     const { status } = await call(passing(), { path: '/v1/x', body: '{"model":"img","model":"*"}' })
     expect(status).toBe(400)
   })

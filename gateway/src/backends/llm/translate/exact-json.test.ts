@@ -8,11 +8,11 @@ describe('parseExactJson', () => {
     '{"id":-9007199254740993,"list":[18446744073709551615]}',
     '{"price":0.12345678901234567890123}',
     '{"text":"1234567890123456789","small":1}',
-  ])('writes %s out again unchanged', (text) => {
+  ])('round-trips %s unchanged', (text) => {
     expect(JSON.stringify(parseExactJson(text))).toBe(text)
   })
 
-  it('equals JSON.parse where no number is long', () => {
+  it('equals JSON.parse without long numbers', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(JSON.stringify(parseExactJson(text))).toBe(JSON.stringify(JSON.parse(text)))
@@ -24,16 +24,16 @@ describe('parseExactJson', () => {
     expect(parseExactJson(text)).toBeUndefined()
   })
 
-  it('refuses nesting that could not be written out again', () => {
+  it('rejects nesting beyond the limit of serialization', () => {
     expect(parseExactJson('['.repeat(100_000) + ']'.repeat(100_000))).toBeUndefined()
   })
 
-  it('does not mistake brackets in strings for nesting', () => {
+  it('ignores brackets in strings', () => {
     const text = JSON.stringify(['[\\"{'.repeat(1000)])
     expect(JSON.stringify(parseExactJson(text))).toBe(text)
   })
 
-  it('takes only objects where an object is asked for', () => {
+  it('accepts only objects for an object', () => {
     expect(parseExactObject('[1]')).toBeUndefined()
     expect(parseExactObject('null')).toBeUndefined()
     expect(parseExactObject('{"a":1}')).toEqual({ a: 1 })
@@ -41,7 +41,7 @@ describe('parseExactJson', () => {
 })
 
 describe('createNestingScan', () => {
-  it('knows at the last bracket that an object is complete, however it is cut', () => {
+  it('completes at the last bracket for any split into fragments', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
         const text = JSON.stringify(value)
@@ -55,8 +55,8 @@ describe('createNestingScan', () => {
   })
 })
 
-describe('JSON in a string of a client', () => {
-  it('has limits of its own', () => {
+describe('JSON in a client string', () => {
+  it('has separate limits', () => {
     expect(parseNestedObject('{"a":12345678901234567890}')).toMatchObject({ a: expect.anything() })
     expect(parseNestedObject(`{"a":[${'{},'.repeat(100_001)}1]}`)).toBeUndefined()
     expect(parseNestedObject(`{"a":"${'x'.repeat(4 * 1024 * 1024)}"}`)).toBeUndefined()

@@ -108,7 +108,7 @@ function readChunks(events: SseEvent[]): { text: string; calls: ToolCall[] } {
 const byId = (calls: ToolCall[]) => calls.toSorted((a, b) => a.id.localeCompare(b.id))
 
 describe('streams', () => {
-  it('become well-formed messages with every byte of text and arguments, however calls are interleaved', () => {
+  it('become well-formed messages with all text and arguments for any interleaving', () => {
     fc.assert(
       fc.property(answer, ({ steps, text, calls }) => {
         const message = readMessage(run(messagesToChat.stream(context), chunksOf(steps)))
@@ -118,7 +118,7 @@ describe('streams', () => {
     )
   })
 
-  it('come back from messages as they went', () => {
+  it('round-trip through messages', () => {
     fc.assert(
       fc.property(answer, ({ steps, text, calls }) => {
         const message = run(messagesToChat.stream(context), chunksOf(steps))
@@ -175,7 +175,7 @@ describe('requests', () => {
       ...rest,
     }))
 
-  it('in chat format come back from messages as they went', () => {
+  it('in chat format round-trip through messages', () => {
     fc.assert(
       fc.property(request, (body) => {
         const there = chatToMessages.request(JSON.parse(JSON.stringify(body)))

@@ -29,7 +29,7 @@ const tools = [
   },
 ]
 
-describe('size of an answer', () => {
+describe('response size', () => {
   const text = 'a'.repeat(300_000)
   const inputs = Array.from({ length: 513 }, () => 'a')
   it.each([
@@ -45,7 +45,7 @@ describe('size of an answer', () => {
     ],
     ['long instructions', '/v1/responses', { input: 'a', instructions: text }],
     ['many embeddings', '/v1/embeddings', { input: inputs }],
-  ])('is bounded: %s is answered with 413', async (_, path, body) => {
+  ])('is limited: %s is a 413', async (_, path, body) => {
     const answer = await call(gateway(), { path, body: { model: 'm', ...body } })
     expect(answer.status).toBe(413)
   })
@@ -66,7 +66,7 @@ function events(text: string) {
 }
 
 describe('echo', () => {
-  it('answers a chat completion with every field of the API', async () => {
+  it('responds to a chat completion with all fields of the API', async () => {
     const messages = [
       { role: 'user', content: 'first' },
       { role: 'assistant', content: 'x' },
@@ -105,13 +105,13 @@ describe('echo', () => {
     expect(exchange.facts.usage).toMatchObject({ outputTokens: 2, estimated: false })
   })
 
-  it('says the same to the same request', async () => {
+  it('responds equally to equal requests', async () => {
     const body = { model: 'any', messages: [{ role: 'user', content: 'same' }] }
     const [first, second] = [await call(gateway(), { body }), await call(gateway(), { body })]
     expect(first.text).toBe(second.text)
   })
 
-  it('streams the text in several chunks and closes with usage', async () => {
+  it('streams the text in several chunks and ends with usage', async () => {
     const body = {
       model: 'any',
       stream: true,
@@ -150,7 +150,7 @@ describe('echo', () => {
     },
   )
 
-  it('answers text once a tool has answered', async () => {
+  it('responds with text after a tool result', async () => {
     const messages = [
       { role: 'user', content: 'hi' },
       { role: 'assistant', content: null, tool_calls: [] },
@@ -196,7 +196,7 @@ describe('echo', () => {
     expect(exchange.facts.usage).toBeUndefined()
   })
 
-  it('gives embeddings that depend on the input alone, as numbers or base64', async () => {
+  it('returns embeddings of the input as numbers or base64', async () => {
     const ask = async (input: unknown, format?: string) => {
       const body = { model: 'any', input, dimensions: 8, ...(format && { encoding_format: format }) }
       const { text } = await call(gateway(), { path: '/v1/embeddings', body })
@@ -213,7 +213,7 @@ describe('echo', () => {
     expect(one.usage.total_tokens).toBeGreaterThan(0)
   })
 
-  it('answers completions and responses, streamed and not', async () => {
+  it('serves completions and responses, streamed and unstreamed', async () => {
     const completed = await call(gateway(), {
       path: '/v1/completions',
       body: { model: 'any', prompt: 'once' },
@@ -236,7 +236,7 @@ describe('echo', () => {
     expect(texts.exchange.facts.usage).toEqual(completed.exchange.facts.usage)
   })
 
-  it('waits while the client is full and stops when it leaves', async () => {
+  it('pauses under back pressure and stops on cancellation', async () => {
     const body = { model: 'any', stream: true, messages: [{ role: 'user', content: 'x'.repeat(400) }] }
     const { reply } = await open(gateway(), { body })
     const source = reply.body

@@ -140,11 +140,11 @@ describe('a chat request for the messages API', () => {
     ['tool_choice', { tool_choice: 'sometimes' }],
     ['tool_choice', { tool_choice: { type: 'allowed_tools', allowed_tools: {} } }],
   ]
-  it.each(refused)('is refused naming %s for %j', (param, fields) => {
+  it.each(refused)('is rejected at %s for %j', (param, fields) => {
     expect(refusedParam(fields)).toBe(param)
   })
 
-  it('says what is wrong with the field', () => {
+  it('reports the problem of the field', () => {
     expect(chatToMessages.request({ model: 'c', messages: [hello], n: 2 })).toEqual({
       kind: 'unsupported',
       param: 'n',
@@ -152,7 +152,7 @@ describe('a chat request for the messages API', () => {
     })
   })
 
-  it('passes fields without a counterpart while they ask for nothing', () => {
+  it('accepts fields without a counterpart if they have no effect', () => {
     const body = translated({
       ...{
         n: 1,
@@ -181,7 +181,7 @@ describe('a chat request for the messages API', () => {
     expect(body).toEqual({ model: 'claude', max_tokens: 8192, messages: [hello] })
   })
 
-  it('collects system and developer messages in order, wherever they stand', () => {
+  it('collects system and developer messages in order from all positions', () => {
     const { system, messages } = translated({
       messages: [
         { role: 'system', content: 'One' },
@@ -197,7 +197,7 @@ describe('a chat request for the messages API', () => {
     expect(messages).toEqual([hello, { role: 'assistant', content: 'Hi' }])
   })
 
-  it('leaves out turns and parts without content, which the messages API refuses', () => {
+  it('removes turns and parts without content', () => {
     const { messages } = translated({
       messages: [
         {
@@ -214,7 +214,7 @@ describe('a chat request for the messages API', () => {
     expect(messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'a' }] }, hello])
   })
 
-  it('keeps a refusal of an earlier turn as text', () => {
+  it('converts a refusal of an earlier turn to text', () => {
     const { messages } = translated(inMessage({ role: 'assistant', content: null, refusal: 'No.' }))
     expect(messages).toEqual([{ role: 'assistant', content: 'No.' }])
   })
@@ -253,7 +253,7 @@ describe('a chat request for the messages API', () => {
     [{ tools: [], tool_choice: 'none', parallel_tool_calls: false }, undefined],
     [{ tool_choice: 'required' }, { type: 'any' }],
   ]
-  it.each(choices)('with %j chooses tools as %j', (fields, choice) => {
+  it.each(choices)('with %j translates the tool choice to %j', (fields, choice) => {
     expect(translated(fields).tool_choice).toEqual(choice)
   })
 
@@ -262,11 +262,11 @@ describe('a chat request for the messages API', () => {
     ['minimal', { output_config: { effort: 'low' } }],
     ['xhigh', { output_config: { effort: 'xhigh' } }],
   ]
-  it.each(efforts)('with reasoning effort %s asks for %j', (effort, fields) => {
+  it.each(efforts)('with reasoning effort %s contains %j', (effort, fields) => {
     expect(translated({ reasoning_effort: effort })).toMatchObject(fields)
   })
 
-  it('hands fields of the messages API on', () => {
+  it('forwards fields of the messages API', () => {
     const thinking = { type: 'enabled', budget_tokens: 2048 }
     expect(translated({ thinking, top_k: 5 })).toMatchObject({ thinking, top_k: 5 })
   })
@@ -275,7 +275,7 @@ describe('a chat request for the messages API', () => {
     expect(translated({ user: 'a', safety_identifier: 'b' }).metadata).toEqual({ user_id: 'b' })
   })
 
-  it('never throws, whatever the fields hold', () => {
+  it('never throws for arbitrary fields', () => {
     const body = fc.dictionary(
       fc.constantFrom('messages', 'tools', 'tool_choice', 'stop', 'response_format', 'n'),
       fc.jsonValue(),
@@ -313,7 +313,7 @@ describe('a message for a chat client', () => {
     })
   })
 
-  it('has an id and a model even where the upstream sent none', () => {
+  it('has an id and a model without those of the upstream', () => {
     expect(chatToMessages.reply({ type: 'message', content: [] }, context)).toMatchObject({
       id: 'chatcmpl-loyw3v28',
       model: 'claude',
@@ -321,7 +321,7 @@ describe('a message for a chat client', () => {
     })
   })
 
-  it('reads counts that are none as absent', () => {
+  it('treats invalid counts as absent', () => {
     const usage = {
       input_tokens: -1,
       output_tokens: '7',
@@ -339,13 +339,13 @@ describe('a message for a chat client', () => {
     ['a text without text', { ...message, content: [{ type: 'text' }] }],
     ['a tool call without input', { ...message, content: [{ type: 'tool_use', id: 'a', name: 'b' }] }],
   ]
-  it.each(garbage)('is not made of %s', (_, body) => {
+  it.each(garbage)('is rejected for %s', (_, body) => {
     expect(() => chatToMessages.reply(body, context)).toThrow(
       expect.objectContaining({ code: 'upstream_invalid' }),
     )
   })
 
-  it('is refused when a tool input is too deep to be written', () => {
+  it('is rejected if a tool input is nested too deep', () => {
     let input: JsonObject = { id: JSON.rawJSON('12345678901234567890') }
     for (let depth = 0; depth < 100_000; depth += 1) input = { input }
     const body = { ...message, content: [{ type: 'tool_use', id: 'a', name: 'b', input }] }
@@ -354,7 +354,7 @@ describe('a message for a chat client', () => {
 })
 
 describe('an error of the messages API for a chat client', () => {
-  it('keeps the message and makes the type the code', () => {
+  it('preserves the message and uses the type as code', () => {
     const body = JSON.stringify({
       type: 'error',
       error: { type: 'overloaded_error', message: 'Overloaded' },
@@ -365,7 +365,7 @@ describe('an error of the messages API for a chat client', () => {
     })
   })
 
-  it.each(['<html>Bad gateway</html>', '', '[]', '{"error":5}'])('says only the status for %j', (body) => {
+  it.each(['<html>Bad gateway</html>', '', '[]', '{"error":5}'])('reports only the status for %j', (body) => {
     expect(chatToMessages.error(502, body)).toMatchObject({
       error: { message: 'the upstream answered with status 502', code: 'upstream_error' },
     })
@@ -378,7 +378,7 @@ describe('a message stream for a chat client', () => {
   const stop = { type: 'message_stop' }
   const event = (data: JsonObject) => ({ data: JSON.stringify(data) })
 
-  it('sends no usage where none was asked for', () => {
+  it('sends no usage without a request for it', () => {
     const stream = chatToMessages.stream({ ...context, includeUsage: false })
     const texts = [start, finish, stop].flatMap((data) => stream.event(event(data)))
     const all = [...texts, ...stream.end()].map(({ data }) => data)
@@ -386,7 +386,7 @@ describe('a message stream for a chat client', () => {
     expect(all.at(-1)).toBe('[DONE]')
   })
 
-  it('keeps a count that the closing event does not repeat', () => {
+  it('preserves counts that the last event omits', () => {
     const stream = chatToMessages.stream(context)
     const message = { id: 'msg_1', usage: { input_tokens: 3, output_tokens: 4, cache_read_input_tokens: 5 } }
     const events = [{ ...start, message }, { ...finish, usage: { input_tokens: null } }, stop]
@@ -395,7 +395,7 @@ describe('a message stream for a chat client', () => {
     expect(usage?.data).toContain('"prompt_tokens":8,"completion_tokens":4')
   })
 
-  it('is ended by message_stop and by nothing else', () => {
+  it('ends at message_stop only', () => {
     const stream = chatToMessages.stream(context)
     stream.event(event(start))
     stream.event(event(finish))
@@ -407,7 +407,7 @@ describe('a message stream for a chat client', () => {
     expect(stream.event(event(start))).toEqual([])
   })
 
-  it('says nothing after an error of the upstream', () => {
+  it('is empty after an error of the upstream', () => {
     const stream = chatToMessages.stream(context)
     stream.event(event(start))
     expect(stream.event(event({ type: 'error', error: { type: 'api_error', message: 'no' } }))).toHaveLength(
@@ -418,7 +418,7 @@ describe('a message stream for a chat client', () => {
     expect(stream.end()).toEqual([])
   })
 
-  it('closes an upstream that said nothing with an error', () => {
+  it('ends an empty stream with an error', () => {
     expect(
       chatToMessages
         .stream(context)
@@ -427,7 +427,7 @@ describe('a message stream for a chat client', () => {
     ).toEqual([expect.stringContaining('upstream_reset')])
   })
 
-  it('takes the input a tool call began with where no fragment follows', () => {
+  it('uses the initial input of a tool call without fragments', () => {
     const stream = chatToMessages.stream(context)
     stream.event(event(start))
     const block = { type: 'tool_use', id: 'a', name: 'f', input: { x: 1 } }
@@ -436,7 +436,7 @@ describe('a message stream for a chat client', () => {
     expect(chunk?.data).toContain('"arguments":"{\\"x\\":1}"')
   })
 
-  it('leaves tools that the upstream ran itself out', () => {
+  it('removes tools that the upstream ran', () => {
     const stream = chatToMessages.stream(context)
     stream.event(event(start))
     const block = { type: 'server_tool_use', id: 'a', name: 'web_search', input: {} }
@@ -468,7 +468,7 @@ describe('a message stream for a chat client', () => {
     }).toThrow(expect.objectContaining({ code: 'upstream_invalid' }))
   })
 
-  it('throws nothing but a GatewayError, whatever arrives', () => {
+  it('throws only GatewayError for arbitrary input', () => {
     const type = fc.constantFrom(
       'message_start',
       'content_block_start',

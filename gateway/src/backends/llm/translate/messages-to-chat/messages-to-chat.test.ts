@@ -86,11 +86,11 @@ describe('a messages request for chat completions', () => {
     ['tool_choice', { tool_choice: 'auto' }],
     ['tool_choice', { tool_choice: { type: 'tool' } }],
   ]
-  it.each(refused)('is refused naming %s for %j', (param, fields) => {
+  it.each(refused)('is rejected at %s for %j', (param, fields) => {
     expect(refusedParam(fields)).toBe(param)
   })
 
-  it('passes fields without a counterpart while they ask for nothing', () => {
+  it('accepts fields without a counterpart if they have no effect', () => {
     const body = translated({
       ...{
         top_k: null,
@@ -105,7 +105,7 @@ describe('a messages request for chat completions', () => {
     expect(body).toEqual({ model: 'gpt', max_tokens: 9, messages: [hello] })
   })
 
-  it('asks a streaming upstream for the token counts', () => {
+  it('requests token counts of a stream', () => {
     expect(translated({ stream: true }).stream_options).toEqual({ include_usage: true })
     expect(translated({ stream: false }).stream_options).toBeUndefined()
   })
@@ -144,7 +144,7 @@ describe('a messages request for chat completions', () => {
     ])
   })
 
-  it('leaves thinking and turns that held nothing else out', () => {
+  it('removes thinking and turns with only thinking', () => {
     const { messages } = translated(inAssistantTurn({ type: 'thinking', thinking: 'Hm', signature: 's' }))
     expect(messages).toEqual([hello])
   })
@@ -156,11 +156,11 @@ describe('a messages request for chat completions', () => {
     [{ thinking: { type: 'enabled', budget_tokens: 32_000 }, output_config: { effort: 'low' } }, 'low'],
     [{ thinking: { type: 'adaptive' } }, undefined],
   ]
-  it.each(efforts)('with %j asks for effort %j', (fields, effort) => {
+  it.each(efforts)('with %j contains effort %j', (fields, effort) => {
     expect(translated(fields).reasoning_effort).toEqual(effort)
   })
 
-  it('leaves a user id out that is longer than upstreams take', () => {
+  it('removes user ids above the limit of upstreams', () => {
     expect(translated({ metadata: { user_id: 'u'.repeat(64) } }).user).toHaveLength(64)
     expect(translated({ metadata: { user_id: 'u'.repeat(65) } }).user).toBeUndefined()
   })
@@ -178,11 +178,11 @@ describe('a messages request for chat completions', () => {
       { tool_choice: { type: 'function', function: { name: 'f' } } },
     ],
   ]
-  it.each(choices)('with %j chooses tools as %j', (fields, expected) => {
+  it.each(choices)('with %j translates the tool choice to %j', (fields, expected) => {
     expect(translated(fields)).toMatchObject(expected)
   })
 
-  it('never throws, whatever the fields hold', () => {
+  it('never throws for arbitrary fields', () => {
     const names = fc.constantFrom(
       'messages',
       'system',
@@ -215,7 +215,7 @@ describe('a chat completion for a messages client', () => {
     ['content_filter', 'refusal'],
     [null, 'end_turn'],
   ]
-  it.each(reasons)('that finished with %j stops with %s', (finishReason, stopReason) => {
+  it.each(reasons)('with finish reason %j stops with %s', (finishReason, stopReason) => {
     expect(reply({ content: 'a' }, finishReason).stop_reason).toBe(stopReason)
   })
 
@@ -226,11 +226,11 @@ describe('a chat completion for a messages client', () => {
     },
   )
 
-  it.each([[''], [null], [{}]])('takes %j for no arguments', (text) => {
+  it.each([[''], [null], [{}]])('treats %j as empty arguments', (text) => {
     expect(reply({ tool_calls: [toolCall(text)] }).content).toMatchObject([{ type: 'tool_use', input: {} }])
   })
 
-  it('leaves out the call that the length limit cut short', () => {
+  it('removes a call that the length limit truncated', () => {
     const cut = reply({ content: 'a', tool_calls: [toolCall('{}'), toolCall('{"x":')] }, 'length')
     expect(cut).toMatchObject({
       stop_reason: 'max_tokens',
@@ -239,13 +239,13 @@ describe('a chat completion for a messages client', () => {
     expect(cut.content).toHaveLength(2)
   })
 
-  it('makes up the id of a tool call that has none', () => {
+  it('generates a missing tool call id', () => {
     expect(reply({ tool_calls: [{ id: '', function: { name: 'f' } }] }).content).toMatchObject([
       { id: 'toolu_1_0' },
     ])
   })
 
-  it('reads text that comes in parts', () => {
+  it('joins text parts', () => {
     expect(
       reply({
         content: [
@@ -256,7 +256,7 @@ describe('a chat completion for a messages client', () => {
     ).toMatchObject([{ text: 'ab' }])
   })
 
-  it('tells cached, written and fresh input apart', () => {
+  it('separates cached, written and uncached input', () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 5,
@@ -295,7 +295,7 @@ describe('a chat completion for a messages client', () => {
       { choices: [{ message: { tool_calls: [toolCall('5')] }, finish_reason: 'stop' }] },
     ],
   ]
-  it.each(garbage)('is not made of %s', (_, body) => {
+  it.each(garbage)('is rejected for %s', (_, body) => {
     expect(() => messagesToChat.reply(body, context)).toThrow(
       expect.objectContaining({ code: 'upstream_invalid' }),
     )
@@ -320,7 +320,7 @@ describe('an error of a chat server for a messages client', () => {
     })
   })
 
-  it('is bounded', () => {
+  it('is limited in length', () => {
     const { error } = messagesToChat.error(400, JSON.stringify({ error: { message: 'x'.repeat(1_000_000) } }))
     expect(JSON.stringify(error).length).toBeLessThan(5000)
   })
@@ -333,7 +333,7 @@ describe('a chat stream for a messages client', () => {
   const toolChunk = (call: JsonObject) => chunk({ tool_calls: [call] })
   const done = { data: '[DONE]' }
 
-  it('is ended by [DONE] and by nothing else', () => {
+  it('ends at [DONE] only', () => {
     const stream = messagesToChat.stream(context)
     stream.event(chunk({ content: 'a' }, 'stop'))
     expect(stream.state).toBe('open')
@@ -347,13 +347,13 @@ describe('a chat stream for a messages client', () => {
     expect(stream.end()).toEqual([])
   })
 
-  it('closes with an error when the upstream broke off', () => {
+  it('ends with an error for a truncated stream', () => {
     const stream = messagesToChat.stream(context)
     stream.event(chunk({ content: 'a' }, 'stop'))
     expect(stream.end().map(({ event: name }) => name)).toEqual(['error'])
   })
 
-  it('says nothing after an error of the upstream', () => {
+  it('is empty after an error of the upstream', () => {
     const stream = messagesToChat.stream(context)
     stream.event(chunk({ content: 'a' }))
     const [error] = stream.event(event({ error: { message: 'slow down', code: 'rate_limit_exceeded' } }))
@@ -362,7 +362,7 @@ describe('a chat stream for a messages client', () => {
     expect([...stream.event(done), ...stream.end()]).toEqual([])
   })
 
-  it('writes the first tool call as it arrives and the second from the moment the first is complete', () => {
+  it('writes the first tool call on arrival and the second after the first is complete', () => {
     const stream = messagesToChat.stream(context)
     stream.event(toolChunk({ index: 0, id: 'a', function: { name: 'f', arguments: '{"x":' } }))
     expect(stream.event(toolChunk({ index: 1, id: 'b', function: { name: 'g', arguments: '{' } }))).toEqual(
@@ -375,7 +375,7 @@ describe('a chat stream for a messages client', () => {
     expect(stream.event(toolChunk({ index: 1, function: { arguments: '}' } }))).toHaveLength(1)
   })
 
-  it('tells calls apart that all carry the index 0, or none', () => {
+  it('separates calls with equal or missing indexes', () => {
     for (const index of [{ index: 0 }, {}]) {
       const stream = messagesToChat.stream(context)
       const events = [
@@ -386,7 +386,7 @@ describe('a chat stream for a messages client', () => {
     }
   })
 
-  it('takes a fragment without an index for the call before it', () => {
+  it('assigns a fragment without an index to the previous call', () => {
     const stream = messagesToChat.stream(context)
     stream.event(toolChunk({ index: 1, id: 'a', function: { name: 'f', arguments: '{' } }))
     expect(stream.event(toolChunk({ function: { arguments: '}' } }))).toMatchObject([
@@ -394,14 +394,14 @@ describe('a chat stream for a messages client', () => {
     ])
   })
 
-  it('takes a server that repeats id and name in every fragment for one call', () => {
+  it('merges fragments that repeat id and name', () => {
     const stream = messagesToChat.stream(context)
     stream.event(toolChunk({ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }))
     const events = stream.event(toolChunk({ index: 0, id: 'a', function: { name: 'f', arguments: '}' } }))
     expect(events.map(({ event: name }) => name)).toEqual(['content_block_delta'])
   })
 
-  it('bounds what waits for an earlier call to be complete', () => {
+  it('limits the buffer of interleaved calls', () => {
     const stream = messagesToChat.stream(context)
     stream.event(toolChunk({ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }))
     stream.event(toolChunk({ index: 1, id: 'b', function: { name: 'g', arguments: '' } }))
@@ -412,7 +412,7 @@ describe('a chat stream for a messages client', () => {
     }).toThrow(expect.objectContaining({ code: 'upstream_too_large' }))
   })
 
-  it('forgets what no longer waits', () => {
+  it('releases written fragments from the limit', () => {
     const stream = messagesToChat.stream(context)
     const long = `{"x":"${'x'.repeat(5 * 1024 * 1024)}`
     stream.event(toolChunk({ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }))
@@ -445,7 +445,7 @@ describe('a chat stream for a messages client', () => {
     }).toThrow(expect.objectContaining({ code: 'upstream_invalid' }))
   })
 
-  it('throws nothing but a GatewayError, whatever arrives', () => {
+  it('throws only GatewayError for arbitrary input', () => {
     const call = fc.record({
       index: fc.jsonValue(),
       id: fc.jsonValue(),
