@@ -72,7 +72,7 @@ export async function readAllPages(listing: ListRequest): Promise<ListResult> {
 
 function readPage(listing: ListRequest, cursor: string | undefined, page: number): Promise<Outcome> {
   const { session, context, onOther: others, add } = listing
-  const bounded = { ...context, maxAnswerBytes: maxListResponseBytes }
+  const bounded: CallContext = { ...context, maxResponseBytes: maxListResponseBytes }
   return add(sendGatewayRequest(session, pageRequest(listing, cursor, page), bounded, others)).outcome
 }
 

@@ -54,7 +54,7 @@ export function withPermissions(target: Target): Target {
         const listing = createFilteredSink(sink, list, (name) =>
           permissions.permits({ method, kind: list.kind, name, target: target.name }, 'list'),
         )
-        const bounded = { ...context, maxAnswerBytes: maxListResponseBytes }
+        const bounded: CallContext = { ...context, maxResponseBytes: maxListResponseBytes }
         const flow = session.request(message, bounded, listing.sink)
         return {
           resume: () => flow.resume(),
