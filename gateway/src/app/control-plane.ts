@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { withLimits } from '../admin/limits.ts'
-import { readLimitsOf } from '../config/limits.ts'
+import { readLimitsOf } from '../config/limit-snapshot.ts'
 import type { FileSource } from '../config/live/file-source.ts'
 import type { LiveConfig } from '../config/live/live.ts'
 import { rereadConfigFile } from '../config/load/config-file.ts'

@@ -5,7 +5,7 @@ import type { Body } from '../net/http/body.ts'
 import type { Headers } from '../net/http/headers.ts'
 import type { Delivery } from '../net/http/incoming-request.ts'
 import type { Connection } from '../net/listener/connection.ts'
-import type { GuardOutcome } from '../telemetry/metrics/policies.ts'
+import type { GuardOutcome } from '../telemetry/metrics/rules-and-guards.ts'
 import type { Client } from './client-address.ts'
 import type { LlmMessage } from './llm-message.ts'
 

@@ -17,7 +17,7 @@ import {
 } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
-import type { RuleMeter } from '../telemetry/metrics/policies.ts'
+import type { RuleMeter } from '../telemetry/metrics/rules-and-guards.ts'
 
 /** `authorization`: CEL rules on requests. */
 export const authorizationSchema = object(

@@ -5,7 +5,7 @@ import {
   compileLocation,
   locationSchema,
 } from '../identity/credential-location.ts'
-import { compileTokenCheck } from '../identity/jwt/token-check.ts'
+import { compileTokenCheck } from '../identity/jwt/jwt-authentication.ts'
 import { type TokenVerifier, verifierByIssuer } from '../identity/jwt/token-verifier.ts'
 import {
   checkJwks,

@@ -15,7 +15,7 @@ import {
 } from '../pipeline/rules.ts'
 import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schema/dsl.ts'
 import type { ReportIssue } from '../schema/report.ts'
-import type { RuleMeter } from '../telemetry/metrics/policies.ts'
+import type { RuleMeter } from '../telemetry/metrics/rules-and-guards.ts'
 
 const variableNames = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
 const ruleVariables: ReadonlySet<string> = new Set(variableNames)

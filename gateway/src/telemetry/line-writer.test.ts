@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A file descriptor that takes what the test lets it take. */
+/** A file descriptor whose writes complete under control of the test. */
 function fakeFile() {
   const written: string[] = []
   let pending: { text: string; done: Parameters<WriteBytes>[2] } | undefined
@@ -64,7 +64,7 @@ it('goes on where a write took a part', () => {
   expect(file.written.join('')).toBe('0123456789\n')
 })
 
-it('does not wait for a reader that has stopped: it drops lines past a bound and says so later', () => {
+it('does not wait for a reader that has stopped: it drops lines past a bound and reports it later', () => {
   const file = fakeFile()
   const writer = createLineWriter(file.write, options)
   writer.write('0123456789\n')
@@ -85,7 +85,7 @@ it('tries again where the file is busy', () => {
   expect(file.written).toEqual(['0123456789\n'])
 })
 
-it.each(['EPIPE', 'ENOSPC', 'EIO'])('survives %s and counts what was lost', (code) => {
+it.each(['EPIPE', 'ENOSPC', 'EIO'])('survives %s and counts lost lines', (code) => {
   const file = fakeFile()
   const writer = createLineWriter(file.write, options)
   writer.write('0123456789\n')
@@ -98,7 +98,7 @@ it.each(['EPIPE', 'ENOSPC', 'EIO'])('survives %s and counts what was lost', (cod
   expect(file.written).toEqual(['lost 2\nlater\n'])
 })
 
-it('flushes what waits, and what comes while it does', async () => {
+it('flushes queued lines, and lines written meanwhile', async () => {
   const file = fakeFile()
   const writer = createLineWriter(file.write, options)
   writer.write('a\n')

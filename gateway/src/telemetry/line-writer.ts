@@ -1,4 +1,4 @@
-/** Writes bytes to where the log goes; tells how many it took. */
+/** Writes bytes to the log's file descriptor; reports the number of bytes written. */
 export type WriteBytes = (
   fileDescriptor: number,
   bytes: Buffer,
@@ -6,29 +6,29 @@ export type WriteBytes = (
 ) => void
 
 export type LineWriter = {
-  /** Takes a line with its newline. Never waits and never fails. */
+  /** Enqueues a line with its newline. Never waits, never throws. */
   write(line: string): void
-  /** Resolves once everything is written, or cannot be; at the latest after a second. */
+  /** Resolves after all lines are written or lost, within a second. */
   flush(): Promise<void>
 }
 
 export type LineWriterOptions = {
   fileDescriptor?: number
-  /** Lines wait at most this long for company: one write for each would cost more than building it. */
+  /** Longest delay of a line: a write per line would cost more than building the line. */
   flushEveryMs: number
-  /** Characters that are written without waiting for more. */
+  /** Characters that trigger an immediate write. */
   fullAt: number
-  /** Characters that may wait; lines beyond are lost. */
+  /** Limit of queued characters; further lines are lost. */
   mostWaiting: number
-  /** The line that says how many were lost. */
+  /** The line that reports the number of lost lines. */
   lossNotice(lines: number): string
 }
 
 const flushLimitMs = 1_000
 
 /**
- * Writes lines in the background. Whoever reads the log may be slow, stopped or gone, and the disk may be full: then
- * lines are lost, which is noted as soon as there is somebody to tell, but requests are served all the same.
+ * Writes lines in the background, with bounded memory. If the reader of the log is slow, stopped or gone, or the disk
+ * is full, lines are lost and their number is logged later; requests continue.
  */
 export function createLineWriter(writeBytes: WriteBytes, options: LineWriterOptions): LineWriter {
   const { fileDescriptor = 1, flushEveryMs, fullAt, mostWaiting, lossNotice } = options

@@ -11,7 +11,11 @@ const maxLines = 400
 const longFiles: Record<string, string> = {}
 
 /** TEMPORARY: files above the line limit without a reason. Split each, or move it to `longFiles` with one. */
-const toSplit = new Set(['config/yaml/splice.ts', 'lib/json/large/large.ts', 'lib/json/text.ts'])
+const toSplit = new Set([
+  'config/yaml/splice-with-comments.ts',
+  'lib/json/large/large.ts',
+  'lib/json/text.ts',
+])
 
 /**
  * Violations in the source; `others` are texts outside gateway/src that may use it, with paths relative to

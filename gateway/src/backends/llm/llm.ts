@@ -8,13 +8,13 @@ import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import { type AttemptOptions, serveCall } from './attempt/attempt.ts'
 import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
 import type { Prices } from './catalog/prices.ts'
+import { recordCost, settleUsage } from './charge-usage.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
 import type { Models } from './models/models.ts'
 import { estimateTokens } from './reply/usage.ts'
 import { type Call, callOf } from './request/call.ts'
 import type { Endpoints } from './request/endpoints.ts'
 import { readRequest } from './request/request.ts'
-import { recordCost, settleUsage } from './settlement.ts'
 
 export type LlmLimits = {
   /** Limit of a request body: `frontendPolicies.http.maxBufferSize`. */

@@ -17,9 +17,9 @@ import { missingBackend } from '../../upstream/destination.ts'
 import { type ListenerPlan, listenersAt, referencesOf } from './attachments.ts'
 import { checkAttachment } from './check-attachment.ts'
 import { checkGateways } from './check-gateways.ts'
+import { routeMatchOf } from './compile-route-match.ts'
 import type { RouteConfig } from './route-config.ts'
 import { kindOfRoute, nameOfRoute, nameOfTcpRoute } from './route-kind.ts'
-import { routeMatchOf } from './route-matches.ts'
 import type { TrafficSections } from './sections.ts'
 
 /** Checks rules beyond the schema on gateways, routes, TCP routes and backends. */

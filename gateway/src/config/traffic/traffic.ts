@@ -13,10 +13,10 @@ import {
 } from './attachments.ts'
 import { type Attached, compileHttpGateway } from './compile-gateway.ts'
 import { compileRoute, type RouteSurroundings } from './compile-route.ts'
+import { routeMatchOf } from './compile-route-match.ts'
 import { compileTcpGateway } from './compile-tcp-gateway.ts'
 import type { RouteConfig } from './route-config.ts'
 import { kindOfRoute, nameOfRoute } from './route-kind.ts'
-import { routeMatchOf } from './route-matches.ts'
 import type { TrafficSections } from './sections.ts'
 
 /** The `llm`, `mcp` or `ui` section, attached to gateways. */

@@ -1,7 +1,7 @@
 import { formatPath } from '../../schema/path.ts'
 import { applyEdit, type Draft, EditRefusal, sameValue, type YamlEdit } from './draft.ts'
 import type { SourceItem, SourceValue } from './source.ts'
-import { spliceText } from './splice.ts'
+import { spliceText } from './splice-with-comments.ts'
 import { columnAt, lineStart } from './text-lines.ts'
 import type { YamlStyle } from './write.ts'
 import { readYaml, readYamlSource, type TextMistake, type YamlSource } from './yaml.ts'

@@ -7,8 +7,8 @@ import type { Delivery } from '../http/incoming-request.ts'
 import { fieldLines, informationalFields, isForwardedInformational } from '../http/informational.ts'
 import { acceptsTrailers, allowedTrailers } from '../http/trailers.ts'
 import { discard, type Reply } from '../http-client/send.ts'
-import type { Http1Connection, Http1Edge, RequestMode } from './edge.ts'
 import { requestBody } from './request-body.ts'
+import type { Http1Connection, Http1Edge, RequestMode } from './server-state.ts'
 
 /** Time after the response during which a client may continue to send an unread body. */
 export const lingerMs = 5_000

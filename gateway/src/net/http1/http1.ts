@@ -4,9 +4,9 @@ import type { Clock } from '../../lib/clock.ts'
 import type { HttpServerLimits } from '../http/incoming-request.ts'
 import type { Admission } from '../listener/admission.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
-import type { Http1Edge, RequestMode } from './edge.ts'
 import { enqueueRequest } from './pipelining.ts'
 import { type Refusal, refusalOf, refuse, refuseSocket } from './refusal.ts'
+import type { Http1Edge, RequestMode } from './server-state.ts'
 import { acceptUpgrade, mayUpgrade } from './upgrade.ts'
 
 /** HTTP/1 on connections accepted elsewhere. */

@@ -1,5 +1,5 @@
-import type { Http1Connection, Http1Edge, PipelinedRequest } from './edge.ts'
 import { handleExchange } from './exchange.ts'
+import type { Http1Connection, Http1Edge, PipelinedRequest } from './server-state.ts'
 
 /** Queued requests of one connection. The parser reads all received data, which may contain thousands. */
 const maxHeldRequests = 112

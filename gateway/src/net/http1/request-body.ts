@@ -5,7 +5,7 @@ import { createBodyBudget } from '../http/body-budget.ts'
 import type { Headers } from '../http/headers.ts'
 import { allowedTrailers } from '../http/trailers.ts'
 import type { HttpConnection } from '../listener/connection-handler.ts'
-import type { RequestMode } from './edge.ts'
+import type { RequestMode } from './server-state.ts'
 
 /** Body of an HTTP/1 request. Sends 100 (Continue) at the start of reading, if expected. */
 export function requestBody(

@@ -6,9 +6,9 @@ import type { Headers } from '../http/headers.ts'
 import type { Delivery } from '../http/incoming-request.ts'
 import type { Reply } from '../http-client/send.ts'
 import { splice } from '../tcp/splice.ts'
-import type { Http1Edge, RequestMode } from './edge.ts'
 import { hasBody, lingerMs } from './exchange.ts'
 import { enqueueRequest } from './pipelining.ts'
+import type { Http1Edge, RequestMode } from './server-state.ts'
 
 export type UpgradeRequest = {
   readonly request: IncomingMessage

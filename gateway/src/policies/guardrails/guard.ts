@@ -1,6 +1,6 @@
 import type { Headers } from '../../net/http/headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { GuardMeter } from '../../telemetry/metrics/policies.ts'
+import type { GuardMeter } from '../../telemetry/metrics/rules-and-guards.ts'
 
 /** Direction of checked content: to the model or from it. */
 export type Phase = 'request' | 'response'

@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { Exchange, GuardDecision } from '../../pipeline/exchange.ts'
-import type { GuardOutcome } from '../../telemetry/metrics/policies.ts'
+import type { GuardOutcome } from '../../telemetry/metrics/rules-and-guards.ts'
 import {
   CheckFailure,
   type Guard,

@@ -1,5 +1,5 @@
 import type { AuthenticationCheck } from '../../identity/authentication.ts'
-import { compileTokenCheck, type TokenCheckOptions } from '../../identity/jwt/token-check.ts'
+import { compileTokenCheck, type TokenCheckOptions } from '../../identity/jwt/jwt-authentication.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { GatewayUrls } from './discovery/gateway-urls.ts'

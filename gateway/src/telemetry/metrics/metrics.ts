@@ -9,8 +9,8 @@ import {
   type LimitMeter,
 } from './limits.ts'
 import { createLlmMeters, type LlmMeter } from './llm.ts'
-import { createGuardMeters, createRuleMeters, type GuardMeter, type RuleMeter } from './policies.ts'
 import { createRouteMeters, type RouteMeter } from './routes.ts'
+import { createGuardMeters, createRuleMeters, type GuardMeter, type RuleMeter } from './rules-and-guards.ts'
 import { createTcpMeters, type TcpMeter } from './tcp.ts'
 
 /** Metrics of the process, as meters by subject. */
