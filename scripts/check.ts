@@ -20,9 +20,6 @@ const parts: Part[] = [
   part('docs', 'node scripts/generate-docs.ts --check'),
 ]
 
-/** Parts that run only when named. TEMPORARY: empty this list once `npm run check language` passes. */
-const onlyWhenNamed = ['language']
-
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => parts.every((part) => part.name !== name))
 if (unknown.length > 0) {
@@ -39,9 +36,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 
-const queue = parts.filter(({ name }) =>
-  wanted.length === 0 ? !onlyWhenNamed.includes(name) : wanted.includes(name),
-)
+const queue = parts.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
 const failed: string[] = []
 await Promise.all(Array.from({ length: Math.min(queue.length, availableParallelism()) }, runQueued))
 

@@ -9,7 +9,7 @@ type Section = { path: string; shape: ObjectShape; choiceOf: number }
  * Renders the reference of the configuration file in Markdown, from the schema: a section for each object,
  * with its fields, their types, defaults and descriptions.
  */
-// biome-ignore-start lint/suspicious/noTemplateCurlyInString: references to the environment as users write them
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: environment references
 export function renderConfigReference(schema: Schema): string {
   const places: Places = new Map()
   const sections = sectionsOf(shapeOf(schema), { path: '', choiceOf: 1 }, places)

@@ -27,8 +27,8 @@ export type LineWriterOptions = {
 const flushLimitMs = 1_000
 
 /**
- * Writes lines in the background, with bounded memory. If the reader of the log is slow, stopped or gone, or the disk
- * is full, lines are lost and their number is logged later; requests continue.
+ * Writes lines in the background, with bounded memory. If the reader of the log is slow, stopped or gone, or
+ * the disk is full, lines are lost and their number is logged later; requests continue.
  */
 export function createLineWriter(writeBytes: WriteBytes, options: LineWriterOptions): LineWriter {
   const { fileDescriptor = 1, flushEveryMs, fullAt, mostWaiting, lossNotice } = options

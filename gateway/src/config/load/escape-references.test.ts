@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment, as users write them
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: environment references
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Shape } from '../../schema/shape.ts'

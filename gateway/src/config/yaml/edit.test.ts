@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to the environment, as users write them
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: environment references
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'

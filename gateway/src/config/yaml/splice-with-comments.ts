@@ -11,6 +11,7 @@ import {
   spaceEnd,
   spaceStart,
   startsLine,
+  withComments,
 } from './text-lines.ts'
 import {
   type BlockPlace,
@@ -384,24 +385,4 @@ function addFlowItems({ text, style }: SplicedText, draft: Opened, last: SourceI
 
 function afterComma({ comma, end }: SourceItem): number {
   return comma === undefined ? end : comma + 1
-}
-
-/**
- * Start of the comments directly above an item, at its column, or of the item. `floor` is the end of the
- * preceding content, so that multi-line text is not taken for a comment. The schema line for editors stays.
- */
-function withComments(text: string, start: number, floor: number): number {
-  const column = columnAt(text, start)
-  const lowest = lineEnd(text, floor)
-  let first = start
-  for (;;) {
-    const line = lineStart(text, first)
-    if (line === 0) return first
-    const above = lineStart(text, line - 1)
-    const hash = spaceEnd(text, above)
-    if (above < lowest && floor > 0) return first
-    if (text[hash] !== '#' || hash - above !== column) return first
-    if (text.startsWith('# yaml-language-server:', hash)) return first
-    first = hash
-  }
 }

@@ -59,3 +59,23 @@ export function nextNonSpace(text: string, offset: number): number {
   while (at < text.length && /\s/.test(text[at] ?? '')) at++
   return at
 }
+
+/**
+ * Start of the comments directly above an item, at its column, or of the item. `floor` is the end of the
+ * preceding content, so that multi-line text is not taken for a comment. The schema line for editors stays.
+ */
+export function withComments(text: string, start: number, floor: number): number {
+  const column = columnAt(text, start)
+  const lowest = lineEnd(text, floor)
+  let first = start
+  for (;;) {
+    const line = lineStart(text, first)
+    if (line === 0) return first
+    const above = lineStart(text, line - 1)
+    const hash = spaceEnd(text, above)
+    if (above < lowest && floor > 0) return first
+    if (text[hash] !== '#' || hash - above !== column) return first
+    if (text.startsWith('# yaml-language-server:', hash)) return first
+    first = hash
+  }
+}

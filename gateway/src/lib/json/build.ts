@@ -3,10 +3,10 @@ import type { JsonValue } from './json.ts'
 import { endOfString, skipBlanks } from './string.ts'
 
 /**
- * Builds the value of valid JSON text member by member, where `JSON.parse` is wrong. V8 (observed in Node 26.10)
- * misreads keys written with escapes after an object with a backslash in a key: after `{"a":1,"\\\\":2}` it reads
- * `{"a":1,"\\u0062":2}` as if the key were a backslash. A client could send a request with another meaning for the
- * upstream.
+ * Builds the value of valid JSON text member by member, where `JSON.parse` is wrong. V8 (observed in Node
+ * 26.10) misreads keys written with escapes after an object with a backslash in a key: after
+ * `{"a":1,"\\\\":2}` it reads `{"a":1,"\\u0062":2}` as if the key were a backslash. A client could send a
+ * request with another meaning for the upstream.
  */
 export function buildValue<Value>(text: string, readScalar: (text: string) => Value): Built<Value> {
   let index = 0
@@ -68,8 +68,8 @@ export function parseScalar(text: string): JsonValue {
 }
 
 /**
- * Sets a member as `JSON.parse` does: `__proto__` is an ordinary key. Defining every member would cost 5 times as
- * much.
+ * Sets a member as `JSON.parse` does: `__proto__` is an ordinary key. Defining every member would cost 5
+ * times as much.
  */
 export function setMember<Value>(object: { [key: string]: Value }, key: string, value: Value): void {
   if (key !== '__proto__') object[key] = value

@@ -59,7 +59,8 @@ function editPieces(
       result.push({ from: copied, to: member.valueStart }, replacement)
       copied = member.valueEnd
     } else if (remove?.has(member.name)) {
-      // A member is removed with the comma before it or, without a retained member before it, the comma behind it.
+      // A member is removed with the comma before it or, without a retained member before it, the comma
+      // behind it.
       const from = kept > 0 ? Math.max(copied, keptEnd) : member.keyStart
       result.push({ from: copied, to: from })
       copied = kept > 0 ? member.valueEnd : (members[index + 1]?.keyStart ?? member.valueEnd)

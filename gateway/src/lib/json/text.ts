@@ -48,8 +48,9 @@ export type JsonTextProblem =
   | { kind: 'duplicate'; path: string }
 
 /**
- * Parses a JSON object, and rejects duplicate keys at every depth: RFC 8259 section 4 does not define their meaning,
- * so a check and an upstream could read two different values. Text beyond `limits` is rejected before parsing.
+ * Parses a JSON object, and rejects duplicate keys at every depth: RFC 8259 section 4 does not define their
+ * meaning, so a check and an upstream could read two different values. Text beyond `limits` is rejected
+ * before parsing.
  */
 export function readJsonObject(
   text: string,
@@ -65,14 +66,18 @@ export function readJsonObject(
   }
   if (scan.escapedKeys) value = buildValue(text, parseScalar)
   if (!isJsonObject(value)) return { kind: 'invalid', message: 'not a JSON object' }
-  // JSON.parse retains one of several equal keys, after unescaping: fewer members than colons means duplicates.
+  // JSON.parse retains one of several equal keys, after unescaping: fewer members than colons means
+  // duplicates.
   const facts: ValueFacts = { members: 0, hasLargeNumbers: false }
   inspectValue(value, facts)
   if (facts.members !== scan.colons) return { kind: 'duplicate', path: findDuplicate(text) }
   return { kind: 'object', text, value, hasLargeNumbers: facts.hasLargeNumbers }
 }
 
-/** The limit that the structure of a text exceeds, for messages; undefined if none. Does not validate the text. */
+/**
+ * The limit that the structure of a text exceeds, for messages; undefined if none. Does not validate the
+ * text.
+ */
 export function exceededLimit(text: string, limits: JsonLimits = defaultJsonLimits): string | undefined {
   const scan = scanStructure(text, limits)
   return typeof scan === 'string' ? scan : undefined
@@ -93,8 +98,8 @@ export function largeJsonText(value: JsonObject, large: LargeText): JsonText {
 }
 
 /**
- * Counts colons outside strings, and detects keys written with escapes. Returns the reason if a limit is exceeded. Does
- * not validate: the result is used only for text that JSON.parse accepts.
+ * Counts colons outside strings, and detects keys written with escapes. Returns the reason if a limit is
+ * exceeded. Does not validate: the result is used only for text that JSON.parse accepts.
  */
 function scanStructure(text: string, limits: JsonLimits): { colons: number; escapedKeys: boolean } | string {
   const { maxDepth, maxElements } = limits

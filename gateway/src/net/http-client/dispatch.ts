@@ -67,7 +67,8 @@ export function dispatch(
     if (upstream.serverName !== undefined) options.servername = upstream.serverName
     if (request.upgrade !== undefined) options.upgrade = request.upgrade
 
-    // The library's limit counts from the moment the request is on a connection; a limit that was asked for counts all.
+    // The library's limit counts from the moment the request is on a connection; a limit that was asked for
+    // counts all.
     const timer =
       firstByteTimeoutMs === undefined
         ? undefined
@@ -86,7 +87,10 @@ export function dispatch(
       controller?.abort(error)
     }
 
-    /** The call is over. Called once. In the queue it counts on, without its body, until the library begins or drops it. */
+    /**
+     * The call is over. Called once. In the queue it counts on, without its body, until the library begins or
+     * drops it.
+     */
     function finish() {
       done = true
       if (queued) options.body = null
@@ -126,8 +130,9 @@ export function dispatch(
     }
 
     /**
-     * A server may close a connection it kept at the moment it is used again (RFC 9112 section 9.3.1): what can be asked
-     * twice is, once, unless a connection was made since, which may have been the one that broke.
+     * A server may close a connection it kept at the moment it is used again (RFC 9112 section 9.3.1): what
+     * can be asked twice is, once, unless a connection was made since, which may have been the one that
+     * broke.
      */
     function isLateClose(): boolean {
       return (
@@ -201,8 +206,8 @@ export function dispatch(
           ask()
           return
         }
-        // Whatever was asked, the server has not looked at it (RFC 9113 section 6.8). The library repeats it once, and a
-        // busy server may have said so on the next connection too.
+        // Whatever was asked, the server has not looked at it (RFC 9113 section 6.8). The library repeats it
+        // once, and a busy server may have said so on the next connection too.
         if (
           reply === undefined &&
           stream === undefined &&

@@ -1,23 +1,37 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { firstHeader, type Headers } from './headers.ts'
 
-/** One event of an event stream. `event`, `id` and `retry` are present only where this very event carried them. */
+/**
+ * One event of an event stream. `event`, `id` and `retry` are present only where this very event carried
+ * them.
+ */
 export type SseEvent = { event?: string; data: string; id?: string; retry?: number }
 
 export type SseParser = {
   /** Takes the next bytes; every event they complete is reported before the call returns. */
   push(chunk: Uint8Array): void
-  /** Ends the stream. What is still incomplete is discarded, as the standard says, and nothing is reported any more. */
+  /**
+   * Ends the stream. What is still incomplete is discarded, as the standard says, and nothing is reported any
+   * more.
+   */
   end(): void
 }
 
 export type SseParserOptions = {
-  /** Bound on the bytes of one event, line ends not counted; also on a single line that is no part of an event. */
+  /**
+   * Bound on the bytes of one event, line ends not counted; also on a single line that is no part of an
+   * event.
+   */
   maxEventBytes: number
   onEvent(event: SseEvent): void
-  /** Told of `id` and `retry` that come without data: no event to anybody, but what a reader reconnects with. */
+  /**
+   * Told of `id` and `retry` that come without data: no event to anybody, but what a reader reconnects with.
+   */
   onMark?(mark: { id?: string; retry?: number }): void
-  /** Told once, with `upstream_too_large`, after which the parser ignores everything. Without it `push` throws. */
+  /**
+   * Told once, with `upstream_too_large`, after which the parser ignores everything. Without it `push`
+   * throws.
+   */
   onError?(error: GatewayError): void
 }
 
@@ -31,7 +45,10 @@ const space = 32
  * Time is linear in the input, memory at most one event. https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function createSseParser({ maxEventBytes, onEvent, onMark, onError }: SseParserOptions): SseParser {
-  /** Pieces of the line that is not complete yet. Lines, not chunks, are decoded, so a character is never cut in two. */
+  /**
+   * Pieces of the line that is not complete yet. Lines, not chunks, are decoded, so a character is never cut
+   * in two.
+   */
   let pieces: Buffer[] = []
   let pieceBytes = 0
   let eventBytes = 0

@@ -5,8 +5,8 @@ import type { MetricRegistry } from './families.ts'
 export type LimitMeter = { allowed(): void; refused(): void }
 
 /**
- * Result of a token report to a rate limit service: accepted, accepted above the limit, no response before the
- * deadline (it may have been counted), rejected or unreachable, or dropped from a full queue.
+ * Result of a token report to a rate limit service: accepted, accepted above the limit, no response before
+ * the deadline (it may have been counted), rejected or unreachable, or dropped from a full queue.
  */
 export type ReportOutcome = 'sent' | 'over_limit' | 'unknown' | 'failed' | 'dropped'
 

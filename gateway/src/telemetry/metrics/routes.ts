@@ -43,7 +43,8 @@ export function createRouteMeters(registry: MetricRegistry): (route: string) => 
             byStatus.set(status, counter)
           }
           counter.value += 1
-          // Created by the first request: most of 10,000 routes may be unused, and a scrape contains every series.
+          // Created by the first request: most of 10,000 routes may be unused, and a scrape contains every
+          // series.
           duration ??= durations.slot(route)
           observe(duration, durationBuckets, durationMs / 1000)
           if (firstByteMs === undefined) return

@@ -1,7 +1,9 @@
 import type { MetricRegistry } from './families.ts'
 import { createMeters } from './meters.ts'
 
-/** End of a TCP connection: in order, by an error, rejected by the gateway, or without a reachable backend. */
+/**
+ * End of a TCP connection: in order, by an error, rejected by the gateway, or without a reachable backend.
+ */
 export type TcpOutcome = 'complete' | 'broken' | 'refused' | 'unavailable'
 
 /** Meter of one TCP route. */

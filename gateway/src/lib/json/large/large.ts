@@ -53,8 +53,8 @@ const maxScalarBytes = 64 * 1024
 const tooLongScalar = `of more than ${maxScalarBytes} digits or blanks in a row`
 
 /**
- * Reads a JSON object like `readJsonObject`, in short steps for any size: the bytes are scanned once, and parsed in
- * pieces cut at commas.
+ * Reads a JSON object like `readJsonObject`, in short steps for any size: the bytes are scanned once, and
+ * parsed in pieces cut at commas.
  */
 export function* readJsonSteps(
   bytes: Buffer,
