@@ -111,7 +111,7 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
   }
   if (policies.ai) checkLlmPolicy(policies.ai, (at, message) => reportPolicy(['ai', ...at], message))
   if (policies.ai && kind !== 'llm')
-    reportPolicy(['ai'], 'is only valid with ai backends, and this route has none')
+    reportPolicy(['ai'], 'is only valid with ai backends (LLM providers), and this route has none')
   if (kind !== 'http') checkNoForwarding(policies, kind, reportPolicy)
   const prefixes = matches.every(
     ({ path: matched }) => matched?.exact === undefined && matched?.regex === undefined,
@@ -151,7 +151,7 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
     if (llmPolicy !== undefined) {
       const reportPolicy: ReportIssue = (path, message) =>
         report(['backends', index, 'policies', 'ai', ...path], message)
-      if (ai === undefined) reportPolicy([], 'is only valid on ai backends')
+      if (ai === undefined) reportPolicy([], 'is only valid on ai backends (LLM providers)')
       checkLlmPolicy(llmPolicy, reportPolicy)
       if (llmPolicy.promptGuard) {
         checkGuardrails(llmPolicy.promptGuard, sections.backends, (path, message) =>
