@@ -1,38 +1,47 @@
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { firstHeader, type Headers } from './headers.ts'
 
-/**
- * One event of an event stream. `event`, `id` and `retry` are present only where this very event carried
- * them.
- */
+/** One event of an event stream. `event`, `id` and `retry` are present only if the event has these fields. */
 export type SseEvent = { event?: string; data: string; id?: string; retry?: number }
 
 export type SseParser = {
-  /** Takes the next bytes; every event they complete is reported before the call returns. */
+  /** Parses the next bytes; reports every completed event before the call returns. */
   push(chunk: Uint8Array): void
-  /**
-   * Ends the stream. What is still incomplete is discarded, as the standard says, and nothing is reported any
-   * more.
-   */
+  /** Ends the stream. An incomplete event is discarded, as the standard requires. */
   end(): void
 }
 
 export type SseParserOptions = {
-  /**
-   * Bound on the bytes of one event, line ends not counted; also on a single line that is no part of an
-   * event.
-   */
+  /** Limit of the bytes of one event without line ends, and of a single line outside of an event. */
   maxEventBytes: number
   onEvent(event: SseEvent): void
-  /**
-   * Told of `id` and `retry` that come without data: no event to anybody, but what a reader reconnects with.
-   */
+  /** Receives `id` and `retry` without data: not an event, but parameters of a reconnect. */
   onMark?(mark: { id?: string; retry?: number }): void
-  /**
-   * Told once, with `upstream_too_large`, after which the parser ignores everything. Without it `push`
-   * throws.
-   */
+  /** Receives `upstream_too_large`, once; later input is ignored. Without it `push` throws. */
   onError?(error: GatewayError): void
+}
+
+/** State between two chunks. */
+type ParserState = {
+  /**
+   * `start`: the first line, which may begin with a byte order mark; `after-return`: a line feed that belongs
+   * to the previous line end may follow; `done`: input is ignored.
+   */
+  phase: 'start' | 'lines' | 'after-return' | 'done'
+  line: PartialLine
+  event: PendingEvent
+}
+
+/** Pieces of an incomplete line. Lines, not chunks, are decoded: a character is never cut in two. */
+type PartialLine = { pieces: Buffer[]; bytes: number }
+
+type PendingEvent = {
+  bytes: number
+  /** First line of data, and further lines, which most events do not have. */
+  data: string | undefined
+  moreData: string[]
+  /** Other fields. Most events have only data. */
+  fields: Omit<SseEvent, 'data'> | undefined
 }
 
 const lineFeed = 10
@@ -44,155 +53,163 @@ const space = 32
  * Parses an event stream from chunks that may be cut anywhere, also inside a UTF-8 sequence or a CR LF pair.
  * Time is linear in the input, memory at most one event. https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
-export function createSseParser({ maxEventBytes, onEvent, onMark, onError }: SseParserOptions): SseParser {
-  /**
-   * Pieces of the line that is not complete yet. Lines, not chunks, are decoded, so a character is never cut
-   * in two.
-   */
-  let pieces: Buffer[] = []
-  let pieceBytes = 0
-  let eventBytes = 0
-  let atStart = true
-  let skipLineFeed = false
-  let done = false
-  /** Lines of data: the first one, and those behind it, which most events do not have. */
-  let data: string | undefined
-  let moreData: string[] = []
-  /** What came with it. Most events are nothing but data. */
-  let fields: Omit<SseEvent, 'data'> | undefined
-
+export function createSseParser(options: SseParserOptions): SseParser {
+  const state: ParserState = {
+    phase: 'start',
+    line: { pieces: [], bytes: 0 },
+    event: { bytes: 0, data: undefined, moreData: [], fields: undefined },
+  }
   return {
     push(chunk) {
-      if (done || chunk.byteLength === 0) return
+      if (isDone(state) || chunk.byteLength === 0) return
       const bytes = Buffer.isBuffer(chunk)
         ? chunk
         : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-      let start = 0
-      if (skipLineFeed) {
-        skipLineFeed = false
-        if (bytes[0] === lineFeed) start = 1
-      }
-      let nextLineFeed = bytes.indexOf(lineFeed, start)
-      let nextReturn = bytes.indexOf(carriageReturn, start)
-      while (!done) {
-        const byReturn = nextReturn !== -1 && (nextLineFeed === -1 || nextReturn < nextLineFeed)
-        const lineEnd = byReturn ? nextReturn : nextLineFeed
-        if (lineEnd === -1) break
-        takeLine(bytes, start, lineEnd)
-        start = lineEnd + 1
-        if (byReturn) {
-          if (start === bytes.length) skipLineFeed = true
-          else if (bytes[start] === lineFeed) start += 1
-          nextReturn = bytes.indexOf(carriageReturn, start)
-        }
-        if (nextLineFeed !== -1 && nextLineFeed < start) nextLineFeed = bytes.indexOf(lineFeed, start)
-      }
-      if (!done && start < bytes.length) keepPiece(bytes, start)
+      const rest = readLines(state, options, bytes)
+      if (!isDone(state) && rest < bytes.length) storePiece(state, options, bytes, rest)
     },
-    end() {
-      done = true
-      pieces = []
-      data = undefined
-      moreData = []
-    },
+    end: () => stop(state),
   }
+}
 
-  function keepPiece(bytes: Buffer, start: number): void {
-    pieceBytes += bytes.length - start
-    if (eventBytes + pieceBytes > maxEventBytes) {
-      tooLarge()
-      return
-    }
-    // A copy: the chunk belongs to whoever delivered it and may be reused.
-    pieces.push(Buffer.from(bytes.subarray(start)))
-  }
+function isDone({ phase }: ParserState): boolean {
+  return phase === 'done'
+}
 
-  function takeLine(bytes: Buffer, start: number, end: number): void {
-    const lineBytes = pieceBytes + end - start
-    if (eventBytes + lineBytes > maxEventBytes) {
-      tooLarge()
-      return
-    }
-    if (pieces.length === 0) {
-      readLine(bytes, start, end)
-      return
-    }
-    pieces.push(bytes.subarray(start, end))
-    const line = Buffer.concat(pieces, lineBytes)
-    pieces = []
-    pieceBytes = 0
-    readLine(line, 0, line.length)
-  }
+function stop(state: ParserState): void {
+  state.phase = 'done'
+  state.line.pieces = []
+  state.event.data = undefined
+  state.event.moreData = []
+}
 
-  /** Reads the line in `[from, end)`. Lines of data are not cut out first: a stream consists of them. */
-  function readLine(bytes: Buffer, from: number, end: number): void {
-    const start = atStart && hasByteOrderMark(bytes, from, end) ? from + 3 : from
-    atStart = false
-    if (start === end) {
-      dispatch()
-      return
-    }
-    if (bytes[start] === colon) return
-    eventBytes += end - start
-    if (isData(bytes, start, end)) {
-      takeData(bytes.toString('utf8', valueAt(bytes, start + 5, end), end))
-      return
-    }
-    const line = bytes.subarray(start, end)
-    const nameEnd = line.indexOf(colon)
-    if (nameEnd === -1) {
-      takeField(line.toString(), '')
-      return
-    }
-    takeField(
-      line.toString('latin1', 0, nameEnd),
-      line.toString('utf8', valueAt(line, nameEnd + 1, line.length)),
-    )
-  }
+function refuseTooLarge(state: ParserState, { maxEventBytes, onError }: SseParserOptions): void {
+  stop(state)
+  const message = `an event of the stream is larger than ${maxEventBytes} bytes`
+  const error = new GatewayError('upstream_too_large', message)
+  if (onError === undefined) throw error
+  onError(error)
+}
 
-  function takeData(value: string): void {
-    if (data === undefined) data = value
-    else moreData.push(value)
+/** Reads the complete lines of a chunk; returns the start of the incomplete one. */
+function readLines(state: ParserState, options: SseParserOptions, bytes: Buffer): number {
+  let start = 0
+  if (state.phase === 'after-return') {
+    state.phase = 'lines'
+    if (bytes[0] === lineFeed) start = 1
   }
-
-  function takeField(name: string, value: string): void {
-    if (name === 'data') takeData(value)
-    else if (name === 'event') fields = { ...fields, event: value }
-    else if (name === 'id' && !value.includes('\0')) fields = { ...fields, id: value }
-    else if (name === 'retry' && /^[0-9]+$/.test(value)) fields = { ...fields, retry: Number(value) }
-  }
-
-  function dispatch(): void {
-    const text = moreData.length === 0 || data === undefined ? data : `${data}\n${moreData.join('\n')}`
-    const named = fields
-    eventBytes = 0
-    data = undefined
-    if (moreData.length > 0) moreData = []
-    fields = undefined
-    if (named === undefined) {
-      if (text !== undefined) onEvent({ data: text })
-      return
+  let nextLineFeed = bytes.indexOf(lineFeed, start)
+  let nextReturn = bytes.indexOf(carriageReturn, start)
+  while (!isDone(state)) {
+    const byReturn = nextReturn !== -1 && (nextLineFeed === -1 || nextReturn < nextLineFeed)
+    const lineEnd = byReturn ? nextReturn : nextLineFeed
+    if (lineEnd === -1) break
+    completeLine(state, options, bytes, start, lineEnd)
+    start = lineEnd + 1
+    if (byReturn) {
+      if (bytes[start] === lineFeed) start += 1
+      else if (start === bytes.length && !isDone(state)) state.phase = 'after-return'
+      nextReturn = bytes.indexOf(carriageReturn, start)
     }
-    const { event, ...rest } = named
-    if (text === undefined) {
-      if (rest.id !== undefined || rest.retry !== undefined) onMark?.(rest)
-      return
-    }
-    onEvent({ ...(event ? { event } : undefined), data: text, ...rest })
+    if (nextLineFeed !== -1 && nextLineFeed < start) nextLineFeed = bytes.indexOf(lineFeed, start)
   }
+  return start
+}
 
-  function tooLarge(): void {
-    done = true
-    pieces = []
-    data = undefined
-    moreData = []
-    const error = new GatewayError(
-      'upstream_too_large',
-      `an event of the stream is larger than ${maxEventBytes} bytes`,
-    )
-    if (onError === undefined) throw error
-    onError(error)
+function storePiece(state: ParserState, options: SseParserOptions, bytes: Buffer, start: number): void {
+  const { line, event } = state
+  line.bytes += bytes.length - start
+  if (event.bytes + line.bytes > options.maxEventBytes) refuseTooLarge(state, options)
+  // A copy: the owner of the chunk may reuse it.
+  else line.pieces.push(Buffer.from(bytes.subarray(start)))
+}
+
+function completeLine(
+  state: ParserState,
+  options: SseParserOptions,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): void {
+  const { line, event } = state
+  const lineBytes = line.bytes + end - start
+  if (event.bytes + lineBytes > options.maxEventBytes) {
+    refuseTooLarge(state, options)
+    return
   }
+  if (line.pieces.length === 0) {
+    readLine(state, options, bytes, start, end)
+    return
+  }
+  line.pieces.push(bytes.subarray(start, end))
+  const whole = Buffer.concat(line.pieces, lineBytes)
+  line.pieces = []
+  line.bytes = 0
+  readLine(state, options, whole, 0, whole.length)
+}
+
+/** Reads the line in `[from, end)`. Lines of data, the usual ones, are decoded without a slice. */
+function readLine(
+  state: ParserState,
+  options: SseParserOptions,
+  bytes: Buffer,
+  from: number,
+  end: number,
+): void {
+  const { event } = state
+  const start = state.phase === 'start' && hasByteOrderMark(bytes, from, end) ? from + 3 : from
+  state.phase = 'lines'
+  if (start === end) {
+    completeEvent(event, options)
+    return
+  }
+  if (bytes[start] === colon) return
+  event.bytes += end - start
+  if (isData(bytes, start, end)) {
+    addData(event, bytes.toString('utf8', valueAt(bytes, start + 5, end), end))
+    return
+  }
+  const line = bytes.subarray(start, end)
+  const nameEnd = line.indexOf(colon)
+  if (nameEnd === -1) {
+    addField(event, line.toString(), '')
+    return
+  }
+  const value = line.toString('utf8', valueAt(line, nameEnd + 1, line.length))
+  addField(event, line.toString('latin1', 0, nameEnd), value)
+}
+
+function addData(event: PendingEvent, value: string): void {
+  if (event.data === undefined) event.data = value
+  else event.moreData.push(value)
+}
+
+function addField(event: PendingEvent, name: string, value: string): void {
+  if (name === 'data') addData(event, value)
+  else if (name === 'event') event.fields = { ...event.fields, event: value }
+  else if (name === 'id' && !value.includes('\0')) event.fields = { ...event.fields, id: value }
+  else if (name === 'retry' && /^[0-9]+$/.test(value))
+    event.fields = { ...event.fields, retry: Number(value) }
+}
+
+/** Reports the event of an empty line, and resets it first: a listener may end the parser. */
+function completeEvent(pending: PendingEvent, { onEvent, onMark }: SseParserOptions): void {
+  const { data: first, moreData, fields } = pending
+  const data = moreData.length === 0 || first === undefined ? first : `${first}\n${moreData.join('\n')}`
+  pending.bytes = 0
+  pending.data = undefined
+  if (moreData.length > 0) pending.moreData = []
+  pending.fields = undefined
+  if (fields === undefined) {
+    if (data !== undefined) onEvent({ data })
+    return
+  }
+  const { event, ...rest } = fields
+  if (data === undefined) {
+    if (rest.id !== undefined || rest.retry !== undefined) onMark?.(rest)
+    return
+  }
+  onEvent({ ...(event ? { event } : undefined), data, ...rest })
 }
 
 function hasByteOrderMark(bytes: Buffer, start: number, end: number): boolean {
@@ -211,7 +228,7 @@ function isData(bytes: Buffer, start: number, end: number): boolean {
   )
 }
 
-/** Where a value starts: one space behind the colon is not part of it. */
+/** Start of a value: one space after the colon is not part of it. */
 function valueAt(bytes: Buffer, start: number, end: number): number {
   return start < end && bytes[start] === space ? start + 1 : start
 }
@@ -221,7 +238,7 @@ export function isEventStream(headers: Headers): boolean {
   return firstHeader(headers, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true
 }
 
-/** The event as it goes over the wire, closing empty line included. */
+/** Serializes an event, with the empty line at its end. */
 export function formatSseEvent({ event, data, id, retry }: SseEvent): string {
   let text = ''
   if (event !== undefined) text += `event: ${singleLine(event)}\n`
@@ -233,7 +250,7 @@ export function formatSseEvent({ event, data, id, retry }: SseEvent): string {
   return `${text}\n`
 }
 
-/** A line end inside a field would start a field of its own. */
+/** Removes line ends: the rest of the value would be read as another field. */
 function singleLine(value: string): string {
   return /[\r\n\0]/.test(value) ? value.replaceAll(/[\r\n\0]/g, '') : value
 }
