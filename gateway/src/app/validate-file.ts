@@ -46,7 +46,13 @@ function offlineContext(warn: (line: string) => void): CompileContext {
     random: Math.random,
     send: () => Promise.reject(new Error('the network is not available during validation')),
     grpc: createGrpcClient(),
-    log: { debug() {}, info() {}, warn: (fields, message) => warn(warningLine(fields, message)), error() {} },
+    log: {
+      debug() {},
+      info() {},
+      warn: (fields, message) => warn(warningLine(fields, message)),
+      error() {},
+      audit() {},
+    },
     egress: { of: () => anywhere, document: anywhere },
     metrics: createMetrics(),
     spawn: () => {

@@ -50,6 +50,7 @@ function pipelineOf(policies: Policy[], backend: Route['backend'] = ok, clients?
     info() {},
     warn() {},
     error() {},
+    audit() {},
     async flush() {},
     writeLine: (line: string) => lines.push(line),
   }

@@ -8,6 +8,8 @@ export type Log = {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
+  /** Writes an audit record, as level `info`; the minimum level does not apply. */
+  audit(record: object, message: string): void
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -41,21 +43,20 @@ export function createLog(level: LogLevel, fileDescriptor: number): ProcessLog {
     lossNotice: (lines) =>
       `{"level":"warn"${time()},"lines":${lines},"msg":"log lines lost: reader too slow"}\n`,
   })
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: time,
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: describeError },
-    },
-    writer,
-  )
+  const options = {
+    base: null,
+    timestamp: time,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: describeError },
+  }
+  const logger = pino({ ...options, level }, writer)
+  const auditLogger = pino({ ...options, level: 'info' }, writer)
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
     error: (fields, message) => logger.error(fields, message),
+    audit: (record, message) => auditLogger.info({ audit: record }, message),
     writeLine(line) {
       if (writesInfo) writer.write(line)
     },

@@ -57,7 +57,7 @@ async function start(schema: (server: MockServer) => OpenApiConfig['schema']) {
     {
       send: client.send,
       clock: systemClock,
-      log: { debug() {}, info() {}, warn() {}, error() {} },
+      log: { debug() {}, info() {}, warn() {}, error() {}, audit() {} },
       readFile: (path) => readFileSync(path, 'utf8'),
       parseYaml,
       threads: { run: () => Promise.reject(new Error('no threads here')), close() {} },

@@ -13,7 +13,7 @@ import { until, within } from '../support/wait.ts'
 
 // The target of the legacy HTTP+SSE transport on real sockets.
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const silent = { debug() {}, info() {}, warn() {}, error() {}, audit() {} }
 
 function targetAt(host: string): Target {
   const client = createHttpClient({

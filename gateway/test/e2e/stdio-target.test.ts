@@ -42,7 +42,7 @@ function start(config: Partial<StdioConfig> = {}, maxChildren = 100): Started {
       clock: systemClock,
       spawn: children.spawn,
       programs: fixturePlaces(),
-      log: { debug: write, info: write, warn: write, error: write },
+      log: { debug: write, info: write, warn: write, error: write, audit: write },
     },
   )
   return { target, children, log }

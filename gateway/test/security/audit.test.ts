@@ -44,3 +44,12 @@ it('the line of a read of secrets is written before the answer', async () => {
     address: '127.0.0.1',
   })
 })
+
+it('audit records are written at every log level', async () => {
+  const config = stored(keyedEcho, sqliteUrl())
+  const quiet = { ...config, config: { ...config.config, logging: { level: 'error' } } }
+  const gateway = await startGateway(quiet, { mayCrash: true })
+  await resourceApi(gateway).create('llm.apiKey', { key: 'tg-secret' })
+  expect(await killed(gateway)).toMatchObject([{ op: 'put', kind: 'llm.apiKey' }])
+  expect(gateway.stdout()).not.toContain('"msg":"request"')
+})

@@ -69,7 +69,7 @@ async function auditReveal(
   request: ApiRequest,
   { log, flushLog }: ApiOptions,
 ): Promise<void> {
-  log.info({ audit: { op: 'reveal', ...record, ...requesterOf(request) } }, 'config resource secrets read')
+  log.audit({ op: 'reveal', ...record, ...requesterOf(request) }, 'config resource secrets read')
   await flushLog()
 }
 

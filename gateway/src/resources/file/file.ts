@@ -149,8 +149,8 @@ function audit(
         }))
   for (const { id, changed } of records) {
     const fields = changed.map(({ field }) => field)
-    log.info(
-      { audit: { op: op === 'remove' ? 'remove' : 'put', kind, id, fields, changed, ...requester } },
+    log.audit(
+      { op: op === 'remove' ? 'remove' : 'put', kind, id, fields, changed, ...requester },
       'config resource changed',
     )
   }

@@ -23,10 +23,7 @@ export function* auditSteps(
     const { revision } = now ?? old ?? {}
     const changed = changedFields({ kind, name: now?.name ?? old?.name }, old?.value, now?.value)
     const fields = changed.map(({ field }) => field)
-    log.info(
-      { audit: { op, kind: kind.name, id, revision, fields, changed, ...requester } },
-      'config resource changed',
-    )
+    log.audit({ op, kind: kind.name, id, revision, fields, changed, ...requester }, 'config resource changed')
   }
 }
 

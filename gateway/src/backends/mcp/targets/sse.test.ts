@@ -7,7 +7,7 @@ import type { TargetFailure } from '../message/message.ts'
 import { checkSse, compileSse } from './sse.ts'
 import type { CallContext } from './target.ts'
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const silent = { debug() {}, info() {}, warn() {}, error() {}, audit() {} }
 
 /** A session with a server whose event stream is the test's own. */
 function start(refusals: Partial<Record<'GET' | 'POST', Reply | Error>> = {}) {

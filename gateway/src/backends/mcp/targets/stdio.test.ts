@@ -25,7 +25,7 @@ function start(config: StdioConfig = { cmd: 'server' }, programs = fixturePlaces
   const target = compileStdio('files', config, {
     clock,
     programs,
-    log: { debug() {}, info: log, warn: log, error: log },
+    log: { debug() {}, info: log, warn: log, error: log, audit: log },
     spawn(command, listener): Child {
       commands.push(command)
       program = listener

@@ -15,7 +15,13 @@ function queue(maxWaiting?: number) {
     label: 'l',
     meter: metrics.globalLimit('l'),
     client: { trackPending: (work) => void held.push(work) },
-    log: { debug: silent, info: silent, error: silent, warn: (fields) => void warnings.push(fields) },
+    log: {
+      debug: silent,
+      info: silent,
+      error: silent,
+      audit: silent,
+      warn: (fields) => void warnings.push(fields),
+    },
     maxWaiting,
   })
   return { reports, decisions, warnings, held }

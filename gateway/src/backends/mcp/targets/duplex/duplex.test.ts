@@ -5,7 +5,7 @@ import type { MessageFlow, TargetFailure } from '../../message/message.ts'
 import type { CallContext } from '../target.ts'
 import { createDuplexSession, type WireListener } from './duplex.ts'
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const silent = { debug() {}, info() {}, warn() {}, error() {}, audit() {} }
 
 function context(): CallContext {
   return { headers: {}, cancellation: createCancellation() }
