@@ -21,7 +21,7 @@ export const completionsContent: ContentReader = {
         separator: '',
         parts: textParts(choice['text'], ['choices', index, 'text'], reading).map((part) => ({
           ...part,
-          echo: logprobsPath(choice, ['choices', index]),
+          logprobs: logprobsPath(choice, ['choices', index]),
         })),
       }),
     ),

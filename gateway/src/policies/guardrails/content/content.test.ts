@@ -150,6 +150,19 @@ describe('a part of a message that is masked away', () => {
   })
 })
 
+describe('log probabilities of a modified reply', () => {
+  const logprobs = { content: [{ token: 'mask' }] }
+  const part = { type: 'output_text', text: 'a mask', logprobs: [{ token: 'mask' }] }
+
+  it.each([
+    ['chat', { choices: [{ message: { role: 'assistant', content: 'a mask' }, logprobs }] }],
+    ['completions', { choices: [{ text: 'a mask', logprobs: { tokens: ['mask'] } }] }],
+    ['responses', { output: [{ type: 'message', role: 'assistant', content: [part] }] }],
+  ] as const)('are removed with the masked text of %s', (api, body) => {
+    expect(masked(body, contentReaders[api], 'reply').after).not.toContain('mask')
+  })
+})
+
 describe('texts in unusual places', () => {
   const shownOf = (texts: GuardedText[]) => texts.map(joinedText)
 
