@@ -19,10 +19,10 @@ export type FanOutRequest = { message: Message; context: CallContext; merged: Me
 export async function initializeAll(memberSessions: MemberSessions, request: FanOutRequest): Promise<void> {
   const results: MemberInitializeResult[] = []
   const failed: MemberOutcome[] = []
-  for (const outcomes of await requestEach(memberSessions, request)) {
-    const result = resultOf(outcomes.outcome)
-    if (result) results.push({ target: memberName(memberSessions, outcomes.index), result })
-    else failed.push(outcomes)
+  for (const member of await requestEach(memberSessions, request)) {
+    const result = resultOf(member.outcome)
+    if (result) results.push({ target: memberName(memberSessions, member.index), result })
+    else failed.push(member)
   }
   const [first] = failed
   const { message, merged } = request
@@ -137,10 +137,10 @@ function listEach(
   member: string,
   cursors: Cursors | undefined,
 ): Promise<MemberList[]> {
-  const request = activeSessions(memberSessions).filter(
+  const sessions = activeSessions(memberSessions).filter(
     ({ index }) => !cursors || cursors.has(memberName(memberSessions, index)),
   )
-  const lists = request.map(async ({ index, session }): Promise<MemberList> => {
+  const lists = sessions.map(async ({ index, session }): Promise<MemberList> => {
     const cursor = cursors?.get(memberName(memberSessions, index))
     const onOther = forwardFrom(memberSessions, index, merged.sink)
     const { newId } = memberSessions

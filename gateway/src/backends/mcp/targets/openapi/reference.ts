@@ -9,7 +9,7 @@ export class DocumentError extends Error {
 
   constructor(place: DocumentPath, message: string) {
     super(message)
-    this.name = 'DocumentMistake'
+    this.name = 'DocumentError'
     this.path = place
   }
 }
