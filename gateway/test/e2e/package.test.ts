@@ -157,6 +157,32 @@ describe('the package', () => {
     expect(await within('exit', exit)).toEqual([0, null])
   })
 
+  it('loads a large file on the config worker', async () => {
+    const [port, adminPort, statsPort, readyPort] = await freePorts(4)
+    const file = writeConfig('large.yaml', {
+      config: {
+        bindAddress: '127.0.0.1',
+        adminAddr: `127.0.0.1:${adminPort}`,
+        statsAddr: `127.0.0.1:${statsPort}`,
+        readinessAddr: `127.0.0.1:${readyPort}`,
+      },
+      llm: {
+        port,
+        models: Array.from({ length: 1_000 }, (_, index) => ({ name: `echo-${index}`, provider: 'echo' })),
+      },
+    })
+    expect(readFileSync(file, 'utf8').length).toBeGreaterThan(32 * 1024)
+    const child = spawn(join(installed, 'node_modules/.bin/tollgate'), ['-f', file], { cwd: installed })
+    const exit = once(child, 'exit')
+    try {
+      const ready = `http://127.0.0.1:${readyPort}/healthz/ready`
+      await until('ready', async () => (await fetch(ready).catch(() => undefined))?.ok)
+    } finally {
+      child.kill('SIGTERM')
+    }
+    expect(await within('exit', exit)).toEqual([0, null])
+  })
+
   it('stores config resources in SQLite', async () => {
     const [port, adminPort, statsPort, readyPort] = await freePorts(4)
     const file = writeConfig('sqlite.yaml', {

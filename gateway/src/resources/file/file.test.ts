@@ -124,6 +124,19 @@ describe('named records', () => {
     expect(replica.file.text).toContain('# nothing yet')
   })
 
+  it.each(['default', 'port', 'any'])('of settings are the single record at the address %s', async (id) => {
+    const replica = await start('mcp:\n  port: 3111\n  targets: []\n')
+    expect(first(await replica.call('PUT', `/mcp.settings/${id}`, { value: { port: 3112 } }))).toEqual({
+      kind: 'mcp.settings',
+      id: namedId('mcp.settings', 'default'),
+      value: { port: 3112 },
+    })
+    expect(replica.running().mcp).toEqual({ port: 3112, targets: [] })
+    expect((await replica.call('DELETE', `/mcp.settings/${id}`)).status).toBe(200)
+    expect(replica.running().mcp).toEqual({ targets: [] })
+    expect((await replica.call('DELETE', `/mcp.settings/${id}`)).status).toBe(404)
+  })
+
   it('that do not load do not change the file', async () => {
     const replica = await start()
     const answer = await replica.call('PUT', '/llm.model', one({ name: 'x', provider: 'nobody' }))

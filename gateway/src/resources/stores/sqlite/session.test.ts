@@ -110,6 +110,14 @@ it('discards the changes of a rollback, and reports no generation during a write
   expect(session.generation()).toBe(0)
 })
 
+it('rejects a commit without a write transaction, and stores nothing', async () => {
+  await session.begin(undefined, 1000)
+  session.close()
+  expect(() => session.commit({ puts: [put('x')], removes: [], at })).toThrow('transaction has ended')
+  expect(session.read(undefined)).toMatchObject({ generation: 0 })
+  expect(session.page('read').rows).toEqual([])
+})
+
 it('rejects a write while another process has the lock, and retries until the limit', async () => {
   const other = createSqliteSession(path, onReplaced)
   await other.begin(undefined, 1000)
