@@ -1,7 +1,7 @@
+import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { longestTimerMs } from '../../lib/duration.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
-import { egressRefused } from '../egress/egress.ts'
 import { type BodySource, isSource } from '../http/body.ts'
 import type { Headers } from '../http/headers.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
@@ -9,25 +9,57 @@ import type { Upstream } from './pools.ts'
 import { requestStream } from './request-stream.ts'
 import type { OutgoingRequest, Reply } from './send.ts'
 import { createUpstreamBody, type UpstreamBody } from './upstream-body.ts'
+import { isRefusedUnprocessed, isReset, upstreamError } from './upstream-error.ts'
 
 export type DispatchLimits = {
-  /** Defaults of the limits a request may set itself. */
+  /** Defaults of the limits of a request. */
   readonly firstByteTimeoutMs: number
   readonly idleTimeoutMs: number
-  /** Instruments of calls under way. */
+  /** Instruments of active calls. */
   readonly calls: AdmissionMeter
 }
 
-/** Informational responses (1xx) of one call. Servers send one or two, or some while they work. */
+/** Limit of informational responses (1xx) per call. Servers send one or two, or some as progress. */
 const maxInformational = 100
 
-/** How often one call may meet connections whose server wants no more calls on them. */
-const maxTurnedAway = 5
+/** Limit of repetitions after connections that the server closed to new requests. */
+const maxRefusedUnprocessed = 5
 
-/** RFC 9110 section 9.2.2: asking twice means no more than asking once. */
+/** RFC 9110 section 9.2.2. */
 const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 
-/** Makes one request on a connection of the pool; resolves and rejects as `Send` says. */
+type DispatchOptions = Dispatcher.DispatchOptions & { servername?: string }
+
+/** State of one call. */
+type Call = {
+  readonly upstream: Upstream
+  readonly request: OutgoingRequest
+  readonly meter: AdmissionMeter
+  readonly options: DispatchOptions
+  readonly stream: Readable | undefined
+  readonly resolve: (reply: Reply) => void
+  readonly reject: (error: GatewayError) => void
+  /** Limit of the wait for the response head, if the request sets one. */
+  timer: NodeJS.Timeout | undefined
+  /**
+   * `queued`: in the queue of the library, which has no way to remove it; `started`: on a connection;
+   * `abandoned`: over, but still in the queue, and counted; `over`.
+   */
+  phase: 'queued' | 'started' | 'abandoned' | 'over'
+  /** Of the connection; present once the request is on one. */
+  controller: Dispatcher.DispatchController | undefined
+  /** Of the response; present once its head has arrived. */
+  body: UpstreamBody | undefined
+  /** A reply that is delivered in the next microtask, or with its complete body. */
+  undelivered: Reply | undefined
+  informational: number
+  hasRepeated: boolean
+  refusedUnprocessed: number
+  /** Connections of the upstream when the request was queued. */
+  connectsBefore: number
+}
+
+/** Makes one request on a connection of the pool; resolves and rejects as documented at `Send`. */
 export function dispatch(
   upstream: Upstream,
   request: OutgoingRequest,
@@ -41,234 +73,228 @@ export function dispatch(
   upstream.calls += 1
   limits.calls.changed(1)
   return new Promise((resolve, reject) => {
-    const { body, cancellation, firstByteTimeoutMs, acceptsWhole, method, onInformational } = request
-    const mayRepeat = request.repeatable === true || idempotentMethods.has(method)
+    const { body, cancellation, firstByteTimeoutMs } = request
     const stream = typeof body === 'object' && isSource(body) ? requestStream(body) : undefined
-    let controller: Dispatcher.DispatchController | undefined
-    let reply: UpstreamBody | undefined
-    /** The head is there, and whoever asked has not heard of it yet. */
-    let unheard: Reply | undefined
-    let done = false
-    /** The library has the call in its queue, from which it cannot be removed. */
-    let queued = true
-    let informational = 0
-    let repeated = false
-    let turnedAway = 0
-    let connectsBefore = upstream.connects
-
-    const options: Dispatcher.DispatchOptions & { servername?: string } = {
-      path: request.path,
-      method: method as Dispatcher.HttpMethod,
-      headers: request.headers,
-      body: stream ?? (body as Exclude<typeof body, BodySource>) ?? null,
-      headersTimeout: firstByteTimeoutMs === undefined ? limits.firstByteTimeoutMs : 0,
-      bodyTimeout: request.idleTimeoutMs ?? limits.idleTimeoutMs,
+    const call: Call = {
+      upstream,
+      request,
+      meter: limits.calls,
+      options: dispatchOptions(upstream, request, limits, stream),
+      stream,
+      resolve,
+      reject,
+      timer: undefined,
+      phase: 'queued',
+      controller: undefined,
+      body: undefined,
+      undelivered: undefined,
+      informational: 0,
+      hasRepeated: false,
+      refusedUnprocessed: 0,
+      connectsBefore: upstream.connects,
     }
-    if (upstream.serverName !== undefined) options.servername = upstream.serverName
-    if (request.upgrade !== undefined) options.upgrade = request.upgrade
-
-    // The library's limit counts from the moment the request is on a connection; a limit that was asked for
-    // counts all.
-    const timer =
-      firstByteTimeoutMs === undefined
-        ? undefined
-        : setTimeout(
-            () => giveUp(new GatewayError('upstream_timeout', 'upstream call timeout')),
-            Math.min(firstByteTimeoutMs, longestTimerMs),
-          )
-
-    cancellation?.onCancel(() => {
-      giveUp(new GatewayError('request_aborted', 'the client closed the connection'))
-    })
-
-    function giveUp(error: GatewayError) {
-      if (done) return
-      settle(error)
-      controller?.abort(error)
-    }
-
-    /**
-     * The call is over. Called once. In the queue it counts on, without its body, until the library begins or
-     * drops it.
-     */
-    function finish() {
-      done = true
-      if (queued) options.body = null
-      else release()
-    }
-
-    function release() {
-      upstream.calls -= 1
-      limits.calls.changed(-1)
-    }
-
-    /** Returns true if the call is over already. */
-    function leaveQueue(): boolean {
-      const wasQueued = queued
-      queued = false
-      if (wasQueued && done) release()
-      return done
-    }
-
-    function settle(error: GatewayError) {
-      finish()
-      clearTimeout(timer)
-      stream?.destroy()
-      if (reply === undefined) reject(error)
-      else if (unheard === undefined) reply.fail(error)
-      else {
-        unheard = undefined
-        reject(error)
-      }
-    }
-
-    function hear() {
-      if (unheard === undefined) return
-      const heard = unheard
-      unheard = undefined
-      resolve(heard)
-    }
-
-    /**
-     * A server may close a connection it kept at the moment it is used again (RFC 9112 section 9.3.1): what
-     * can be asked twice is, once, unless a connection was made since, which may have been the one that
-     * broke.
-     */
-    function isLateClose(): boolean {
-      return (
-        controller !== undefined &&
-        reply === undefined &&
-        !repeated &&
-        stream === undefined &&
-        upstream.connects === connectsBefore &&
-        mayRepeat
+    if (firstByteTimeoutMs !== undefined) {
+      const delayMs = Math.min(firstByteTimeoutMs, longestTimerMs)
+      call.timer = setTimeout(
+        () => abort(call, new GatewayError('upstream_timeout', 'upstream call timeout')),
+        delayMs,
       )
     }
-
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart(started) {
-        controller = started
-        if (leaveQueue())
-          started.abort(new GatewayError('request_aborted', 'the client closed the connection'))
-      },
-      onResponseStart(started, status, headers) {
-        if (done) return
-        if (status < 200) {
-          informational += 1
-          if (informational > maxInformational) {
-            giveUp(new GatewayError('upstream_invalid', 'the upstream sent too many informational responses'))
-            return
-          }
-          onInformational?.(status, headers as Headers)
-          return
-        }
-        clearTimeout(timer)
-        reply = createUpstreamBody(started, () => {
-          if (!done) finish()
-          stream?.destroy()
-        })
-        const answer = { status, headers: headers as Headers, body: reply }
-        // An answer to HEAD has the length of a body it does not have, so it cannot have one at hand.
-        if (acceptsWhole !== true || method === 'HEAD') {
-          resolve(answer)
-          return
-        }
-        // What came in one piece is read to its end before the promise can be heard of.
-        unheard = answer
-        queueMicrotask(hear)
-      },
-      onResponseData(_, chunk) {
-        reply?.write(chunk)
-      },
-      onResponseEnd(_, trailers) {
-        if (done) return
-        finish()
-        stream?.destroy()
-        reply?.end(fieldsOf(trailers))
-        if (unheard === undefined) return
-        const whole = reply?.whole()
-        if (whole !== undefined) unheard.body = whole.byteLength === 0 ? undefined : whole
-        hear()
-      },
-      onRequestUpgrade(_, status, headers, socket) {
-        clearTimeout(timer)
-        if (done) {
-          socket.destroy()
-          return
-        }
-        finish()
-        resolve({ status, headers: headers as Headers, body: undefined, tunnel: socket })
-      },
-      onResponseError(_, error) {
-        if (leaveQueue()) return
-        if (isLateClose() && isReset(error)) {
-          repeated = true
-          ask()
-          return
-        }
-        // Whatever was asked, the server has not looked at it (RFC 9113 section 6.8). The library repeats it
-        // once, and a busy server may have said so on the next connection too.
-        if (
-          reply === undefined &&
-          stream === undefined &&
-          isTurnedAway(error) &&
-          turnedAway < maxTurnedAway
-        ) {
-          turnedAway += 1
-          ask()
-          return
-        }
-        settle(upstreamError(error, controller !== undefined))
-      },
-    }
-    upstream.pool.dispatch(options, handler)
-
-    function ask() {
-      controller = undefined
-      queued = true
-      connectsBefore = upstream.connects
-      upstream.pool.dispatch(options, handler)
-    }
+    cancellation?.onCancel(() => abort(call, clientClosed()))
+    upstream.pool.dispatch(call.options, createHandler(call))
   })
+}
+
+function dispatchOptions(
+  upstream: Upstream,
+  { path, method, headers, body, firstByteTimeoutMs, idleTimeoutMs, upgrade }: OutgoingRequest,
+  limits: DispatchLimits,
+  stream: Readable | undefined,
+): DispatchOptions {
+  const options: DispatchOptions = {
+    path,
+    method: method as Dispatcher.HttpMethod,
+    headers,
+    body: stream ?? (body as Exclude<typeof body, BodySource>) ?? null,
+    // The limit of the library starts on a connection; the limit of a request includes the queue.
+    headersTimeout: firstByteTimeoutMs === undefined ? limits.firstByteTimeoutMs : 0,
+    bodyTimeout: idleTimeoutMs ?? limits.idleTimeoutMs,
+  }
+  if (upstream.serverName !== undefined) options.servername = upstream.serverName
+  if (upgrade !== undefined) options.upgrade = upgrade
+  return options
+}
+
+function createHandler(call: Call): Dispatcher.DispatchHandler {
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(controller) {
+      call.controller = controller
+      if (leaveQueue(call)) controller.abort(clientClosed())
+    },
+    onResponseStart(controller, status, headers) {
+      if (isOver(call)) return
+      if (status < 200) receiveInformational(call, status, headers as Headers)
+      else receiveHead(call, controller, status, headers as Headers)
+    },
+    onResponseData(_, chunk) {
+      call.body?.write(chunk)
+    },
+    onResponseEnd(_, trailers) {
+      if (!isOver(call)) receiveEnd(call, fieldsOf(trailers))
+    },
+    onRequestUpgrade(_, status, headers, socket) {
+      clearTimeout(call.timer)
+      if (isOver(call)) {
+        socket.destroy()
+        return
+      }
+      finish(call)
+      call.resolve({ status, headers: headers as Headers, body: undefined, tunnel: socket })
+    },
+    onResponseError(_, error) {
+      if (leaveQueue(call)) return
+      if (shouldRepeat(call, error)) repeat(call, handler)
+      else fail(call, upstreamError(error, call.controller !== undefined))
+    },
+  }
+  return handler
+}
+
+function receiveInformational(call: Call, status: number, headers: Headers): void {
+  call.informational += 1
+  if (call.informational > maxInformational) {
+    abort(call, new GatewayError('upstream_invalid', 'the upstream sent too many informational responses'))
+    return
+  }
+  call.request.onInformational?.(status, headers)
+}
+
+function receiveHead(
+  call: Call,
+  controller: Dispatcher.DispatchController,
+  status: number,
+  headers: Headers,
+): void {
+  clearTimeout(call.timer)
+  const body = createUpstreamBody(controller, () => {
+    if (!isOver(call)) finish(call)
+    call.stream?.destroy()
+  })
+  call.body = body
+  const reply = { status, headers, body }
+  // A response to HEAD has the length of a body that it does not contain.
+  if (call.request.acceptsWhole !== true || call.request.method === 'HEAD') {
+    call.resolve(reply)
+    return
+  }
+  // A response received in one chunk is read to its end before the microtask.
+  call.undelivered = reply
+  queueMicrotask(() => deliver(call))
+}
+
+function receiveEnd(call: Call, trailers: Headers | undefined): void {
+  finish(call)
+  call.stream?.destroy()
+  call.body?.end(trailers)
+  if (call.undelivered === undefined) return
+  const whole = call.body?.whole()
+  if (whole !== undefined) call.undelivered.body = whole.byteLength === 0 ? undefined : whole
+  deliver(call)
+}
+
+function deliver(call: Call): void {
+  const reply = call.undelivered
+  if (reply === undefined) return
+  call.undelivered = undefined
+  call.resolve(reply)
+}
+
+function isOver({ phase }: Call): boolean {
+  return phase === 'over' || phase === 'abandoned'
+}
+
+/** Ends the call, once. A queued call stays counted, without its body, until the library starts or drops it. */
+function finish(call: Call): void {
+  if (call.phase === 'queued') {
+    call.phase = 'abandoned'
+    call.options.body = null
+    return
+  }
+  call.phase = 'over'
+  release(call)
+}
+
+function release({ upstream, meter }: Call): void {
+  upstream.calls -= 1
+  meter.changed(-1)
+}
+
+/** Returns true if the call is over already. */
+function leaveQueue(call: Call): boolean {
+  if (call.phase === 'queued') call.phase = 'started'
+  else if (call.phase === 'abandoned') {
+    call.phase = 'over'
+    release(call)
+  }
+  return call.phase === 'over'
+}
+
+function abort(call: Call, error: GatewayError): void {
+  if (isOver(call)) return
+  fail(call, error)
+  call.controller?.abort(error)
+}
+
+function fail(call: Call, error: GatewayError): void {
+  finish(call)
+  clearTimeout(call.timer)
+  call.stream?.destroy()
+  if (call.body !== undefined && call.undelivered === undefined) {
+    call.body.fail(error)
+    return
+  }
+  call.undelivered = undefined
+  call.reject(error)
+}
+
+/** Decides on a repetition after an error, and counts it. A body that streams cannot be sent twice. */
+function shouldRepeat(call: Call, error: unknown): boolean {
+  if (call.body !== undefined || call.stream !== undefined) return false
+  if (isLateClose(call) && isReset(error)) {
+    call.hasRepeated = true
+    return true
+  }
+  // Safe for every method. The library repeats once, but a busy server may refuse on the next connection too.
+  if (call.refusedUnprocessed >= maxRefusedUnprocessed || !isRefusedUnprocessed(error)) return false
+  call.refusedUnprocessed += 1
+  return true
+}
+
+/**
+ * A server may close a kept-alive connection at the moment of its reuse (RFC 9112 section 9.3.1). A request
+ * that may be sent twice is repeated once, unless a connection was opened since: that one may have broken.
+ */
+function isLateClose({ controller, hasRepeated, upstream, connectsBefore, request }: Call): boolean {
+  return (
+    controller !== undefined &&
+    !hasRepeated &&
+    upstream.connects === connectsBefore &&
+    (request.repeatable === true || idempotentMethods.has(request.method))
+  )
+}
+
+function repeat(call: Call, handler: Dispatcher.DispatchHandler): void {
+  call.controller = undefined
+  call.phase = 'queued'
+  call.connectsBefore = call.upstream.connects
+  call.upstream.pool.dispatch(call.options, handler)
+}
+
+function clientClosed(): GatewayError {
+  return new GatewayError('request_aborted', 'the client closed the connection')
 }
 
 function fieldsOf(trailers: object): Headers | undefined {
   for (const _ in trailers) return trailers as Headers
   return undefined
-}
-
-function upstreamError(cause: unknown, connected: boolean): GatewayError {
-  if (cause instanceof GatewayError) return cause
-  switch (errorCode(cause)) {
-    case 'UND_ERR_HEADERS_TIMEOUT':
-      return new GatewayError('upstream_timeout', 'upstream call timeout', { cause })
-    case 'UND_ERR_BODY_TIMEOUT':
-      return new GatewayError('upstream_timeout', 'upstream stopped sending', { cause })
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return new GatewayError('upstream_too_large', 'response head is too large', { cause })
-    case 'UND_ERR_INVALID_ARG':
-    case 'UND_ERR_NOT_SUPPORTED':
-    case 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH':
-      return new GatewayError('bad_request', 'the request cannot be forwarded', { cause })
-    case egressRefused:
-      return new GatewayError('upstream_connect', 'upstream call failed: destination refused', { cause })
-    default:
-      return connected
-        ? new GatewayError('upstream_reset', 'upstream call failed: connection closed', { cause })
-        : new GatewayError('upstream_connect', 'upstream call failed: connect', { cause })
-  }
-}
-
-function isReset(error: unknown): boolean {
-  const code = errorCode(error)
-  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE'
-}
-
-/** The library has no code for it. */
-function isTurnedAway(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('HTTP/2: "GOAWAY"')
-}
-
-function errorCode(cause: unknown): unknown {
-  return typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
 }
