@@ -55,12 +55,12 @@ export function compileDecision<Reason, Rule extends Reason & { kind: RuleKind }
     })
 }
 
-/** Work units evaluated inline; the remaining rules run in turns with other work of the event loop. */
+/** Work units evaluated inline; the remaining rules yield to other work of the event loop. */
 const maxInlineWork = 5_000_000
 
 /**
- * As `decideBy`, but each rule has the work of an evaluation: rules after much work run in turns with
- * traffic.
+ * As `compileDecision`, but each rule has the work budget of an evaluation. After much work, the remaining
+ * rules run as steps of the work queue.
  */
 export function compileYieldingDecision<Reason, Rule extends Reason & { kind: RuleKind }, Scope>(
   rules: readonly Rule[],
