@@ -213,7 +213,7 @@ function isOver({ phase }: Call): boolean {
   return phase === 'over' || phase === 'abandoned'
 }
 
-/** Ends the call, once. A queued call stays counted, without its body, until the library starts or drops it. */
+/** Ends the call, once. A queued call stays counted, without body, until the library starts or drops it. */
 function finish(call: Call): void {
   if (call.phase === 'queued') {
     call.phase = 'abandoned'
