@@ -23,6 +23,8 @@ const { metafile } = await build({
   },
   outdir: 'gateway/dist',
   bundle: true,
+  // Code of several entry points exists once; a chunk is loaded with the first of them.
+  splitting: true,
   platform: 'node',
   format: 'esm',
   target: 'node24.15',
