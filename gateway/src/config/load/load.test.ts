@@ -233,6 +233,7 @@ it('reports each unset variable with its position', () => {
 it.each([
   ['llm: [1, 2', '1:11', 'unclosed bracket before'],
   ['llm: "x', '1:8', 'unclosed quote here or before'],
+  ['llm: ["x"y]', '1:10', 'missing comma, space, or `:` after a key'],
   ['llm: a: b', '1:6', 'a nested mapping cannot start here'],
   ['llm:\n\tport: 1', '2:1', 'tabs as indentation'],
   ['llm: @x', '1:6', 'text cannot start with this character'],

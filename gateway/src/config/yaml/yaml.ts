@@ -248,7 +248,7 @@ function syntaxMessage(code: string, message: string): string {
   if (words !== undefined) return words
   // Messages of the library may contain text of the document, so they only select one of ours.
   if (code === 'MISSING_CHAR' && message.includes('closing')) return 'unclosed quote here or before'
-  if (code === 'MISSING_CHAR') return 'missing `:` after a key, comma or space'
+  if (code === 'MISSING_CHAR') return 'missing comma, space, or `:` after a key'
   if (code === 'BAD_INDENT' && message.startsWith('Flow')) {
     return 'unclosed bracket before, or content with too little indentation'
   }

@@ -40,7 +40,7 @@ export function logShadowed(
     log.warn({ record }, 'stored config resource not active: the file has the same entry')
   }
   if (added.length > maxLoggedRecords) {
-    log.warn({ records: added.length }, 'further stored config resources not active')
+    log.warn({ records: added.length }, 'stored config resources not active, list truncated')
   }
 }
 
@@ -51,6 +51,6 @@ export function logProblems({ problems }: RecordIndex, before: RecordIndex | und
     log.error({ kind: kind.slice(0, 100), id, reason }, 'stored config resource not usable')
   }
   if (added.length > maxLoggedRecords) {
-    log.error({ records: added.length }, 'further stored config resources not usable')
+    log.error({ records: added.length }, 'stored config resources not usable, list truncated')
   }
 }

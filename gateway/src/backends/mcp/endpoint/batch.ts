@@ -127,5 +127,5 @@ const noResponse: TargetFailure = {
   kind: 'refused',
   status: 502,
   code: -32603,
-  message: 'the target gave no response',
+  message: 'the target sent no response',
 }

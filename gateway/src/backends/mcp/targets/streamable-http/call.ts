@@ -71,6 +71,6 @@ export function targetFailure(name: string, error: unknown): TargetFailure {
 export function invalidResponse(name: string, problem: string): TargetFailure {
   return {
     kind: 'error',
-    error: new GatewayError('upstream_invalid', `target "${name}" answered ${problem}`),
+    error: new GatewayError('upstream_invalid', `target "${name}" answered with ${problem}`),
   }
 }

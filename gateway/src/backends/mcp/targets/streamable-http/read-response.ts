@@ -16,7 +16,7 @@ export function readResponse(name: string, reply: Reply, call: Call, onMessage: 
   const { body } = reply
   if (firstHeader(reply.headers, 'content-encoding') !== undefined) {
     discard(reply)
-    call.fail(invalidResponse(name, 'with an unsupported content-encoding'))
+    call.fail(invalidResponse(name, 'an unsupported content-encoding'))
   } else if (isEventStream(reply.headers) && isSource(body)) readEvents(name, body, call, onMessage)
   else readWhole(name, reply, call, onMessage)
 }

@@ -180,7 +180,7 @@ async function openStream(
   }
   if (!isEventStream(reply.headers)) {
     discard(reply)
-    return { kind: 'failed', failure: invalidResponse(name, 'a GET with a body that is no event stream') }
+    return { kind: 'failed', failure: invalidResponse(name, 'a body that is no event stream to a GET') }
   }
   const call = createCall(name, sink)
   readEvents(name, reply.body, call, undefined)
