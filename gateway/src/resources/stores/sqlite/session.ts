@@ -98,7 +98,8 @@ export function createSqliteSession(path: string, onReplaced: () => void): Sqlit
     },
     commit: (changes) =>
       inWrite(() => {
-        // A thread that restarted during the write has no transaction: each statement would commit separately.
+        // A thread that restarted during the write has no transaction: each statement would commit
+        // separately.
         if (!connection.isWriting()) throw new Error('the write transaction has ended')
         const committed = writeChanges(connection.current().writer, changes)
         if (committed.puts.length === 0 && committed.removed.length === 0) rollback()
