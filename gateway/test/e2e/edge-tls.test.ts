@@ -210,7 +210,7 @@ describe('a TLS listener', () => {
     const { port } = await startEdge(() => text('hello'), { tls: named({ 'a.test': identityA }) })
     const client = await rawConnect(port)
     client.send('GET / HTTP/1.1\r\nhost: h\r\n\r\n')
-    expect(await client.closed()).toMatch(/^HTTP\/1\.1 400 [\s\S]*plain HTTP was sent/)
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 400 [\s\S]*plain HTTP request sent to a TLS port/)
   })
 
   it.each([
