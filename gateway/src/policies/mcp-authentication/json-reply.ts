@@ -7,3 +7,9 @@ export function jsonReply(status: number, json: JsonObject | string, headers: He
   const text = typeof json === 'string' ? json : JSON.stringify(json)
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: Buffer.from(text) }
 }
+
+/** Reply to a request that the identity provider did not complete (RFC 6749 section 4.1.2.1). */
+export const providerUnavailable: Reply = jsonReply(503, {
+  error: 'temporarily_unavailable',
+  error_description: 'the identity provider does not respond',
+})

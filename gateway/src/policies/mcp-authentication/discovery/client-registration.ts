@@ -3,7 +3,7 @@ import { type JsonObject, type JsonValue, parseJsonObject } from '../../../lib/j
 import { readAll } from '../../../net/http/body.ts'
 import type { Reply, Send } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { jsonReply } from '../json-reply.ts'
+import { jsonReply, providerUnavailable } from '../json-reply.ts'
 import { compileRedirectUriPatterns } from '../redirect-uri-patterns.ts'
 
 export type RegistrationOptions = {
@@ -72,7 +72,7 @@ function fixedRegistration(clientId: string, allowed: readonly string[] | undefi
 function forwardedRegistration(url: string, send: Send): (metadata: JsonObject) => Promise<Reply> {
   let active = 0
   return async (metadata) => {
-    if (active >= maxConcurrent) return unavailable
+    if (active >= maxConcurrent) return providerUnavailable
     active += 1
     try {
       const { status, text } = await fetchDocument(send, {
@@ -84,20 +84,15 @@ function forwardedRegistration(url: string, send: Send): (metadata: JsonObject) 
         timeoutMs,
       })
       const isObject = parseJsonObject(text) !== undefined
-      return isObject && status >= 200 && status < 500 ? jsonReply(status, text) : unavailable
+      return isObject && status >= 200 && status < 500 ? jsonReply(status, text) : providerUnavailable
     } catch {
       // Clients need the failure, not its cause.
-      return unavailable
+      return providerUnavailable
     } finally {
       active -= 1
     }
   }
 }
-
-const unavailable: Reply = jsonReply(503, {
-  error: 'temporarily_unavailable',
-  error_description: 'the identity provider does not respond',
-})
 
 async function readObject({ body }: Exchange): Promise<JsonObject | undefined> {
   return parseJsonObject((await readAll(body, maxBytes, 'request_too_large')).toString('utf8'))

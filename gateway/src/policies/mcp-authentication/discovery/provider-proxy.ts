@@ -4,7 +4,7 @@ import { readAll } from '../../../net/http/body.ts'
 import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { Reply, Send } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
-import { jsonReply } from '../json-reply.ts'
+import { jsonReply, providerUnavailable } from '../json-reply.ts'
 import type { ProviderProxy } from './discovery.ts'
 import type { ServerMetadata } from './server-metadata.ts'
 
@@ -29,7 +29,7 @@ export function createProviderProxy({ serverMetadata, client, send }: ProviderPr
   return {
     async authorize({ facts: { request } }) {
       const endpoint = endpointIn(await serverMetadata(), 'authorization_endpoint')
-      if (endpoint === undefined) return unavailable
+      if (endpoint === undefined) return providerUnavailable
       const parameters = withoutResource(request.query)
       const query = parameters.size === 0 ? '' : `${endpoint.includes('?') ? '&' : '?'}${parameters}`
       return {
@@ -40,7 +40,7 @@ export function createProviderProxy({ serverMetadata, client, send }: ProviderPr
     },
     async token(exchange) {
       const url = endpointIn(await serverMetadata(), 'token_endpoint')
-      if (url === undefined || active >= maxConcurrent) return unavailable
+      if (url === undefined || active >= maxConcurrent) return providerUnavailable
       active += 1
       try {
         const body = await tokenRequest(exchange, client)
@@ -62,7 +62,7 @@ async function forwardTokenRequest(
     return jsonReply(status, text, { 'cache-control': 'no-store' })
   } catch {
     // Clients need the failure, not its cause.
-    return unavailable
+    return providerUnavailable
   }
 }
 
@@ -104,8 +104,3 @@ function endpointIn(metadata: JsonObject | undefined, name: string): string | un
   const address = metadata?.[name]
   return typeof address === 'string' ? address : undefined
 }
-
-const unavailable: Reply = jsonReply(503, {
-  error: 'temporarily_unavailable',
-  error_description: 'the identity provider does not respond',
-})
