@@ -1,20 +1,27 @@
 import { parseArgs } from 'node:util'
-import { guardrailsAt, guardWorkloads } from './guards.ts'
-import { httpPath, httpSections, httpWorkloads } from './http-workloads.ts'
+import { compareReloads, type ReloadResult } from './changes/reload.ts'
+import { httpPath, httpSections, httpWorkloads } from './http/workloads.ts'
+import { guardrailsAt, guardWorkloads } from './llm/guards.ts'
+import { type Workload, workloads } from './llm/workloads.ts'
+import { measureLoop } from './loop/loop.ts'
 import { renderLoop } from './loop/report.ts'
-import { measureLoop } from './loop.ts'
-import { probeFlags, type SessionMemory, sessionMemory } from './mcp-sessions.ts'
-import { createIssuer } from './mcp-tokens.ts'
-import { mcpConfig, mcpWorkloads } from './mcp-workloads.ts'
-import { measure, median, type Pace, residentAfter, streamKibibytes } from './measure.ts'
-import { startNginx } from './nginx.ts'
-import { type LoadGenerator, type Subject, startLoad, startScript, stop, stopAll } from './processes.ts'
-import { compareProfiles, type Profiled, type ProfileReport, readProfile } from './profile.ts'
-import { compareReloads, type ReloadResult } from './reload.ts'
-import { type Result, renderReport } from './report.ts'
-import { compareTcp, type TcpResult } from './tcp.ts'
-import { startTollgate, type Tollgate } from './tollgate.ts'
-import { type Workload, workloads } from './workloads.ts'
+import { probeFlags, type SessionMemory, sessionMemory } from './mcp/sessions.ts'
+import { createIssuer } from './mcp/tokens.ts'
+import { mcpConfig, mcpWorkloads } from './mcp/workloads.ts'
+import { measure, median, type Pace, residentAfter, streamKibibytes } from './measure/measure.ts'
+import { compareProfiles, type Profiled, type ProfileReport, readProfile } from './measure/profile.ts'
+import { type Result, renderReport } from './measure/report.ts'
+import { startNginx } from './subjects/nginx.ts'
+import {
+  type LoadGenerator,
+  type Subject,
+  startLoad,
+  startScript,
+  stop,
+  stopAll,
+} from './subjects/processes.ts'
+import { startTollgate, type Tollgate } from './subjects/tollgate.ts'
+import { compareTcp, type TcpResult } from './tcp/tcp.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -84,29 +91,23 @@ function isChosen(name: string): boolean {
 }
 
 async function llmStage(): Promise<Stage> {
-  const { port: upstreamPort } = await startScript('./mock-upstream.ts', (port) => [String(port)])
+  const { port: upstreamPort } = await startScript('llm/upstream.ts', (port) => [String(port)])
   return {
     workloads: workloads.filter(({ name }) => isChosen(name)),
     startRelay: (nodeFlags) =>
-      startScript('./relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
+      startScript('llm/relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
     startGateway: (nodeFlags = options['node-flag']) =>
       startTollgate({ upstreamPort, nodeFlags, entry: options.entry }),
   }
 }
 
 async function mcpStage(): Promise<Stage> {
-  const { port: upstreamPort } = await startScript('./mcp-upstream.ts', (port) => [String(port)])
+  const { port: upstreamPort } = await startScript('mcp/upstream.ts', (port) => [String(port)])
   const mcp = mcpConfig(upstreamPort, mcpTokens)
   return {
     workloads: mcpWorkloads(mcpTokens).filter(({ name }) => isChosen(name)),
-    async startRelay(nodeFlags) {
-      const relay = await startScript(
-        './mcp-relay.ts',
-        (port) => [String(port), String(upstreamPort)],
-        nodeFlags,
-      )
-      return { ...relay, name: 'relay' }
-    },
+    startRelay: (nodeFlags) =>
+      startScript('mcp/relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
     startGateway: (nodeFlags = options['node-flag']) =>
       startTollgate({ upstreamPort, mcp, nodeFlags, entry: options.entry }),
   }
@@ -114,8 +115,8 @@ async function mcpStage(): Promise<Stage> {
 
 /** Guards of requests and answers that ask a webhook which answers at once. */
 async function guardStage(): Promise<Stage> {
-  const { port: upstreamPort } = await startScript('./mock-upstream.ts', (port) => [String(port)])
-  const { port: webhookPort } = await startScript('./guard-webhook.ts', (port) => [String(port)])
+  const { port: upstreamPort } = await startScript('llm/upstream.ts', (port) => [String(port)])
+  const { port: webhookPort } = await startScript('llm/guard-webhook.ts', (port) => [String(port)])
   const start = async (name: string, guardrails: object | undefined, nodeFlags: readonly string[]) => {
     const tollgate = await startTollgate({
       upstreamPort,
@@ -127,13 +128,13 @@ async function guardStage(): Promise<Stage> {
   }
   const flags = options['node-flag']
   const relayWithCalls = async () => {
-    const relay = await startScript('./relay.ts', (port) => [port, upstreamPort, webhookPort].map(String))
+    const relay = await startScript('llm/relay.ts', (port) => [port, upstreamPort, webhookPort].map(String))
     return { ...relay, name: 'relay+calls', end: () => stop(relay.child) }
   }
   return {
     workloads: guardWorkloads.filter(({ name }) => isChosen(name)),
     startRelay: (nodeFlags) =>
-      startScript('./relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
+      startScript('llm/relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
     startGateway: (nodeFlags = flags) => start('tollgate', guardrailsAt(webhookPort, 'buffered'), nodeFlags),
     startOthers: async () => [
       await relayWithCalls(),
@@ -148,7 +149,7 @@ const fewRoutes = 10
 const manyRoutes = 10_000
 
 async function httpStage(): Promise<Stage> {
-  const { port: upstreamPort } = await startScript('./http-upstream.ts', (port) => [String(port)])
+  const { port: upstreamPort } = await startScript('http/upstream.ts', (port) => [String(port)])
   const counts = new Map<Subject, number>()
   const routesOf = (subject: Subject) => counts.get(subject) ?? fewRoutes
   const start = async (count: number, nodeFlags: readonly string[]) => {
@@ -165,14 +166,8 @@ async function httpStage(): Promise<Stage> {
     workloads: httpWorkloads((connection, subject) => httpPath(connection, routesOf(subject))).filter(
       ({ name }) => isChosen(name),
     ),
-    async startRelay(nodeFlags) {
-      const relay = await startScript(
-        './http-relay.ts',
-        (port) => [String(port), String(upstreamPort)],
-        nodeFlags,
-      )
-      return { ...relay, name: 'relay' }
-    },
+    startRelay: (nodeFlags) =>
+      startScript('http/relay.ts', (port) => [String(port), String(upstreamPort)], nodeFlags),
     startGateway: (nodeFlags = options['node-flag']) => start(fewRoutes, nodeFlags),
     async startOthers() {
       const many = await start(manyRoutes, options['node-flag'])

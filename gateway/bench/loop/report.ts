@@ -1,4 +1,4 @@
-import type { LoopResult } from '../loop.ts'
+import type { LoopResult } from './loop.ts'
 
 const targetMs = 50
 

@@ -28,7 +28,7 @@ async function start(url: string, lifetime: Lifetime = 'test'): Promise<Replica>
 
 /**
  * Waits until all replicas return this result for a key. The duration is measured in
- * `gateway/bench/resources.ts`.
+ * `gateway/bench/changes/resources.ts`.
  */
 async function untilAll(replicas: readonly Replica[], key: string, status: number): Promise<void> {
   await Promise.all(

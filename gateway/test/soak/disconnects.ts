@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { checked, httpRequest, runOrder } from '../../bench/measure.ts'
-import { residentMebibytes, startLoad, startScript, stopAll } from '../../bench/processes.ts'
-import { startTollgate } from '../../bench/tollgate.ts'
-import { heldModel, requestBody, workloads } from '../../bench/workloads.ts'
+import { heldModel, requestBody, workloads } from '../../bench/llm/workloads.ts'
+import { checked, httpRequest, runOrder } from '../../bench/measure/measure.ts'
+import { residentMebibytes, startLoad, startScript, stopAll } from '../../bench/subjects/processes.ts'
+import { startTollgate } from '../../bench/subjects/tollgate.ts'
 
 /**
  * Clients that leave their streams at any moment: no connection stays behind, memory stays, and others are
@@ -19,7 +19,7 @@ const allowedDescriptors = 150
 
 async function main(): Promise<void> {
   const load = startLoad()
-  const mock = await startScript('./mock-upstream.ts', (port) => [String(port)])
+  const mock = await startScript('llm/upstream.ts', (port) => [String(port)])
   const tollgate = await startTollgate({ upstreamPort: mock.port })
   const stream = workloads.find(({ name }) => name === 'stream')
   if (!stream) throw new Error('there is no workload')

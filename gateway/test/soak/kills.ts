@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { stop, stopAll, track } from '../../bench/processes.ts'
+import { stop, stopAll, track } from '../../bench/subjects/processes.ts'
 import { freePort } from '../support/free-port.ts'
 
 /**

@@ -1,7 +1,7 @@
-import { median, residentAfter } from '../../bench/measure.ts'
-import { startLoad, startScript, stopAll } from '../../bench/processes.ts'
-import { startTollgate } from '../../bench/tollgate.ts'
-import { workloads } from '../../bench/workloads.ts'
+import { workloads } from '../../bench/llm/workloads.ts'
+import { median, residentAfter } from '../../bench/measure/measure.ts'
+import { startLoad, startScript, stopAll } from '../../bench/subjects/processes.ts'
+import { startTollgate } from '../../bench/subjects/tollgate.ts'
 
 /** A million requests: resident memory may rise until everything is warm, and then stays where it is. */
 
@@ -15,7 +15,7 @@ const allowedGrowth = short ? 1.5 : 1.1
 
 async function main(): Promise<void> {
   const load = startLoad()
-  const mock = await startScript('./mock-upstream.ts', (port) => [String(port)])
+  const mock = await startScript('llm/upstream.ts', (port) => [String(port)])
   const tollgate = await startTollgate({ upstreamPort: mock.port })
   const [completion] = workloads
   if (!completion) throw new Error('there is no workload')

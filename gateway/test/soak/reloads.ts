@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { checked, runOrder } from '../../bench/measure.ts'
-import { residentMebibytes, startLoad, startScript, stopAll } from '../../bench/processes.ts'
-import { startTollgate, type Tollgate } from '../../bench/tollgate.ts'
-import { workloads } from '../../bench/workloads.ts'
+import { workloads } from '../../bench/llm/workloads.ts'
+import { checked, runOrder } from '../../bench/measure/measure.ts'
+import { residentMebibytes, startLoad, startScript, stopAll } from '../../bench/subjects/processes.ts'
+import { startTollgate, type Tollgate } from '../../bench/subjects/tollgate.ts'
 
 /**
  * Config after config under load, every fourth one broken: no request fails, every good one is applied,
@@ -20,7 +20,7 @@ type Status = { synchronized: boolean; revision: number }
 
 async function main(): Promise<void> {
   const load = startLoad()
-  const mock = await startScript('./mock-upstream.ts', (port) => [String(port)])
+  const mock = await startScript('llm/upstream.ts', (port) => [String(port)])
   const tollgate = await startTollgate({ upstreamPort: mock.port })
   const [completion] = workloads
   if (!completion) throw new Error('there is no workload')

@@ -18,7 +18,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { WebSocket, WebSocketServer } from 'ws'
-import { residentMebibytes, stop, stopAll, track } from '../../bench/processes.ts'
+import { residentMebibytes, stop, stopAll, track } from '../../bench/subjects/processes.ts'
 import { freePort } from '../support/free-port.ts'
 
 /**

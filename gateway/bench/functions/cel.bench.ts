@@ -1,8 +1,8 @@
 import { bench, do_not_optimize, run, summary } from 'mitata'
-import { parseCel } from '../src/cel/ast.ts'
-import { compileCel } from '../src/cel/cel.ts'
-import { compileWithLibrary } from '../src/cel/library.ts'
-import { withSharedWorkBudget } from '../src/cel/work-budget.ts'
+import { parseCel } from '../../src/cel/ast.ts'
+import { compileCel } from '../../src/cel/cel.ts'
+import { compileWithLibrary } from '../../src/cel/library.ts'
+import { withSharedWorkBudget } from '../../src/cel/work-budget.ts'
 
 // Typical rules, evaluated by the closures and by the library that stands behind them.
 

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/support/free-port.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { type Subject, stop, track } from './processes.ts'
 
 export type Tollgate = Subject & {
@@ -78,7 +78,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
   }
 
   const log = openSync(join(folder, 'access.log'), 'a')
-  const entry = options.entry ?? fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  const entry = options.entry ?? fileURLToPath(new URL('../../src/main.ts', import.meta.url))
   const child = track(
     spawn(process.execPath, [...(options.nodeFlags ?? []), entry, '-f', file], {
       stdio: ['ignore', log, 'inherit'],

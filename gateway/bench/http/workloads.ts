@@ -1,5 +1,5 @@
-import type { Subject } from './processes.ts'
-import type { Workload } from './workloads.ts'
+import type { Workload } from '../llm/workloads.ts'
+import type { Subject } from '../subjects/processes.ts'
 
 const connections = 16
 const target = 1.3

@@ -1,8 +1,8 @@
-import type { SessionMemory } from './mcp-sessions.ts'
+import type { ReloadFigures, ReloadResult } from '../changes/reload.ts'
+import type { SessionMemory } from '../mcp/sessions.ts'
+import type { TcpFigures, TcpResult } from '../tcp/tcp.ts'
 import type { Figures } from './measure.ts'
 import type { ProfileLine, ProfileReport } from './profile.ts'
-import type { ReloadFigures, ReloadResult } from './reload.ts'
-import type { TcpFigures, TcpResult } from './tcp.ts'
 
 export type Result = {
   workloads: {

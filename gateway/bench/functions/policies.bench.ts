@@ -1,11 +1,11 @@
 import { bench, do_not_optimize, group, run } from 'mitata'
-import type { Policy } from '../src/pipeline/policy.ts'
-import { type ApiKeyConfig, compileApiKey } from '../src/policies/api-key/api-key.ts'
-import { compileAuthorization } from '../src/policies/authorization.ts'
-import { createKeyedBuckets } from '../src/policies/rate-limit/keyed-buckets.ts'
-import { compileLocalRateLimit } from '../src/policies/rate-limit/local.ts'
-import type { LocalRateLimitConfig } from '../src/policies/rate-limit/local-config.ts'
-import { type FixtureContext, fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
+import type { Policy } from '../../src/pipeline/policy.ts'
+import { type ApiKeyConfig, compileApiKey } from '../../src/policies/api-key/api-key.ts'
+import { compileAuthorization } from '../../src/policies/authorization.ts'
+import { createKeyedBuckets } from '../../src/policies/rate-limit/keyed-buckets.ts'
+import { compileLocalRateLimit } from '../../src/policies/rate-limit/local.ts'
+import type { LocalRateLimitConfig } from '../../src/policies/rate-limit/local-config.ts'
+import { type FixtureContext, fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 
 // Cost per request of the policies of an LLM route: node --expose-gc gateway/bench/policies.bench.ts
 

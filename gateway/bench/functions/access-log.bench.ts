@@ -1,7 +1,7 @@
 import { bench, do_not_optimize, run, summary } from 'mitata'
-import type { Delivery } from '../src/net/http/incoming-request.ts'
-import { accessLine } from '../src/pipeline/access-log.ts'
-import { fixtureExchange, fixtureUsage } from '../test/fixtures/pipeline.ts'
+import type { Delivery } from '../../src/net/http/incoming-request.ts'
+import { accessLine } from '../../src/pipeline/access-log.ts'
+import { fixtureExchange, fixtureUsage } from '../../test/fixtures/pipeline.ts'
 
 // Cost of the access log line per request.
 

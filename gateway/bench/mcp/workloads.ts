@@ -1,6 +1,6 @@
-import { audience, type Issuer, issuer } from './mcp-tokens.ts'
-import type { Subject } from './processes.ts'
-import type { Workload } from './workloads.ts'
+import type { Workload } from '../llm/workloads.ts'
+import type { Subject } from '../subjects/processes.ts'
+import { audience, type Issuer, issuer } from './tokens.ts'
 
 export const protocolVersion = '2025-11-25'
 

@@ -1,10 +1,10 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Issuer } from './mcp-tokens.ts'
-import { openSession } from './mcp-workloads.ts'
+import type { Tollgate } from '../subjects/tollgate.ts'
 import type { MemoryReport } from './memory-probe.ts'
-import type { Tollgate } from './tollgate.ts'
+import type { Issuer } from './tokens.ts'
+import { openSession } from './workloads.ts'
 
 /** Kilobytes for each session. */
 export type SessionMemory = { sessions: number; heapKilobytes: number; residentKilobytes: number }

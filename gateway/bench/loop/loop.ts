@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePorts } from '../test/support/free-port.ts'
-import { gatewayKinds, type LoopCase, loopCases, sizes } from './loop/cases.ts'
-import { startLoopUpstream } from './loop/upstream.ts'
-import { stop, track } from './processes.ts'
+import { freePorts } from '../../test/support/free-port.ts'
+import { stop, track } from '../subjects/processes.ts'
+import { gatewayKinds, type LoopCase, loopCases, sizes } from './cases.ts'
+import { startLoopUpstream } from './upstream.ts'
 
 /** Longest stretch of CPU time of the main thread between two turns of the event loop, in ms. */
 export type LoopResult = {
@@ -152,8 +152,8 @@ async function readProbe(port: number): Promise<number> {
   return Number(await (await fetch(`http://127.0.0.1:${port}/`)).text())
 }
 
-const probe = new URL('../test/support/loop-probe.ts', import.meta.url).href
-const source = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const probe = new URL('../../test/support/loop-probe.ts', import.meta.url).href
+const source = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 async function startMeasured(
   kind: LoopCase['gateway'],

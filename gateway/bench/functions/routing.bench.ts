@@ -1,7 +1,7 @@
 import { bench, do_not_optimize, run, summary } from 'mitata'
-import type { RequestFacts } from '../src/pipeline/exchange.ts'
-import { compileRouteTable, type RouteEntry } from '../src/pipeline/routing/route-table.ts'
-import { fixtureExchange } from '../test/fixtures/pipeline.ts'
+import type { RequestFacts } from '../../src/pipeline/exchange.ts'
+import { compileRouteTable, type RouteEntry } from '../../src/pipeline/routing/route-table.ts'
+import { fixtureExchange } from '../../test/fixtures/pipeline.ts'
 
 // Cost of route selection per request and of route compilation per reload, by number of routes.
 

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort } from '../test/support/free-port.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { type Subject, stop, track } from './processes.ts'
 
 export type Nginx = Subject & { end(): Promise<void> }

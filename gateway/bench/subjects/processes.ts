@@ -1,8 +1,9 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/support/free-port.ts'
-import type { LoadOrder, LoadReport } from './load.ts'
+import { freePort } from '../../test/support/free-port.ts'
+import type { LoadOrder, LoadReport } from '../load/load.ts'
 
 export type Subject = { name: string; port: number; child: ChildProcess }
 
@@ -10,25 +11,25 @@ export type LoadGenerator = { do(order: LoadOrder): Promise<LoadReport>; child: 
 
 const children = new Set<ChildProcess>()
 
-/** Starts one of the scripts in this folder; resolves after it reports that it listens. */
+/** Starts a script of the benchmark, by its path in `gateway/bench`; resolves once it listens. */
 export async function startScript(
   script: string,
   args: (port: number) => string[],
   nodeFlags: readonly string[] = [],
 ): Promise<Subject> {
   const port = await freePort()
-  const path = fileURLToPath(new URL(script, import.meta.url))
+  const path = fileURLToPath(new URL(`../${script}`, import.meta.url))
   const command = [...nodeFlags, path, ...args(port)]
   const child = track(spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] }))
   await new Promise<void>((resolve, reject) => {
     child.stdout?.once('data', () => resolve())
     child.once('exit', (code) => reject(new Error(`${script} ended with ${code}`)))
   })
-  return { name: script.replace('./', '').replace('.ts', ''), port, child }
+  return { name: basename(script, '.ts'), port, child }
 }
 
 export function startLoad(): LoadGenerator {
-  const child = track(fork(fileURLToPath(new URL('./load.ts', import.meta.url))))
+  const child = track(fork(fileURLToPath(new URL('../load/load.ts', import.meta.url))))
   return {
     child,
     do: (order) =>

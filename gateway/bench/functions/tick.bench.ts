@@ -4,7 +4,7 @@ import { setImmediate as afterTicks } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { keepTickShape } from '../src/lib/scheduling/keep-tick-shape.ts'
+import { keepTickShape } from '../../src/lib/scheduling/keep-tick-shape.ts'
 
 // CPU time of process.nextTick before and after garbage collections, with and without keepTickShape:
 // node gateway/bench/tick.bench.ts

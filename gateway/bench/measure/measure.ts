@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LoadOrder, LoadReport } from './load.ts'
-import { cpuMicroseconds, type LoadGenerator, residentMebibytes, type Subject } from './processes.ts'
-import { benchKey } from './tollgate.ts'
-import { heldModel, requestBody, type Workload } from './workloads.ts'
+import { heldModel, requestBody, type Workload } from '../llm/workloads.ts'
+import type { LoadOrder, LoadReport } from '../load/load.ts'
+import {
+  cpuMicroseconds,
+  type LoadGenerator,
+  residentMebibytes,
+  type Subject,
+} from '../subjects/processes.ts'
+import { benchKey } from '../subjects/tollgate.ts'
 
 /** Medians over all rounds of one workload at one subject. */
 export type Figures = {

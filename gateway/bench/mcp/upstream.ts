@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { answerEnding, callId, initializeId, protocolVersion, streamingTool } from './mcp-workloads.ts'
+import { answerEnding, callId, initializeId, protocolVersion, streamingTool } from './workloads.ts'
 
 /**
  * An MCP server of minimal cost: constant responses, selected by substrings of the request. One tool responds

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer, type ServerHttp2Stream } from 'node:http2'
 import { fileURLToPath } from 'node:url'
-import { createGrpcClient } from '../src/net/grpc-client.ts'
-import { compileGlobalRateLimit } from '../src/policies/rate-limit/global/global.ts'
-import { fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
+import { createGrpcClient } from '../../src/net/grpc-client.ts'
+import { compileGlobalRateLimit } from '../../src/policies/rate-limit/global/global.ts'
+import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 
 // CPU cost of a check at a rate limit service: node gateway/bench/global-limits.bench.ts
 // The service is a separate process that accepts immediately.

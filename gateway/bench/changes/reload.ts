@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { httpPath, httpSections, httpWorkloads } from './http-workloads.ts'
-import type { LoadReport } from './load.ts'
-import { checked, median } from './measure.ts'
-import { type LoadGenerator, startScript, stop } from './processes.ts'
-import { startTollgate, type Tollgate } from './tollgate.ts'
+import { httpPath, httpSections, httpWorkloads } from '../http/workloads.ts'
+import type { LoadReport } from '../load/load.ts'
+import { checked, median } from '../measure/measure.ts'
+import { type LoadGenerator, startScript, stop } from '../subjects/processes.ts'
+import { startTollgate, type Tollgate } from '../subjects/tollgate.ts'
 
 /** Request latency without reloads, and during reloads of configurations with this many routes. */
 export type ReloadResult = {
@@ -30,7 +30,7 @@ export async function compareReloads(
   options: ProgramOptions,
 ): Promise<ReloadResult> {
   const { routes: count } = pace
-  const upstream = await startScript('./http-upstream.ts', (port) => [String(port)])
+  const upstream = await startScript('http/upstream.ts', (port) => [String(port)])
   const sections = (mark: string, markOfOne: string) => (port: number) =>
     httpSections(port, upstream.port, { count, mark, markOfOne })
   const tollgate = await startTollgate({

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { httpAnswer } from './http-workloads.ts'
+import { httpAnswer } from './workloads.ts'
 
 /** An HTTP server of minimal cost: reads the request and returns a constant response. */
 const body = Buffer.from(httpAnswer)

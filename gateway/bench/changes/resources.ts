@@ -7,16 +7,16 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { systemClock } from '../src/lib/clock.ts'
-import { secretPaths } from '../src/resources/secrets/secret-paths.ts'
-import { createPostgresStore } from '../src/resources/stores/postgres/postgres.ts'
-import { createSqliteStore } from '../src/resources/stores/sqlite/sqlite.ts'
-import type { ResourceStore } from '../src/resources/stores/store.ts'
-import { freePort } from '../test/support/free-port.ts'
-import { stopAll, track } from './processes.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { secretPaths } from '../../src/resources/secrets/secret-paths.ts'
+import { createPostgresStore } from '../../src/resources/stores/postgres/postgres.ts'
+import { createSqliteStore } from '../../src/resources/stores/sqlite/sqlite.ts'
+import type { ResourceStore } from '../../src/resources/stores/store.ts'
+import { freePort } from '../../test/support/free-port.ts'
+import { stopAll, track } from '../subjects/processes.ts'
 
 // Cost of config resources: writes with many keys, traffic during writes, propagation, start and memory.
-// node gateway/bench/resources.ts [--keys 10,1000,100000] [--writes 200] [--postgres postgres://…]
+// node gateway/bench/changes/resources.ts [--keys 10,1000,100000] [--writes 200] [--postgres postgres://…]
 
 const { values: options } = parseArgs({
   options: {
@@ -131,7 +131,7 @@ async function start(folder: string, { url }: Database): Promise<Gateway> {
   writeFileSync(file, JSON.stringify(config))
   const startedAt = performance.now()
   const log = openSync(join(folder, `${port}.log`), 'a')
-  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
   const child = track(spawn(process.execPath, [main, '-f', file], { stdio: ['ignore', log, 'inherit'] }))
   while (!(await isReady(readiness))) await delay(10)
   const readyMs = performance.now() - startedAt

@@ -1,9 +1,9 @@
 import { bench, do_not_optimize, group, run } from 'mitata'
-import { compileAuthentication } from '../src/identity/authentication.ts'
-import type { Policy } from '../src/pipeline/policy.ts'
-import { compileMcpAuthentication } from '../src/policies/mcp-authentication/mcp-authentication.ts'
-import { fixtureContext, fixtureExchange } from '../test/fixtures/pipeline.ts'
-import { audience, createIssuer, issuer } from './mcp-tokens.ts'
+import { compileAuthentication } from '../../src/identity/authentication.ts'
+import type { Policy } from '../../src/pipeline/policy.ts'
+import { compileMcpAuthentication } from '../../src/policies/mcp-authentication/mcp-authentication.ts'
+import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
+import { audience, createIssuer, issuer } from '../mcp/tokens.ts'
 
 // Cost of access token verification per request. `exchange` is the cost of the request alone, to be
 // subtracted.

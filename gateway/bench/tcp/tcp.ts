@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
-import { median } from './measure.ts'
-import { cpuMicroseconds, type Subject, startScript, stop } from './processes.ts'
-import { startTollgate } from './tollgate.ts'
+import { median } from '../measure/measure.ts'
+import { cpuMicroseconds, type Subject, startScript, stop } from '../subjects/processes.ts'
+import { startTollgate } from '../subjects/tollgate.ts'
 
 /** Medians over all rounds at one subject. */
 export type TcpFigures = { mebibytesPerSecond: number; cpuSecondsPerGibibyte: number; connectMicros: number }
@@ -17,8 +17,8 @@ export async function compareTcp(
   pace: TcpPace,
   options: { nodeFlags: readonly string[]; entry: string | undefined },
 ): Promise<TcpResult> {
-  const upstream = await startScript('./tcp-upstream.ts', (port) => [String(port)])
-  const relay = await startScript('./tcp-relay.ts', (port) => [String(port), String(upstream.port)])
+  const upstream = await startScript('tcp/upstream.ts', (port) => [String(port)])
+  const relay = await startScript('tcp/relay.ts', (port) => [String(port), String(upstream.port)])
   const tollgate = await startTollgate({
     ...options,
     upstreamPort: upstream.port,

@@ -1,4 +1,4 @@
-import type { Subject } from './processes.ts'
+import type { Subject } from '../subjects/processes.ts'
 
 /** Events of one streamed answer, `[DONE]` included. */
 export const chunksPerStream = 200
