@@ -7,6 +7,8 @@ import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
 import type { Clock } from '../lib/clock.ts'
+import { createLocalMemory } from '../lib/planes/memory.ts'
+import { createSinglePlane } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createEgressPolicies } from '../net/egress/policies.ts'
@@ -100,6 +102,8 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     parseYaml,
     threads,
     workQueue: createWorkQueue(clock),
+    memory: createLocalMemory(),
+    peers: createSinglePlane(),
     ...cache,
   }
   const listeners = createListeners(options)

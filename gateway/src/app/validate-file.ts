@@ -7,6 +7,8 @@ import type { Environment } from '../config/load/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
 import { systemClock } from '../lib/clock.ts'
+import { createLocalMemory } from '../lib/planes/memory.ts'
+import { createSinglePlane } from '../lib/planes/peers.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { messageOf } from '../lib/thrown.ts'
 import { anywhere } from '../net/egress/egress.ts'
@@ -64,6 +66,8 @@ function offlineContext(warn: (line: string) => void): CompileContext {
       close() {},
     },
     workQueue: createWorkQueue(systemClock),
+    memory: createLocalMemory(),
+    peers: createSinglePlane(),
     ...createCompileCache((path) => readFileSync(path, 'utf8')),
   }
 }

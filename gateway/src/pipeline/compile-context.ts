@@ -1,4 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
+import type { Memory } from '../lib/planes/memory.ts'
+import type { Peers } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 import type { EgressSources } from '../net/egress/egress.ts'
@@ -33,6 +35,10 @@ export type CompileContext = {
   readonly threads: ThreadPool
   /** Large work on the thread that serves traffic. */
   readonly workQueue: WorkQueue
+  /** Memory shared by the data planes of the process. */
+  readonly memory: Memory
+  /** The other data planes of the process. */
+  readonly peers: Peers
   readonly log: Log
   readonly metrics: Metrics
   /** Reads a file named in the configuration (`apiKey: {file}`); throws with the path if unreadable. */
