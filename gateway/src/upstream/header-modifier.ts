@@ -92,10 +92,13 @@ function lowerCase([field, text]: [string, string]): [string, string] {
   return [field.toLowerCase(), text]
 }
 
-/** Joins values with commas (RFC 9110 section 5.3), except for fields with other rules. */
+/**
+ * Joins values with commas, except for fields with other rules (RFC 9110 section 5.3). The Gateway API
+ * conformance suite requires a comma without a space.
+ */
 function append(headers: Headers, field: string, text: string): void {
   const present = Object.hasOwn(headers, field) ? headers[field] : undefined
   if (present === undefined) headers[field] = text
   else if (field === 'set-cookie' || typeof present === 'object') headers[field] = [present, text].flat()
-  else headers[field] = `${present}${field === 'cookie' ? '; ' : ', '}${text}`
+  else headers[field] = `${present}${field === 'cookie' ? '; ' : ','}${text}`
 }
