@@ -120,6 +120,7 @@ describe('headers and addresses', () => {
     const { port } = await routing([
       policies({ requestRedirect: { scheme: 'https', status: 301 } }, '/secure'),
       policies({ requestRedirect: { authority: { full: 'new.test:81' }, path: { prefix: '/n' } } }, '/old'),
+      policies({ requestRedirect: { status: 303 } }, '/form'),
       policies({ directResponse: { status: 503, body: 'closed\n' } }, '/closed'),
       policies({ directResponse: { status: 204 } }, '/none'),
       policies({}, '/nowhere'),
@@ -131,6 +132,7 @@ describe('headers and addresses', () => {
     expect(await location('/secure/x?y=1')).toEqual([301, 'https://a.test/secure/x?y=1', ''])
     expect(await location('/old/a/b?c')).toEqual([302, 'http://new.test:81/n/a/b?c', ''])
     expect(await location('/old//evil.test/..//x')).toEqual([302, 'http://new.test:81/n/x', ''])
+    expect(await location('/form/')).toEqual([303, 'http://a.test:8080/form/', ''])
     expect(await call(port, '/closed')).toMatchObject({ status: 503, text: 'closed\n' })
     expect(await call(port, '/closed', { method: 'HEAD' })).toMatchObject({
       status: 503,

@@ -27,6 +27,13 @@ describe('a redirect', () => {
     expect(send({ scheme: 'https', status: 308 }).status).toBe(308)
   })
 
+  it('with a status alone is to the same address', () => {
+    expect(send({ status: 303 })).toMatchObject({
+      status: 303,
+      headers: { location: 'http://a.test:8080/foo/bar?q=1' },
+    })
+  })
+
   it('to another scheme is to its usual port', () => {
     expect(locationOf({ scheme: 'https' })).toBe('https://a.test/foo/bar?q=1')
     expect(locationOf({ scheme: 'http' }, { scheme: 'https' })).toBe('http://a.test/foo/bar?q=1')
@@ -105,7 +112,8 @@ describe('checking', () => {
       'status',
     ])
     expect(mistakes({ authority: { host: 'a.test:80' } })).toEqual(['authority.host'])
-    expect(mistakes({ status: 301 })).toEqual([''])
+    expect(mistakes({})).toEqual([''])
+    expect(mistakes({ status: 303 })).toEqual([])
     expect(mistakes({ scheme: 'https', authority: { host: '[::1]' }, status: 301 })).toEqual([])
   })
 })

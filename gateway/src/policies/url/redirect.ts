@@ -39,7 +39,10 @@ export const requestRedirectSchema = object(
 
 export type RequestRedirectConfig = Infer<typeof requestRedirectSchema>
 
-/** Reports invalid hosts, paths and statuses, and redirects to the same address. */
+/**
+ * Reports invalid hosts, paths and statuses. A status alone is a redirect to the same address, such as 303
+ * from POST to GET (Gateway API, `HTTPRequestRedirectFilter`); an empty redirect is an omission.
+ */
 export function checkRequestRedirect(config: RequestRedirectConfig, report: ReportIssue) {
   const { scheme, authority, path, status } = config
   if (authority !== undefined) {
@@ -49,8 +52,8 @@ export function checkRequestRedirect(config: RequestRedirectConfig, report: Repo
   if (status !== undefined && !statuses.includes(status)) {
     report(['status'], `expected one of ${statuses.join(', ')}, got ${status}`)
   }
-  if (scheme === undefined && authority === undefined && path === undefined) {
-    report([], 'would redirect to the same address: set scheme, authority or path')
+  if (scheme === undefined && authority === undefined && path === undefined && status === undefined) {
+    report([], 'would redirect to the same address: set scheme, authority, path or status')
   }
 }
 
