@@ -44,6 +44,7 @@ describe('a preflight', () => {
         'access-control-allow-origin': origin,
         'access-control-allow-methods': 'GET, POST, DELETE',
         'access-control-allow-headers': 'authorization, content-type',
+        'access-control-expose-headers': 'x-ratelimit-remaining',
         'access-control-max-age': '600',
       },
       body: undefined,
@@ -104,6 +105,39 @@ describe('a reply', () => {
   })
 })
 
+describe('* together with credentials', () => {
+  const any = ['*']
+  const all = {
+    allowOrigins: any,
+    allowMethods: any,
+    allowHeaders: any,
+    exposeHeaders: any,
+    allowCredentials: true,
+  }
+
+  it('answers a preflight with the values of the request', () => {
+    const { headers } = preflight(all, 'https://any.test', 'x-one, x-two')
+    expect(headers).toEqual({
+      vary: 'origin, access-control-request-method, access-control-request-headers',
+      'access-control-allow-origin': 'https://any.test',
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'x-one, x-two',
+    })
+  })
+
+  it('names the origin of the request and the headers of the reply', () => {
+    expect(replyTo(all, { origin: 'https://any.test' }, { 'x-id': '1', 'set-cookie': 'a=1' })).toEqual({
+      'x-id': '1',
+      'set-cookie': 'a=1',
+      vary: 'origin',
+      'access-control-allow-origin': 'https://any.test',
+      'access-control-allow-credentials': 'true',
+      'access-control-expose-headers': 'x-id, vary',
+    })
+  })
+})
+
 describe('an origin', () => {
   it.each([
     origin,
@@ -129,6 +163,13 @@ describe('an origin', () => {
     '',
   ])('%s is refused', (from) => expect(isAllowed(config, from)).toBe(false))
 
+  it('on any host has the configured scheme and port', () => {
+    expect(isAllowed({ allowOrigins: ['https://*'] }, 'https://a.b.test')).toBe(true)
+    expect(isAllowed({ allowOrigins: ['https://*'] }, 'http://a.b.test')).toBe(false)
+    expect(isAllowed({ allowOrigins: ['https://*'] }, 'https://a.test:8443')).toBe(false)
+    expect(isAllowed({ allowOrigins: ['https://*:8443'] }, 'https://a.test:8443')).toBe(true)
+  })
+
   it('null is allowed only by name', () => {
     expect(isAllowed({ allowOrigins: ['null'] }, 'null')).toBe(true)
   })
@@ -148,18 +189,15 @@ describe('checking', () => {
     'example.com',
     'https://example.com/',
     'https://example.com/path',
-    'https://*',
+    'https://*a',
     'https://a.*.com',
     'https://*.*.com',
     '*.example.com',
   ])('refuses the origin %s', (allowed) => expect(issues({ allowOrigins: [allowed] })).toHaveLength(1))
 
-  it('refuses * together with credentials in every list', () => {
-    const any = ['*']
-    const all = { allowOrigins: any, allowMethods: any, allowHeaders: any, exposeHeaders: any }
-    expect(issues({ ...all, allowCredentials: true })).toHaveLength(4)
-    expect(issues(all)).toEqual([])
-  })
+  it.each(['https://*', 'https://*:8443'])('accepts the origin %s', (allowed) =>
+    expect(issues({ allowOrigins: [allowed] })).toEqual([]),
+  )
 
   it('rejects invalid names', () => {
     expect(issues({ allowHeaders: ['a b'], allowMethods: ['GET,POST'] })).toEqual([

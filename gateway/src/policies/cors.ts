@@ -11,10 +11,15 @@ import type { ReportIssue } from '../schema/report.ts'
 export const corsSchema = object(
   {
     allowOrigins: optional(
-      list(name({ doc: 'Scheme and host, `*` for any, `https://*.example.com` or `http://localhost:*`.' }), {
-        doc: 'Origins whose pages may read replies.',
-        example: ['https://chat.example.com', 'https://*.example.org'],
-      }),
+      list(
+        name({
+          doc: 'Scheme and host, `*` for any, `https://*`, `https://*.example.com` or `http://localhost:*`.',
+        }),
+        {
+          doc: 'Origins whose pages may read replies.',
+          example: ['https://chat.example.com', 'https://*.example.org'],
+        },
+      ),
     ),
     allowMethods: optional(
       list(name({ doc: 'A method, or `*`.' }), {
@@ -35,7 +40,10 @@ export const corsSchema = object(
       }),
     ),
     allowCredentials: optional(
-      boolean({ doc: 'Whether pages may send cookies. Not together with `*`.', default: false }),
+      boolean({
+        doc: 'Whether pages may send cookies. Together with `*`, replies name the origin, method and headers of the request: pages of every site can then act for their users.',
+        default: false,
+      }),
     ),
     maxAge: optional(duration({ doc: 'Lifetime of preflight results in browser caches.', example: '10m' })),
   },
@@ -47,13 +55,13 @@ export type CorsConfig = Infer<typeof corsSchema>
 const originForm = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/
 const listFields = ['allowOrigins', 'allowMethods', 'allowHeaders', 'exposeHeaders'] as const
 
-/** Reports invalid origins and names, and `*` together with credentials. */
+/** Reports invalid origins and names. */
 export function checkCors(config: CorsConfig, report: ReportIssue) {
   config.allowOrigins?.forEach((origin, index) => {
     if (!isOriginPattern(origin)) {
       report(
         ['allowOrigins', index],
-        `expected scheme://host[:port] without a path, *, https://*.example.com or http://localhost:*, got "${origin}"`,
+        `expected scheme://host[:port] without a path, *, https://*, https://*.example.com or http://localhost:*, got "${origin}"`,
       )
     }
   })
@@ -62,9 +70,6 @@ export function checkCors(config: CorsConfig, report: ReportIssue) {
       if (field !== 'allowOrigins' && !isToken(entry)) {
         report([field, index], `not a ${field === 'allowMethods' ? 'method' : 'header name'}: "${entry}"`)
       }
-      if (entry === '*' && config.allowCredentials === true) {
-        report([field, index], '* is not allowed together with allowCredentials: list the allowed values')
-      }
     })
   }
 }
@@ -72,13 +77,14 @@ export function checkCors(config: CorsConfig, report: ReportIssue) {
 /** Compiles a policy that responds to preflights and adds CORS headers to every reply, including refusals. */
 export function compileCors(config: CorsConfig): Policy {
   const isAllowed = compileOrigins(config.allowOrigins ?? [])
-  const anyOrigin = config.allowOrigins?.includes('*') === true
+  // With credentials, browsers take `*` as a name (Fetch standard, "CORS check").
+  const anyOrigin = config.allowOrigins?.includes('*') === true && config.allowCredentials !== true
   const setOrigin = (headers: Headers, origin: string) => {
     headers['access-control-allow-origin'] = anyOrigin ? '*' : origin
     if (config.allowCredentials === true) headers['access-control-allow-credentials'] = 'true'
   }
   const setPermissions = compilePermissions(config)
-  const exposed = config.exposeHeaders?.join(', ') ?? ''
+  const exposed = compileExposed(config)
 
   return {
     name: 'cors',
@@ -89,6 +95,7 @@ export function compileCors(config: CorsConfig): Policy {
       if (origin !== undefined && isAllowed(origin)) {
         setOrigin(headers, origin)
         setPermissions(headers, request.headers)
+        expose(headers, exposed.fixed)
       }
       return { status: 204, headers, body: undefined }
     },
@@ -101,10 +108,33 @@ export function compileCors(config: CorsConfig): Policy {
       const origin = firstHeader(request.headers, 'origin')
       if (origin === undefined || !isAllowed(origin)) return reply
       setOrigin(reply.headers, origin)
-      if (exposed !== '') reply.headers['access-control-expose-headers'] = exposed
+      expose(reply.headers, exposed.ofReply?.(reply.headers) ?? exposed.fixed)
       return reply
     },
   }
+}
+
+type Exposed = {
+  /** Empty if no header is exposed, or if the list depends on the reply. */
+  fixed: string
+  ofReply: ((headers: Headers) => string) | undefined
+}
+
+/** Compiles `exposeHeaders`. With credentials, `*` becomes the names of the reply. */
+function compileExposed({ exposeHeaders = [], allowCredentials }: CorsConfig): Exposed {
+  if (allowCredentials !== true || !exposeHeaders.includes('*'))
+    return { fixed: exposeHeaders.join(', '), ofReply: undefined }
+  return {
+    fixed: '',
+    ofReply: (headers) =>
+      Object.keys(headers)
+        .filter((name) => isToken(name) && name !== 'set-cookie' && !name.startsWith('access-control-'))
+        .join(', '),
+  }
+}
+
+function expose(headers: Headers, names: string): void {
+  if (names !== '') headers['access-control-expose-headers'] = names
 }
 
 const preflightVary = 'origin, access-control-request-method, access-control-request-headers'
@@ -155,8 +185,8 @@ function isOriginPattern(origin: string): boolean {
   return originForm.test(pattern === null ? origin.toLowerCase() : origin.toLowerCase().replace('*', '1'))
 }
 
-/** `*` as the first label of the host, or as the port. */
-const wildcardForm = /^([^*]*:\/\/)\*(\.[^*]+)$|^([^*]*:\/\/[^*]+:)\*$/
+/** `*` as the whole host, as its first label, or as the port. */
+const wildcardForm = /^([^*]*:\/\/)\*([.:][^*]+)?$|^([^*]*:\/\/[^*]+:)\*$/
 const wildcardText = /^[a-z0-9.-]+$/
 
 /** Compiles `allowOrigins` to a predicate on the `origin` header. */

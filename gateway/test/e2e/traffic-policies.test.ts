@@ -263,4 +263,43 @@ describe('cors', () => {
       headers: { 'access-control-allow-origin': page, 'access-control-expose-headers': 'x-id' },
     })
   })
+
+  it('names the values of the request where * is combined with credentials', async () => {
+    const { port, gateway } = await routing([
+      {
+        ...at('/'),
+        policies: {
+          cors: {
+            allowOrigins: ['*'],
+            allowMethods: ['*'],
+            allowHeaders: ['*'],
+            exposeHeaders: ['x-id'],
+            allowCredentials: true,
+          },
+        },
+        backends: [{ host: upstream.host }],
+      },
+    ])
+    const origin = 'https://other.foo.com'
+    const headers = {
+      origin,
+      'access-control-request-method': 'PUT',
+      'access-control-request-headers': 'x-header-1, x-header-2',
+    }
+    const preflight = await call(port, '/', { method: 'OPTIONS', headers })
+    expect(preflight.headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-credentials': 'true',
+      'access-control-allow-methods': 'PUT',
+      'access-control-allow-headers': 'x-header-1, x-header-2',
+      'access-control-expose-headers': 'x-id',
+    })
+    const answer = await call(port, '/', { headers: { origin } })
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-credentials': 'true',
+      vary: 'origin',
+    })
+    expect(gateway.stdout()).toContain('cors permits credentials for every origin')
+  })
 })

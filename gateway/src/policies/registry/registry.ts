@@ -8,7 +8,7 @@ import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorizat
 import { compileOrigin } from '../origin.ts'
 import { compileRequestBody } from '../request-body.ts'
 import { compileScope, type PolicyScope, type ScopeSteps } from './scope.ts'
-import { warnAboutRules } from './warnings.ts'
+import { warnAboutPolicies } from './warnings.ts'
 
 /** Step of a route and the reason for its position. */
 type Step = { step: StepName; because: string }
@@ -132,7 +132,7 @@ export function compilePolicies(
   context: CompileContext,
   route: RouteKind,
 ): RoutePolicies {
-  if (route.kind !== 'http' || route.isFallback !== true) warnAboutRules(scopes, context, route.kind)
+  if (route.kind !== 'http' || route.isFallback !== true) warnAboutPolicies(scopes, context, route.kind)
   const compiled = scopes.map((scope) => compileScope(scope, context, route.kind))
   const policies: Policy[] = []
   for (const { step } of order) addStep(policies, step, { scopes, compiled, route, context })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import type { TrafficKind } from './cel-variables.ts'
 import type { PoliciesConfig } from './schema.ts'
-import { warnAboutRules } from './warnings.ts'
+import { warnAboutPolicies } from './warnings.ts'
 
 type Warning = { fields: object; message: string }
 
@@ -13,7 +13,7 @@ function warningsOf(scopes: readonly PoliciesConfig[], kind: TrafficKind, times 
     warnings.push({ fields, message })
   }
   const placed = scopes.map((policies, index) => ({ name: `scope ${index}`, policies }))
-  for (let count = 0; count < times; count++) warnAboutRules(placed, context, kind)
+  for (let count = 0; count < times; count++) warnAboutPolicies(placed, context, kind)
   return warnings
 }
 
@@ -66,5 +66,15 @@ describe('warnings about rules', () => {
 
   it('come once for a set of policies', () => {
     expect(warningsOf([rules('jwt.sub == "x"')], 'llm', 3)).toHaveLength(1)
+  })
+})
+
+describe('warnings about cors', () => {
+  it('name credentials for every origin, once', () => {
+    const cors = { allowOrigins: ['*'], allowCredentials: true }
+    const warnings = warningsOf([{ cors }], 'http', 2)
+    expect(warnings).toMatchObject([{ fields: { place: 'scope 0', path: 'cors.allowOrigins' } }])
+    expect(warningsOf([{ cors: { ...cors, allowCredentials: false } }], 'http')).toEqual([])
+    expect(warningsOf([{ cors: { ...cors, allowOrigins: ['https://*'] } }], 'http')).toEqual([])
   })
 })

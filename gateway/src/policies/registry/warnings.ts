@@ -6,19 +6,30 @@ import type { TrafficKind } from './cel-variables.ts'
 import { expressionsOf } from './expressions.ts'
 import type { PolicyScope } from './scope.ts'
 
-/** Logs rules that compile but have a misleading text, once per set of policies and again after a change. */
-export function warnAboutRules(
+/** Logs policies that are valid but likely mistakes, once per set of policies and again after a change. */
+export function warnAboutPolicies(
   scopes: readonly PolicyScope[],
   context: CompileContext,
   kind: TrafficKind,
 ): void {
   const hasTokens = scopes.some(({ policies }) => policies.jwtAuth ?? policies.mcpAuthentication)
   for (const scope of scopes) {
+    context.cached(scope.policies, 'warnings of cors', () => warnAboutCors(scope, context))
     if (kind === 'llm')
       context.cached(scope.policies, 'warnings of paths', () => warnAboutPaths(scope, context))
     if (!hasTokens)
       context.cached(scope.policies, 'warnings of tokens', () => warnAboutTokens(scope, context))
   }
+}
+
+/** Warns about cookies for pages of every site (CWE-942). */
+function warnAboutCors({ name: scope, policies: { cors } }: PolicyScope, { log }: CompileContext): boolean {
+  if (cors?.allowCredentials === true && cors.allowOrigins?.includes('*') === true)
+    log.warn(
+      { place: scope, path: 'cors.allowOrigins' },
+      'cors permits credentials for every origin: pages of every site can act for their users',
+    )
+  return true
 }
 
 /** Warns about comparisons of `request.path`, because LLM operations have many paths (`/x/v1/embeddings`). */
