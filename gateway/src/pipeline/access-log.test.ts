@@ -23,7 +23,6 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
     facts: { request, source: { address: '10.0.0.1', port: 5 }, ...none, ...facts },
     body: undefined,
     connection: fixtureConnection(),
-    trailingSlash: false,
     pathVariants: undefined,
     peer: undefined,
     cancellation: createCancellation(),

@@ -18,12 +18,19 @@ export type RequestFacts = {
   readonly scheme: 'http' | 'https'
   readonly host: string
   readonly path: string
+  /** The path ended with a slash, which `path` omits. Rules ignore it; exact paths of routes do not. */
+  readonly trailingSlash?: boolean | undefined
   /** Includes the question mark; empty without a query. */
   readonly query: string
   readonly version: string
   readonly headers: Headers
   /** Milliseconds since the epoch; `startTime` of expressions. */
   readonly arrivedAt?: number | undefined
+}
+
+/** The path with its trailing slash, as it is forwarded. */
+export function sentPath({ path, trailingSlash }: Pick<RequestFacts, 'path' | 'trailingSlash'>): string {
+  return trailingSlash === true && path !== '/' ? `${path}/` : path
 }
 
 /** The client address, resolved through trusted proxies. The port is 0 if only a proxy saw it. */
@@ -254,8 +261,6 @@ export type Exchange = {
   body: Body
   /** The client connection of the request. */
   readonly connection: Connection
-  /** The request path ended with a slash, which `facts.request.path` omits. */
-  readonly trailingSlash: boolean
   /** Other paths that lenient servers derive from the request path. Rules must permit each of them, too. */
   pathVariants: readonly string[] | undefined
   /** The trusted proxy that sent the request; undefined on a direct connection of the client. */

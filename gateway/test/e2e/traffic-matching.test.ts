@@ -39,6 +39,7 @@ beforeAll(async () => {
       }),
       route('asked', { ...prefix('/api'), query: [{ name: 'v', value: { exact: '2' } }] }),
       route('either', [exact('/one'), exact('/two')]),
+      route('directory', exact('/three/')),
       route('by-host', undefined, { hostnames: ['a.test'] }),
       route('by-wildcard', undefined, { hostnames: ['*.test'] }),
       route('by-deep-wildcard', undefined, { hostnames: ['*.deep.test'] }),
@@ -68,6 +69,10 @@ describe('a path', () => {
     ['/api/v1/only/more', 'api-v1'],
     ['/one', 'either'],
     ['/two?three', 'either'],
+    ['/two/', 'everything'],
+    ['/three/', 'directory'],
+    ['/three', 'everything'],
+    ['/api/v1/only/', 'api-v1'],
     ['/api?v=2', 'asked'],
     ['/api?v=3&v=2', 'api'],
     ['/api?x&v=2', 'asked'],
@@ -126,6 +131,7 @@ describe('other properties of a request', () => {
     ['files.test', '/files/a.txt.exe', 'by-wildcard'],
     ['files.test', '/x/files/a.txt', 'by-wildcard'],
     ['files.test', '/files/a', 'all-files'],
+    ['files.test', '/files/a.txt/', 'by-wildcard'],
     ['[::1]', '/', 'everything'],
   ])('host %s with path %s goes to %s', async (host, path, expected) => {
     expect(await chosen(path, { host })).toBe(expected)

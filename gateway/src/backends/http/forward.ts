@@ -2,7 +2,7 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import { isSource } from '../../net/http/body.ts'
 import { createHeaderFilter, type Headers } from '../../net/http/headers.ts'
 import type { OutgoingRequest, Reply, Send } from '../../net/http-client/send.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
+import { type Exchange, sentPath } from '../../pipeline/exchange.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { writeForwarded } from '../../upstream/forwarded.ts'
 import { isWithheldHeader } from '../../upstream/withheld-headers.ts'
@@ -89,9 +89,9 @@ export function requestTo(
   return request
 }
 
-function pathOf({ facts: { request }, forwarding, trailingSlash }: Exchange): string {
+function pathOf({ facts: { request }, forwarding }: Exchange): string {
   if (forwarding?.path !== undefined) return forwarding.path + request.query
-  return (trailingSlash ? `${request.path}/` : request.path) + request.query
+  return sentPath(request) + request.query
 }
 
 function headersFor(

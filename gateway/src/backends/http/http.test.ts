@@ -68,7 +68,7 @@ describe('forwarding', () => {
 
   it('retains a trailing slash of a path', async () => {
     const { sent, run } = backend([{ host: 'api.test:8080' }])
-    await run({ ...exchangeFor({ path: '/docs', query: '?a' }), trailingSlash: true })
+    await run(exchangeFor({ path: '/docs', query: '?a', trailingSlash: true }))
     expect(sent[0]?.path).toBe('/docs/?a')
   })
 

@@ -26,7 +26,9 @@ const path = exactlyOne(
     regex: name({ doc: 'RE2 pattern of the whole path.', example: '/v[0-9]+/items' }),
   },
   {},
-  { doc: 'The path, normalised: no dot segments, no empty segments, no trailing slash.' },
+  {
+    doc: 'The path, normalised: no dot segments, no empty segments. A trailing slash is ignored by `pathPrefix`, and part of the path for `exact` and `regex`.',
+  },
 )
 
 const match = object(

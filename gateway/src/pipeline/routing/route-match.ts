@@ -1,12 +1,15 @@
 import { isToken } from '../../lib/http-token.ts'
 import { compilePattern } from '../../lib/pattern.ts'
-import { parseRequestTarget } from '../../lib/request-target.ts'
+import { parseRequestTarget, type RequestTarget } from '../../lib/request-target.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { ReportIssue } from '../../schema/report.ts'
-import type { RequestFacts } from '../exchange.ts'
+import { type RequestFacts, sentPath } from '../exchange.ts'
 import { parseQuery } from './query-parameters.ts'
 
-/** The path condition of a match. A `regex` must match the whole path, in RE2 syntax. */
+/**
+ * The path condition of a match. A `regex` must match the whole path, in RE2 syntax. `exact` and `regex` take
+ * a trailing slash into account, `prefix` does not.
+ */
 export type PathMatch = { readonly kind: 'exact' | 'prefix' | 'regex'; readonly value: string }
 
 /** A condition on the complete value of a header or query parameter. */
@@ -65,9 +68,19 @@ function checkValue({ kind, value }: ValueMatch, place: (string | number)[], rep
  * have it.
  */
 export function normalisePath(path: string): string | undefined {
+  return parseConfigured(path)?.path
+}
+
+/** As `normalisePath`, with the trailing slash. */
+export function normaliseExactPath(path: string): string | undefined {
+  const target = parseConfigured(path)
+  return target && sentPath(target)
+}
+
+function parseConfigured(path: string): RequestTarget | undefined {
   // Clients escape characters outside ASCII.
   const escaped = path.replace(/[^\0-\x7f]+/g, (text) => encodeURIComponent(text.toWellFormed()))
-  return escaped.includes('?') ? undefined : parseRequestTarget(escaped)?.path
+  return escaped.includes('?') ? undefined : parseRequestTarget(escaped)
 }
 
 /** Compiled conditions other than the path. */

@@ -67,6 +67,23 @@ describe('compileRouteTable', () => {
     expect(find(request('/'))).toBeUndefined()
   })
 
+  it('takes a trailing slash as part of exact paths and regular expressions, not of prefixes', () => {
+    const find = compileRouteTable([
+      entry('plain', [], match('exact /two')),
+      entry('slash', [], match('exact /three/')),
+      entry('root', [], match('exact /')),
+      entry('regex', [], match('regex /v[0-9]')),
+      entry('directory', [], match('regex /w[0-9]/')),
+      entry('prefix', [], match('prefix /p/')),
+    ])
+    const at = (path: string, trailingSlash: boolean) => find(request(path, { trailingSlash }))?.target
+    expect([at('/two', false), at('/two', true)]).toEqual(['plain', undefined])
+    expect([at('/three', false), at('/three', true)]).toEqual([undefined, 'slash'])
+    expect([at('/v1', false), at('/v1', true)]).toEqual(['regex', undefined])
+    expect([at('/w1', false), at('/w1', true)]).toEqual([undefined, 'directory'])
+    expect([at('/p', false), at('/p', true), at('/', true)]).toEqual(['prefix', 'prefix', 'root'])
+  })
+
   it('tries a less specific path if the conditions of the more specific one fail', () => {
     const find = compileRouteTable([
       entry('post', [], match('exact /a/b', { method: 'POST' })),

@@ -1,10 +1,11 @@
-import type { MatchedRoute, RequestFacts } from '../exchange.ts'
+import { type MatchedRoute, type RequestFacts, sentPath } from '../exchange.ts'
 import { anyHost, createHostnameTable, normaliseHostname, valueOfHostname, visitHost } from './hostnames.ts'
 import {
   type Conditions,
   compileConditions,
   matchesConditions,
   maxPatternText,
+  normaliseExactPath,
   normalisePath,
   type ParsedQuery,
   type RouteMatch,
@@ -56,6 +57,9 @@ export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRout
  * The Gateway API does not define the precedence of regular expressions. They rank with prefixes by the
  * length of their text, as in the reference product; on equal lengths the prefix precedes. Hosts without them
  * have no extra cost.
+ *
+ * Exact paths and regular expressions take the path as it is forwarded, so a trailing slash is another path
+ * (Gateway API conformance); prefixes match segments and ignore it.
  *
  * A request costs one lookup for its path and one per configured prefix length, independent of the number of
  * routes; matches with the same hostname and path are evaluated in sequence.
@@ -139,7 +143,7 @@ function compileCandidate<T>(match: RouteMatch, target: T, order: number): Candi
     const found = { target, prefix: '/' }
     return { path: match.path, found, conditions, order, matchesPath: wholeMatch(value) }
   }
-  const path = normalisePath(value)
+  const path = kind === 'exact' ? normaliseExactPath(value) : normalisePath(value)
   if (path === undefined) throw new Error(`no request has the path "${value}"`)
   const found = { target, prefix: kind === 'prefix' ? path : '/' }
   return { path: { kind, value: path }, found, conditions, order, matchesPath: undefined }
@@ -201,7 +205,7 @@ function findOnHost<T>(
   const { path } = request
   const { exact, prefixes, prefixLengths, root, regexes } = table
   if (exact.size > 0) {
-    const list = exact.get(path)
+    const list = exact.get(sentPath(request))
     const found = list && firstMatching(list, request)
     if (found) return found
   }
@@ -248,7 +252,7 @@ function findAmongRegexes<T>(
 function firstMatching<T>(list: readonly Candidate<T>[], request: RequestFacts): MatchedRoute<T> | undefined {
   let parsed: ParsedQuery | undefined
   for (const { conditions, found, matchesPath } of list) {
-    if (matchesPath && !matchesPath(request.path)) continue
+    if (matchesPath && !matchesPath(sentPath(request))) continue
     if (conditions === undefined) return found
     parsed ??= { parameters: undefined }
     if (matchesConditions(conditions, request, parsed)) return found

@@ -7,11 +7,13 @@ import { checkPathChange, compilePathChange, type PathChange } from './path.ts'
 /** What a change makes of a request for `path`. */
 function changed(change: PathChange, path: string, matchedPrefix: string): string {
   const target = parseRequestTarget(path)
-  const exchange = fixtureExchange({ path: target?.path ?? '' })
+  const exchange = fixtureExchange({
+    path: target?.path ?? '',
+    trailingSlash: target?.trailingSlash === true,
+  })
   return compilePathChange(change)({
     ...exchange,
     route: { target: { name: 'route' }, prefix: matchedPrefix },
-    trailingSlash: target?.trailingSlash === true,
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Exchange } from '../../pipeline/exchange.ts'
+import { type Exchange, sentPath } from '../../pipeline/exchange.ts'
 import { exactlyOne, type Infer, string } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 
@@ -40,11 +40,6 @@ function checkPath(path: string, report: (message: string) => void) {
   report(`expected a path that begins with /, without ? and #, with others escaped by %, got "${path}"`)
 }
 
-/** Returns the requested path, with the trailing slash that rules and routes do not see. */
-export function askedPath({ facts, trailingSlash }: Exchange): string {
-  return trailingSlash ? `${facts.request.path}/` : facts.request.path
-}
-
 /** Compiles a replacement of the requested path, which begins with `matchedPrefix`. */
 export function compilePathChange(change: PathChange): (exchange: Exchange) => string {
   if (change.full !== undefined) {
@@ -56,7 +51,7 @@ export function compilePathChange(change: PathChange): (exchange: Exchange) => s
   const before = change.prefix.endsWith('/') ? change.prefix.slice(0, -1) : change.prefix
   return (exchange) => {
     const matchedPrefix = exchange.route?.prefix ?? '/'
-    const path = askedPath(exchange)
+    const path = sentPath(exchange.facts.request)
     if (path.length <= matchedPrefix.length) return alone
     const end = matchedPrefix.endsWith('/') ? matchedPrefix.length - 1 : matchedPrefix.length
     return before + path.slice(end)

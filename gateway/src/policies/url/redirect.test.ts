@@ -68,7 +68,7 @@ describe('a redirect', () => {
   })
 
   it('keeps a slash at the end', () => {
-    const exchange = { ...fixtureExchange({ path: '/foo' }), trailingSlash: true }
+    const exchange = fixtureExchange({ path: '/foo', trailingSlash: true })
     const { headers } = throughPolicies([compileRequestRedirect({ scheme: 'https' })], exchange)
     expect(headers['location']).toBe('https://gateway.test/foo/')
   })

@@ -1,5 +1,5 @@
 import { refuse } from '../../pipeline/errors.ts'
-import type { RequestFacts } from '../../pipeline/exchange.ts'
+import { type RequestFacts, sentPath } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { enumeration, exactlyOne, type Infer, integer, object, optional } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
@@ -10,7 +10,7 @@ import {
   checkAuthority,
   splitAuthority,
 } from './authority.ts'
-import { askedPath, checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
+import { checkPathChange, compilePathChange, pathChangeSchema } from './path.ts'
 
 const statuses: readonly number[] = [301, 302, 303, 307, 308]
 
@@ -71,7 +71,7 @@ export function compileRequestRedirect(config: RequestRedirectConfig): Policy {
         return refuse(exchange, { status: 400, code: 'bad_request', message: 'malformed host' })
       }
       const chosen = scheme ?? request.scheme
-      const target = changedPath?.(exchange) ?? askedPath(exchange)
+      const target = changedPath?.(exchange) ?? sentPath(request)
       const location = `${chosen}://${authorityText(authority, chosen)}${target}${request.query}`
       return { status, headers: { location: escaped(location) }, body: undefined }
     },
