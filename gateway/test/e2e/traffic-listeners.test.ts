@@ -13,11 +13,11 @@ function saying(name: string, more: object = {}): Record<string, unknown> {
 
 let authority: Authority
 let gateway: Gateway
-let [plain = 0, secure = 0, wide = 0, strict = 0, inner = 0] = [0]
+let [plain = 0, secure = 0, wide = 0, strict = 0, inner = 0, shared = 0] = [0]
 
 beforeAll(async () => {
   authority = createAuthority()
-  ;[plain = 0, secure = 0, wide = 0, strict = 0, inner = 0] = await freePorts(5)
+  ;[plain = 0, secure = 0, wide = 0, strict = 0, inner = 0, shared = 0] = await freePorts(6)
   const files = (...names: string[]) => {
     const { cert, key } = certificateFiles(authority.issue(...names), 'file')
     return { cert, key }
@@ -51,6 +51,15 @@ beforeAll(async () => {
           protocol: 'HTTPS',
           tls: { ...files('s.example.org'), minTLSVersion: 'TLS_V1_3' },
         },
+        shared: {
+          port: shared,
+          listeners: [
+            { name: 'all', tls: files('any.example.org') },
+            { name: 'second', hostname: 'second.test', tls: files('second.test') },
+            { name: 'wildcard', hostname: '*.wild.test', tls: files('*.wild.test') },
+            { name: 'fourth', hostname: 'fourth.wild.test', tls: files('fourth.wild.test') },
+          ],
+        },
         byHost: {
           port: inner,
           listeners: [{ hostname: 'one.test' }, { name: 'others', hostname: '*.test' }, { name: 'rest' }],
@@ -65,6 +74,10 @@ beforeAll(async () => {
         saying('deep', { gateways: 'secure/deep', hostnames: ['x.deep.example.com'] }),
         saying('wide', { gateways: 'wide' }),
         saying('strict', { gateways: 'strict' }),
+        saying('shared', { gateways: 'shared/all', hostnames: ['one.test'] }),
+        saying('second', { gateways: 'shared/second' }),
+        saying('wildcard', { gateways: 'shared/wildcard' }),
+        saying('fourth', { gateways: 'shared/fourth' }),
         saying('zero', { gateways: 'byHost/0' }),
         saying('others', { gateways: 'byHost/others' }),
         saying('rest', { gateways: 'byHost/rest' }),
@@ -165,13 +178,44 @@ describe('a gateway with TLS', () => {
     ).toBe(404)
   })
 
-  it('answers for another of its hosts on a connection it has, unless that host demands more of connections', async () => {
+  it('refuses requests for another listener with 421, over a connection that named its own', async () => {
     const client = http2Client(secure, tls('a.example.com'))
-    expect((await client.ask('/', { authority: 'b.example.com' })).text).toBe('wild')
-    for (const authority of ['new.example.com', 'guarded.example.com', 'GUARDED.example.com:443'])
+    for (const authority of [
+      'b.example.com',
+      'new.example.com',
+      'guarded.example.com',
+      'GUARDED.example.com:443',
+    ])
       expect((await client.ask('/', { authority })).status).toBe(421)
     expect((await call(secure, '/', { host: 'new.example.com', tls: tls('a.example.com') })).status).toBe(421)
     expect((await call(secure, '/', { host: 'elsewhere.test', tls: tls('a.example.com') })).status).toBe(404)
+  })
+
+  // Gateway API conformance, HTTPRouteHTTPSListenerDetectMisdirectedRequests.
+  it.each([
+    ['one.test', 'one.test', 200, 'shared'],
+    ['one.test', 'second.test', 421, undefined],
+    ['one.test', 'unknown.test', 404, undefined],
+    ['second.test', 'second.test', 200, 'second'],
+    ['second.test', 'one.test', 421, undefined],
+    ['second.test', 'unknown.test', 421, undefined],
+    ['third.wild.test', 'third.wild.test', 200, 'wildcard'],
+    ['third.wild.test', 'fifth.wild.test', 200, 'wildcard'],
+    ['third.wild.test', 'fourth.wild.test', 421, undefined],
+    ['third.wild.test', 'second.test', 421, undefined],
+    ['fourth.wild.test', 'fourth.wild.test', 200, 'fourth'],
+    ['fourth.wild.test', 'fifth.wild.test', 421, undefined],
+    ['unknown.test', 'one.test', 200, 'shared'],
+    ['unknown.test', 'unknown.test', 404, undefined],
+    // Without a server name, nothing contradicts the host.
+    [false, 'one.test', 200, 'shared'],
+    [false, 'second.test', 200, 'second'],
+  ] as const)('with server name %s answers requests for %s with %i', async (name, host, status, text) => {
+    const ask = http2Client(shared, tls(name)).ask('/', { authority: host })
+    for (const answer of [await ask, await call(shared, '/', { host, tls: tls(name) })]) {
+      expect(answer.status).toBe(status)
+      if (text !== undefined) expect(answer.text).toBe(text)
+    }
   })
 
   it('admits clients with a certificate, where one is demanded', async () => {
@@ -208,6 +252,25 @@ describe('a gateway with TLS', () => {
   it('answers clients that speak plain HTTP, and serves others meanwhile', async () => {
     expect((await call(wide, '/')).status).toBe(400)
     expect((await call(wide, '/', { tls: tls(false) })).status).toBe(200)
+  })
+})
+
+describe('a gateway with TLS behind a trusted proxy', () => {
+  it('serves the hosts that the proxy reports, over one connection under its own name', async () => {
+    const [port = 0] = await freePorts(1)
+    const listener = (name: string, hostname: string) => {
+      const { cert, key } = certificateFiles(authority.issue(hostname))
+      return { name, hostname, tls: { cert, key } }
+    }
+    await startGateway({
+      frontendPolicies: { http: { trustedProxies: ['127.0.0.1'] } },
+      gateways: { g: { port, listeners: [listener('edge', 'edge.test'), listener('shop', 'shop.test')] } },
+      routes: [saying('edge', { gateways: 'g/edge' }), saying('shop', { gateways: 'g/shop' })],
+    })
+    const client = http2Client(port, tls('edge.test'))
+    const headers = { 'x-forwarded-host': 'shop.test' }
+    expect((await client.ask('/', { authority: 'edge.test', headers })).text).toBe('shop')
+    expect((await client.ask('/', { authority: 'shop.test' })).status).toBe(421)
   })
 })
 

@@ -107,20 +107,33 @@ function matcher(compiled: readonly CompiledListener[], context: CompileContext)
   const listenerOf = compileListenerTable(
     compiled.map((target) => ({ hostname: target.plan.hostname, target })),
   )
-  if (!makesDemands) return (request) => listenerOf(request.host)?.find(request)
+  const isSecure = compiled.some(({ identity }) => identity !== undefined)
+  if (!isSecure) return (request) => listenerOf(request.host)?.find(request)
   const isOneOfSeveral = compiled.length > 1
   const misdirected = { target: misdirectedRoute(context), prefix: '/' }
   return (request: RequestFacts, connection: Connection) => {
+    if (isOneOfSeveral && isMisdirected(request, connection)) return misdirected
     const listener = listenerOf(request.host)
     if (listener === undefined) return undefined
-    return mayServe(listener, connection) ? listener.find(request) : misdirected
+    return satisfiesDemands(listener, connection) ? listener.find(request) : misdirected
+  }
+
+  /**
+   * Gateway API, `ListenerTLSConfig`, and RFC 6066 section 11.1: the host of a request must belong to the
+   * listener that the server name of its connection selected. Requests to hosts without a listener are 404.
+   * The host is the one sent on this connection, not the one that a trusted proxy reports.
+   */
+  function isMisdirected({ headers: { host } }: RequestFacts, { serverName }: Connection): boolean {
+    if (serverName === undefined || typeof host !== 'string' || host === '') return false
+    const listener = listenerOf(host)
+    return listener !== undefined && listener !== listenerOf(serverName)
   }
 
   /**
    * RFC 9110 section 15.5.20: a connection that was opened for one host, or before a reload, must not reach a
    * listener that demands more of handshakes, such as a client certificate.
    */
-  function mayServe(listener: CompiledListener, { identity, serverName }: Connection): boolean {
+  function satisfiesDemands(listener: CompiledListener, { identity, serverName }: Connection): boolean {
     if (listener.identity === undefined || listener.identity.demands === '') return true
     if (!satisfies(identity, listener.identity)) return false
     return !isOneOfSeveral || listenerOf(serverName ?? '') === listener
