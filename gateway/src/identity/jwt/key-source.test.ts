@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { keySetOf, signingPair, upstreamContext } from '../../../test/fixtures/jwt.ts'
+import { linkMemory } from '../../../test/support/linked-peers.ts'
 import type { Reply } from '../../net/http-client/send.ts'
 import type { KeySet } from './key-set.ts'
 import { createRemoteKeySource, fixedJwksUri } from './key-source.ts'
@@ -14,7 +15,7 @@ function setUp(text: string | undefined = keySetOf(first), headers: Record<strin
   if (text !== '') upstream.answers.set(url, { text, headers })
   return {
     clock: context.clock,
-    source: createRemoteKeySource(fixedJwksUri(url), context),
+    source: createRemoteKeySource('keys', fixedJwksUri(url), context),
     serve: (next: string, status = 200) => upstream.answers.set(url, { text: next, headers, status }),
     fail: () => upstream.answers.delete(url),
     hang: () => upstream.answers.set(url, () => new Promise<Reply>(() => {})),
@@ -234,7 +235,7 @@ describe('a discovered URL', () => {
     upstream.answers.set(url, { text: keySetOf(first) })
     upstream.answers.set(`${url}&moved`, { text: keySetOf(second) })
     let locate = async () => url
-    const source = createRemoteKeySource({ name: 'keys', resolve: () => locate() }, context)
+    const source = createRemoteKeySource('keys', { name: 'keys', resolve: () => locate() }, context)
     expect(has(await source.current(), 'first')).toBe(true)
     locate = () => Promise.reject(new Error('lost'))
     context.clock.advance(60 * minuteMs)
@@ -243,6 +244,52 @@ describe('a discovered URL', () => {
     context.clock.advance(1_000)
     void source.current()
     await vi.waitFor(() => expect(has(syncKeys(source.current()), 'second')).toBe(true))
+  })
+})
+
+describe('the data planes of a process', () => {
+  function setUpPlanes(text = keySetOf(first)) {
+    const { context, upstream } = upstreamContext()
+    upstream.answers.set(url, { text, headers: { 'cache-control': 'max-age=86400' } })
+    const sources = linkMemory(4).map((memory) =>
+      createRemoteKeySource('keys', fixedJwksUri(url), { ...context, memory }),
+    )
+    return { clock: context.clock, upstream, sources, fetches: () => upstream.count(url) }
+  }
+
+  it('fetch keys once', async () => {
+    const { sources, fetches } = setUpPlanes()
+    const all = await Promise.all(sources.flatMap((source) => [source.current(), source.refetch('first')]))
+    expect(all.every((keys) => has(keys, 'first'))).toBe(true)
+    expect(fetches()).toBe(1)
+    expect(sources.every((source) => has(syncKeys(source.current()), 'first'))).toBe(true)
+  })
+
+  it('fetch once for an unknown key id, and share the limits of such fetches', async () => {
+    const { clock, upstream, sources, fetches } = setUpPlanes()
+    await sources[0]?.current()
+    upstream.answers.set(url, { text: keySetOf(first, second) })
+    const found = await Promise.all(sources.map((source) => source.refetch('second')))
+    expect(found.every((keys) => has(keys, 'second'))).toBe(true)
+    expect(fetches()).toBe(2)
+    for (let forged = 0; forged < 100; forged += 1) await sources[forged % 4]?.refetch(`forged ${forged}`)
+    expect(fetches()).toBe(1 + 5)
+    clock.advance(10_000)
+    for (const source of sources) await source.refetch('forged again')
+    expect(fetches()).toBe(1 + 6)
+  })
+
+  it('share the pauses after failures', async () => {
+    const { clock, upstream, sources, fetches } = setUpPlanes()
+    upstream.answers.delete(url)
+    for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 15_000, 15_000]) {
+      const before = fetches()
+      await Promise.all(sources.map((source) => source.current()))
+      clock.advance(pauseMs - 1)
+      await Promise.all(sources.flatMap((source) => [source.current(), source.refetch('first')]))
+      expect(fetches()).toBe(before + 1)
+      clock.advance(1)
+    }
   })
 })
 

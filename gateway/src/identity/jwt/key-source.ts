@@ -4,6 +4,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { type KeySet, parseKeySet } from './key-set.ts'
 import { createRefetchLimit } from './refetch-limit.ts'
+import { createSharedDocument, type DocumentFetch } from './shared-document.ts'
 
 /** Source of the keys that verify tokens. Returns undefined while no keys are available. */
 export type KeySource = {
@@ -44,24 +45,27 @@ export function fixedJwksUri(url: string): JwksUri {
 /**
  * Creates a source of keys at a URL. The first use fetches them, so the gateway starts without the provider;
  * expired keys are refreshed in the background, and stay in use while the provider fails, with backoff. No
- * timers: only use triggers fetches.
+ * timers: only use triggers fetches. The data planes of the process share the source of a `name`: each fetch
+ * and each limit applies to all of them.
  */
-export function createRemoteKeySource(address: JwksUri, { send, clock, log }: CompileContext): KeySource {
-  let current: { set: KeySet; text: string } | undefined
-  let dueAt = Number.NEGATIVE_INFINITY
-  let retryAt = Number.NEGATIVE_INFINITY
-  const renewals = createRefetchLimit(clock)
-  let failures = 0
-  let flight: Promise<void> | undefined
+export function createRemoteKeySource(
+  name: string,
+  address: JwksUri,
+  { send, clock, log, memory }: CompileContext,
+): KeySource {
+  // A byte of malformed UTF-8 becomes three.
+  const document = createSharedDocument(name, 3 * maxBytes, memory)
+  const renewals = createRefetchLimit(name, memory, clock)
+  let parsed: { version: number; set: KeySet | undefined } = { version: 0, set: undefined }
 
-  function refresh(): Promise<void> {
-    flight ??= fetchKeys().finally(() => {
-      flight = undefined
-    })
-    return flight
+  function latestSet(): KeySet | undefined {
+    const { text, version } = document.latest()
+    // An unchanged document retains its object, so that verified tokens stay cached.
+    if (version !== parsed.version) parsed = { version, set: parseKeySet(text ?? '') }
+    return parsed.set
   }
 
-  async function fetchKeys(): Promise<void> {
+  async function fetchKeys(): Promise<DocumentFetch> {
     let url = address.name
     try {
       url = await address.resolve()
@@ -70,48 +74,50 @@ export function createRemoteKeySource(address: JwksUri, { send, clock, log }: Co
       const set = parseKeySet(text)
       if (set === undefined) throw new GatewayError('upstream_invalid', 'not a JSON Web Key Set')
       if (set.size === 0) throw new GatewayError('upstream_invalid', 'key set without a usable key')
-      accept(url, { set, text }, freshMs(headers, clock.now()))
+      const before = document.latest()
+      if (before.text !== text) log.info({ url, keys: set.size, skipped: set.skipped }, 'key set fetched')
+      else if (before.failures > 0) log.info({ url }, 'key set refresh recovered')
+      return { kind: 'fetched', text, dueAt: clock.monotonic() + freshMs(headers, clock.now()) }
     } catch (error) {
-      failures += 1
-      const pauseMs = Math.min(lastRetryMs, firstRetryMs * 2 ** (failures - 1))
-      retryAt = clock.monotonic() + pauseMs
+      const before = document.latest()
+      const failures = before.failures + 1
       log.warn(
         { url, failures, err: error },
-        current ? 'key set refresh failed, previous keys remain in use' : 'key set fetch failed',
+        before.text !== undefined
+          ? 'key set refresh failed, previous keys remain in use'
+          : 'key set fetch failed',
       )
+      const pauseMs = Math.min(lastRetryMs, firstRetryMs * 2 ** before.failures)
+      return { kind: 'failed', retryAt: clock.monotonic() + pauseMs }
     }
-  }
-
-  function accept(url: string, fetched: { set: KeySet; text: string }, lifetimeMs: number) {
-    // An unchanged document retains its object, so that verified tokens stay cached.
-    if (current?.text !== fetched.text) {
-      current = fetched
-      log.info({ url, keys: fetched.set.size, skipped: fetched.set.skipped }, 'key set fetched')
-    } else if (failures > 0) log.info({ url }, 'key set refresh recovered')
-    failures = 0
-    dueAt = clock.monotonic() + lifetimeMs
   }
 
   return {
     current() {
+      const state = document.latest()
+      const set = latestSet()
       const now = clock.monotonic()
-      if (now < dueAt) return current?.set
-      if (failures === 0 || now >= retryAt) void refresh()
+      if (now < state.dueAt) return set
+      const isPaused = state.failures > 0 && now < state.retryAt
+      const update = isPaused ? undefined : document.update({ since: state, fetch: fetchKeys })
       // After one failure requests no longer wait: a provider that hangs must not delay every request.
-      if (current !== undefined && (failures > 0 || now < dueAt + maxStaleMs)) return current.set
-      return flight?.then(() => current?.set) ?? current?.set
+      if (set !== undefined && (state.failures > 0 || now < state.dueAt + maxStaleMs)) return set
+      return update?.then(latestSet) ?? set
     },
     async refetch(keyId) {
-      if (flight !== undefined) {
-        await flight
-        return current?.set
-      }
-      if (failures > 0 && clock.monotonic() < retryAt) return current?.set
-      if (!renewals.tryAcquire(keyId)) return current?.set
-      await refresh()
-      // A failed fetch does not prove that the id is unknown.
-      if (failures === 0) renewals.recordUnknown(keyId)
-      return current?.set
+      const state = document.latest()
+      if (state.failures > 0 && clock.monotonic() < state.retryAt) return latestSet()
+      await document.update({
+        since: state,
+        isPermitted: () => renewals.tryAcquire(keyId),
+        async fetch() {
+          const result = await fetchKeys()
+          // A failed fetch does not prove that the id is unknown.
+          if (result.kind === 'fetched') renewals.recordUnknown(keyId)
+          return result
+        },
+      })
+      return latestSet()
     },
   }
 }

@@ -124,9 +124,8 @@ function createKeySource(
 ): KeySource {
   if (address !== undefined) {
     const send = sendUnder(egress, context.send)
-    return context.retained(`keys of tokens: ${address.name} ${egress.key}`, () =>
-      createRemoteKeySource(address, { ...context, send }),
-    )
+    const name = `keys of tokens: ${address.name} ${egress.key}`
+    return context.retained(name, () => createRemoteKeySource(name, address, { ...context, send }))
   }
   const set = parseKeySet(text ?? '')
   if (set === undefined) throw new Error('jwks must be a JSON Web Key Set')

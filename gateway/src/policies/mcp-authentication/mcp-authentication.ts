@@ -165,9 +165,8 @@ function sharedServerMetadata(
   context: CompileContext,
 ): ServerMetadata {
   const urls = provider.metadataUrls(issuer)
-  return context.retained(`mcp authentication metadata: ${[...urls, egressKey].join(' ')}`, () =>
-    createServerMetadata(urls, context),
-  )
+  const name = `mcp authentication metadata: ${[...urls, egressKey].join(' ')}`
+  return context.retained(name, () => createServerMetadata(name, urls, context))
 }
 
 function confidentialClient({ clientId, clientSecret }: McpAuthenticationConfig, context: CompileContext) {

@@ -1,6 +1,7 @@
 import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
+import { createSharedDocument, type DocumentFetch } from '../../../identity/jwt/shared-document.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
+import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { isHttpUrl } from '../../../schema/dsl.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -15,42 +16,50 @@ const retryMs = 5_000
 
 /**
  * Creates a cache of the provider's metadata, from the first of `urls` that succeeds. Fetched on use, fresh
- * for a minute, and served stale while the provider fails, with a retry every few seconds.
+ * for a minute, and served stale while the provider fails, with a retry every few seconds. The data planes of
+ * the process share the cache of a `name`.
  */
 export function createServerMetadata(
+  name: string,
   urls: readonly string[],
-  { send, clock, log }: CompileContext,
+  { send, clock, log, memory }: CompileContext,
 ): ServerMetadata {
-  let current: JsonObject | undefined
-  let dueAt = Number.NEGATIVE_INFINITY
-  let flight: Promise<void> | undefined
+  // A byte of malformed UTF-8 becomes three.
+  const document = createSharedDocument(name, 3 * maxBytes, memory)
+  let parsed: { version: number; metadata: JsonObject | undefined } = { version: 0, metadata: undefined }
 
-  async function refresh(): Promise<void> {
+  function latestMetadata(): JsonObject | undefined {
+    const { text, version } = document.latest()
+    if (version !== parsed.version) parsed = { version, metadata: readServerMetadata(text ?? '') }
+    return parsed.metadata
+  }
+
+  async function fetchMetadata(): Promise<DocumentFetch> {
     try {
-      current = await firstOf(urls, async (url) => {
-        const { status, text } = await fetchDocument(send, { url, maxBytes, timeoutMs })
-        if (status !== 200) throw new GatewayError('upstream_invalid', `status ${status}`)
-        return readServerMetadata(text)
+      const text = await firstOf(urls, async (url) => {
+        const response = await fetchDocument(send, { url, maxBytes, timeoutMs })
+        if (response.status !== 200) throw new GatewayError('upstream_invalid', `status ${response.status}`)
+        if (readServerMetadata(response.text) === undefined)
+          throw new GatewayError('upstream_invalid', 'response is not authorization server metadata')
+        return response.text
       })
-      dueAt = clock.monotonic() + freshMs
+      return { kind: 'fetched', text, dueAt: clock.monotonic() + freshMs }
     } catch (error) {
-      dueAt = clock.monotonic() + retryMs
       log.warn(
         { url: urls[0], err: error },
-        current
+        document.latest().text !== undefined
           ? 'provider metadata refresh failed, stale metadata served'
           : 'provider metadata fetch failed',
       )
+      return { kind: 'failed', retryAt: clock.monotonic() + retryMs }
     }
   }
 
   return async () => {
-    if (clock.monotonic() < dueAt) return current
-    flight ??= refresh().finally(() => {
-      flight = undefined
-    })
-    await flight
-    return current
+    const state = document.latest()
+    const dueAt = state.failures > 0 ? state.retryAt : state.dueAt
+    if (clock.monotonic() >= dueAt) await document.update({ since: state, fetch: fetchMetadata })
+    return latestMetadata()
   }
 }
 
@@ -68,28 +77,18 @@ async function firstOf<T>(urls: readonly string[], attempt: (url: string) => Pro
 }
 
 /**
- * Validates the metadata of the provider. Clients pass these URLs to browsers or shells, so members with
- * invalid URLs are removed.
+ * Validates the metadata of the provider; undefined if the text is not metadata. Clients pass its URLs to
+ * browsers or shells, so members with invalid URLs are removed.
  */
-function readServerMetadata(text: string): JsonObject {
-  const document: unknown = parsed(text)
-  if (!isJsonObject(document) || typeof document['issuer'] !== 'string') {
-    throw new GatewayError('upstream_invalid', 'response is not authorization server metadata')
-  }
+function readServerMetadata(text: string): JsonObject | undefined {
+  const document = parseJsonObject(text)
+  if (document === undefined || typeof document['issuer'] !== 'string') return undefined
   return Object.fromEntries(
     Object.entries(document).filter(([key, value]) => {
       const isAddress = key.endsWith('_endpoint') || key === 'jwks_uri'
       return !isAddress || typeof value !== 'string' || isSafeHttpUrl(value)
     }),
   )
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function isSafeHttpUrl(text: string): boolean {
