@@ -30,13 +30,10 @@ import { compileProviderClaims } from './provider/claims.ts'
 import { createProviderClient, type ProviderClientOptions } from './provider/client.ts'
 import { createRequestRateLimit, type RequestRateLimit } from './request-rate-limit.ts'
 import { type AccessTokens, createAccessTokens } from './tokens/access-tokens.ts'
-import {
-  createReplayCache,
-  createTokenFamilies,
-  type ReplayCache,
-  type TokenFamilies,
-} from './tokens/replay.ts'
+import { createReplayCache, type ReplayCache } from './tokens/replay.ts'
+import { createRotationResults, isCompleteReply } from './tokens/rotation-results.ts'
 import { createSealedValues, type SealedValues } from './tokens/sealed-values.ts'
+import { createTokenFamilies, type TokenFamilies } from './tokens/token-families.ts'
 
 export type AuthorizationServerOptions = {
   /** Issuer of the gateway, and URL of the MCP endpoint. */
@@ -59,7 +56,7 @@ export type AuthorizationServer = {
   verifier: TokenVerifier
 }
 
-/** State that survives reloads: keys, used values, rates. */
+/** State that survives reloads, shared by the data planes: keys, used values, rates. */
 type State = {
   sealed: SealedValues
   rate: RequestRateLimit
@@ -157,24 +154,32 @@ function sharedState(
   { issuer, audiences, provider, config }: AuthorizationServerOptions,
   context: CompileContext,
 ): State {
-  const { sessionKey, clock, log } = context
+  const { sessionKey, clock, log, memory } = context
   const key = sessionKey === undefined ? undefined : readSessionKey(sessionKey)
   if (sessionKey !== undefined && key === undefined)
     throw new Error('the session key must be 64 hexadecimal digits (32 bytes)')
   // Tokens become invalid when these settings change, as those of the provider would.
   const settings = JSON.stringify([provider.issuer, provider.client.id, audiences, config.claims])
-  return context.retained(`mcp front: ${JSON.stringify([issuer, settings, key !== undefined])}`, () => {
+  const name = `mcp front: ${JSON.stringify([issuer, settings, key !== undefined])}`
+  return context.retained(name, () => {
     if (key === undefined)
       log.warn({ issuer }, 'config.session.key not set: a restart ends all logins and registrations')
     const sealed = createSealedValues(key ?? randomBytes(32), { issuer, settings }, clock)
-    const tokenFamilies = createTokenFamilies<Reply>(maxFamilies, clock)
+    const tokenFamilies = createFamilies(name, context)
     return {
       sealed,
       tokenFamilies,
-      rate: createRequestRateLimit(clock),
-      codes: createReplayCache(maxCodes),
-      logins: createReplayCache(maxCodes),
+      rate: createRequestRateLimit(`${name}/rate`, memory, clock),
+      codes: createReplayCache(memory, { name: `${name}/codes`, capacity: maxCodes }, clock),
+      logins: createReplayCache(memory, { name: `${name}/logins`, capacity: maxCodes }, clock),
       accessTokens: createAccessTokens(sealed, tokenFamilies, clock),
     }
   })
+}
+
+function createFamilies(name: string, context: CompileContext): TokenFamilies<Reply> {
+  const { memory, peers, clock } = context
+  const results = context.retained('mcp front: rotation results', () => createRotationResults(peers))
+  const options = { name: `${name}/families`, capacity: maxFamilies, results, isResult: isCompleteReply }
+  return createTokenFamilies<Reply>(options, memory, clock)
 }

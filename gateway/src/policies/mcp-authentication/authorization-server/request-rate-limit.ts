@@ -1,7 +1,8 @@
 import { plainAddress } from '../../../lib/address/cidr.ts'
 import { clientNetwork } from '../../../lib/address/client-network.ts'
 import type { Clock } from '../../../lib/clock.ts'
-import { createLru } from '../../../lib/lru.ts'
+import type { Memory } from '../../../lib/planes/memory.ts'
+import { createRecentRecords } from '../../../lib/planes/recent-records.ts'
 
 /** Rate limit per client address for the endpoints without authentication. */
 export type RequestRateLimit = {
@@ -14,22 +15,37 @@ export type RequestRateLimit = {
 const burst = 120
 const perSecond = 2
 const maxAddresses = 10_000
+/** Numbers of an address: requests counted, and the time of the count. */
+const countedAt = 0
+const timeAt = 1
+const size = 2
 
-/** Creates a token bucket per address. IPv6 counts by /64, the smallest network assigned to a client. */
-export function createRequestRateLimit(clock: Pick<Clock, 'monotonic'>): RequestRateLimit {
-  const buckets = createLru<string, { tokens: number; at: number }>(maxAddresses)
+/**
+ * Creates a token bucket per address, for all data planes. IPv6 counts by /64, the smallest network assigned
+ * to a client.
+ */
+export function createRequestRateLimit(
+  name: string,
+  memory: Memory,
+  clock: Pick<Clock, 'monotonic'>,
+): RequestRateLimit {
+  const buckets = createRecentRecords(memory, { name, maxRecords: maxAddresses, size }, clock)
   return {
     tryAcquire(address) {
-      const network = clientNetwork(plainAddress(address))
       const now = clock.monotonic()
-      const bucket = buckets.get(network) ?? { tokens: burst, at: now }
-      const tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * perSecond)
-      buckets.set(network, { tokens: tokens < 1 ? tokens : tokens - 1, at: now })
-      return tokens >= 1
+      return buckets.update(clientNetwork(plainAddress(address)), (numbers, from) => {
+        const elapsedMs = Math.max(0, now - (numbers[from + timeAt] ?? 0))
+        const counted = Math.max(0, (numbers[from + countedAt] ?? 0) - (elapsedMs / 1000) * perSecond)
+        const isAllowed = counted <= burst - 1
+        numbers[from + countedAt] = isAllowed ? counted + 1 : counted
+        numbers[from + timeAt] = now
+        return isAllowed
+      })
     },
     refund(address, requests) {
-      const bucket = buckets.get(clientNetwork(plainAddress(address)))
-      if (bucket !== undefined) bucket.tokens = Math.min(burst, bucket.tokens + requests)
+      buckets.find(clientNetwork(plainAddress(address)), (numbers, from) => {
+        numbers[from + countedAt] = Math.max(0, (numbers[from + countedAt] ?? 0) - requests)
+      })
     },
   }
 }
