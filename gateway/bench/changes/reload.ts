@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { httpPath, httpSections, httpWorkloads } from '../http/workloads.ts'
 import type { LoadReport } from '../load/load.ts'
 import { checked, median } from '../measure/measure.ts'
+import type { Placement } from '../subjects/placement.ts'
 import { type LoadGenerator, startScript, stop } from '../subjects/processes.ts'
 import { startTollgate, type Tollgate } from '../subjects/tollgate.ts'
 
@@ -21,7 +22,12 @@ export type ReloadFigures = Pick<LoadReport, 'requests' | 'p50Ms' | 'p99Ms' | 'm
 
 export type ReloadPace = { routes: number; perSecond: number; seconds: number }
 
-type ProgramOptions = { nodeFlags: readonly string[]; entry: string | undefined }
+/** Options of the measured program. */
+export type ProgramOptions = {
+  nodeFlags: readonly string[]
+  entry: string | undefined
+  placement: Placement
+}
 
 /** Latency under a steady load, with and without reloads of a long configuration. */
 export async function compareReloads(
@@ -30,11 +36,15 @@ export async function compareReloads(
   options: ProgramOptions,
 ): Promise<ReloadResult> {
   const { routes: count } = pace
-  const upstream = await startScript('http/upstream.ts', (port) => [String(port)])
+  const { placement } = options
+  const upstream = await startScript('http/upstream.ts', (port) => [String(port)], {
+    cpus: placement.upstream,
+  })
   const sections = (mark: string, markOfOne: string) => (port: number) =>
     httpSections(port, upstream.port, { count, mark, markOfOne })
   const tollgate = await startTollgate({
     ...options,
+    cpus: placement.gateway,
     upstreamPort: upstream.port,
     sections: sections('a', 'a'),
   })

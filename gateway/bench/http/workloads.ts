@@ -1,4 +1,5 @@
 import type { Workload } from '../llm/workloads.ts'
+import { type RequestParts, requestText } from '../measure/request.ts'
 import type { Subject } from '../subjects/processes.ts'
 
 const connections = 16
@@ -16,50 +17,40 @@ export const httpAnswer = JSON.stringify({
 
 /** Requests of plain HTTP, over the routes that `pathOf` leads to. */
 export function httpWorkloads(pathOf: (connection: number, subject: Subject) => string): Workload[] {
-  const requests = (subject: Subject, make: (path: string, host: string) => string) =>
+  const requests = (subject: Subject, parts: Pick<RequestParts, 'method' | 'headers' | 'body'>) =>
     Promise.resolve(
-      Array.from({ length: connections }, (_, index) =>
-        make(pathOf(index, subject), `127.0.0.1:${subject.port}`),
-      ),
+      Array.from({ length: connections }, (_, index) => {
+        const headers = { ...commonHeaders, ...parts.headers }
+        return requestText(subject, { ...parts, headers, path: `${pathOf(index, subject)}?page=2` })
+      }),
     )
   const common = { ending: '"complete":true}', connections, target }
   const body = JSON.stringify({ order: 7, note: 'As soon as you can, please. '.repeat(35) }).slice(0, 1024)
+  const json = { 'content-type': 'application/json' }
   return [
     {
       ...common,
       name: 'http-get',
       title: 'plain HTTP, GET of 1 kB',
       body: Buffer.alloc(0),
-      requestsTo: (subject) => requests(subject, (path, host) => head('GET', path, host, [])),
+      requestsTo: (subject) => requests(subject, { method: 'GET', headers: {}, body: '' }),
     },
     {
       ...common,
       name: 'http-post',
       title: 'plain HTTP, POST of 1 kB, answered with 1 kB',
       body: Buffer.from(body),
-      requestsTo: (subject) =>
-        requests(
-          subject,
-          (path, host) =>
-            head('POST', path, host, ['content-type: application/json', `content-length: ${body.length}`]) +
-            body,
-        ),
+      requestsTo: (subject) => requests(subject, { method: 'POST', headers: json, body }),
     },
   ]
 }
 
-function head(method: string, path: string, host: string, more: readonly string[]): string {
-  const lines = [
-    `${method} ${path}?page=2 HTTP/1.1`,
-    `host: ${host}`,
-    'accept: application/json',
-    'accept-encoding: gzip, br',
-    'user-agent: bench',
-    'authorization: Bearer 3f8a1c5e7d9b2046',
-    'x-request-id: 0d5f7c1e-2b7a-4f6e-9c43-1f0a8a7e6b21',
-    ...more,
-  ]
-  return `${lines.join('\r\n')}\r\n\r\n`
+const commonHeaders = {
+  accept: 'application/json',
+  'accept-encoding': 'gzip, br',
+  'user-agent': 'bench',
+  authorization: 'Bearer 3f8a1c5e7d9b2046',
+  'x-request-id': '0d5f7c1e-2b7a-4f6e-9c43-1f0a8a7e6b21',
 }
 
 export type RouteChange = {
@@ -74,7 +65,7 @@ export function httpSections(
   port: number,
   upstreamPort: number,
   { count, mark = '1', markOfOne = mark }: { count: number } & RouteChange,
-): object {
+): { gateways: object; routes: object[] } {
   return {
     gateways: { default: { port } },
     routes: Array.from({ length: count }, (_, index) => ({

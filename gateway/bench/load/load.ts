@@ -336,3 +336,5 @@ function obey(order: LoadOrder): Promise<LoadReport> | LoadReport {
 process.on('message', async (order: LoadOrder) => {
   process.send?.(await obey(order))
 })
+
+process.on('disconnect', () => process.exit())

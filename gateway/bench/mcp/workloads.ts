@@ -1,4 +1,5 @@
 import type { Workload } from '../llm/workloads.ts'
+import { type RequestParts, requestText } from '../measure/request.ts'
 import type { Subject } from '../subjects/processes.ts'
 import { audience, type Issuer, issuer } from './tokens.ts'
 
@@ -33,7 +34,8 @@ export function mcpWorkloads(tokens: Issuer): Workload[] {
         Promise.all(
           Array.from({ length: connections }, async (_, index) => {
             const token = tokens.token(`user-${index}`)
-            return callRequest(subject.port, await openSession(subject, token), token, body)
+            const session = sessionHeaders(await openSession(subject, token))
+            return requestText(subject, messageRequest(token, body.toString('latin1'), session))
           }),
         ),
     }
@@ -58,33 +60,36 @@ export function mcpConfig(upstreamPort: number, { keySet }: Issuer): object {
   }
 }
 
-/** Begins a session as clients do, and answers its id. Leaves no connection open. */
-export async function openSession({ port }: Subject, token: string): Promise<string> {
-  const post = (message: object, session: Record<string, string>) =>
-    fetch(`http://127.0.0.1:${port}${path}`, {
+/** Opens a session and returns its id, if the server has sessions. Leaves no connection open. */
+export async function openSession(subject: Subject, token: string): Promise<string | undefined> {
+  const post = (message: object, session: Record<string, string>) => {
+    const request = messageRequest(token, JSON.stringify({ jsonrpc: '2.0', ...message }), session)
+    const { path, headers, body } = subject.adapt?.(request) ?? request
+    return fetch(`http://127.0.0.1:${subject.port}${path}`, {
       method: 'POST',
-      headers: {
-        accept: 'application/json, text/event-stream',
-        'content-type': 'application/json',
-        authorization: `Bearer ${token}`,
-        connection: 'close',
-        ...session,
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      headers: { ...headers, connection: 'close' },
+      body,
     })
+  }
   const clientInfo = { name: 'bench', version: '1.0.0' }
   const params = { protocolVersion, capabilities: {}, clientInfo }
   const answer = await post({ id: initializeId, method: 'initialize', params }, {})
   const text = await answer.text()
-  const session = answer.headers.get('mcp-session-id')
-  if (session === null) throw new Error(`no session: status ${answer.status}: ${text}`)
-  const noted = await post(
-    { method: 'notifications/initialized' },
-    { 'mcp-session-id': session, 'mcp-protocol-version': protocolVersion },
-  )
+  if (answer.status !== 200) throw new Error(`${subject.name}: no session: status ${answer.status}: ${text}`)
+  const session = answer.headers.get('mcp-session-id') ?? undefined
+  const noted = await post({ method: 'notifications/initialized' }, sessionHeaders(session))
   await noted.arrayBuffer()
-  if (noted.status !== 202) throw new Error(`the session does not begin: status ${noted.status}`)
+  if (noted.status !== 202) {
+    throw new Error(`${subject.name}: the session does not begin: status ${noted.status}`)
+  }
   return session
+}
+
+function sessionHeaders(session: string | undefined): Record<string, string> {
+  return {
+    ...(session !== undefined && { 'mcp-session-id': session }),
+    'mcp-protocol-version': protocolVersion,
+  }
 }
 
 /** A call of about 500 bytes. */
@@ -98,17 +103,17 @@ function callBody(tool: string): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: callId, method: 'tools/call', params }))
 }
 
-function callRequest(port: number, session: string, token: string, body: Buffer): string {
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    `host: 127.0.0.1:${port}`,
-    'accept: application/json, text/event-stream',
-    'content-type: application/json',
-    'user-agent: bench',
-    `authorization: Bearer ${token}`,
-    `mcp-session-id: ${session}`,
-    `mcp-protocol-version: ${protocolVersion}`,
-    `content-length: ${body.byteLength}`,
-  ]
-  return `${head.join('\r\n')}\r\n\r\n${body.toString('latin1')}`
+function messageRequest(token: string, body: string, headers: Record<string, string>): RequestParts {
+  return {
+    method: 'POST',
+    path,
+    headers: {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      'user-agent': 'bench',
+      authorization: `Bearer ${token}`,
+      ...headers,
+    },
+    body,
+  }
 }

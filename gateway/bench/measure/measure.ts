@@ -8,6 +8,7 @@ import {
   type Subject,
 } from '../subjects/processes.ts'
 import { benchKey } from '../subjects/tollgate.ts'
+import { requestText } from './request.ts'
 
 /** Medians over all rounds of one workload at one subject. */
 export type Figures = {
@@ -34,21 +35,20 @@ export async function measure(
   const { workload, pace } = job
   const requests = new Map<Subject, string[] | undefined>()
   for (const subject of subjects) requests.set(subject, await workload.requestsTo?.(subject))
-  const drive = (subject: Subject, seconds: number) =>
-    checked(
-      load,
-      runOrder(subject, workload, { durationMs: seconds * 1000, requests: requests.get(subject) }),
-    )
+  const drive = (subject: Subject, seconds: number) => {
+    const limit = { durationMs: seconds * 1000, requests: requests.get(subject) }
+    return checked(load, runOrder(subject, workload, limit), subject.name)
+  }
   for (const subject of pace.warmUpSeconds > 0 ? subjects : []) await drive(subject, pace.warmUpSeconds)
-  const rounds = new Map<string, Figures[]>()
+  const rounds = new Map<Subject, Figures[]>()
   for (let round = 0; round < pace.rounds; round++) {
     const order = round % 2 === 0 ? subjects : subjects.toReversed()
     for (const subject of order) {
       const figures = await oneRound(subject, () => drive(subject, pace.secondsPerRound))
-      rounds.set(subject.name, [...(rounds.get(subject.name) ?? []), figures])
+      rounds.set(subject, [...(rounds.get(subject) ?? []), figures])
     }
   }
-  return subjects.map((subject) => medians(subject.name, rounds.get(subject.name) ?? []))
+  return subjects.map((subject) => medians(subject.name, rounds.get(subject) ?? []))
 }
 
 async function oneRound(subject: Subject, drive: () => Promise<LoadReport>): Promise<Figures> {
@@ -85,7 +85,7 @@ export async function streamKibibytes(
   subject: Subject,
   streams: number,
 ): Promise<number> {
-  const request = httpRequest(subject.port, requestBody(heldModel, true, 1024))
+  const request = httpRequest(subject, requestBody(heldModel, true, 1024))
   const open = (connections: number) =>
     checked(load, { kind: 'open', port: subject.port, request, connections })
   await open(Math.ceil(streams / 10))
@@ -126,7 +126,7 @@ export function runOrder(
   return {
     kind: 'run',
     port: subject.port,
-    requests: limit.requests ?? [httpRequest(subject.port, workload.body)],
+    requests: limit.requests ?? [httpRequest(subject, workload.body)],
     connections: workload.connections,
     ending: workload.ending,
     durationMs: limit.durationMs ?? 86_400_000,
@@ -135,28 +135,30 @@ export function runOrder(
 }
 
 /** Fails the benchmark after the first failed request: figures over failed requests are meaningless. */
-export async function checked(load: LoadGenerator, order: LoadOrder): Promise<LoadReport> {
+export async function checked(load: LoadGenerator, order: LoadOrder, name = 'tollgate'): Promise<LoadReport> {
   const report = await load.do(order)
-  if (report.failures > 0 || report.requests === 0) {
+  const { failures, requests, firstFailure } = report
+  if (failures > 0 || requests === 0) {
     throw new Error(
-      `${report.failures} requests failed, ${report.requests} succeeded; first failure: ${report.firstFailure}`,
+      `${name}: ${failures} requests failed, ${requests} succeeded; first failure: ${firstFailure}`,
     )
   }
   return report
 }
 
-/** The bytes of a request with the key of the benchmark. */
-export function httpRequest(port: number, body: Buffer): string {
-  const head = [
-    'POST /v1/chat/completions HTTP/1.1',
-    `host: 127.0.0.1:${port}`,
-    'content-type: application/json',
-    'accept: application/json',
-    'user-agent: bench',
-    `authorization: Bearer ${benchKey}`,
-    `content-length: ${body.byteLength}`,
-  ]
-  return `${head.join('\r\n')}\r\n\r\n${body.toString('latin1')}`
+/** The bytes of a chat completion request with the key of the benchmark. */
+export function httpRequest(subject: Subject, body: Buffer): string {
+  return requestText(subject, {
+    method: 'POST',
+    path: '/v1/chat/completions',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'user-agent': 'bench',
+      authorization: `Bearer ${benchKey}`,
+    },
+    body: body.toString('latin1'),
+  })
 }
 
 /** The middle value; of an even number the mean of both in the middle. */

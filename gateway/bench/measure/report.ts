@@ -3,17 +3,12 @@ import type { SessionMemory } from '../mcp/sessions.ts'
 import type { TcpFigures, TcpResult } from '../tcp/tcp.ts'
 import type { Figures } from './measure.ts'
 import type { ProfileLine, ProfileReport } from './profile.ts'
+import type { PeerResult, WorkloadResult } from './stage.ts'
 
 export type Result = {
-  workloads: {
-    name: string
-    title: string
-    target: number
-    relay: Figures
-    tollgate: Figures
-    /** For information. */
-    others: Figures[]
-  }[]
+  /** CPUs by role, empty if the processes are not pinned. */
+  placement: string
+  workloads: WorkloadResult[]
   /** KiB for each open stream. */
   openStreams?: { streams: number; relay: number; tollgate: number }
   mcpSessions?: SessionMemory
@@ -28,20 +23,22 @@ const targets = { reloadP99Ms: 50, tcpThroughput: 0.8, openStreams: 1.3, memory:
 
 /** The figures as a table for people. */
 export function renderReport(result: Result): string {
-  const parts: string[] = []
-  for (const { title, target, relay, tollgate, others } of result.workloads) {
+  const parts: string[] = result.placement === '' ? [] : [`CPUs: ${result.placement}`, '']
+  for (const { title, target, relay, tollgate, others, peers } of result.workloads) {
     const ratio = tollgate.cpuMicrosPerRequest / relay.cpuMicrosPerRequest
     parts.push(
       title,
       columns(['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU us/request', 'RSS MiB']),
       row(relay),
       row(tollgate),
+      ...peers.flatMap((peer) => (peer.kind === 'measured' ? row(peer.figures) : [])),
       ...others.map(row),
       `  CPU ratio ${against(ratio, target)}, RSS ratio ${(tollgate.residentMebibytes / relay.residentMebibytes).toFixed(2)}`,
       ...others.map(
         (other) =>
           `  ${other.subject}: ${(other.cpuMicrosPerRequest / tollgate.cpuMicrosPerRequest).toFixed(2)} of tollgate's CPU`,
       ),
+      ...peers.flatMap((peer) => peerLines(peer, tollgate)),
       '',
     )
   }
@@ -72,6 +69,17 @@ export function renderReport(result: Result): string {
     )
   }
   return `${parts.join('\n')}\n`
+}
+
+function peerLines(peer: PeerResult, tollgate: Figures): string[] {
+  if (peer.kind === 'unsupported') return [`  ${peer.peer}: no configuration for this workload`]
+  const ratio = (read: (figures: Figures) => number) => (read(tollgate) / read(peer.figures)).toFixed(2)
+  const without = peer.without.length === 0 ? '' : `; it works without: ${peer.without.join(', ')}`
+  return [
+    `  tollgate / ${peer.peer}: CPU ${ratio((one) => one.cpuMicrosPerRequest)}, ` +
+      `requests/s ${ratio((one) => one.requestsPerSecond)}, p50 ${ratio((one) => one.p50Ms)}, ` +
+      `p99 ${ratio((one) => one.p99Ms)}, RSS ${ratio((one) => one.residentMebibytes)}${without}`,
+  ]
 }
 
 function reloadLines({ routes, perSecond, idle, one, all }: ReloadResult): string[] {

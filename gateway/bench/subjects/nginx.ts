@@ -1,22 +1,22 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../../test/support/free-port.ts'
-import { type Subject, stop, track } from './processes.ts'
+import { launch, type Subject, stop } from './processes.ts'
 
 export type Nginx = Subject & { end(): Promise<void> }
 
 /** Another proxy in the same place, one process as Tollgate is; undefined where it is not installed. */
-export async function startNginx(upstreamPort: number): Promise<Nginx | undefined> {
+export async function startNginx(upstreamPort: number, cpus?: string): Promise<Nginx | undefined> {
   if (spawnSync('nginx', ['-v']).error) return undefined
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-nginx-'))
   const port = await freePort()
   const file = join(folder, 'nginx.conf')
   writeFileSync(file, configuration(folder, port, upstreamPort))
-  const child = track(spawn('nginx', ['-c', file, '-p', folder], { stdio: ['ignore', 'ignore', 'inherit'] }))
+  const child = launch(['nginx', '-c', file, '-p', folder], { cpus, stdio: ['ignore', 'ignore', 'inherit'] })
   while (!(await accepts(port))) {
     if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`)
     await delay(50)

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   closeSync,
@@ -15,7 +14,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/support/free-port.ts'
-import { type Subject, stop, track } from './processes.ts'
+import { launch, type Subject, stop } from './processes.ts'
 
 export type Tollgate = Subject & {
   /** Folder of the run, where profiles are written as well. */
@@ -40,6 +39,8 @@ export type TollgateOptions = {
   nodeFlags?: readonly string[]
   /** The program to measure; the source by default. */
   entry?: string | undefined
+  /** CPUs of the process. */
+  cpus?: string | undefined
 }
 
 /** The virtual key that the load generator presents. */
@@ -79,12 +80,8 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
 
   const log = openSync(join(folder, 'access.log'), 'a')
   const entry = options.entry ?? fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-  const child = track(
-    spawn(process.execPath, [...(options.nodeFlags ?? []), entry, '-f', file], {
-      stdio: ['ignore', log, 'inherit'],
-      cwd: folder,
-    }),
-  )
+  const command = [process.execPath, ...(options.nodeFlags ?? []), entry, '-f', file]
+  const child = launch(command, { cpus: options.cpus, stdio: ['ignore', log, 'inherit'], cwd: folder })
   const end = async () => {
     await stop(child)
     closeSync(log)
@@ -119,10 +116,7 @@ function llmConfig(upstreamPort: number, extraKeys: readonly string[]): object {
     policies: {
       apiKey: {
         mode: 'strict',
-        keys: [
-          ...Array.from({ length: keyCount }, (_, index) => keyRecord(index)),
-          ...extraKeys.map((key) => ({ key })),
-        ],
+        keys: [...benchKeys().map(keyRecord), ...extraKeys.map((key) => ({ key }))],
       },
       authorization: { rules: ['apiKey.group == "platform" && request.path.startsWith("/v1/")'] },
       localRateLimit: [
@@ -134,8 +128,13 @@ function llmConfig(upstreamPort: number, extraKeys: readonly string[]): object {
   }
 }
 
-function keyRecord(index: number): object {
-  const key = `tg-bench-key-${String(index).padStart(4, '0')}`
+/** Every virtual key of the configuration. */
+export function benchKeys(): string[] {
+  return Array.from({ length: keyCount }, (_, index) => `tg-bench-key-${String(index).padStart(4, '0')}`)
+}
+
+/** A virtual key of the configuration by its hash, in the form that agentgateway reads as well. */
+export function keyRecord(key: string, index: number): object {
   return {
     keyHash: `sha256:${createHash('sha256').update(key).digest('hex')}`,
     metadata: { id: `key-${index}`, name: `key ${index}`, group: 'platform' },

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import type { ProgramOptions } from '../changes/reload.ts'
 import { median } from '../measure/measure.ts'
 import { cpuMicroseconds, type Subject, startScript, stop } from '../subjects/processes.ts'
 import { startTollgate } from '../subjects/tollgate.ts'
@@ -13,14 +14,16 @@ export type TcpResult = { relay: TcpFigures; tollgate: TcpFigures }
 const mebibyte = 1024 * 1024
 
 /** A TCP route beside the least that this runtime needs for the same. */
-export async function compareTcp(
-  pace: TcpPace,
-  options: { nodeFlags: readonly string[]; entry: string | undefined },
-): Promise<TcpResult> {
-  const upstream = await startScript('tcp/upstream.ts', (port) => [String(port)])
-  const relay = await startScript('tcp/relay.ts', (port) => [String(port), String(upstream.port)])
+export async function compareTcp(pace: TcpPace, options: ProgramOptions): Promise<TcpResult> {
+  const { placement } = options
+  const cpus = placement.gateway
+  const upstream = await startScript('tcp/upstream.ts', (port) => [String(port)], {
+    cpus: placement.upstream,
+  })
+  const relay = await startScript('tcp/relay.ts', (port) => [String(port), String(upstream.port)], { cpus })
   const tollgate = await startTollgate({
     ...options,
+    cpus,
     upstreamPort: upstream.port,
     sections: (port) => ({
       gateways: { default: { port, protocol: 'TCP' } },

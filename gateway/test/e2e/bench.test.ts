@@ -1,7 +1,11 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { isRunning } from '../support/is-running.ts'
 import { member } from '../support/mock-server.ts'
 
 const bench = fileURLToPath(new URL('../../bench/run.ts', import.meta.url))
@@ -55,4 +59,42 @@ it('the benchmark measures TCP routes', async () => {
       expect([subject, figure, value]).toEqual([subject, figure, expect.toSatisfy((one) => one > 0)])
     }
   }
+})
+
+const relay = fileURLToPath(new URL('../../bench/http/relay.ts', import.meta.url))
+
+it('the benchmark measures a peer with its whole process tree', async () => {
+  // The shell starts the relay as its child, and uses next to no CPU time and memory itself.
+  const command = `sh -c '${process.execPath} ${relay} {{port}} {{upstreamPort}}; true'`
+  const result = await runBench('--only', 'http-get', '--rounds', '1', '--peer', `other=${command}`)
+  const peer = member(result, 'workloads', 0, 'peers', 0)
+  expect(peer).toMatchObject({ peer: 'other', kind: 'measured', without: [] })
+  expect(member(peer, 'figures', 'cpuMicrosPerRequest')).toEqual(expect.toSatisfy((micros) => micros > 0))
+  expect(member(peer, 'figures', 'residentMebibytes')).toEqual(expect.toSatisfy((size) => size > 30))
+})
+
+it('the benchmark names the fix for a peer that is not installed', async () => {
+  const run = runBench('--only', 'http-get', '--peer', 'agentgateway=/nowhere/agentgateway')
+  await expect(run).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('"/nowhere/agentgateway" of peer agentgateway is not found: install'),
+  })
+})
+
+it('a peer ends with a killed benchmark', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'pid')
+  const command = `sh -c 'echo $$ > ${file}; trap "" TERM; ${process.execPath} ${relay} {{port}} {{upstreamPort}}; true'`
+  const child = spawn(
+    process.execPath,
+    [bench, '--only', 'http-get', '--rounds', '1', '--seconds', '60', '--peer', `other=${command}`],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  onTestFinished(() => void child.kill('SIGKILL'))
+  for await (const chunk of child.stderr) if (String(chunk).includes('plain HTTP')) break
+  const peer = Number(readFileSync(file, 'utf8'))
+  expect(isRunning(peer)).toBe(true)
+  child.kill('SIGKILL')
+  await vi.waitFor(() => expect(isRunning(peer)).toBe(false), { timeout: 20_000, interval: 50 })
 })

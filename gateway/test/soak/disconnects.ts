@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     // In turn streams that flow, and streams that stand still when the client leaves.
     const body = round % 2 === 0 ? stream.body : requestBody(heldModel, true, 1024)
-    const order = { port: tollgate.port, request: httpRequest(tollgate.port, body), connections: 50 }
+    const order = { port: tollgate.port, request: httpRequest(tollgate, body), connections: 50 }
     left += (await checked(load, { kind: 'churn', ...order, durationMs: secondsPerRound * 1000 })).requests
     await checked(load, runOrder(tollgate, stream, { durationMs: 300 }))
     tollgate.truncateLog()
