@@ -1,7 +1,11 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { fixtureContext } from '../../../test/fixtures/pipeline.ts'
 import { linkMemory } from '../../../test/support/linked-peers.ts'
+import { member } from '../../../test/support/mock-server.ts'
+import { createPlaneThreads, type PlaneThreads } from '../../../test/support/plane-threads.ts'
+import { releaseLocksOf } from '../../lib/planes/lock.ts'
+import { regionOf } from '../../lib/planes/memory.ts'
 import { createSharedDocument, type DocumentFetch, type SharedDocument } from './shared-document.ts'
 
 const planes = 4
@@ -133,6 +137,29 @@ describe('a document of several data planes', () => {
       }),
       { numRuns: 200 },
     )
+  })
+})
+
+describe('a document of threads', () => {
+  const module = new URL('../../../test/fixtures/identity-tasks.ts', import.meta.url)
+  let threads: PlaneThreads | undefined
+  afterEach(() => threads?.close())
+
+  it('is fetched by one of them each time, and read whole by all', async () => {
+    threads = createPlaneThreads(planes)
+    const results = await threads.runAll({ module, task: 'updateDocument' }, 40)
+    const fetches = results.map((result) => Number(member(result, 'fetches')))
+    expect(fetches.reduce((sum, count) => sum + count)).toBe(40)
+    for (const result of results) expect(String(member(result, 'text'))).toMatch(/^40 x+$/)
+  })
+
+  it('is fetched by the others if the one that fetches ends', async () => {
+    threads = createPlaneThreads(2)
+    await threads.run(1, { module, task: 'fetchForever' }, undefined)
+    await threads.kill(1)
+    const updated = threads.run(0, { module, task: 'updateDocument' }, 1)
+    releaseLocksOf(regionOf(threads.buffer('identity document: keys')), 1)
+    expect(await updated).toMatchObject({ fetches: 1 })
   })
 })
 

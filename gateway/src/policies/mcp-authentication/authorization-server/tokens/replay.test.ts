@@ -1,8 +1,12 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { fixtureContext } from '../../../../../test/fixtures/pipeline.ts'
 import { linkMemory } from '../../../../../test/support/linked-peers.ts'
+import { createPlaneThreads, type PlaneThreads } from '../../../../../test/support/plane-threads.ts'
 import { createReplayCache } from './replay.ts'
+
+let threads: PlaneThreads | undefined
+afterEach(() => threads?.close())
 
 describe('replay cache', () => {
   it('evicts only the oldest ids', () => {
@@ -14,6 +18,13 @@ describe('replay cache', () => {
     }
     expect(['a', 'a', 'b', 'c'].map(tryUse)).toEqual([true, false, true, true])
     expect(['c', 'a'].map(tryUse)).toEqual([false, true])
+  })
+
+  it('admits each id once over threads', async () => {
+    const module = new URL('../../../../../test/fixtures/identity-tasks.ts', import.meta.url)
+    threads = createPlaneThreads(4)
+    const admitted = await threads.runAll({ module, task: 'useIds' }, 2_000)
+    expect(admitted.map(Number).reduce((sum, count) => sum + count)).toBe(2_000)
   })
 
   it('admits each id once over all data planes', () => {
