@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { nearest } from '../lib/nearest.ts'
 import { presentKeys, type Schema } from './dsl.ts'
 import { type Path, valueAt } from './path.ts'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { parseHostPort } from '../lib/address/host-port.ts'
 import { parseDuration } from '../lib/duration.ts'
 

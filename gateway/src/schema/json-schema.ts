@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Format, Schema } from './dsl.ts'
 import type { ShapeMeta } from './shape.ts'
 

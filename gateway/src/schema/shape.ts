@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import type * as z from 'zod'
 import type { FieldMeta, Schema } from './dsl.ts'
 
 /** Schema as plain data, independent of the schema library, for documentation, forms and messages. */
