@@ -28,6 +28,9 @@ const { metafile } = await build({
   platform: 'node',
   format: 'esm',
   target: 'node24.15',
+  // Each thread has the text of its code in memory. Short lines preserve the use of stack traces.
+  minifyWhitespace: true,
+  lineLimit: 120,
   sourcemap: true,
   // Stack traces need names and lines only; copies of all sources would double the package.
   sourcesContent: false,
