@@ -22,7 +22,7 @@ import {
 } from './keyed-table.ts'
 import { releaseLocksOf } from './lock.ts'
 import { createLocalMemory, type Memory, regionOf } from './memory.ts'
-import { cursorAt, type KeyedTable, type TableShape } from './table-memory.ts'
+import type { KeyedTable, TableShape } from './table-memory.ts'
 
 const shape: TableShape = { maxRecords: 300, keyBytes: 16, int32Cells: 0, float64Cells: 1, sharedCells: 2 }
 const module = new URL('../../../test/fixtures/table-tasks.ts', import.meta.url)
@@ -45,8 +45,12 @@ function sharedMemory(): Memory[] {
   }))
 }
 
+function stage(table: KeyedTable, key: string): void {
+  if (!stageKey(table, key)) throw new Error('the key is too long')
+}
+
 function write(table: KeyedTable, key: string, value: number): boolean {
-  expect(stageKey(table, key)).toBe(true)
+  stage(table, key)
   lockKey(table)
   const record = findRecord(table) || insertRecord(table)
   if (record !== 0) table.float64[float64Cells(table, record)] = value
@@ -55,7 +59,7 @@ function write(table: KeyedTable, key: string, value: number): boolean {
 }
 
 function read(table: KeyedTable, key: string): number | undefined {
-  expect(stageKey(table, key)).toBe(true)
+  stage(table, key)
   lockKey(table)
   const record = findRecord(table)
   const value = record === 0 ? undefined : table.float64[float64Cells(table, record)]
@@ -64,7 +68,7 @@ function read(table: KeyedTable, key: string): number | undefined {
 }
 
 function remove(table: KeyedTable, key: string): void {
-  expect(stageKey(table, key)).toBe(true)
+  stage(table, key)
   lockKey(table)
   const record = findRecord(table)
   if (record !== 0) removeRecord(table, record)
@@ -133,7 +137,8 @@ describe('a table', () => {
       for (let index = 0; index < 20_000; index++) write(table, `key ${index}`, index)
       expect(write(table, 'one more', 0)).toBe(false)
       expect([recordCount(table), highestRecord(table)]).toEqual([20_000, 20_000])
-      for (let index = 0; index < 20_000; index++) expect(read(table, `key ${index}`)).toBe(index)
+      const values = Array.from({ length: 20_000 }, (_, index) => read(table, `key ${index}`))
+      expect(values.every((value, index) => value === index)).toBe(true)
       for (let index = 0; index < 20_000; index++) remove(table, `key ${index}`)
       expect(recordCount(table)).toBe(0)
     }
@@ -249,15 +254,15 @@ describe('several threads', () => {
 
   it('lose no addition while the table grows', async () => {
     threads = createPlaneThreads(4)
-    await threads.runAll({ module, task: 'addToKeys' }, { keys: 20_000, rounds: 3 })
+    await threads.runAll({ module, task: 'addToKeys' }, { keys: 20_000, rounds: 2 })
     const { table, values } = result()
     expect([recordCount(table), values.length]).toEqual([20_000, 20_000])
-    expect(values.every((value) => value === 12)).toBe(true)
+    expect(values.every((value) => value === 8)).toBe(true)
   })
 
   it('agree on which records are in use while they insert and remove', async () => {
     threads = createPlaneThreads(4)
-    await threads.runAll({ module, task: 'addAndRemove' }, { keys: 50, rounds: 50_000 })
+    await threads.runAll({ module, task: 'addAndRemove' }, { keys: 50, rounds: 20_000 })
     const { table, values } = result()
     expect(values.every((value) => value === 0)).toBe(true)
     expect(recordCount(table)).toBe(values.length)
@@ -268,11 +273,11 @@ describe('several threads', () => {
     await threads.run(0, { module, task: 'addToKeys' }, { keys: 2_000, rounds: 1 })
     const region = regionOf(threads.buffer('table'))
     for (let kill = 0; kill < 5; kill++) {
-      const walked = Atomics.load(region.int32, cursorAt)
+      const added = region.float64[sharedCells] ?? 0
       const work = threads.run(1, { module, task: 'addAndRemove' }, { keys: 5_000, rounds: 1e9 })
       const ended = expect(work).rejects.toThrow('has ended')
       const other = threads.run(0, { module, task: 'addToKeys' }, { keys: 2_000, rounds: 20 })
-      while (Atomics.load(region.int32, cursorAt) - walked < 1_000 * (kill + 1)) {
+      while ((region.float64[sharedCells] ?? 0) - added < 1_000 * (kill + 1)) {
         await new Promise(setImmediate)
       }
       await threads.kill(1)

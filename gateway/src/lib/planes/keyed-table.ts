@@ -185,7 +185,10 @@ export function removeRecord(table: KeyedTable, record: number): void {
 export function walk(table: KeyedTable): number {
   const highest = highestRecord(table)
   if (highest === 0) return 0
-  const record = ((Atomics.add(table.int32, cursorAt, 1) >>> 0) % highest) + 1
+  const last = table.int32[cursorAt] ?? 0
+  // Two data planes at the same step inspect the same record, without harm.
+  const record = last < highest ? last + 1 : 1
+  table.int32[cursorAt] = record
   return lockUsed(table, record) ? record : 0
 }
 

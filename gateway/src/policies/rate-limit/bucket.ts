@@ -7,6 +7,12 @@ export type Rate = {
   readonly intervalMs: number
 }
 
+/** A rate of a configuration. */
+export type ConfiguredRate = Rate & {
+  /** Time of its compilation. */
+  readonly sinceMs: number
+}
+
 /**
  * Token bucket that stores used units instead of remaining ones, so that usage survives a change of the rate.
  * An unused bucket is equivalent to a missing one, so full buckets may be evicted.
@@ -14,15 +20,11 @@ export type Rate = {
 export type Bucket = {
   used: number
   refilledAt: number
-  /** Key value of the bucket, for limits with a key. */
-  readonly key: string
-  /** Removed from the index while full: later charges go to its successor. */
-  evicted: boolean
 }
 
 /** Creates a full bucket whose intervals start now. Times are whole milliseconds of a monotonic clock. */
-export function createBucket(nowMs: number, key: string = ''): Bucket {
-  return { used: 0, refilledAt: nowMs, key, evicted: false }
+export function createBucket(nowMs: number): Bucket {
+  return { used: 0, refilledAt: nowMs }
 }
 
 /** Applies one refill per interval elapsed since the last refill. */
@@ -55,7 +57,9 @@ export function returnUnit(bucket: Bucket, takenAtMs: number) {
 
 /** Whole seconds until the next refill, rounded up, at least 1. */
 export function secondsToRefill(bucket: Bucket, rate: Rate, nowMs: number): number {
-  return Math.ceil((bucket.refilledAt + rate.intervalMs - nowMs) / 1000)
+  // Another data plane may have refilled it a moment after `nowMs`.
+  const fromMs = Math.max(nowMs, bucket.refilledAt)
+  return Math.ceil((bucket.refilledAt + rate.intervalMs - fromMs) / 1000)
 }
 
 /** Whether the bucket is full, including due refills. */

@@ -1,16 +1,30 @@
 import { hash } from 'node:crypto'
-import { type Bucket, createBucket, isFull, type Rate, refillBucket } from './bucket.ts'
+import {
+  createKeyedTable,
+  findRecord,
+  float64Cells,
+  generationOf,
+  highestRecord,
+  insertRecord,
+  keyOf,
+  lockKey,
+  lockRecord,
+  lockShared,
+  lockUsed,
+  recordCount,
+  removeRecord,
+  sharedCells,
+  stageKey,
+  unlock as unlockTable,
+  walk,
+} from '../../lib/planes/keyed-table.ts'
+import type { Memory } from '../../lib/planes/memory.ts'
+import type { KeyedTable } from '../../lib/planes/table-memory.ts'
+import { type Bucket, consume, createBucket, isFull, type Rate, refillBucket, returnUnit } from './bucket.ts'
+import type { BucketReference, Buckets } from './buckets.ts'
 
 /** Buckets of a limit by key value, for up to `maxKeys` values. */
-export type KeyedBuckets = {
-  /** Returns the refilled bucket of a value. Requests without a value (undefined) share a bucket. */
-  find(key: string | undefined, rate: Rate, nowMs: number): Bucket
-  /** Returns the current bucket of the key of an earlier `bucket`. */
-  current(bucket: Bucket, rate: Rate, nowMs: number): Bucket
-  readonly size: number
-  /** Iterates over all buckets in parts, read-only. The value of shared buckets is undefined. */
-  parts(): Iterable<Iterable<{ value: string | undefined; bucket: Bucket }>>
-}
+export type KeyedBuckets = Buckets & { readonly size: number }
 
 /**
  * Buckets inspected per new value. More than one, so that idle buckets are evicted faster than new ones are
@@ -20,118 +34,248 @@ const stepsPerInsert = 2
 /** Buckets inspected per new value at capacity. */
 const stepsWhenFull = 32
 const longestPlainKey = 64
-/** A growing Map rehashes all entries in one step: 150 ms for a million. Shards bound the pause. */
-const shardCount = 64
+
+// Positions below 0 are the shared buckets, in the shared cells of the table.
+const withoutValue = -1
+const overflow = -2
+const sharedPositions = [withoutValue, overflow]
+
+// Cells of a record, and of a shared bucket.
+const usedCell = 0
+const refilledCell = 1
+/** 1 as soon as a shared bucket is in use. */
+const startedCell = 2
+/** Shared cells: rate in force, bucket of requests without a value, overflow bucket; three each. */
+const shape = { keyBytes: longestPlainKey, int32Cells: 0, float64Cells: 2, sharedCells: 9 }
+
+const sharedReferences: Record<number, BucketReference> = {
+  [withoutValue]: { position: withoutValue, generation: 0, key: undefined },
+  [overflow]: { position: overflow, generation: 0, key: undefined },
+}
+
+type State = {
+  readonly table: KeyedTable
+  /** Copy of the locked bucket. */
+  readonly bucket: Bucket
+  /** Value of the selected bucket. */
+  key: string | undefined
+  position: number
+  generation: number
+  /** Index of the locked bucket's cells. */
+  cell: number
+  isNew: boolean
+  hadNoRoom: boolean
+}
 
 /**
  * Creates buckets with incremental eviction: each new value evicts a few full buckets, without a timer or a
  * full scan. If no inspected bucket is full at capacity, new values share one overflow bucket, so that a
  * client gains nothing from invented values.
  */
-export function createKeyedBuckets(maxKeys: number): KeyedBuckets {
-  const shards = Array.from({ length: shardCount }, () => new Map<string, Bucket>())
-  const walk = endlessWalk(shards)
-  let size = 0
-  let withoutValue: Bucket | undefined
-  let overflow: Bucket | undefined
-
-  function find(key: string | undefined, rate: Rate, nowMs: number): Bucket {
-    const bucket = key === undefined ? noValueBucket(nowMs) : ownBucket(boundedKey(key), rate, nowMs)
-    refillBucket(bucket, rate, nowMs)
-    return bucket
-  }
-
-  function noValueBucket(nowMs: number): Bucket {
-    withoutValue ??= createBucket(nowMs)
-    return withoutValue
-  }
-
-  function ownBucket(key: string, rate: Rate, nowMs: number): Bucket {
-    const shard = shardOf(shards, key)
-    const known = shard.get(key)
-    if (known !== undefined) return known
-    evictFull(size < maxKeys ? stepsPerInsert : stepsWhenFull, rate, nowMs)
-    if (size >= maxKeys) {
-      overflow ??= createBucket(nowMs)
-      return overflow
-    }
-    const created = createBucket(nowMs, ownCopy(key))
-    shard.set(created.key, created)
-    size += 1
-    return created
-  }
-
-  function evictFull(steps: number, rate: Rate, nowMs: number) {
-    for (let step = 0; step < steps; step++) {
-      const bucket = walk()
-      if (bucket === undefined) return
-      if (!isFull(bucket, rate, nowMs)) continue
-      bucket.evicted = true
-      shardOf(shards, bucket.key).delete(bucket.key)
-      size -= 1
-    }
-  }
-
+export function createKeyedBuckets(memory: Memory, name: string, maxKeys: number): KeyedBuckets {
+  const table = createKeyedTable(memory, name, { ...shape, maxRecords: maxKeys })
+  const bucket = createBucket(0)
+  const fields = { key: undefined, position: 0, generation: 0, cell: 0, isNew: false, hadNoRoom: false }
+  const state: State = { table, bucket, ...fields }
+  const inForce = { capacity: 0, refill: 0, intervalMs: 0 }
   return {
-    find,
-    current(bucket, rate, nowMs) {
-      if (bucket.evicted) return find(bucket.key, rate, nowMs)
-      refillBucket(bucket, rate, nowMs)
-      return bucket
+    bucket,
+    select(key, rate) {
+      select(state, key)
+      activateRate(table, rate)
+    },
+    lock: (rate, nowMs) => lockSelected(state, rate, nowMs),
+    makeRoom: (rate, nowMs) => makeRoom(state, rate, nowMs),
+    unlock: () => unlock(state),
+    settle: (rate, nowMs) => settle(state, rate, nowMs),
+    reference() {
+      const { position, generation, key } = state
+      return sharedReferences[position] ?? { position, generation, key }
+    },
+    charge(reference, amount, nowMs) {
+      readRate(table, inForce)
+      state.isNew = false
+      if (!lockReference(state, reference, nowMs)) lockSuccessor(state, reference, inForce, nowMs)
+      refillBucket(bucket, inForce, nowMs)
+      consume(bucket, inForce, amount)
+      unlock(state)
+      settle(state, inForce, nowMs)
+    },
+    giveBack(reference, takenAtMs) {
+      // An evicted bucket was full.
+      if (!lockReference(state, reference, takenAtMs)) return
+      returnUnit(bucket, takenAtMs)
+      unlock(state)
     },
     get size() {
-      return size
+      return recordCount(table)
     },
-    *parts() {
-      const shared = [withoutValue, overflow].filter((bucket) => bucket !== undefined)
-      yield shared.map((bucket) => ({ value: undefined, bucket }))
-      for (const shard of shards) {
-        yield shard.values().map((bucket) => ({ value: bucket.key, bucket }))
-      }
+    *positions() {
+      yield* sharedPositions
+      for (let record = 1; record <= highestRecord(table); record++) yield record
+    },
+    read: (position) => read(table, position),
+    valueOf(position) {
+      if (position < 0 || !lockUsed(table, position)) return undefined
+      const value = keyOf(table, position)
+      unlockTable(table)
+      return value
     },
   }
 }
 
-/** Returns an endless iterator over all buckets; undefined if there are none. */
-function endlessWalk(shards: readonly Map<string, Bucket>[]): () => Bucket | undefined {
-  let position = 0
-  let buckets = shards[0]?.values()
-  return () => {
-    // One round more than shards: the current iterator may be at the end of the first shard.
-    for (let round = 0; round <= shards.length; round++) {
-      const next = buckets?.next()
-      if (next !== undefined && !next.done) return next.value
-      position = (position + 1) % shards.length
-      buckets = shards[position]?.values()
+function select(state: State, key: string | undefined): void {
+  state.key = key
+  state.hadNoRoom = false
+  state.isNew = false
+  if (key !== undefined) stageValue(state.table, key)
+}
+
+function lockSelected(state: State, rate: Rate, nowMs: number): boolean {
+  if (state.key === undefined) lockSharedBucket(state, withoutValue, nowMs)
+  else if (!lockOwn(state, nowMs)) return false
+  refillBucket(state.bucket, rate, nowMs)
+  return true
+}
+
+/** Locks the bucket of the staged value, creates it if there is room, and loads it. */
+function lockOwn(state: State, nowMs: number): boolean {
+  const { table } = state
+  lockKey(table)
+  let record = findRecord(table)
+  if (record === 0) {
+    record = insertRecord(table)
+    if (record === 0) {
+      unlockTable(table)
+      if (state.hadNoRoom) lockSharedBucket(state, overflow, nowMs)
+      return state.hadNoRoom
     }
-    return undefined
+    state.isNew = true
+    table.float64[float64Cells(table, record) + refilledCell] = nowMs
+  }
+  loadRecord(state, record)
+  return true
+}
+
+function lockSharedBucket(state: State, position: number, nowMs: number): void {
+  const { table } = state
+  lockShared(table)
+  const cell = sharedCells - position * 3
+  if (table.float64[cell + startedCell] === 0) {
+    table.float64[cell + refilledCell] = nowMs
+    table.float64[cell + startedCell] = 1
+  }
+  state.position = position
+  load(state, cell)
+}
+
+/** Locks the bucket of a reference, if it was not evicted, and loads it. */
+function lockReference(state: State, { position, generation }: BucketReference, nowMs: number): boolean {
+  if (position < 0) lockSharedBucket(state, position, nowMs)
+  else if (!lockRecord(state.table, position, generation)) return false
+  else loadRecord(state, position)
+  return true
+}
+
+function lockSuccessor(state: State, { key }: BucketReference, rate: Rate, nowMs: number): void {
+  select(state, key)
+  if (lockSelected(state, rate, nowMs)) return
+  makeRoom(state, rate, nowMs)
+  lockSelected(state, rate, nowMs)
+}
+
+function makeRoom(state: State, rate: Rate, nowMs: number): void {
+  evictFull(state.table, { steps: stepsWhenFull, except: 0, rate, nowMs })
+  state.hadNoRoom = true
+}
+
+function settle(state: State, rate: Rate, nowMs: number): void {
+  if (!state.isNew) return
+  state.isNew = false
+  evictFull(state.table, { steps: stepsPerInsert, except: state.position, rate, nowMs })
+}
+
+function loadRecord(state: State, record: number): void {
+  state.position = record
+  state.generation = generationOf(state.table, record)
+  load(state, float64Cells(state.table, record))
+}
+
+function load(state: State, cell: number): void {
+  const { float64 } = state.table
+  state.cell = cell
+  state.bucket.used = float64[cell + usedCell] ?? 0
+  state.bucket.refilledAt = float64[cell + refilledCell] ?? 0
+}
+
+function unlock({ table, bucket, cell }: State): void {
+  // A data plane that fails between the two must not refill twice.
+  table.float64[cell + refilledCell] = bucket.refilledAt
+  table.float64[cell + usedCell] = bucket.used
+  unlockTable(table)
+}
+
+type Eviction = { steps: number; except: number; rate: Rate; nowMs: number }
+
+function evictFull(table: KeyedTable, { steps, except, rate, nowMs }: Eviction): void {
+  const bucket = createBucket(0)
+  for (let step = 0; step < steps; step++) {
+    const record = walk(table)
+    if (record === 0) continue
+    const cell = float64Cells(table, record)
+    bucket.used = table.float64[cell + usedCell] ?? 0
+    bucket.refilledAt = table.float64[cell + refilledCell] ?? 0
+    if (record !== except && isFull(bucket, rate, nowMs)) removeRecord(table, record)
+    unlockTable(table)
   }
 }
 
-/** Hashes the last characters, which differ most between values. */
-function shardOf(shards: readonly Map<string, Bucket>[], key: string): Map<string, Bucket> {
-  const { length } = key
-  let mixed = length
-  for (let index = Math.max(0, length - 4); index < length; index++)
-    mixed = mixed * 31 + key.charCodeAt(index)
-  const shard = shards[mixed % shards.length]
-  if (shard === undefined) throw new RangeError('there are no shards')
-  return shard
+function read(table: KeyedTable, position: number): Bucket | undefined {
+  if (position < 0) lockShared(table)
+  else if (!lockUsed(table, position)) return undefined
+  const cell = position < 0 ? sharedCells - position * 3 : float64Cells(table, position)
+  const { float64 } = table
+  const isUsed = position > 0 || float64[cell + startedCell] === 1
+  const bucket = { used: float64[cell + usedCell] ?? 0, refilledAt: float64[cell + refilledCell] ?? 0 }
+  unlockTable(table)
+  return isUsed ? bucket : undefined
+}
+
+/**
+ * Rate of the latest request, at which later charges apply: a request that started before a reload is charged
+ * at the current rate, because the old, smaller capacity would cap the usage of the larger one.
+ */
+function activateRate(table: KeyedTable, { capacity, refill, intervalMs }: Rate): void {
+  const { float64 } = table
+  const isActive =
+    float64[sharedCells] === capacity &&
+    float64[sharedCells + 1] === refill &&
+    float64[sharedCells + 2] === intervalMs
+  if (isActive) return
+  lockShared(table)
+  table.float64[sharedCells] = capacity
+  table.float64[sharedCells + 1] = refill
+  table.float64[sharedCells + 2] = intervalMs
+  unlockTable(table)
+}
+
+function readRate(table: KeyedTable, rate: { -readonly [Field in keyof Rate]: Rate[Field] }): void {
+  lockShared(table)
+  rate.capacity = table.float64[sharedCells] ?? 0
+  rate.refill = table.float64[sharedCells + 1] ?? 0
+  rate.intervalMs = table.float64[sharedCells + 2] ?? 0
+  unlockTable(table)
 }
 
 const hashMark = 'sha256:'
 
 /**
- * Bounds the length of client-controlled values. Values that look like a hash are hashed, to avoid
- * collisions.
+ * Stages a value with a bound on its length. Values that look like a hash are hashed, to avoid collisions;
+ * values that are not Unicode have hashes of their own, because UTF-8 cannot represent them.
  */
-function boundedKey(key: string): string {
-  if (key.length <= longestPlainKey && !key.startsWith(hashMark)) return key
-  return `${hashMark}${hash('sha256', key, 'base64')}`
-}
-
-/** Copies a value, because a substring retains the whole source string. */
-function ownCopy(key: string): string {
-  const narrow = Buffer.from(key, 'latin1').toString('latin1')
-  return narrow === key ? narrow : Buffer.from(key, 'utf16le').toString('utf16le')
+function stageValue(table: KeyedTable, value: string): void {
+  if (!value.startsWith(hashMark) && stageKey(table, value)) return
+  const isText = value.isWellFormed()
+  const bytes = Buffer.from(value, isText ? 'utf8' : 'utf16le')
+  stageKey(table, `${hashMark}${isText ? '' : 'utf16:'}${hash('sha256', bytes, 'base64')}`)
 }

@@ -90,33 +90,35 @@ async function localSnapshot(limit: Limit, place: string, clock: Clock): Promise
 
 function singleStatus(limit: Limit, clock: Clock): BucketStatus {
   const nowMs = wholeMs(clock)
-  for (const part of limit.parts()) for (const { bucket } of part) return bucketStatus(bucket, limit, nowMs)
-  return { remaining: limit.rate.capacity, resetSeconds: 0 }
+  const bucket = limit.buckets.read(0)
+  return bucket === undefined
+    ? { remaining: limit.rate.capacity, resetSeconds: 0 }
+    : bucketStatus(bucket, limit, nowMs)
 }
 
 /** Buckets read between two yields to traffic. */
 const bucketsPerTurn = 5_000
 
 async function keyedStatus(limit: Limit, key: CelProgram, clock: Clock): Promise<KeyedStatus> {
-  const { rate } = limit
+  const { rate, buckets } = limit
   const nowMs = wholeMs(clock)
   const fullest: { value: string | undefined; bucket: Bucket; remaining: number }[] = []
   let values = 0
   let exhausted = 0
   let seen = 0
-  for (const part of limit.parts()) {
-    for (const { value, bucket } of part) {
-      const remaining = rate.capacity - usedAt(bucket, rate, nowMs)
-      if (value !== undefined) values += 1
-      if (remaining === 0) exhausted += 1
-      seen += 1
-      if (seen % bucketsPerTurn === 0) await new Promise(setImmediate)
-      const least = fullest.length === fullestShown ? fullest.at(-1)?.remaining : rate.capacity
-      if (least !== undefined && remaining >= least) continue
-      fullest.push({ value, bucket, remaining })
-      fullest.sort((a, b) => a.remaining - b.remaining)
-      fullest.length = Math.min(fullest.length, fullestShown)
-    }
+  for (const position of buckets.positions()) {
+    seen += 1
+    if (seen % bucketsPerTurn === 0) await new Promise(setImmediate)
+    const bucket = buckets.read(position)
+    if (bucket === undefined) continue
+    const remaining = rate.capacity - usedAt(bucket, rate, nowMs)
+    if (position > 0) values += 1
+    if (remaining === 0) exhausted += 1
+    const least = fullest.length === fullestShown ? fullest.at(-1)?.remaining : rate.capacity
+    if (least !== undefined && remaining >= least) continue
+    fullest.push({ value: buckets.valueOf(position), bucket, remaining })
+    fullest.sort((a, b) => a.remaining - b.remaining)
+    fullest.length = Math.min(fullest.length, fullestShown)
   }
   const shown = keyDisplay(key)
   return {

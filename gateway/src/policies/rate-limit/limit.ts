@@ -8,25 +8,26 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { needsBody } from '../../pipeline/rules.ts'
 import type { LimitMeter } from '../../telemetry/metrics/limits.ts'
-import { type Bucket, consume, createBucket, type Rate, refillBucket } from './bucket.ts'
-import { createKeyedBuckets, type KeyedBuckets } from './keyed-buckets.ts'
+import type { ConfiguredRate } from './bucket.ts'
+import type { Buckets } from './buckets.ts'
+import { createKeyedBuckets } from './keyed-buckets.ts'
 import { describeRule, isAddressKey, keyVariables, type LimitRule } from './local-config.ts'
+import { createSingleBucket } from './single-bucket.ts'
 
 /** Compiled limit and its buckets. */
 export type Limit = {
   readonly label: string
   readonly counts: 'requests' | 'tokens'
-  readonly rate: Rate
+  readonly rate: ConfiguredRate
   readonly meter: LimitMeter
   readonly needsBody: boolean
-  /** Returns the refilled bucket of this request. */
-  bucketOf(exchange: Exchange, nowMs: number): Bucket
-  /** Charges a bucket found earlier, at the current rate. */
-  charge(bucket: Bucket, amount: number, nowMs: number): void
+  /** Name of the memory of the buckets. */
+  readonly memory: string
+  readonly buckets: Buckets
+  /** Selects the bucket of a request. */
+  select(exchange: Exchange): void
   /** Expression with one bucket per value; undefined for a single bucket. */
   readonly key: CelProgram | undefined
-  /** Iterates over all buckets in parts. */
-  parts(): ReturnType<KeyedBuckets['parts']>
 }
 
 export type LimitOptions = {
@@ -78,69 +79,28 @@ function identified(rules: readonly LimitRule[]): IdentifiedRule[] {
 
 function compileLimit(rule: IdentifiedRule, context: CompileContext, options: LimitOptions): Limit {
   const label = `${options.scope}: ${rule.label}`
-  const stateName = `rate-limit/${options.scope}/${rule.identity}`
-  const program = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyVariables)
+  const memory = `rate-limit/${options.scope}/${rule.identity}`
+  const key = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyVariables)
+  const sinceMs = wholeMs(context.clock)
+  const rate = { ...rule.rate, sinceMs }
+  const fields = { label, counts: rule.counts, rate, meter: context.metrics.limit(label), memory }
+  if (key === undefined) {
+    const buckets = context.retained(memory, () => createSingleBucket(context.memory, memory, sinceMs))
+    return { ...fields, needsBody: false, buckets, select() {}, key }
+  }
   const byNetwork = rule.key !== undefined && isAddressKey(rule.key)
-  const { counts, rate } = rule
-  const meter = context.metrics.limit(label)
-  // References the retained object itself, because unreferenced state is discarded.
-  if (program === undefined) {
-    const retained = retainedBucket(stateName, rate, context)
-    return {
-      label,
-      counts,
-      rate,
-      meter,
-      needsBody: false,
-      bucketOf(_, nowMs) {
-        retained.rate = rate
-        refillBucket(retained.bucket, rate, nowMs)
-        return retained.bucket
-      },
-      charge(_, amount, nowMs) {
-        refillBucket(retained.bucket, retained.rate, nowMs)
-        consume(retained.bucket, retained.rate, amount)
-      },
-      key: undefined,
-      parts: () => [[{ value: undefined, bucket: retained.bucket }]],
-    }
-  }
-  const retained = context.retained(stateName, () => ({
-    buckets: createKeyedBuckets(options.maxKeys ?? 1_000_000),
-    rate,
-  }))
+  const maxKeys = options.maxKeys ?? 1_000_000
+  const buckets = context.retained(memory, () => createKeyedBuckets(context.memory, memory, maxKeys))
   return {
-    label,
-    counts,
-    rate,
-    meter,
-    needsBody: needsBody(program),
-    bucketOf(exchange, nowMs) {
-      retained.rate = rate
-      const key = keyOf(program, exchange)
-      return retained.buckets.find(byNetwork && key !== undefined ? clientNetwork(key) : key, rate, nowMs)
+    ...fields,
+    needsBody: needsBody(key),
+    buckets,
+    select(exchange) {
+      const value = keyOf(key, exchange)
+      buckets.select(byNetwork && value !== undefined ? clientNetwork(value) : value, rate)
     },
-    charge(bucket, amount, nowMs) {
-      consume(retained.buckets.current(bucket, retained.rate, nowMs), retained.rate, amount)
-    },
-    key: program,
-    parts: () => retained.buckets.parts(),
+    key,
   }
-}
-
-/**
- * Retained bucket of a limit. `rate` is that of the last admitted request: a request that started before a
- * reload is charged at the current rate, because the old, smaller capacity would cap the usage of the larger
- * one.
- */
-type RetainedBucket = { readonly bucket: Bucket; rate: Rate }
-
-/** Refills by the previous rate up to now. Compilation alone does not activate a rate. */
-function retainedBucket(stateName: string, rate: Rate, context: CompileContext): RetainedBucket {
-  const nowMs = wholeMs(context.clock)
-  const retained = context.retained(stateName, () => ({ bucket: createBucket(nowMs), rate }))
-  refillBucket(retained.bucket, retained.rate, nowMs)
-  return retained
 }
 
 /**

@@ -3,7 +3,8 @@ import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, LimitReservation, LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
-import { type Bucket, consume, returnUnit, secondsToRefill } from './bucket.ts'
+import { consume, secondsToRefill } from './bucket.ts'
+import type { BucketReference } from './buckets.ts'
 import { rateLimitReply } from './headers.ts'
 import { compileLimits, type Limit, type LimitOptions, wholeMs } from './limit.ts'
 import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
@@ -43,17 +44,18 @@ export function compileLocalRateLimit(
 
 function earlyPolicy(limits: readonly Limit[], late: readonly Limit[], clock: Clock): Policy {
   const foreseeable = late.filter((limit) => !limit.needsBody)
+  const step = { ...stepOf(limits, clock), foreseeable }
   return {
     name: 'request limits',
-    onRequest: (exchange) => admit(exchange, { limits, foreseeable, clock }),
+    onRequest: (exchange) => admit(exchange, step),
     onReply: reportLimits,
   }
 }
 
 function latePolicy(limits: readonly Limit[], clock: Clock): Policy {
-  const step = { limits, foreseeable: [], clock }
+  const step = stepOf(limits, clock)
   const limitsOnReads = limits.filter((limit) => limit.counts === 'requests')
-  const stepForReads = { ...step, limits: limitsOnReads }
+  const stepForReads = stepOf(limitsOnReads, clock)
   return {
     name: limitsOnReads.length === limits.length ? 'request limits after the body' : 'token limits',
     onRequest: (exchange) => admit(exchange, spendsTokens(exchange) ? step : stepForReads),
@@ -63,84 +65,107 @@ function latePolicy(limits: readonly Limit[], clock: Clock): Policy {
 }
 
 type Step = {
-  limits: readonly Limit[]
+  readonly limits: readonly Limit[]
+  /** The same limits in the order of their locks: equal in all steps, so that none waits for another. */
+  readonly lockOrder: readonly Limit[]
   /** Limits of a later step that can be evaluated in this one. */
-  foreseeable: readonly Limit[]
-  clock: Clock
+  readonly foreseeable: readonly Limit[]
+  readonly hasKeys: boolean
+  readonly clock: Clock
+}
+
+function stepOf(limits: readonly Limit[], clock: Clock): Step {
+  const lockOrder = limits.toSorted((a, b) => (a.memory < b.memory ? -1 : 1))
+  const hasKeys = limits.some((limit) => limit.key !== undefined)
+  return { limits, lockOrder, foreseeable: [], hasKeys, clock }
 }
 
 /** Checks all limits before it counts, so that a refused request consumes nothing. */
 function admit(exchange: Exchange, step: Step): Reply | undefined {
-  const { limits, clock } = step
+  const { limits, lockOrder, clock } = step
   const nowMs = wholeMs(clock)
-  const buckets: Bucket[] = []
-  let exhausted = false
-  for (const limit of limits) {
-    const bucket = limit.bucketOf(exchange, nowMs)
-    buckets.push(bucket)
-    if (isExhausted(limit, bucket)) exhausted = true
-  }
+  for (const limit of limits) limit.select(exchange)
+  lockAll(lockOrder, nowMs)
+  const admitted = !limits.some(isExhausted)
+  if (admitted) for (const limit of limits) if (limit.counts === 'requests') consumeRequest(limit)
+  unlockAll(lockOrder, nowMs)
   const requestLimits = requestLimitsOf(exchange)
-  if (exhausted) return refuse(exchange, requestLimits, { ...step, buckets, nowMs })
-  let requests = requestLimits.requests
-  let tokens = requestLimits.tokens
-  for (let index = 0; index < limits.length; index++) {
-    const limit = limits[index]
-    const bucket = buckets[index]
-    if (limit === undefined || bucket === undefined) continue
+  if (!admitted) return refuse(exchange, requestLimits, step, nowMs)
+  for (const limit of limits) {
     limit.meter.allowed()
-    if (limit.counts === 'requests') {
-      consume(bucket, limit.rate, 1)
-      requests = closer(requests, limit, { bucket, nowMs })
-    } else {
-      tokens = closer(tokens, limit, { bucket, nowMs })
-    }
+    requestLimits[limit.counts] = closer(requestLimits[limit.counts], limit, nowMs)
   }
-  requestLimits.requests = requests
-  requestLimits.tokens = tokens
-  requestLimits.reservations.push(reserve(limits, buckets, { clock, takenAtMs: nowMs }))
+  requestLimits.reservations.push(reserve(step, nowMs))
   return undefined
+}
+
+function lockAll(lockOrder: readonly Limit[], nowMs: number): void {
+  let locked = 0
+  try {
+    while (locked < lockOrder.length) {
+      const limit = lockOrder[locked]
+      if (limit === undefined) return
+      if (limit.buckets.lock(limit.rate, nowMs)) {
+        locked += 1
+        continue
+      }
+      for (; locked > 0; locked--) lockOrder[locked - 1]?.buckets.unlock()
+      limit.buckets.makeRoom(limit.rate, nowMs)
+    }
+  } catch (error) {
+    for (; locked > 0; locked--) lockOrder[locked - 1]?.buckets.unlock()
+    throw error
+  }
+}
+
+function unlockAll(lockOrder: readonly Limit[], nowMs: number): void {
+  for (const { buckets } of lockOrder) buckets.unlock()
+  for (const { buckets, rate } of lockOrder) buckets.settle(rate, nowMs)
 }
 
 /**
  * Whether another request exceeds the limit. For tokens: whether none remain, because usage is unknown until
  * the end.
  */
-function isExhausted({ rate }: Limit, bucket: Bucket): boolean {
-  return bucket.used >= rate.capacity
+function isExhausted({ rate, buckets }: Limit): boolean {
+  return buckets.bucket.used >= rate.capacity
 }
 
-type Moment = { bucket: Bucket; nowMs: number }
+function consumeRequest({ rate, buckets }: Limit): void {
+  consume(buckets.bucket, rate, 1)
+}
 
-function closer(status: LimitStatus | undefined, { rate }: Limit, { bucket, nowMs }: Moment): LimitStatus {
+function closer(
+  status: LimitStatus | undefined,
+  { rate, buckets: { bucket } }: Limit,
+  nowMs: number,
+): LimitStatus {
   const remaining = rate.capacity - bucket.used
   if (status !== undefined && status.remaining <= remaining) return status
   return { limit: rate.capacity, remaining, resetSeconds: secondsToRefill(bucket, rate, nowMs) }
 }
 
-type Refused = Step & { buckets: readonly Bucket[]; nowMs: number }
-
 /**
  * Refuses with the headers of the exhausted limit that resets last: after its reset all limits admit the
  * request.
  */
-function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Refused): Reply {
-  const { limits, buckets, nowMs } = step
+function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Step, nowMs: number): Reply {
   let longest: LimitStatus = { limit: 0, remaining: 0, resetSeconds: 0 }
   let label = ''
-  limits.forEach((limit, index) => {
-    const bucket = buckets[index]
-    if (bucket === undefined || !isExhausted(limit, bucket)) return
+  for (const limit of step.limits) {
+    if (!isExhausted(limit)) continue
     limit.meter.refused()
-    const status = closer(undefined, limit, { bucket, nowMs })
-    if (status.resetSeconds <= longest.resetSeconds) return
+    const status = closer(undefined, limit, nowMs)
+    if (status.resetSeconds <= longest.resetSeconds) continue
     longest = status
     label = limit.label
-  })
+  }
   for (const limit of spendsTokens(exchange) ? step.foreseeable : []) {
-    const bucket = limit.bucketOf(exchange, nowMs)
-    if (!isExhausted(limit, bucket)) continue
-    const status = closer(undefined, limit, { bucket, nowMs })
+    limit.select(exchange)
+    lockAll([limit], nowMs)
+    unlockAll([limit], nowMs)
+    if (!isExhausted(limit)) continue
+    const status = closer(undefined, limit, nowMs)
     if (status.resetSeconds > longest.resetSeconds) longest = status
   }
   releaseReservations(requestLimits)
@@ -149,26 +174,24 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Refused)
   return rateLimitReply(longest)
 }
 
-type ReservationOptions = { clock: Clock; takenAtMs: number }
-
-function reserve(
-  limits: readonly Limit[],
-  buckets: readonly Bucket[],
-  { clock, takenAtMs }: ReservationOptions,
-): LimitReservation {
+/** References to the buckets of a request, which no other request may select until then. */
+function reserve({ limits, hasKeys, clock }: Step, takenAtMs: number): LimitReservation {
+  const references = hasKeys ? limits.map(referenceOf) : undefined
   return {
     release() {
-      limits.forEach(({ counts }, index) => {
-        const bucket = buckets[index]
-        if (bucket !== undefined && counts === 'requests') returnUnit(bucket, takenAtMs)
+      limits.forEach(({ counts, buckets }, index) => {
+        if (counts === 'requests') buckets.giveBack(references?.[index] ?? buckets.reference(), takenAtMs)
       })
     },
     charge(amount) {
       const nowMs = wholeMs(clock)
-      limits.forEach((limit, index) => {
-        const bucket = buckets[index]
-        if (bucket !== undefined && limit.counts === 'tokens') limit.charge(bucket, amount, nowMs)
+      limits.forEach(({ counts, buckets }, index) => {
+        if (counts === 'tokens') buckets.charge(references?.[index] ?? buckets.reference(), amount, nowMs)
       })
     },
   }
+}
+
+function referenceOf({ buckets }: Limit): BucketReference {
+  return buckets.reference()
 }
