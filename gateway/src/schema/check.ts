@@ -125,10 +125,18 @@ function wrongValue(
         message: `expected ${detail.origin === 'array' ? `at most ${detail.maximum} items` : `at most ${detail.maximum}, got ${got}`}`,
       }
     case 'custom':
-      return { message: `expected ${expectedFormat(shapes)}, got ${got}` }
+      return { message: `expected ${expectedFormat(shapes)}, got ${got}${inlineAdvice(shapes, value)}` }
     default:
       return wrongKind(shapes, value, got)
   }
+}
+
+/** PEM text in place of its file name, or of the object that contains it. */
+function inlineAdvice(shapes: readonly Shape[], value: unknown): string {
+  const takesInline = shapes.some((shape) => shape.kind === 'object' && shape.fields.has('inline'))
+  return takesInline && typeof value === 'string' && value.includes('-----BEGIN')
+    ? ': write PEM text as {inline: …}'
+    : ''
 }
 
 function tooSmall(detail: z.core.$ZodIssueTooSmall, got: string): string {

@@ -19,7 +19,7 @@ export type FieldMeta = {
   /** Listed after the common fields. */
   advanced?: boolean
   format?: Format
-  /** Expected content of the file at the path, checked when a configuration file is loaded. */
+  /** Expected content of the text or of the file that it names, checked when a configuration file is loaded. */
   holds?: FileContent
   /** Prefix of every message about this value, for programs that match messages. */
   mismatch?: string
@@ -104,6 +104,19 @@ export function secretSource(meta: FieldMeta): Schema<SecretSource> {
     { doc: 'Secret in a file.' },
   )
   return anyOfShapes([secret({ doc: 'Inline secret.' }), file], { ...meta, secret: true })
+}
+
+/** PEM text: the path of a file, or the text itself as `{inline: text}`. */
+export type PemSource = string | { inline: string }
+
+/** PEM text in a file or inline; `readPem` returns it when compiling. Inline keys are secrets. */
+export function pemSource({ holds, ...meta }: FieldMeta & { holds: FileContent }): Schema<PemSource> {
+  const text = holds === 'privateKey' ? secret : string
+  const inline = object(
+    { inline: text({ doc: 'PEM text.', holds, example: '$TLS_PEM' }) },
+    { doc: 'PEM text in the configuration, or in an environment variable that it names.' },
+  )
+  return anyOfShapes([filePath({ doc: 'Path of a file.', holds }), inline], meta)
 }
 
 export function boolean(meta: FieldMeta): Schema<boolean> {

@@ -3,7 +3,6 @@ import {
   duration,
   enumeration,
   exactlyOne,
-  filePath,
   hostPort,
   type Infer,
   integer,
@@ -11,6 +10,7 @@ import {
   name,
   object,
   optional,
+  pemSource,
   type Schema,
   secretSource,
 } from '../schema/dsl.ts'
@@ -19,13 +19,11 @@ import { headerModifierSchema } from './header-modifier.ts'
 /** TLS to a backend. */
 export const backendTlsSchema = object(
   {
-    cert: optional(
-      filePath({ doc: 'File with the client certificate of the gateway, PEM.', holds: 'certificates' }),
-    ),
-    key: optional(filePath({ doc: 'File with the private key of `cert`, PEM.', holds: 'privateKey' })),
+    cert: optional(pemSource({ doc: 'Client certificate of the gateway, PEM.', holds: 'certificates' })),
+    key: optional(pemSource({ doc: 'Private key of `cert`, PEM.', holds: 'privateKey' })),
     root: optional(
-      filePath({
-        doc: 'File with the trusted certificate authorities, PEM.',
+      pemSource({
+        doc: 'Trusted certificate authorities, PEM.',
         holds: 'certificates',
         default: 'the well-known authorities',
       }),

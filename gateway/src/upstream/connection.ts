@@ -3,6 +3,8 @@ import { milliseconds } from '../lib/duration.ts'
 import type { EgressPolicy } from '../net/egress/egress.ts'
 import type { UpstreamConnection, UpstreamTls } from '../net/http-client/send.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
+import { readPem } from '../pipeline/pem-source.ts'
+import type { PemSource } from '../schema/dsl.ts'
 import type { BackendPolicies, BackendTlsConfig } from './config.ts'
 
 /**
@@ -23,7 +25,7 @@ export function compileConnection(
 }
 
 /**
- * Compiles TLS settings of a backend: file contents, and a digest that identifies them without revealing
+ * Compiles TLS settings of a backend: PEM texts, and a digest that identifies them without revealing
  * secrets.
  */
 export function compileBackendTls(
@@ -31,7 +33,8 @@ export function compileBackendTls(
   context: CompileContext,
 ): { settings: UpstreamTls; key: string } {
   return context.cached(config, 'backend TLS', () => {
-    const read = (path: string | undefined) => (path === undefined ? undefined : context.readFile(path))
+    const read = (source: PemSource | undefined) =>
+      source === undefined ? undefined : readPem(source, context)
     const settings: UpstreamTls = {
       ca: read(config.root),
       cert: read(config.cert),

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest'
+import { createAuthority } from '../support/certificates.ts'
 import { faultyUpstream } from '../support/faulty-upstream.ts'
+import { freePorts } from '../support/free-port.ts'
 import { startGateway } from '../support/gateway.ts'
+import { call } from '../support/http-call.ts'
 import { aliceKey, chat, llmConfig, models, openAiModel } from '../support/llm-config.ts'
 import { anthropicErrors, anthropicKey, mockAnthropic } from '../support/mock-anthropic.ts'
 import { mockOpenAi, openAiErrors, openAiKey } from '../support/mock-openai.ts'
+import { resourceApi, sqliteUrl, stored } from '../support/resource-api.ts'
+import { runProgram } from '../support/run-program.ts'
 import { readStream } from '../support/sse.ts'
 import { until } from '../support/wait.ts'
 
@@ -103,5 +108,80 @@ describe('secrets and content', () => {
     expect(gateway.requests().length).toBeGreaterThan(20)
     expect(leaks(gateway.stdout())).toEqual([])
     expect(leaks(gateway.stderr())).toEqual([])
+  })
+})
+
+describe('private keys', () => {
+  const authority = createAuthority()
+  const { cert, key } = authority.issue('a.test')
+  // The last line of a key may be part of the public key, which the certificate contains.
+  const lines = key
+    .split('\n')
+    .map((line) => line.slice(0, 24))
+    .filter((line) => line !== '' && !line.startsWith('-----') && !cert.includes(line))
+  const leaked = (text: string) => lines.filter((line) => text.includes(line))
+
+  it('in the configuration are used, masked and never printed, also in place of a file name', async () => {
+    const [port, other] = await freePorts(2)
+    const inline = (text: string) => ({ inline: text })
+    const database = sqliteUrl()
+    const pair = { cert: inline(cert), key: inline(key) }
+    const own = {
+      gateways: { default: { port, tls: { ...pair, root: inline(authority.cert) } } },
+      routes: [{ backends: [{ host: '127.0.0.1:1', policies: { backendTLS: pair } }] }],
+    }
+    const gateway = await startGateway(stored(own, database))
+    const api = resourceApi(gateway)
+    const client = { ca: authority.cert, name: 'a.test', cert, key }
+    expect((await call(port ?? 0, '/', { host: 'a.test', tls: client })).status).toBe(503)
+
+    const said: string[] = []
+    const put = async (tls: object) => {
+      const resources = [{ value: { name: 'more', port: other, tls } }]
+      const { status, body } = await api.ask('PUT', '/traffic.gateway', { resources })
+      said.push(JSON.stringify(body))
+      return status
+    }
+    expect(await put(pair)).toBe(200)
+    const wrong: object[] = [
+      { cert, key },
+      { cert: inline(cert), key: { inlined: key } },
+      { cert: inline(cert), key: [key] },
+      { cert: inline(cert), key: inline(`${key.slice(0, 200)}\n${key.slice(-200)}`) },
+      { cert: inline(key), key: inline(key) },
+      { cert: inline(cert), key: inline(authority.issue('b.test').key + key) },
+      { [key]: 1 },
+      { cert: inline(cert), key: inline(key), minTLSVersion: key },
+    ]
+    for (const tls of wrong) expect(await put(tls)).toBeGreaterThanOrEqual(400)
+    for (const path of ['', '/traffic.gateway']) said.push(JSON.stringify((await api.ask('GET', path)).body))
+    said.push(JSON.stringify(await api.document('effective')))
+    expect(said.join()).toContain('***')
+
+    for (const tls of wrong) {
+      for (const text of [
+        { ...own, gateways: { default: { port, tls } } },
+        { ...own, routes: [tls] },
+      ]) {
+        const before = (await gateway.status()).lastError
+        gateway.write(stored(text, database))
+        said.push(
+          await until('the bad file is noticed', async () => {
+            const { lastError } = await gateway.status()
+            return lastError !== before && lastError
+          }),
+        )
+      }
+    }
+    const { code, stdout, stderr } = await runProgram('gateway/src/main.ts', [
+      '--validate-only',
+      '-f',
+      gateway.file,
+    ])
+    expect(code).toBe(1)
+    await gateway.stop()
+    said.push(stdout, stderr, gateway.stdout(), gateway.stderr())
+    expect(lines.length).toBeGreaterThan(0)
+    expect(said.map(leaked)).toEqual(said.map(() => []))
   })
 })

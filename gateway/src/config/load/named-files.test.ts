@@ -59,3 +59,17 @@ it('reports a certificate with the key of another one', () => {
     'binds[0].listeners[0].tls: key: is not the key of the certificate',
   ])
 })
+
+it('checks inline texts like files, without quoting them', () => {
+  const inline = (text: string) => ({ inline: text })
+  const good = { cert: inline(one.cert), key: inline(one.key), root: inline(authority.cert) }
+  expect(problems(routesWith(good))).toEqual([])
+  expect(problems(routesWith({ ...good, key: files.key }))).toEqual([])
+  expect(problems(routesWith({ cert: inline(one.key), key: inline(one.cert) }))).toEqual([
+    'binds[0].listeners[0].tls.cert.inline: contains no certificate in PEM format',
+    'binds[0].listeners[0].tls.key.inline: contains no private key in PEM format',
+  ])
+  expect(problems(routesWith({ ...good, key: inline(other.key) }))).toEqual([
+    'binds[0].listeners[0].tls: key: is not the key of the certificate',
+  ])
+})

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { parseKeySet } from '../../identity/jwt/key-set.ts'
 import { messageOf } from '../../lib/thrown.ts'
 import { certificateProblem, createTlsIdentity, privateKeyProblem } from '../../net/tls/server-tls.ts'
-import type { FileContent } from '../../schema/dsl.ts'
+import type { FileContent, PemSource } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { visitStrings } from '../../schema/visit-strings.ts'
 import { isCredential } from '../../upstream/auth.ts'
@@ -12,13 +12,14 @@ import { trafficSections } from '../traffic/sections.ts'
 import { maxFileBytes, readProblem } from './config-file.ts'
 
 /**
- * Reports named files that cannot be read or have invalid content, at the path of the name. Compilation reads
- * the files again: they may change in between.
+ * Reports named files that cannot be read or have invalid content, at the path of the name, and invalid inline
+ * texts. Compilation reads the files again: they may change in between.
  */
 export function checkNamedFiles(config: Config, report: ReportIssue): void {
   visitStrings(configSchema, config, (text, shapes, path) => {
-    const meta = shapes.find(({ meta }) => meta.format === 'file')?.meta
-    const problem = meta && problemOf(text, meta.holds)
+    const meta = shapes.find(({ meta }) => meta.format === 'file' || meta.holds !== undefined)?.meta
+    const problem =
+      meta && (meta.format === 'file' ? problemOf(text, meta.holds) : inlineProblem(text, meta.holds))
     if (problem !== undefined) report(path, problem)
   })
   checkKeyPairs(config, report)
@@ -29,7 +30,7 @@ function checkKeyPairs(config: Config, report: ReportIssue): void {
   const sections = trafficSections(config)
   for (const [name, gateway] of Object.entries(sections.gateways)) {
     for (const { tls, path } of listenersOf(name, gateway)) {
-      const [cert, key] = [tls?.cert, tls?.key].map((file) => (file === undefined ? undefined : textOf(file)))
+      const [cert, key] = [tls?.cert, tls?.key].map((source) => source && textOf(source))
       if (cert === undefined || key === undefined) continue
       if (certificateProblem(cert) !== undefined || privateKeyProblem(key) !== undefined) continue
       try {
@@ -61,9 +62,13 @@ function problemOf(file: string, holds: FileContent | undefined): string | undef
   }
 }
 
-function textOf(file: string): string | undefined {
+function inlineProblem(text: string, holds: FileContent | undefined): string | undefined {
+  return holds && contentProblems[holds](text)
+}
+
+function textOf(source: PemSource): string | undefined {
   try {
-    return readText(file)
+    return typeof source === 'string' ? readText(source) : source.inline
   } catch {
     // `problemOf` reports it.
     return undefined

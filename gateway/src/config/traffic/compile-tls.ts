@@ -1,6 +1,7 @@
 import { messageOf } from '../../lib/thrown.ts'
 import { createTlsIdentity, type ServerTls, type TlsIdentity } from '../../net/tls/server-tls.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { readPem } from '../../pipeline/pem-source.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import { formatPath } from '../../schema/path.ts'
 import type { ListenerPlan } from './attachments.ts'
@@ -40,9 +41,9 @@ export function compileTlsIdentity(
     const { cert = '', key = '', root, minTLSVersion, maxTLSVersion, cipherSuites } = tls
     try {
       return createTlsIdentity({
-        cert: context.readFile(cert),
-        key: context.readFile(key),
-        ca: root === undefined ? undefined : context.readFile(root),
+        cert: readPem(cert, context),
+        key: readPem(key, context),
+        ca: root === undefined ? undefined : readPem(root, context),
         minVersion: minTLSVersion && versions[minTLSVersion],
         maxVersion: maxTLSVersion && versions[maxTLSVersion],
         cipherSuites,

@@ -1,13 +1,13 @@
 import { gatewayPolicyFields } from '../../policies/registry/schema.ts'
 import {
   enumeration,
-  filePath,
   type Infer,
   list,
   map,
   name,
   object,
   optional,
+  pemSource,
   port,
 } from '../../schema/dsl.ts'
 
@@ -16,24 +16,29 @@ const tlsVersions = ['TLS_V1_2', 'TLS_V1_3'] as const
 /** `tls` of a gateway or listener. */
 export const tlsSchema = object(
   {
-    mode: optional(enumeration(['static'], { doc: 'Certificates come from files.', default: 'static' })),
+    mode: optional(
+      enumeration(['static'], {
+        doc: 'Certificates come from files or from the configuration.',
+        default: 'static',
+      }),
+    ),
     cert: optional(
-      filePath({
-        doc: 'File with the certificate chain, PEM.',
+      pemSource({
+        doc: 'Certificate chain, PEM.',
         holds: 'certificates',
         example: '/etc/tollgate/tls.crt',
       }),
     ),
     key: optional(
-      filePath({
-        doc: 'File with the private key, PEM.',
+      pemSource({
+        doc: 'Private key, PEM.',
         holds: 'privateKey',
         example: '/etc/tollgate/tls.key',
       }),
     ),
     root: optional(
-      filePath({
-        doc: 'File with authorities, PEM: clients must then show a certificate signed by one of them.',
+      pemSource({
+        doc: 'Authorities, PEM: clients must then show a certificate signed by one of them.',
         holds: 'certificates',
         advanced: true,
       }),
@@ -51,7 +56,7 @@ export const tlsSchema = object(
       }),
     ),
   },
-  { doc: 'TLS towards clients. The files are watched; a changed certificate serves the next connection.' },
+  { doc: 'TLS towards clients. Files are watched; a changed certificate serves the next connection.' },
 )
 
 export const protocols = ['HTTP', 'HTTPS', 'TCP', 'TLS'] as const
