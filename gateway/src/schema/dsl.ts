@@ -19,7 +19,7 @@ export type FieldMeta = {
   /** Listed after the common fields. */
   advanced?: boolean
   format?: Format
-  /** Expected content of the text or of the file that it names, checked when a configuration file is loaded. */
+  /** Expected content of the text or of the file that it names, checked when a file is loaded. */
   holds?: FileContent
   /** Prefix of every message about this value, for programs that match messages. */
   mismatch?: string

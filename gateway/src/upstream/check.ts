@@ -13,6 +13,9 @@ export function checkNamedBackends(backends: readonly NamedBackend[], report: Re
     names.add(backend.name)
     if (backend.host !== undefined)
       checkBackendHost(backend.host, (message) => report([index, 'host'], message))
+    backend.endpoints?.forEach(({ host }, at) => {
+      checkBackendHost(host, (message) => report([index, 'endpoints', at, 'host'], message))
+    })
     if (backend.policies) {
       checkBackendPolicies(backend.policies, (path, message) => report([index, 'policies', ...path], message))
     }

@@ -168,11 +168,41 @@ export const backendHostSchema = hostPort({
   example: 'localhost:8080',
 })
 
+const endpoint = object(
+  {
+    host: backendHostSchema,
+    weight: optional(
+      integer(
+        {
+          doc: 'Share of the requests relative to the other endpoints; 0 disables the endpoint.',
+          default: 1,
+        },
+        { min: 0, max: 1_000_000 },
+      ),
+    ),
+  },
+  { doc: 'A server of the backend.' },
+)
+
+const maxEndpoints = 10_000
+
+/** `backends[].endpoints`. */
+const endpointsSchema = list(
+  endpoint,
+  {
+    doc: 'Servers of a backend for routes, TCP routes, mirrors and guardrails, with the same policies. Requests are 503 if the list is empty. A reload that changes nothing else applies at once, without compiling routes.',
+    advanced: true,
+  },
+  { max: maxEndpoints },
+)
+
+export type EndpointConfig = Infer<typeof endpoint>
+
 /** Schema of the `backends` section; `mcp` and `ai` are schemas of those backends. */
 export function namedBackendsSchema<M, A>(kinds: { mcp: Schema<M>; ai: Schema<A> }) {
   return list(
     exactlyOne(
-      { host: backendHostSchema, mcp: kinds.mcp, ai: kinds.ai },
+      { host: backendHostSchema, endpoints: endpointsSchema, mcp: kinds.mcp, ai: kinds.ai },
       {
         name: name({ doc: 'Name of the backend, for references such as `/<name>`.', example: 'inventory' }),
         policies: optional(backendPoliciesSchema),
@@ -187,10 +217,19 @@ export function namedBackendsSchema<M, A>(kinds: { mcp: Schema<M>; ai: Schema<A>
 export type NamedBackend = {
   readonly name: string
   readonly host?: string | undefined
+  readonly endpoints?: readonly EndpointConfig[] | undefined
   readonly mcp?: unknown
   readonly ai?: unknown
   readonly policies?: BackendPolicies | undefined
 }
+
+/** Whether a backend consists of HTTP servers. */
+export function hasServers({ host, endpoints }: Pick<NamedBackend, 'host' | 'endpoints'>): boolean {
+  return (host ?? endpoints) !== undefined
+}
+
+/** Backends by name; the first of equal names. Lists of a configuration never change. */
+const indexes = new WeakMap<readonly object[], ReadonlyMap<string, object>>()
 
 /** Finds the backend that `/name` refers to; the slash is optional. */
 export function findBackend<B extends { readonly name: string }>(
@@ -198,5 +237,15 @@ export function findBackend<B extends { readonly name: string }>(
   backends: readonly B[],
 ): B | undefined {
   const wanted = reference.startsWith('/') ? reference.slice(1) : reference
-  return backends.find(({ name }) => name === wanted)
+  return indexOf(backends).get(wanted)
+}
+
+function indexOf<B extends { readonly name: string }>(backends: readonly B[]): ReadonlyMap<string, B> {
+  const known = indexes.get(backends)
+  // Filled below from the same list.
+  if (known !== undefined) return known as ReadonlyMap<string, B>
+  const index = new Map<string, B>()
+  for (const backend of backends) if (!index.has(backend.name)) index.set(backend.name, backend)
+  indexes.set(backends, index)
+  return index
 }

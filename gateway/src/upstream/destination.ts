@@ -15,8 +15,17 @@ export type UpstreamContext = CompileContext & { readonly backends?: readonly Na
 /** Changes headers in place. */
 type HeaderEdit = (headers: Headers) => void
 
+/** Compiled settings of requests to the servers of a backend. */
+export type DestinationSettings = {
+  readonly connection: UpstreamConnection
+  readonly requestTimeoutMs: number | undefined
+  readonly authorize: Authorize | undefined
+  readonly editRequestHeaders: HeaderEdit | undefined
+  readonly editReplyHeaders: HeaderEdit | undefined
+}
+
 /** An HTTP server with the compiled settings of requests to it. */
-export type Destination = {
+export type Destination = DestinationSettings & {
   /** Log name: the name of the backend, or else its host and port. */
   readonly name: string
   readonly host: string
@@ -25,48 +34,69 @@ export type Destination = {
   readonly origin: string
   /** Value of the host header, without the default port of the scheme. */
   readonly authority: string
-  readonly connection: UpstreamConnection
-  readonly requestTimeoutMs: number | undefined
-  readonly authorize: Authorize | undefined
-  readonly editRequestHeaders: HeaderEdit | undefined
-  readonly editReplyHeaders: HeaderEdit | undefined
   /** Undefined without health policy. */
   readonly health: Health | undefined
 }
 
-export type DestinationOptions = {
-  /** `host:port`. */
-  host: string
+export type SettingsOptions = {
   /** The configuration object that names the host: its source determines the egress policy. */
   node: object
-  /** Name of the backend, if it has one; also the key of its health state. */
-  name?: string | undefined
   /** The most specific first; the first definition of a key applies. */
   policies: readonly (BackendPolicies | undefined)[]
 }
 
+export type DestinationOptions = SettingsOptions & {
+  /** `host:port`. */
+  host: string
+  /** Name of the backend, if it has one; also the key of its health state. */
+  name?: string | undefined
+}
+
 /** Compiles a destination. Throws if a file in its policies is unreadable. */
 export function compileDestination(options: DestinationOptions, context: CompileContext): Destination {
-  const address = parseHostPort(options.host)
-  if (address === undefined) throw new Error(`"${options.host}" is not host:port`)
-  const policies = mergePolicies(options.policies)
+  return compileServers(options, context).at(options.host, options.name)
+}
+
+/** Servers with the same settings. */
+export type Servers = {
+  readonly settings: DestinationSettings
+  /** The destination of `host:port`. `name` is its log name, and the key of its health state. */
+  at(host: string, name?: string): Destination
+}
+
+/** Compiles settings once for any number of servers. Throws if a file in the policies is unreadable. */
+export function compileServers(
+  { node, policies: levels }: SettingsOptions,
+  context: CompileContext,
+): Servers {
+  const policies = mergePolicies(levels)
   const { http, backendTLS, health } = policies
   const scheme = backendTLS === undefined ? 'http' : 'https'
-  const hostPort = formatHostPort(address)
-  const name = options.name ?? hostPort
-  const isDefaultPort = address.port === (scheme === 'http' ? 80 : 443)
-  return {
-    name,
-    ...address,
-    origin: `${scheme}://${hostPort}`,
-    authority: isDefaultPort ? hostPort.slice(0, hostPort.lastIndexOf(':')) : hostPort,
-    connection: compileConnection(policies, context.egress.of(options.node), context),
+  const settings: DestinationSettings = {
+    connection: compileConnection(policies, context.egress.of(node), context),
     // As in the Gateway API, 0 disables the limit.
     requestTimeoutMs: parseDuration(http?.requestTimeout ?? '0s') || undefined,
     authorize: compileAuthorize(policies.backendAuth, context),
     editRequestHeaders: compileHeaderEdit(policies.requestHeaderModifier),
     editReplyHeaders: compileHeaderEdit(policies.responseHeaderModifier),
-    health: health && compileHealth(health, name, context),
+  }
+  return {
+    settings,
+    at(host, givenName) {
+      const address = parseHostPort(host)
+      if (address === undefined) throw new Error(`"${host}" is not host:port`)
+      const hostPort = formatHostPort(address)
+      const name = givenName ?? hostPort
+      const isDefaultPort = address.port === (scheme === 'http' ? 80 : 443)
+      return {
+        name,
+        ...address,
+        origin: `${scheme}://${hostPort}`,
+        authority: isDefaultPort ? hostPort.slice(0, hostPort.lastIndexOf(':')) : hostPort,
+        ...settings,
+        health: health && compileHealth(health, name, context),
+      }
+    },
   }
 }
 
@@ -106,5 +136,7 @@ export function compileNamedDestination(
 /** The error text of a reference without destination. */
 export function missingBackend(reference: string, backend: NamedBackend | undefined): string {
   if (backend === undefined) return `no backend is named "${reference.replace(/^\//, '')}"`
+  if (backend.endpoints !== undefined)
+    return `backend "${backend.name}" must have a host instead of endpoints here`
   return `backend "${backend.name}" is not a host`
 }

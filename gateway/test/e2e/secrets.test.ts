@@ -143,7 +143,7 @@ describe('private keys', () => {
       return status
     }
     expect(await put(pair)).toBe(200)
-    const wrong: object[] = [
+    const wrong: Record<string, unknown>[] = [
       { cert, key },
       { cert: inline(cert), key: { inlined: key } },
       { cert: inline(cert), key: [key] },

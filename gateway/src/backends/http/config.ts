@@ -1,5 +1,6 @@
 import { isToken } from '../../lib/http-token.ts'
 import {
+  anyOfShapes,
   duration,
   exactlyOne,
   type Infer,
@@ -10,6 +11,7 @@ import {
   object,
   optional,
   type Schema,
+  string,
 } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkBackendHost, checkBackendPolicies } from '../../upstream/check.ts'
@@ -18,11 +20,25 @@ import {
   backendHostSchema,
   backendPolicyFields,
   findBackend,
+  hasServers,
   type NamedBackend,
 } from '../../upstream/config.ts'
 import { missingBackend } from '../../upstream/destination.ts'
 
 const reference = name({ doc: 'Name of an entry of `backends`, as `/<name>`.', example: '/inventory' })
+
+const error = object(
+  {
+    status: optional(integer({ doc: 'Response status.', default: 500 }, { min: 400, max: 599 })),
+    message: optional(string({ doc: 'Response body, text.', default: 'this backend is not available' })),
+  },
+  {
+    doc: 'Answers with an error, for example in place of a backend that does not exist. Authentication, rules and limits of the route apply before.',
+    advanced: true,
+  },
+)
+
+export type ErrorConfig = Infer<typeof error>
 
 /** Schema of `routes[].backends`; `mcp`, `ai` and `policies.ai` are schemas of those backends. */
 export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema<A>; llmPolicy: Schema<P> }) {
@@ -32,7 +48,7 @@ export function routeBackendsSchema<M, A, P>(kinds: { mcp: Schema<M>; ai: Schema
   )
   return list(
     exactlyOne(
-      { host: backendHostSchema, backend: reference, mcp: kinds.mcp, ai: kinds.ai },
+      { host: backendHostSchema, backend: reference, mcp: kinds.mcp, ai: kinds.ai, error },
       {
         weight: optional(
           integer(
@@ -57,6 +73,7 @@ export type RouteBackend = {
   readonly backend?: string | undefined
   readonly mcp?: unknown
   readonly ai?: unknown
+  readonly error?: ErrorConfig | undefined
   readonly weight?: number | undefined
   readonly policies?: BackendPolicies | undefined
 }
@@ -120,18 +137,30 @@ const requestMirror = object(
   },
 )
 
+const maxMirrors = 16
+
 /** Forwarding policies of a route. */
 export const forwardingPolicyFields = {
   timeout: optional(timeout),
   retry: optional(retry),
-  requestMirror: optional(requestMirror),
+  requestMirror: optional(
+    anyOfShapes([requestMirror, list(requestMirror, { doc: 'Several mirrors.' }, { max: maxMirrors })], {
+      doc: 'Sends copies of requests to another backend, or a list of such mirrors.',
+    }),
+  ),
 }
 
 const forwardingPolicies = object(forwardingPolicyFields, { doc: 'Policies of forwarding.' })
 
 export type ForwardingPolicies = Infer<typeof forwardingPolicies>
 export type RetryConfig = NonNullable<ForwardingPolicies['retry']>
-export type MirrorConfig = NonNullable<ForwardingPolicies['requestMirror']>
+export type MirrorConfig = Infer<typeof requestMirror>
+
+/** The mirrors of a route, configured as one or as a list. */
+export function mirrorsOf(configured: ForwardingPolicies['requestMirror']): readonly MirrorConfig[] {
+  if (configured === undefined) return []
+  return Array.isArray(configured) ? configured : [configured]
+}
 
 /** Checks `routes[].backends` beyond the schema; `mcp` and `ai` entries have their own checks. */
 export function checkRouteBackends(
@@ -159,11 +188,13 @@ export function checkForwardingPolicies(
   retry?.methods?.forEach((method, index) => {
     if (!isToken(method)) report(['retry', 'methods', index], `not a method: "${method}"`)
   })
-  if (requestMirror === undefined) return
-  const { host, backend } = requestMirror.backend
-  const path = ['requestMirror', 'backend']
-  if (host !== undefined) checkBackendHost(host, (message) => report([...path, 'host'], message))
-  if (backend === undefined) return
-  const found = findBackend(backend, named)
-  if (found?.host === undefined) report([...path, 'backend'], missingBackend(backend, found))
+  mirrorsOf(requestMirror).forEach(({ backend: { host, backend } }, index) => {
+    const item = Array.isArray(requestMirror) ? [index] : []
+    const path = ['requestMirror', ...item, 'backend']
+    if (host !== undefined) checkBackendHost(host, (message) => report([...path, 'host'], message))
+    if (backend === undefined) return
+    const found = findBackend(backend, named)
+    if (found === undefined || !hasServers(found))
+      report([...path, 'backend'], missingBackend(backend, found))
+  })
 }

@@ -7,6 +7,7 @@ import type { OutgoingRequest, Reply, Send } from '../../net/http-client/send.ts
 import type { Exchange, RequestFacts } from '../../pipeline/exchange.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import type { NamedBackend } from '../../upstream/config.ts'
+import { activateEndpoints } from '../../upstream/endpoints.ts'
 import { checkForwardingPolicies, checkRouteBackends, type RouteBackend } from './config.ts'
 import { compileHttpBackend, type HttpBackendOptions } from './http.ts'
 
@@ -542,6 +543,67 @@ describe('a mirror', () => {
   })
 })
 
+describe('several mirrors', () => {
+  it('each receive their share, of one copied body', async () => {
+    const mirrored: [string, number | undefined][] = []
+    const { run } = backend([{ host: 'a.test:1' }], {
+      policies: {
+        requestMirror: [
+          { backend: { host: 'm1.test:1' } },
+          { backend: { host: 'm2.test:1' } },
+          { backend: { host: 'm3.test:1' }, percentage: 0 },
+        ],
+      },
+      send: async ({ origin, body }) => {
+        if (origin === 'http://a.test:1') await readAll(body as Body, 1_000_000, 'internal')
+        else mirrored.push([origin, (body as Uint8Array).byteLength])
+        return ok()
+      },
+    })
+    await run({ ...exchangeFor({ method: 'POST' }), body: sourceOf('x'.repeat(60_000)) })
+    expect(mirrored).toEqual([
+      ['http://m1.test:1', 60_000],
+      ['http://m2.test:1', 60_000],
+    ])
+  })
+})
+
+describe('a backend with endpoints', () => {
+  const shop = { name: 'shop', endpoints: [{ host: '10.0.0.1:80' }, { host: '10.0.0.2:80', weight: 0 }] }
+
+  it('sends requests to its active endpoints, with its policies', async () => {
+    const policies = { backendTLS: { hostname: 'shop.test' }, http: { requestTimeout: '5s' } }
+    const { sent, ask, context } = backend([{ backend: '/shop' }], { named: [{ ...shop, policies }] })
+    await ask({})
+    activateEndpoints([{ name: 'shop', endpoints: [{ host: '[::1]:8443' }] }], context)
+    await ask({})
+    expect(sent.map(({ origin }) => origin)).toEqual(['https://10.0.0.1:80', 'https://[::1]:8443'])
+    expect(sent[1]).toMatchObject({ firstByteTimeoutMs: 5_000, connection: sent[0]?.connection })
+  })
+
+  it('responds with 503 for its share while it has none', async () => {
+    let next = 0
+    const { sent, ask } = backend([{ backend: '/shop', weight: 3 }, { host: 'a.test:1' }], {
+      named: [{ name: 'shop', endpoints: [] }],
+      random: () => (next++ % 100) / 100,
+    })
+    const replies: Reply[] = []
+    for (let call = 0; call < 100; call += 1) replies.push(await ask({ method: 'GET' }))
+    expect(replies.filter(({ status }) => status === 503)).toHaveLength(75)
+    expect(sent).toHaveLength(25)
+  })
+})
+
+describe('an error backend', () => {
+  it('responds with its status and message', async () => {
+    const { ask } = backend([{ error: { status: 502, message: 'no such Service' } }])
+    const { status, body } = await ask({})
+    expect(status).toBe(502)
+    expect(String(body)).toContain('no such Service')
+    expect(await backend([{ error: {} }]).ask({})).toMatchObject({ status: 500 })
+  })
+})
+
 describe('checks of a route', () => {
   const named: NamedBackend[] = [{ name: 'tools', mcp: {} }]
 
@@ -550,11 +612,14 @@ describe('checks of a route', () => {
     const report: ReportIssue = (path, message) => issues.push(`${path.join('.')}: ${message}`)
     checkRouteBackends([{ backend: '/tools' }, { backend: '/none' }, { host: 'a:0' }], named, report)
     checkForwardingPolicies({ requestMirror: { backend: { backend: '/tools' } } }, named, report)
+    const listed = [{ backend: { host: 'a:1' } }, { backend: { backend: '/none' } }]
+    checkForwardingPolicies({ requestMirror: listed }, named, report)
     checkForwardingPolicies({ retry: { methods: ['GE T'] } }, named, report)
     expect(issues).toEqual([
       '1.backend: no backend is named "none"',
       '2.host: port 0 cannot be connected to',
       'requestMirror.backend.backend: backend "tools" is not a host',
+      'requestMirror.1.backend.backend: no backend is named "none"',
       'retry.methods.0: not a method: "GE T"',
     ])
   })

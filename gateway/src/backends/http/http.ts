@@ -7,43 +7,19 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
-import { type BackendPolicies, findBackend, type NamedBackend } from '../../upstream/config.ts'
-import {
-  compileDestination,
-  compileNamedDestination,
-  type Destination,
-  missingBackend,
-} from '../../upstream/destination.ts'
-import type { Health } from '../../upstream/health.ts'
+import type { NamedBackend } from '../../upstream/config.ts'
+import { compileDestination, type Destination } from '../../upstream/destination.ts'
+import { compileNamedServers } from '../../upstream/endpoints.ts'
 import { bufferBody, declaredLength } from './buffered-body.ts'
-import { type Choose, compileChoice } from './choice.ts'
-import type { ForwardingPolicies, MirrorConfig, RouteBackend } from './config.ts'
+import { type ForwardingPolicies, type MirrorConfig, mirrorsOf, type RouteBackend } from './config.ts'
+import { type Choices, compileEntries, type DestinationEntry, type EntryOptions } from './entries.ts'
 import { forward } from './forward.ts'
 import { createMirror, type Mirror } from './mirror.ts'
 import { backoffOf, compileRetry, isRetriedError, isRetriedReply, pause, type RetryRule } from './retry.ts'
 
-export type HttpBackendOptions<B extends RouteBackend, N extends NamedBackend> = {
-  /** The `backends` section. */
-  named: readonly N[]
+export type HttpBackendOptions<B extends RouteBackend, N extends NamedBackend> = EntryOptions<B, N> & {
   /** Policies of the route. Its `backendTLS` and `backendAuth` are the defaults of its backends. */
-  policies: ForwardingPolicies & Pick<BackendPolicies, 'backendTLS' | 'backendAuth'>
-  /** Compiles an entry of another kind: `mcp` or `ai`, inline or from the `backends` section. */
-  compileOther(entry: B, named: N | undefined): Backend
-}
-
-/** A destination of requests of the route. */
-type Entry = DestinationEntry | OtherEntry
-type DestinationEntry = {
-  readonly kind: 'destination'
-  readonly weight: number
-  readonly health: Health | undefined
-  readonly destination: Destination
-}
-type OtherEntry = {
-  readonly kind: 'other'
-  readonly weight: number
-  readonly health: undefined
-  readonly backend: Backend
+  policies: ForwardingPolicies
 }
 
 /** Bodies of a declared length up to this one are read before sending, which costs less than a stream. */
@@ -61,15 +37,13 @@ export function compileHttpBackend<B extends RouteBackend, N extends NamedBacken
   options: HttpBackendOptions<B, N>,
 ): Backend {
   const { policies, named } = options
-  const compiled = entries.map((entry) => compileEntry(entry, context, options))
-  const weighted = compiled.filter(({ weight }) => weight > 0)
-  if (weighted.length === 0) return refuseAll
+  const choices = compileEntries(entries, context, options)
+  if (choices === undefined) return refuseAll
   const forwarder: Forwarder = {
-    choose: compileChoice(weighted, context.random),
-    chooseAgain: compileChoice(weighted.filter(isDestination), context.random),
+    choices,
     requestTimeoutMs: durationOf(policies.timeout?.requestTimeout),
     backendTimeoutMs: durationOf(policies.timeout?.backendRequestTimeout),
-    mirror: policies.requestMirror && compileMirror(policies.requestMirror, named, context),
+    mirror: compileMirrors(policies.requestMirror, named, context),
     send: context.send,
     clock: context.clock,
     random: context.random,
@@ -81,39 +55,28 @@ export function compileHttpBackend<B extends RouteBackend, N extends NamedBacken
   }
 }
 
-function compileEntry<B extends RouteBackend, N extends NamedBackend>(
-  entry: B,
-  context: CompileContext,
-  { named, policies: { backendTLS, backendAuth }, compileOther }: HttpBackendOptions<B, N>,
-): Entry {
-  const weight = entry.weight ?? 1
-  const found = entry.backend === undefined ? undefined : findBackend(entry.backend, named)
-  if (entry.backend !== undefined && found === undefined)
-    throw new Error(missingBackend(entry.backend, undefined))
-  const host = found ? found.host : entry.host
-  if (host === undefined) {
-    return { kind: 'other', weight, health: undefined, backend: compileOther(entry, found) }
-  }
-  // Other policies of the route have run already.
-  const policies = [entry.policies, found?.policies, { backendTLS, backendAuth }]
-  const destination = compileDestination({ host, node: found ?? entry, name: found?.name, policies }, context)
-  return { kind: 'destination', weight, health: destination.health, destination }
-}
-
-function compileMirror(
-  { backend, percentage }: MirrorConfig,
+function compileMirrors(
+  configured: ForwardingPolicies['requestMirror'],
   named: readonly NamedBackend[],
   context: CompileContext,
-): Mirror {
-  const destination =
-    backend.host === undefined
-      ? compileNamedDestination(backend.backend, named, context)
-      : compileDestination({ host: backend.host, node: backend, policies: [] }, context)
-  return createMirror({ destination, share: percentage ?? 1, random: context.random, send: context.send })
+): Mirror | undefined {
+  const configs = mirrorsOf(configured)
+  if (configs.length === 0) return undefined
+  const targets = configs.map(({ backend, percentage = 1 }) => ({
+    choose: compileMirrorTarget(backend, named, context),
+    share: percentage,
+  }))
+  return createMirror({ targets, random: context.random, send: context.send })
 }
 
-function isDestination(entry: Entry): entry is DestinationEntry {
-  return entry.kind === 'destination'
+function compileMirrorTarget(
+  backend: MirrorConfig['backend'],
+  named: readonly NamedBackend[],
+  context: CompileContext,
+): () => Destination | undefined {
+  if (backend.host === undefined) return compileNamedServers(backend.backend, named, context).choose
+  const destination = compileDestination({ host: backend.host, node: backend, policies: [] }, context)
+  return () => destination
 }
 
 /** As in the Gateway API, 0 disables the limit. */
@@ -140,9 +103,7 @@ function refuseTrace(exchange: Exchange): Reply {
 }
 
 type Forwarder = {
-  readonly choose: Choose<Entry>
-  /** For retries: entries of other kinds require an unread body. */
-  readonly chooseAgain: Choose<DestinationEntry>
+  readonly choices: () => Choices
   readonly requestTimeoutMs: number | undefined
   readonly backendTimeoutMs: number | undefined
   readonly mirror: Mirror | undefined
@@ -152,7 +113,7 @@ type Forwarder = {
 }
 
 function forwardOnce(exchange: Exchange, forwarder: Forwarder): Reply | Promise<Reply> {
-  const entry = forwarder.choose()
+  const entry = forwarder.choices().choose()
   if (entry === undefined) return refuseAll(exchange)
   if (entry.kind === 'other') return entry.backend(exchange)
   const { destination } = entry
@@ -221,12 +182,13 @@ function timeLeft({ startedAt }: Exchange, { requestTimeoutMs, clock }: Forwarde
 
 /** Retries until a response is acceptable, the attempts are exhausted, or the request cannot be repeated. */
 async function forwardWithRetry(exchange: Exchange, forwarder: Forwarder, rule: RetryRule): Promise<Reply> {
-  const { choose, chooseAgain, send, random } = forwarder
+  const { send, random } = forwarder
   const { method } = exchange.facts.request
-  const first = choose()
+  const first = forwarder.choices().choose()
   if (first === undefined) return refuseAll(exchange)
   if (first.kind === 'other') return first.backend(exchange)
   const body = mirrored(exchange, await bufferForRetry(exchange, forwarder), forwarder)
+  const { chooseAgain } = forwarder.choices()
   const tried = new Set<DestinationEntry>()
   for (let retries = 0; ; retries += 1) {
     const entry = (retries === 0 ? undefined : chooseAgain(tried)) ?? first

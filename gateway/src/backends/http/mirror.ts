@@ -5,18 +5,24 @@ import type { Destination } from '../../upstream/destination.ts'
 import { copyBody } from './buffered-body.ts'
 import { requestTo } from './forward.ts'
 
-/** Sends a copy of a request to another destination. Returns the body to forward, with unchanged content. */
+/** Sends copies of a request to other destinations. Returns the body to forward, with unchanged content. */
 export type Mirror = (exchange: Exchange, body: Body) => Body
 
-export type MirrorOptions = {
-  destination: Destination
+/** A receiver of copies. */
+export type MirrorTarget = {
+  /** Undefined while the backend has no endpoints. */
+  choose(): Destination | undefined
   /** Share of the requests, from 0 to 1. */
   share: number
+}
+
+export type MirrorOptions = {
+  targets: readonly MirrorTarget[]
   random: () => number
   send: Send
 }
 
-/** Limit on active copies per route; further requests are not copied. */
+/** Limit on active copies per target of a route; further requests are not copied. */
 const maxActive = 100
 const maxBodyBytes = 64 * 1024
 /** Response bytes read to reuse the connection. */
@@ -24,14 +30,18 @@ const maxResponseBytes = 1024 * 1024
 const timeLimitMs = 10_000
 
 /** Creates a mirror. Copies run in the background, and their results are ignored. */
-export function createMirror({ destination, share, random, send }: MirrorOptions): Mirror {
-  let active = 0
+export function createMirror({ targets, random, send }: MirrorOptions): Mirror {
+  const receivers = targets.map(({ choose, share }) => ({ choose, share, active: 0 }))
+  type Receiver = (typeof receivers)[number]
 
-  function over() {
-    active -= 1
-  }
-
-  function sendCopy(exchange: Exchange, body: Uint8Array | undefined): void {
+  function sendCopy(receiver: Receiver, exchange: Exchange, body: Uint8Array | undefined): void {
+    if (receiver.active >= maxActive) return
+    const destination = receiver.choose()
+    if (destination === undefined) return
+    receiver.active += 1
+    const over = () => {
+      receiver.active -= 1
+    }
     const request = requestTo(destination, exchange, body)
     // A copy outlives its request and has no receiver of informational responses.
     delete request.cancellation
@@ -42,19 +52,19 @@ export function createMirror({ destination, share, random, send }: MirrorOptions
   }
 
   return (exchange, body) => {
-    if (exchange.upgrade !== undefined || active >= maxActive) return body
-    if (share < 1 && random() >= share) return body
-    if (!isSource(body)) {
-      if (body !== undefined && body.byteLength > maxBodyBytes) return body
-      active += 1
-      sendCopy(exchange, body)
-      return body
+    if (exchange.upgrade !== undefined) return body
+    const chosen = receivers.filter(
+      ({ active, share }) => active < maxActive && (share >= 1 || random() < share),
+    )
+    if (chosen.length === 0) return body
+    if (isSource(body)) {
+      return copyBody(body, maxBodyBytes, (copy) => {
+        for (const receiver of chosen) sendCopy(receiver, exchange, copy)
+      })
     }
-    return copyBody(body, maxBodyBytes, (copy) => {
-      if (active >= maxActive) return
-      active += 1
-      sendCopy(exchange, copy)
-    })
+    if (body === undefined || body.byteLength <= maxBodyBytes)
+      for (const receiver of chosen) sendCopy(receiver, exchange, body)
+    return body
   }
 }
 

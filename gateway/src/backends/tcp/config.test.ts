@@ -87,7 +87,7 @@ describe('the backends of a route', () => {
       },
       named,
       fixtureContext(),
-    )
+    )()
     const tls = (serverName: string) => expect.objectContaining({ serverName })
     expect(targets).toMatchObject([
       { name: '[::1]:70', weight: 1, dial: { host: '::1', port: 70, tls: tls('own'), timeoutMs: 10_000 } },
@@ -106,8 +106,8 @@ describe('the backends of a route', () => {
       policies: { backendTLS: {} },
       backends: [{ host: 'a:1' }, { host: 'b:1' }],
     }
-    const before = compileTcpTargets(route, named, context)
-    const after = compileTcpTargets(route, named, context)
+    const before = compileTcpTargets(route, named, context)()
+    const after = compileTcpTargets(route, named, context)()
     expect(before[0]?.dial.tls).toBeDefined()
     expect(new Set([...before, ...after].map(({ dial }) => dial.tls)).size).toBe(1)
   })

@@ -3,7 +3,7 @@ import { exactlyOne, hostPort, type Infer, integer, list, name, object, optional
 import { gatewayReferences } from '../../schema/gateway-references.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkBackendHost, checkBackendPolicies, checkBackendTls } from '../../upstream/check.ts'
-import { backendPolicyFields, findBackend, type NamedBackend } from '../../upstream/config.ts'
+import { backendPolicyFields, findBackend, hasServers, type NamedBackend } from '../../upstream/config.ts'
 import { missingBackend } from '../../upstream/destination.ts'
 
 const { backendTLS, tcp, health } = backendPolicyFields
@@ -11,7 +11,10 @@ const { backendTLS, tcp, health } = backendPolicyFields
 const backend = exactlyOne(
   {
     host: hostPort({ doc: 'Address as `host:port`.', example: 'db.internal:5432' }),
-    backend: name({ doc: 'Name of an entry of `backends` with a host, as `/<name>`.', example: '/db' }),
+    backend: name({
+      doc: 'Name of an entry of `backends` with a host or endpoints, as `/<name>`.',
+      example: '/db',
+    }),
   },
   {
     weight: optional(
@@ -77,6 +80,7 @@ export function checkTcpRoute(
       return
     }
     const found = findBackend(backend.backend, backends)
-    if (found?.host === undefined) under('backend')([], missingBackend(backend.backend, found))
+    if (found === undefined || !hasServers(found))
+      under('backend')([], missingBackend(backend.backend, found))
   })
 }

@@ -3,48 +3,75 @@ import type { UpstreamTls } from '../../net/http-client/send.ts'
 import { createDialTls, type DialTls } from '../../net/tcp/dial.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { findBackend, type NamedBackend } from '../../upstream/config.ts'
-import { compileDestination, missingBackend } from '../../upstream/destination.ts'
+import { compileServers, type Destination, missingBackend } from '../../upstream/destination.ts'
+import { compileEndpoints } from '../../upstream/endpoints.ts'
 import type { TcpRouteConfig } from './config.ts'
 import type { TcpTarget } from './forward.ts'
 
 const defaultConnectTimeoutMs = 10_000
 
 /**
- * Compiles the backends of a route. Policies of the backend precede those of the referenced entry of
- * `backends`, then those of the route. Throws on an unknown entry and on an unreadable or invalid file.
+ * Compiles the backends of a route to the function that returns its current targets: endpoints may change.
+ * Policies of the backend precede those of the referenced entry of `backends`, then those of the route.
+ * Throws on an unknown entry and on an unreadable or invalid file.
  */
 export function compileTcpTargets(
   route: TcpRouteConfig,
   backends: readonly NamedBackend[],
   context: CompileContext,
-): TcpTarget[] {
-  return route.backends.map((backend) => {
-    const named = backend.backend === undefined ? undefined : findBackend(backend.backend, backends)
-    const host = backend.host ?? named?.host
-    if (host === undefined) throw new Error(missingBackend(backend.backend ?? '', named))
-    const destination = compileDestination(
-      {
-        host,
-        node: named ?? backend,
-        name: named?.name,
-        policies: [backend.policies, named?.policies, route.policies],
-      },
-      context,
-    )
-    const { name, port, connection, health } = destination
-    return {
-      name,
-      weight: backend.weight ?? 1,
-      health,
-      dial: {
-        host: destination.host,
-        port,
-        tls: connection.tls && compileDialTls(connection.tls, name, context),
-        timeoutMs: connection.connectTimeoutMs ?? defaultConnectTimeoutMs,
-        egress: context.egress.of(named ?? backend),
-      },
-    }
+): () => readonly TcpTarget[] {
+  const sources = route.backends.map((backend) => compileSource(backend, route, { backends, context }))
+  if (sources.every(({ kind }) => kind === 'fixed')) {
+    const targets = sources.flatMap((source) => source.targets())
+    return () => targets
+  }
+  return () => sources.flatMap((source) => source.targets())
+}
+
+type Source = { kind: 'fixed' | 'endpoints'; targets(): readonly TcpTarget[] }
+type Surroundings = { backends: readonly NamedBackend[]; context: CompileContext }
+
+function compileSource(
+  backend: TcpRouteConfig['backends'][number],
+  { policies }: TcpRouteConfig,
+  { backends, context }: Surroundings,
+): Source {
+  const { weight = 1 } = backend
+  const named = backend.backend === undefined ? undefined : findBackend(backend.backend, backends)
+  const host = backend.host ?? named?.host
+  const node = named ?? backend
+  const servers = compileServers({ node, policies: [backend.policies, named?.policies, policies] }, context)
+  const { connection } = servers.settings
+  const place = named?.name ?? host ?? ''
+  const dial = {
+    tls: connection.tls && compileDialTls(connection.tls, place, context),
+    timeoutMs: connection.connectTimeoutMs ?? defaultConnectTimeoutMs,
+    egress: context.egress.of(node),
+  }
+  const targetOf = ({ name, health, host, port }: Destination, share: number): TcpTarget => ({
+    name,
+    weight: share,
+    health,
+    dial: { host, port, ...dial },
   })
+  if (host !== undefined) {
+    const target = targetOf(servers.at(host, named?.name), weight)
+    return { kind: 'fixed', targets: () => [target] }
+  }
+  if (named?.endpoints === undefined) throw new Error(missingBackend(backend.backend ?? '', named))
+  const { list, destinations } = compileEndpoints(named, servers, context)
+  const compile = () => ({
+    of: list.current,
+    targets: destinations().map((one) => targetOf(one.destination, weight * one.weight)),
+  })
+  let compiled = compile()
+  return {
+    kind: 'endpoints',
+    targets() {
+      if (compiled.of !== list.current) compiled = compile()
+      return compiled.targets
+    },
+  }
 }
 
 function compileDialTls(tls: UpstreamTls, backend: string, context: CompileContext): DialTls {

@@ -280,18 +280,25 @@ function contextWithMemory(): TestContext {
   }
 }
 
+/** A route whose targets do not change. */
+type FixedRoute = Omit<TcpRoute, 'targets'> & { targets: readonly TcpTarget[] }
+
 /** A port with one listener for all connections. */
-function listener(routes: readonly TcpRoute[], options?: TcpPortOptions, context?: TestContext) {
+function listener(routes: readonly FixedRoute[], options?: TcpPortOptions, context?: TestContext) {
   return listening([{ hostname: undefined, routes }], options, context)
 }
 
 /** A port with these listeners; `dial` opens a connection that says it asked for a server name. */
 async function listening(
-  listeners: readonly TcpAttachment[],
+  listeners: readonly (Omit<TcpAttachment, 'routes'> & { routes: readonly FixedRoute[] })[],
   options: TcpPortOptions = { place: 'default' },
   context = contextWithMemory(),
 ) {
-  const serve = compileTcpRoutes(listeners, context, options)
+  const attachments = listeners.map(({ hostname, routes }) => ({
+    hostname,
+    routes: routes.map(({ targets, ...route }) => ({ ...route, targets: () => targets })),
+  }))
+  const serve = compileTcpRoutes(attachments, context, options)
   const accepted: Socket[] = []
   let serverName: string | undefined
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

@@ -11,7 +11,8 @@ export type TcpRoute = {
   readonly name: string
   /** Server names of the route; an empty list matches all connections. */
   readonly hostnames: readonly string[]
-  readonly targets: readonly TcpTarget[]
+  /** The current targets, which may change between connections. */
+  targets(): readonly TcpTarget[]
 }
 
 /** The routes that are attached to one of the listeners of a port. */
@@ -48,7 +49,7 @@ export function compileTcpRoutes(
   const { clock, metrics, random } = context
   const { place, maxConnections = defaultMaxConnections, idleTimeoutMs = defaultIdleTimeoutMs } = options
   const open = context.retained(`tcp connections ${place}`, () => ({ count: 0 }))
-  const unrouted: CompiledRoute = { name: '', targets: [], meter: metrics.tcp('') }
+  const unrouted: CompiledRoute = { name: '', targets: () => [], meter: metrics.tcp('') }
   const routesOf = compileListenerTable(
     listeners.map(({ hostname, routes }) => ({ hostname, target: compileRoutes(routes, hostname, context) })),
   )
@@ -69,7 +70,7 @@ export function compileTcpRoutes(
     if (route === undefined) return refuse('no route for this connection')
     if (open.count >= maxConnections) return refuse('too many connections')
     open.count += 1
-    forwardConnection(socket, targets, {
+    forwardConnection(socket, targets(), {
       random,
       idleTimeoutMs,
       onReceived(bytes) {
@@ -111,7 +112,7 @@ function compileRoutes(
 
 type CompiledRoute = {
   readonly name: string
-  readonly targets: readonly TcpTarget[]
+  readonly targets: TcpRoute['targets']
   readonly meter: TcpMeter
 }
 

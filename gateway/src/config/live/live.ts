@@ -1,9 +1,11 @@
 import { messageOf } from '../../lib/thrown.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { activateEndpoints } from '../../upstream/endpoints.ts'
 import { compileConfig, type ProcessFacts } from '../compile.ts'
 import { ConfigRejected } from '../config-rejected.ts'
 import type { Config } from '../schema.ts'
 import type { CompileCache } from './compile-cache.ts'
+import { changesEndpointsOnly } from './endpoint-changes.ts'
 import type { LiveListeners } from './listeners.ts'
 
 /** Status of the configuration in the admin API. */
@@ -53,8 +55,8 @@ export type LiveConfig = {
    */
   onCommit(listener: CommitListener): void
   /**
-   * Compiles and opens new addresses. Throws `ConfigRejected`, or the error of an address; then nothing has
-   * changed.
+   * Compiles and opens new addresses; a change of endpoints needs neither. Throws `ConfigRejected`, or the
+   * error of an address; then nothing has changed.
    */
   prepare(config: Config): Promise<PreparedConfig>
   /** Records the error of a source; undefined clears it. */
@@ -70,8 +72,8 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
   const commitListeners: CommitListener[] = []
   let last: Promise<unknown> = Promise.resolve()
   let running: Config | undefined
-  /** Files of the active configuration. */
-  let watched: ReadonlySet<string> = new Set()
+  /** Files of the active configuration, with their contents. */
+  let files: ReadonlyMap<string, string> = new Map()
 
   function report(source: ConfigSource, lastError: string | undefined): void {
     if (lastError === undefined) errors.delete(source)
@@ -79,6 +81,17 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
     status.synchronized = errors.size === 0
     status.lastError = errors.size === 0 ? undefined : [...errors.values()].join('\n')
     options.onStatus(status)
+  }
+
+  function activate(config: Config, used: ReadonlyMap<string, string>): void {
+    activateEndpoints(config.backends ?? [], context)
+    running = config
+    status.revision += 1
+    status.appliedAt = new Date(context.clock.now()).toISOString()
+    files = used
+    for (const listener of commitListeners) listener(config, files)
+    report('namedFiles', undefined)
+    report('resources', undefined)
   }
 
   return {
@@ -91,20 +104,18 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
     },
     report,
     async prepare(config) {
-      cache.begin(watched)
+      const isCompiled = !errors.has('namedFiles') && !errors.has('resources')
+      if (running !== undefined && isCompiled && changesEndpointsOnly(running, config)) {
+        return { commit: () => activate(config, files), abort() {} }
+      }
+      cache.begin(new Set(files.keys()))
       const snapshot = await compile(config, context, facts)
-      const files = cache.files()
+      const used = cache.files()
       const prepared = await listeners.prepare(snapshot)
       return {
         commit() {
           prepared.commit()
-          running = config
-          status.revision += 1
-          status.appliedAt = new Date(context.clock.now()).toISOString()
-          watched = new Set(files.keys())
-          for (const listener of commitListeners) listener(config, files)
-          report('namedFiles', undefined)
-          report('resources', undefined)
+          activate(config, used)
         },
         abort: prepared.abort,
       }

@@ -12,8 +12,8 @@ import { trafficSections } from '../traffic/sections.ts'
 import { maxFileBytes, readProblem } from './config-file.ts'
 
 /**
- * Reports named files that cannot be read or have invalid content, at the path of the name, and invalid inline
- * texts. Compilation reads the files again: they may change in between.
+ * Reports named files that cannot be read or have invalid content, at the path of the name, and invalid
+ * inline texts. Compilation reads the files again: they may change in between.
  */
 export function checkNamedFiles(config: Config, report: ReportIssue): void {
   visitStrings(configSchema, config, (text, shapes, path) => {

@@ -165,7 +165,8 @@ function checkBackends({ backends = [] }: RouteConfig, sections: TrafficSections
         'is only valid for HTTP backends: ai and mcp backends have their own health checks',
       )
     }
-    if ((mcp ?? ai) !== undefined && backends.length > 1) {
+    const others = backends.filter((other) => other !== entry && other.error === undefined)
+    if ((mcp ?? ai) !== undefined && others.length > 0) {
       const kind = mcp === undefined ? 'ai' : 'mcp'
       const instead = kind === 'ai' ? 'groups of one ai backend' : 'targets of one mcp backend'
       report(

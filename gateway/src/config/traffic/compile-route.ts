@@ -1,3 +1,5 @@
+import { mirrorsOf } from '../../backends/http/config.ts'
+import { compileErrorBackend } from '../../backends/http/entries.ts'
 import { compileHttpBackend } from '../../backends/http/http.ts'
 import type { Prices } from '../../backends/llm/catalog/prices.ts'
 import { compileLlmBackend } from '../../backends/llm/llm-backend.ts'
@@ -14,8 +16,10 @@ import { compilePolicies, type Reach } from '../../policies/registry/registry.ts
 import type { PolicyScope } from '../../policies/registry/scope.ts'
 import { findBackend } from '../../upstream/config.ts'
 import { compileNamedDestination } from '../../upstream/destination.ts'
+import { chooseWeighted } from '../../upstream/weighted-choice.ts'
 import { plainRoute } from './compile-gateway.ts'
-import type { RouteBackendConfig, RouteConfig } from './route-config.ts'
+import { jointNode } from './joint-node.ts'
+import type { NamedBackendConfig, RouteBackendConfig, RouteConfig } from './route-config.ts'
 import { kindOfRoute, nameOfRoute } from './route-kind.ts'
 import type { TrafficSections } from './sections.ts'
 
@@ -89,12 +93,23 @@ function httpBackend(route: RouteConfig, { sections, context }: RouteSurrounding
         throw new Error('a route with an mcp or ai backend must have no other backend')
       },
     })
+  const references = [
+    ...backends.map(({ backend }) => backend),
+    ...mirrorsOf(policies.requestMirror).map(({ backend }) => backend.backend),
+  ]
   // A named backend may change without a change of the route.
-  const namesOthers =
-    backends.some(({ backend }) => backend !== undefined) ||
-    policies.requestMirror?.backend.backend !== undefined
-  return namesOthers ? compile() : context.cached(route, 'http backend', compile)
+  const dependencies = references.flatMap((reference) => dependencyOf(reference, sections.backends))
+  return context.cached(jointNode(route, dependencies, context), 'http backend', compile)
 }
+
+/** The part of a named backend that its routes are compiled of: without its endpoints. */
+function dependencyOf(reference: string | undefined, named: readonly NamedBackendConfig[]): object[] {
+  const found = reference === undefined ? undefined : findBackend(reference, named)
+  if (found === undefined) return []
+  return [found.endpoints === undefined ? found : (found.policies ?? withoutPolicies)]
+}
+
+const withoutPolicies = {}
 
 function compileLlmRoute(
   route: RouteConfig,
@@ -115,7 +130,7 @@ function compileLlmRoute(
     backendPolicies: [entry?.policies, named?.policies, { backendTLS, backendAuth }],
     timeLimits: { firstByteTimeoutMs: milliseconds(timeout?.backendRequestTimeout) },
   })
-  const backend = limited(llm.backend, timeout?.requestTimeout, context)
+  const backend = withErrors(limited(llm.backend, timeout?.requestTimeout, context), route, context)
   const guardrails = compileGuardrails(
     {
       shared: [...guardsAt(`route ${name}`, ai), ...guardsAt(`route ${name} backend`, entry?.policies?.ai)],
@@ -176,20 +191,26 @@ function compileMcpRoute(
         reach: { ...reach, hostnames: route.hostnames },
       })
       const { backend } = compile(rules)
-      return plainRoute(
-        name,
-        policies,
-        limited(backend, route.policies?.timeout?.requestTimeout, context),
-        context,
-      )
+      const inTime = limited(backend, route.policies?.timeout?.requestTimeout, context)
+      return plainRoute(name, policies, withErrors(inTime, route, context), context)
     },
     stop: () => compile(undefined).stop(),
   }
 }
 
 function onlyBackend({ backends = [] }: RouteConfig, { backends: named }: TrafficSections) {
-  const entry: RouteBackendConfig | undefined = backends[0]
+  const entry: RouteBackendConfig | undefined = backends.find(({ error }) => error === undefined)
   return { entry, named: entry?.backend === undefined ? undefined : findBackend(entry.backend, named) }
+}
+
+/** Gives the `error` entries of a route their share of the requests. */
+function withErrors(backend: Backend, { backends = [] }: RouteConfig, { random }: CompileContext): Backend {
+  const choices = backends.map(({ error, weight = 1 }) => ({
+    weight,
+    backend: error === undefined ? backend : compileErrorBackend(error),
+  }))
+  if (choices.length < 2) return backend
+  return (exchange) => (chooseWeighted(choices, random())?.backend ?? backend)(exchange)
 }
 
 function limited(backend: Backend, limit: string | undefined, { clock }: CompileContext): Backend {

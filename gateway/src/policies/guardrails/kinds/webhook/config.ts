@@ -16,7 +16,7 @@ import {
 } from '../../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../../schema/report.ts'
 import { checkBackendHost } from '../../../../upstream/check.ts'
-import { findBackend, type NamedBackend } from '../../../../upstream/config.ts'
+import { findBackend, hasServers, type NamedBackend } from '../../../../upstream/config.ts'
 import { missingBackend } from '../../../../upstream/destination.ts'
 import type { Phase } from '../../guard.ts'
 import { headerTarget, headerVariables, isDerived } from './headers.ts'
@@ -96,7 +96,8 @@ export function checkWebhook(config: WebhookConfig, { backends }: WebhookPlace, 
     checkBackendHost(target.host, (message) => report(['target', 'host'], message))
   else {
     const found = findBackend(target.backend, backends)
-    if (found?.host === undefined) report(['target', 'backend'], missingBackend(target.backend, found))
+    if (found === undefined || !hasServers(found))
+      report(['target', 'backend'], missingBackend(target.backend, found))
   }
   const names = new Set<string>()
   for (const [field, source] of Object.entries(headers)) {

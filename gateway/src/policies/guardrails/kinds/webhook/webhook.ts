@@ -7,11 +7,8 @@ import { isSource, readAll } from '../../../../net/http/body.ts'
 import { firstHeader } from '../../../../net/http/headers.ts'
 import type { OutgoingRequest, Reply, Send, UpstreamConnection } from '../../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
-import {
-  compileDestination,
-  compileNamedDestination,
-  type Destination,
-} from '../../../../upstream/destination.ts'
+import { compileDestination, type DestinationSettings } from '../../../../upstream/destination.ts'
+import { type CallServers, compileNamedServers, singleServer } from '../../../../upstream/endpoints.ts'
 import {
   CheckFailure,
   type CheckInput,
@@ -33,7 +30,7 @@ const maxInlineLength = 256 * 1024
 
 /** Compiled settings of the calls of one webhook. */
 type Caller = {
-  readonly destination: Destination
+  readonly servers: CallServers
   readonly connection: UpstreamConnection
   readonly send: Send
   readonly slots: Slots
@@ -56,18 +53,18 @@ export function compileWebhook(
   context: CompileContext,
 ): CompiledKind {
   const { target } = config
-  const destination =
+  const servers =
     target.host === undefined
-      ? compileNamedDestination(target.backend, backends, context)
-      : compileDestination({ host: target.host, node: target, policies: [] }, context)
-  const slots = context.retained(`guardrails/webhook/${destination.origin}`, createSlots)
+      ? compileNamedServers(target.backend, backends, context)
+      : singleServer(compileDestination({ host: target.host, node: target, policies: [] }, context))
+  const slots = context.retained(`guardrails/webhook/${servers.key}`, createSlots)
   slots.resize(limits.maxConnections)
   const caller: Caller = {
-    destination,
-    connection: connectionOf(destination, limits),
+    servers,
+    connection: connectionOf(servers.settings, limits),
     send: context.send,
     slots,
-    timeoutMs: destination.requestTimeoutMs ?? defaultTimeoutMs,
+    timeoutMs: servers.settings.requestTimeoutMs ?? defaultTimeoutMs,
     phase,
     headOf: compileHead(config, phase),
     readAnswer: createResponseReader(phase),
@@ -81,7 +78,7 @@ export function compileWebhook(
 }
 
 /** Applies the limit to the pool as well, because a slot is released before its connection. */
-function connectionOf({ connection }: Destination, limits: WebhookLimits): UpstreamConnection {
+function connectionOf({ connection }: DestinationSettings, limits: WebhookLimits): UpstreamConnection {
   const { maxConnections, keepAliveMs } = limits
   const key = `webhook ${maxConnections} ${keepAliveMs} ${connection.key}`
   const most = maxConnections === 0 ? Number.POSITIVE_INFINITY : maxConnections
@@ -160,16 +157,18 @@ async function call(
 }
 
 function requestTo(
-  { destination, connection, headOf }: Caller,
+  { servers, connection, headOf }: Caller,
   question: CheckInput,
   { body, cancellation }: { body: Buffer; cancellation: CancellationSource },
 ): OutgoingRequest {
   const { method, path, headers } = headOf(question)
+  const server = servers.choose()
+  if (server === undefined) throw new CheckFailure('webhook backend has no endpoints')
   // Settings of the backend override values from the client.
-  destination.editRequestHeaders?.(headers)
-  destination.authorize?.(headers, question.exchange.auth.credential)
+  server.editRequestHeaders?.(headers)
+  server.authorize?.(headers, question.exchange.auth.credential)
   return {
-    origin: destination.origin,
+    origin: server.origin,
     path,
     method,
     headers,

@@ -1,4 +1,4 @@
-import { chooseWeighted, type Weighted } from '../../upstream/weighted-choice.ts'
+import { chooseWeighted, type Weighted } from './weighted-choice.ts'
 
 /** A backend that requests are distributed to. */
 export type Choosable = Weighted & {

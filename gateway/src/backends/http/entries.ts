@@ -1,0 +1,130 @@
+import type { CompileContext } from '../../pipeline/compile-context.ts'
+import { refuse } from '../../pipeline/errors.ts'
+import type { Backend } from '../../pipeline/policy.ts'
+import { type Choose, compileChoice } from '../../upstream/choice.ts'
+import { type BackendPolicies, findBackend, type NamedBackend } from '../../upstream/config.ts'
+import { compileServers, type Destination, missingBackend } from '../../upstream/destination.ts'
+import { compileEndpoints, type EndpointServers } from '../../upstream/endpoints.ts'
+import type { Health } from '../../upstream/health.ts'
+import type { ErrorConfig, RouteBackend } from './config.ts'
+
+/** A destination of requests of the route. */
+export type Entry = DestinationEntry | OtherEntry
+export type DestinationEntry = {
+  readonly kind: 'destination'
+  readonly weight: number
+  readonly health: Health | undefined
+  readonly destination: Destination
+}
+type OtherEntry = {
+  readonly kind: 'other'
+  readonly weight: number
+  readonly health: undefined
+  readonly backend: Backend
+}
+
+export type Choices = {
+  readonly choose: Choose<Entry>
+  /** For retries: entries of other kinds require an unread body. */
+  readonly chooseAgain: Choose<DestinationEntry>
+}
+
+export type EntryOptions<B extends RouteBackend, N extends NamedBackend> = {
+  /** The `backends` section. */
+  named: readonly N[]
+  /** Policies of the route: defaults of its backends. */
+  policies: Pick<BackendPolicies, 'backendTLS' | 'backendAuth'>
+  /** Compiles an entry of another kind: `mcp` or `ai`, inline or from the `backends` section. */
+  compileOther(entry: B, named: N | undefined): Backend
+}
+
+/** A configured entry: one destination, or a backend whose endpoints may change. */
+type Source =
+  | Entry
+  | { readonly kind: 'endpoints'; readonly weight: number; readonly servers: EndpointServers }
+
+/**
+ * Compiles the choice among the entries of a route; undefined without a positive weight. Throws on an unknown
+ * name or an unreadable file.
+ */
+export function compileEntries<B extends RouteBackend, N extends NamedBackend>(
+  entries: readonly B[],
+  context: CompileContext,
+  options: EntryOptions<B, N>,
+): (() => Choices) | undefined {
+  const sources = entries
+    .map((entry) => compileSource(entry, context, options))
+    .filter(({ weight }) => weight > 0)
+  return sources.length === 0 ? undefined : compileChoices(sources, context)
+}
+
+function compileSource<B extends RouteBackend, N extends NamedBackend>(
+  entry: B,
+  context: CompileContext,
+  { named, policies: { backendTLS, backendAuth }, compileOther }: EntryOptions<B, N>,
+): Source {
+  const weight = entry.weight ?? 1
+  const found = entry.backend === undefined ? undefined : findBackend(entry.backend, named)
+  if (entry.backend !== undefined && found === undefined)
+    throw new Error(missingBackend(entry.backend, undefined))
+  if (entry.error !== undefined) return otherEntry(weight, compileErrorBackend(entry.error))
+  const { host, endpoints } = found ?? { host: entry.host, endpoints: undefined }
+  if (host === undefined && endpoints === undefined) return otherEntry(weight, compileOther(entry, found))
+  // Other policies of the route have run already.
+  const policies = [entry.policies, found?.policies, { backendTLS, backendAuth }]
+  const servers = compileServers({ node: found ?? entry, policies }, context)
+  if (found && host === undefined)
+    return { kind: 'endpoints', weight, servers: compileEndpoints(found, servers, context) }
+  const destination = servers.at(host ?? '', found?.name)
+  return { kind: 'destination', weight, health: destination.health, destination }
+}
+
+function otherEntry(weight: number, backend: Backend): OtherEntry {
+  return { kind: 'other', weight, health: undefined, backend }
+}
+
+/** Compiles a backend that answers every request with an error of the gateway. */
+export function compileErrorBackend({ status = 500, message }: ErrorConfig): Backend {
+  const refusal = { status, code: 'backend_error', message: message ?? 'this backend is not available' }
+  return (exchange) => refuse(exchange, refusal)
+}
+
+const withoutEndpoints: Backend = (exchange) =>
+  refuse(exchange, { status: 503, code: 'no_endpoint', message: 'the backend has no endpoints' })
+
+/** Compiles the choices, again whenever endpoints have changed. */
+function compileChoices(sources: readonly Source[], { random }: CompileContext): () => Choices {
+  const lists = sources.flatMap((source) => (source.kind === 'endpoints' ? [source.servers.list] : []))
+  let built = build()
+  if (lists.length === 0) return () => built.choices
+  return () => {
+    if (!lists.every(({ current }, index) => current === built.of[index])) built = build()
+    return built.choices
+  }
+
+  function build() {
+    const entries = sources.flatMap(entriesOf)
+    const choices: Choices = {
+      choose: compileChoice(entries, random),
+      chooseAgain: compileChoice(entries.filter(isDestination), random),
+    }
+    return { of: lists.map(({ current }) => current), choices }
+  }
+}
+
+/** The entries of a source. The endpoints of a backend share its weight; without any, the share is 503. */
+function entriesOf(source: Source): Entry[] {
+  if (source.kind !== 'endpoints') return [source]
+  const destinations = source.servers.destinations()
+  if (destinations.length === 0) return [otherEntry(source.weight, withoutEndpoints)]
+  return destinations.map(({ weight, health, destination }) => ({
+    kind: 'destination',
+    weight: source.weight * weight,
+    health,
+    destination,
+  }))
+}
+
+function isDestination(entry: Entry): entry is DestinationEntry {
+  return entry.kind === 'destination'
+}

@@ -1,0 +1,109 @@
+import type { CompileContext } from '../pipeline/compile-context.ts'
+import { compileChoice } from './choice.ts'
+import { type EndpointConfig, findBackend, type NamedBackend } from './config.ts'
+import {
+  compileNamedDestination,
+  compileServers,
+  type Destination,
+  type DestinationSettings,
+  type Servers,
+} from './destination.ts'
+
+/**
+ * The active endpoints of a named backend. All users of the backend share the list, and a commit replaces its
+ * content, so that a change of endpoints compiles nothing else.
+ */
+export type EndpointList = { current: readonly EndpointConfig[] }
+
+/** The list of a backend, retained across reloads by the name of the backend. */
+export function endpointsOf({ name, endpoints = [] }: NamedBackend, context: CompileContext): EndpointList {
+  return context.retained<EndpointList>(`backends/endpoints/${name}`, () => ({ current: endpoints }))
+}
+
+/** Activates the endpoints of a configuration. */
+export function activateEndpoints(backends: readonly NamedBackend[], context: CompileContext): void {
+  for (const backend of backends) {
+    if (backend.endpoints !== undefined) endpointsOf(backend, context).current = backend.endpoints
+  }
+}
+
+/** A server of a backend with its share of the backend's requests, a number up to 1. */
+export type WeightedDestination = {
+  readonly weight: number
+  readonly health: Destination['health']
+  readonly destination: Destination
+}
+
+/** Servers of a backend, by their current endpoints. */
+export type EndpointServers = {
+  readonly list: EndpointList
+  /** Destinations with a weight above 0. Unchanged endpoints keep their destination. */
+  destinations(): readonly WeightedDestination[]
+}
+
+/** Compiles the servers of a backend with endpoints. */
+export function compileEndpoints(
+  backend: NamedBackend,
+  { at }: Pick<Servers, 'at'>,
+  context: CompileContext,
+): EndpointServers {
+  const list = endpointsOf(backend, context)
+  const known = new WeakMap<EndpointConfig, Destination>()
+
+  function destinationOf(endpoint: EndpointConfig): Destination {
+    const existing = known.get(endpoint)
+    if (existing !== undefined) return existing
+    const created = at(endpoint.host, `${backend.name} ${endpoint.host}`)
+    known.set(endpoint, created)
+    return created
+  }
+
+  return {
+    list,
+    destinations() {
+      const enabled = list.current.filter(({ weight = 1 }) => weight > 0)
+      const total = enabled.reduce((sum, { weight = 1 }) => sum + weight, 0)
+      return enabled.map((endpoint) => {
+        const destination = destinationOf(endpoint)
+        return { weight: (endpoint.weight ?? 1) / total, health: destination.health, destination }
+      })
+    },
+  }
+}
+
+/** The destination of single calls: one server, or a server of a backend with endpoints. */
+export type CallServers = {
+  readonly settings: DestinationSettings
+  /** Identity of the destination: its origin, or the name of the backend. */
+  readonly key: string
+  /** A server by weight and health; undefined without endpoints. */
+  choose(): Destination | undefined
+}
+
+/** The destination of calls to one server. */
+export function singleServer(destination: Destination): CallServers {
+  return { settings: destination, key: destination.origin, choose: () => destination }
+}
+
+/** Compiles a named backend with a host or endpoints. Throws if there is none of that name. */
+export function compileNamedServers(
+  reference: string,
+  backends: readonly NamedBackend[],
+  context: CompileContext,
+): CallServers {
+  const backend = findBackend(reference, backends)
+  if (backend?.endpoints === undefined)
+    return singleServer(compileNamedDestination(reference, backends, context))
+  const servers = compileServers({ node: backend, policies: [backend.policies] }, context)
+  const { list, destinations } = compileEndpoints(backend, servers, context)
+  const compile = () => ({ of: list.current, choose: compileChoice(destinations(), context.random) })
+  let choice = compile()
+  return {
+    settings: servers.settings,
+    key: `backend ${backend.name}`,
+    choose() {
+      if (choice.of !== list.current) choice = compile()
+      return choice.choose()?.destination
+    },
+  }
+}
