@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import { maxBytesOf } from '../../src/lib/planes/memory.ts'
+import { type Memory, maxBytesOf, regionOf } from '../../src/lib/planes/memory.ts'
 import type { RegionRequest, ThreadData } from './plane-thread.ts'
 
 const entry = new URL('./plane-thread.ts', import.meta.url)
@@ -17,6 +17,11 @@ export type PlaneThreads = {
   kill(plane: number): Promise<void>
   /** The memory of a name, which a data plane has requested. */
   buffer(name: string): SharedArrayBuffer
+  /** Names of the memory that data planes have requested. */
+  names(): string[]
+  has(name: string): boolean
+  /** The memory that the data planes have requested, for another thread: this one. */
+  readonly memory: Memory
   close(): Promise<void>
 }
 
@@ -65,6 +70,12 @@ export function createPlaneThreads(count: number): PlaneThreads {
     return created
   }
 
+  function buffer(name: string): SharedArrayBuffer {
+    const existing = buffers.get(name)
+    if (existing === undefined) throw new Error(`no data plane has requested "${name}"`)
+    return existing
+  }
+
   return {
     run,
     runAll(task, request) {
@@ -74,11 +85,10 @@ export function createPlaneThreads(count: number): PlaneThreads {
     async kill(plane) {
       await workers.get(plane)?.terminate()
     },
-    buffer(name) {
-      const buffer = buffers.get(name)
-      if (buffer === undefined) throw new Error(`no data plane has requested "${name}"`)
-      return buffer
-    },
+    buffer,
+    names: () => [...buffers.keys()],
+    has: (name) => buffers.has(name),
+    memory: { plane: count, planes: count, region: (name) => regionOf(buffer(name)) },
     async close() {
       await Promise.all([...workers.values()].map((worker) => worker.terminate()))
     },
