@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { milliseconds } from '../../lib/duration.ts'
 import type { JsonLimits } from '../../lib/json/limits.ts'
 import { readSessionKey } from '../../lib/session-key.ts'
@@ -13,6 +13,7 @@ import type { McpRules } from './endpoint/call-context.ts'
 import { createEndpoint } from './endpoint/endpoint.ts'
 import { refuseMcp } from './endpoint/error-responses.ts'
 import { federate } from './federation/federation.ts'
+import { createSessionHub, type SessionLinks } from './planes/session-links.ts'
 import {
   createProgramSlots,
   createSessionSlots,
@@ -84,8 +85,9 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   const meterOf = context.metrics.admission
   const slots = context.retained('mcp-admission/sessions', () => createSessionSlots(limits, meterOf))
   const programs = context.retained('mcp-admission/programs', () => createProgramSlots(limits, meterOf))
+  const hub = context.retained('mcp-session-hub', () => ({ links: createSessionHub(context.peers) }))
   const sessions = context.retained(`${scope}/sessions`, () =>
-    retainSessions(context, { ...options, slots }, scope),
+    retainSessions(context, { ...options, slots, links: hub.links?.join(scope) }, scope),
   )
   const { prefixMode = 'conditional', failureMode, targets } = config
   const resolved = targets.map((target) => ({
@@ -102,9 +104,10 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   const federation = context.cached(node, `${scope}/federation ${settings}`, () =>
     federate(
       resolved.map(({ target, destination }) =>
-        context.cached(cacheNode(target, [destination], context), 'mcp/target', () =>
-          compileTarget(target, destination, { ...context, programs }),
-        ),
+        context.cached(cacheNode(target, [destination], context), 'mcp/target', () => ({
+          ...compileTarget(target, destination, { ...context, programs }),
+          signature: hub.links && digestOf(target),
+        })),
       ),
       { prefixMode, failOpen: failureMode === 'failOpen', version, initializeTimeoutMs },
     ),
@@ -183,10 +186,15 @@ function compileHttpTarget(target: TargetConfig, context: OpenApiContext): Targe
   throw new Error(`target "${name}": unsupported kind of target`)
 }
 
+/** Digest of a configuration node. */
+function digestOf(node: object): string {
+  return createHash('sha256').update(JSON.stringify(node)).digest('base64url').slice(0, 22)
+}
+
 /** Creates the sessions of an endpoint. They survive reloads, and the removal of the endpoint. */
 function retainSessions(
   { clock }: CompileContext,
-  { sessionKey, sessionTtl, slots }: McpOptions & { slots: Slots },
+  { sessionKey, sessionTtl, slots, links }: McpOptions & { slots: Slots; links: SessionLinks | undefined },
   scope: string,
 ): Sessions {
   const key = sessionKey === undefined ? undefined : readSessionKey(sessionKey)
@@ -203,5 +211,6 @@ function retainSessions(
     maxEndedIds: maxEndedIds,
     // Sweeps at least once per TTL, so that no session lives longer than twice its TTL.
     sweepEveryMs: Math.max(shortestSweepMs, Math.min(longestSweepMs, ttlMs)),
+    links,
   })
 }

@@ -9,7 +9,7 @@ import type { Federation } from '../federation/federation.ts'
 import { type CallTarget, callTargetOf } from '../message/items.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
 import type { Revision } from '../message/protocol.ts'
-import type { SessionClient } from '../sessions/sessions.ts'
+import type { SessionClient } from '../sessions/session.ts'
 import type { CallContext, Permissions } from '../targets/target.ts'
 
 /** Authorization rules for tools, prompts and resources (`mcpAuthorization`). */

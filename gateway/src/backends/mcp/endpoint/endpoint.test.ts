@@ -348,7 +348,7 @@ describe('a session of the legacy transport', () => {
     const { backend } = fixture()
     const stream = read(await backend(mcpExchange('GET', { path: '/sse' })))
     const id = stream.events[0]?.data.replace('/sse?sessionId=', '') ?? ''
-    expect(id).toHaveLength(36)
+    expect(id.length).toBeGreaterThan(36)
     const headers = { 'mcp-session-id': id }
     expect((await backend(mcpExchange('POST', { headers, body: call(1) }))).status).toBe(404)
     expect((await backend(mcpExchange('DELETE', { headers }))).status).toBe(404)

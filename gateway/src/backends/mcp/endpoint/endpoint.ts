@@ -40,17 +40,17 @@ export function createEndpoint(options: EndpointOptions): Backend {
     return method === 'GET' ? listen(exchange) : end(exchange)
   }
 
-  function listen(exchange: Exchange): Reply | Promise<Reply> {
+  async function listen(exchange: Exchange): Promise<Reply> {
     if (!acceptsEventStream(firstHeader(exchange.facts.request.headers, 'accept'))) {
       const message = 'accept must list text/event-stream'
       return refuseMcp(exchange, { status: 406, reason: 'accept', message })
     }
-    const found = requireSession(options, exchange)
+    const found = await requireSession(options, exchange)
     return found.kind === 'refused' ? found.reply : inSession.openStream(exchange, found.session)
   }
 
   async function end(exchange: Exchange): Promise<Reply> {
-    const found = requireSession(options, exchange)
+    const found = await requireSession(options, exchange)
     if (found.kind === 'refused') return found.reply
     await sessions.end(found.session, 'the client ended it')
     return { status: 204, headers: {}, body: undefined }

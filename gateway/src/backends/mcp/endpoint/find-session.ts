@@ -2,7 +2,7 @@ import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import { revisionOf, revisions } from '../message/protocol.ts'
-import type { Session } from '../sessions/sessions.ts'
+import type { Session } from '../sessions/session.ts'
 import { clientOf } from './call-context.ts'
 import { refuseMcp, refuseRevision, refuseUnknownSession } from './error-responses.ts'
 import type { EndpointOptions } from './request-body.ts'
@@ -11,18 +11,32 @@ export type FoundSession =
   | { readonly kind: 'session'; readonly session: Session }
   | { readonly kind: 'refused'; readonly reply: Reply }
 
-/** Finds a session of this transport by id; sessions of HTTP+SSE have separate paths. */
-export function findSession(
+/** Finds a session by id; asynchronously if it may be on another data plane. */
+export function findAnySession(
   { sessions, federation }: EndpointOptions,
   exchange: Exchange,
   id: string,
-): Session | undefined {
-  const session = sessions.find(id, federation, clientOf(exchange))
+): Session | undefined | Promise<Session | undefined> {
+  const client = clientOf(exchange)
+  return sessions.find(id, federation, client) ?? sessions.attach(id, federation, client)
+}
+
+/** Finds a session of this transport by id; sessions of HTTP+SSE have separate paths. */
+export function findSession(
+  options: EndpointOptions,
+  exchange: Exchange,
+  id: string,
+): Session | undefined | Promise<Session | undefined> {
+  const session = findAnySession(options, exchange, id)
+  return session instanceof Promise ? session.then(withoutLegacy) : withoutLegacy(session)
+}
+
+function withoutLegacy(session: Session | undefined): Session | undefined {
   return session?.legacy === undefined ? session : undefined
 }
 
 /** Finds the session of a GET or DELETE. */
-export function requireSession(options: EndpointOptions, exchange: Exchange): FoundSession {
+export async function requireSession(options: EndpointOptions, exchange: Exchange): Promise<FoundSession> {
   const { headers } = exchange.facts.request
   const revision = revisionOf(headers, undefined)
   if (revision.kind === 'unknown') {
@@ -34,7 +48,7 @@ export function requireSession(options: EndpointOptions, exchange: Exchange): Fo
     const message = 'the mcp-session-id header is missing'
     return { kind: 'refused', reply: refuseMcp(exchange, { status: 400, reason: 'no session', message }) }
   }
-  const session = findSession(options, exchange, id)
+  const session = await findSession(options, exchange, id)
   return session === undefined
     ? { kind: 'refused', reply: refuseEnded(options, exchange, id, undefined) }
     : { kind: 'session', session }

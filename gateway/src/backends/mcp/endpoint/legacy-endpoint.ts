@@ -6,9 +6,16 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Backend } from '../../../pipeline/policy.ts'
 import { readTargetObject } from '../message/json-edit.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
-import type { Message, MessageFlow, MessageSink } from '../message/message.ts'
+import type { MessageFlow, MessageSink } from '../message/message.ts'
 import { acceptsEventStream, revisionOf } from '../message/protocol.ts'
-import type { LegacyStream, Session, SessionUse } from '../sessions/sessions.ts'
+import type { Admission, Slot } from '../sessions/admission.ts'
+import type {
+  LegacyRequest,
+  LegacyStream,
+  OwnLegacyStream,
+  Session,
+  SessionUse,
+} from '../sessions/session.ts'
 import type { CallContext } from '../targets/target.ts'
 import { callContext, clientOf, recordCall, tokenLifetimeMs } from './call-context.ts'
 import {
@@ -19,6 +26,7 @@ import {
   replyToFailure,
   replyToUndelivered,
 } from './error-responses.ts'
+import { findAnySession } from './find-session.ts'
 import { type EndpointOptions, handleBody, refuseUnsupportedContent } from './request-body.ts'
 import { createResponseStream } from './response-stream.ts'
 
@@ -48,22 +56,24 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
   }
 
   function open(exchange: Exchange): Reply | Promise<Reply> {
-    const { headers, path } = exchange.facts.request
+    const { headers } = exchange.facts.request
     if (!acceptsEventStream(firstHeader(headers, 'accept'))) {
       const message = 'accept must list text/event-stream'
       return refuseMcp(exchange, { status: 406, reason: 'accept', message })
     }
+    const admitted = sessions.admit(clientOf(exchange))
+    const start = (admission: Admission) =>
+      admission.kind === 'refused'
+        ? replyToFailure(exchange, admission.failure, undefined)
+        : openIn(admission.slot, exchange)
+    return admitted instanceof Promise ? admitted.then(start) : start(admitted)
+  }
+
+  function openIn(slot: Slot, exchange: Exchange): Promise<Reply> {
+    const { path } = exchange.facts.request
     const client = clientOf(exchange)
-    const admitted = sessions.admit(client)
-    if (admitted.kind === 'refused') return replyToFailure(exchange, admitted.failure, undefined)
     const target = federation.target.open()
-    const session = sessions.beginLocal({
-      target,
-      federation,
-      client,
-      slot: admitted.slot,
-      revision: undefined,
-    })
+    const session = sessions.beginBound({ target, federation, client, slot, revision: undefined })
     const flows = new Set<MessageFlow>()
     const response = createResponseStream({
       opening: formatSseEvent({ event: 'endpoint', data: `${path}?sessionId=${session.id}` }),
@@ -95,12 +105,14 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     // A stream ends with the expiry of the client's latest token.
     const expireAfter = (lifeMs: number) => setTimeout(() => response.sink.end(), lifeMs).unref()
     let expiry = expireAfter(tokenLifetimeMs(exchange, clock.now()))
+    const own: OwnLegacyStream = {
+      join: (request, flow) =>
+        full || flows.size >= maxRequests ? undefined : joinStream(session, stream, flows, { request, flow }),
+      listen: (context) => listen(session, stream, flows, context),
+    }
     session.legacy = {
-      start(message, context) {
-        if (full || flows.size >= maxRequests) return false
-        start(session, stream, flows, { message, context })
-        return true
-      },
+      own,
+      start: (request, context) => startRequest(session, own, request, context),
       extend(lifeMs) {
         clearTimeout(expiry)
         expiry = expireAfter(lifeMs)
@@ -120,16 +132,19 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     }
     const refusal = refuseUnsupportedContent(exchange)
     if (refusal !== undefined) return refusal
-    const session = sessions.find(id, federation, clientOf(exchange))
-    if (session?.legacy === undefined) return refuseEnded(exchange, id)
-    return handleBody(
-      exchange,
-      { maxBytes: maxBodyBytes, batches: false, jsonLimits, workQueue },
-      (content) =>
-        content.kind === 'batch' || session.ended || session.legacy === undefined
-          ? refuseEnded(exchange, id)
-          : accept(exchange, { session, stream: session.legacy }, content),
-    )
+    const handle = (session: Session | undefined) => {
+      if (session?.legacy === undefined) return refuseEnded(exchange, id)
+      return handleBody(
+        exchange,
+        { maxBytes: maxBodyBytes, batches: false, jsonLimits, workQueue },
+        (content) =>
+          content.kind === 'batch' || session.ended || session.legacy === undefined
+            ? refuseEnded(exchange, id)
+            : accept(exchange, { session, stream: session.legacy }, content),
+      )
+    }
+    const session = findAnySession(options, exchange, id)
+    return session instanceof Promise ? session.then(handle) : handle(session)
   }
 
   function refuseEnded(exchange: Exchange, id: string): Reply {
@@ -150,7 +165,9 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     }
     stream.extend(tokenLifetimeMs(exchange, clock.now()))
     if (message.kind === 'request') {
-      if (stream.start(message.json, context)) return accepted()
+      const started = stream.start(message, context)
+      if (started instanceof Promise ? await started : started) return accepted()
+      if (session.ended) return refuseEnded(exchange, session.id)
       const reason = 'the answers on the stream are not read'
       return refuseMcp(exchange, { status: 503, reason: 'stream full', message: reason }, message.idText)
     }
@@ -160,38 +177,53 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     return replyToUndelivered(exchange, failure)
   }
 
-  function start(
+  function startRequest(
+    session: Session,
+    own: OwnLegacyStream,
+    request: LegacyRequest,
+    context: CallContext,
+  ): boolean {
+    const { json } = request
+    let flow: MessageFlow | undefined
+    let cancelled = false
+    const sink = own.join(request, {
+      resume: () => flow?.resume(),
+      cancel() {
+        cancelled = true
+        flow?.cancel()
+      },
+    })
+    if (sink === undefined) return false
+    flow = session.target.request(json, context, {
+      ...sink,
+      message(received) {
+        if (json.value['method'] === 'initialize' && received.value['result'] !== undefined)
+          own.listen(context)
+        return sink.message(received)
+      },
+    })
+    if (cancelled) flow.cancel()
+    return true
+  }
+
+  /** Adds the responses to a request to the stream. */
+  function joinStream(
     session: Session,
     stream: MessageSink,
     flows: Set<MessageFlow>,
-    { message, context }: { message: Message; context: CallContext },
-  ): void {
-    let flow: MessageFlow | undefined
-    let over = false
-    const done = () => {
-      over = true
-      if (flow) flows.delete(flow)
-    }
-    flow = session.target.request(message, context, {
-      message(received) {
-        if (message.value['method'] === 'initialize' && received.value['result'] !== undefined) {
-          listen(session, stream, flows, context)
-        }
-        return stream.message(received)
-      },
+    { request, flow }: { request: LegacyRequest; flow: MessageFlow },
+  ): MessageSink {
+    flows.add(flow)
+    return {
+      message: (message) => stream.message(message),
       mark() {},
-      end: done,
+      end: () => flows.delete(flow),
       fail(failure) {
-        done()
-        const text = failureText(failure, {
-          idText: JSON.stringify(message.value['id'] ?? null),
-          json: message,
-        })
-        stream.message(readTargetObject(text))
+        flows.delete(flow)
+        stream.message(readTargetObject(failureText(failure, request)))
         if (failure.kind === 'ended') void sessions.end(session, failure.reason)
       },
-    })
-    if (!over) flows.add(flow)
+    }
   }
 
   /** Adds messages outside requests to the stream. Targets without such a stream have responses only. */

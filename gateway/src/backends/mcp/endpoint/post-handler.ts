@@ -10,7 +10,7 @@ import {
   sessionlessRevisions,
   versionInMeta,
 } from '../message/protocol.ts'
-import type { Session } from '../sessions/sessions.ts'
+import type { Session } from '../sessions/session.ts'
 import { callContext, recordBatch, recordCall } from './call-context.ts'
 import { refuseMcp, refuseRevision, refuseWithoutSession } from './error-responses.ts'
 import { findSession, refuseEnded } from './find-session.ts'
@@ -54,10 +54,13 @@ export function createPostHandler(options: EndpointOptions, inSession: SessionEn
       const maxBytes = Math.min(maxBodyBytes, maxOpeningBytes)
       return handleBody(exchange, { maxBytes, batches: false, jsonLimits, workQueue }, handle(undefined))
     }
+    const handleIn = (session: Session | undefined) => {
+      if (session === undefined) return refuseEnded(options, exchange, id, 'null')
+      const batches = session.revision === batchRevision
+      return handleBody(exchange, { maxBytes: maxBodyBytes, batches, jsonLimits, workQueue }, handle(session))
+    }
     const session = findSession(options, exchange, id)
-    if (session === undefined) return refuseEnded(options, exchange, id, 'null')
-    const batches = session.revision === batchRevision
-    return handleBody(exchange, { maxBytes: maxBodyBytes, batches, jsonLimits, workQueue }, handle(session))
+    return session instanceof Promise ? session.then(handleIn) : handleIn(session)
   }
 
   function route(

@@ -6,7 +6,8 @@ import type { Exchange } from '../../../pipeline/exchange.ts'
 import { type ClientMessage, invalidRequest, isResponseTo } from '../message/json-rpc.ts'
 import type { Message, TargetFailure } from '../message/message.ts'
 import { revisionOf } from '../message/protocol.ts'
-import type { Session, SessionUse } from '../sessions/sessions.ts'
+import type { Admission, Slot } from '../sessions/admission.ts'
+import type { Session, SessionUse } from '../sessions/session.ts'
 import type { CallContext, Listening } from '../targets/target.ts'
 import { handleBatch } from './batch.ts'
 import { callContext, clientOf, mcpStateOf, tokenLifetimeMs } from './call-context.ts'
@@ -45,12 +46,21 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
   return { initialize, message, batch, openStream: listen }
 
   function initialize(exchange: Exchange, message: ClientRequest, context: CallContext): Promise<Reply> {
+    const admitted = sessions.admit(clientOf(exchange))
+    const start = (admission: Admission) =>
+      admission.kind === 'refused'
+        ? Promise.resolve(replyToFailure(exchange, admission.failure, message))
+        : initializeIn(admission.slot, exchange, message, context)
+    return admitted instanceof Promise ? admitted.then(start) : start(admitted)
+  }
+
+  function initializeIn(
+    slot: Slot,
+    exchange: Exchange,
+    message: ClientRequest,
+    context: CallContext,
+  ): Promise<Reply> {
     const client = clientOf(exchange)
-    const admitted = sessions.admit(client)
-    if (admitted.kind === 'refused') {
-      return Promise.resolve(replyToFailure(exchange, admitted.failure, message))
-    }
-    const { slot } = admitted
     const target = federation.target.open()
     let session: Session | undefined
     let isOver = false
@@ -132,7 +142,11 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
     session: Session,
   ): Promise<Reply> {
     const failure = await session.target.deliver(message.json, context)
-    if (failure === undefined) return accepted()
+    if (failure === undefined) {
+      const isCancellation = message.kind === 'notification' && message.method === 'notifications/cancelled'
+      if (isCancellation) sessions.forwardCancellation(session, message.json)
+      return accepted()
+    }
     if (failure.kind === 'ended') void sessions.end(session, failure.reason)
     return replyToUndelivered(exchange, failure)
   }

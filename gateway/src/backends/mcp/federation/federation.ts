@@ -1,4 +1,5 @@
 import { withPermissions } from '../permissions/permissions.ts'
+import { withRemoteSessions } from '../planes/remotable.ts'
 import { withInitializeLimit } from '../targets/initialize-limit.ts'
 import type { Target } from '../targets/target.ts'
 import { createMultiplex } from './multiplex.ts'
@@ -24,7 +25,9 @@ export function federate(members: readonly Target[], options: FederationOptions)
   const [only] = members
   if (only === undefined) return undefined
   const { prefixMode, failOpen, version, initializeTimeoutMs } = options
-  const guarded = members.map((member) => withInitializeLimit(withPermissions(member), initializeTimeoutMs))
+  const guarded = members.map((member) =>
+    withInitializeLimit(withPermissions(withRemoteSessions(member)), initializeTimeoutMs),
+  )
   const [guardedOnly] = guarded
   if (guardedOnly && guarded.length === 1 && prefixMode !== 'always') return { target: guardedOnly, members }
   return {

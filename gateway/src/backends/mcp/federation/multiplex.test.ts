@@ -590,12 +590,15 @@ describe('a session at several targets', () => {
     const { session, target } = fixture(targets)
     const state = session.state() ?? {}
     expect(target.resume(state)).toBeDefined()
-    const others = [[fakeTarget('b'), fakeTarget('a')], [fakeTarget('a')], [fakeTarget('a'), fakeTarget('c')]]
+    const others = [[fakeTarget('a')], [fakeTarget('a'), fakeTarget('c')]]
     for (const other of others) {
       expect(
         createMultiplex(other, { prefixed: true, failOpen: false, version: '1' }).resume(state),
       ).toBeUndefined()
     }
+    const added = [fakeTarget('c'), fakeTarget('b'), fakeTarget('a')]
+    const options = { prefixed: true, failOpen: false, version: '1' }
+    expect(createMultiplex(added, options).resume(state)?.state()).toEqual(state)
     const swapped = {
       p: [
         ['b', { n: 'a' }],

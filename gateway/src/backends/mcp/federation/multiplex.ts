@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../lib/json/json.ts'
 import { type CallTarget, callTargetOf, itemListOf } from '../message/items.ts'
@@ -5,7 +6,7 @@ import { editJson } from '../message/json-edit.ts'
 import { invalidRequest, methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { idleFlow, withMergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
-import type { CallContext, Target, TargetSession } from '../targets/target.ts'
+import type { CallContext, RemoteMembers, Target, TargetSession } from '../targets/target.ts'
 import {
   broadcastRequest,
   type ItemOwners,
@@ -33,44 +34,58 @@ export function createMultiplex(members: readonly Target[], options: MultiplexOp
       const index = options.prefixed ? destinationOf(request.value, names)?.index : undefined
       return openSession(members.map((m, at) => (index === undefined || at === index ? m.open() : undefined)))
     },
-    resume(state) {
-      const sessions = resumeSessions(members, state)
-      return sessions && openSession(sessions)
+    resume(state, remote) {
+      const resumed = resumeSessions(members, state, remote)
+      if (resumed === undefined) return undefined
+      // Ids of requests start with a part of this copy: another copy of the session has its own.
+      return openSession(resumed.sessions, resumed.members, `tollgate/${randomUUID().slice(0, 8)}`)
     },
   }
 
-  function openSession(sessions: MemberSessions['sessions']): TargetSession {
+  function openSession(
+    sessions: MemberSessions['sessions'],
+    part: readonly Target[] = members,
+    idPrefix = 'tollgate',
+  ): TargetSession {
     let idCount = 0
     const newId = () => {
       idCount += 1
-      return `tollgate/${idCount}`
+      return `${idPrefix}/${idCount}`
     }
-    return createSession({ members, names, ...options, sessions, newId })
+    const partNames = part === members ? names : prefixedNames(part.map((member) => member.name))
+    return createSession({ members: part, names: partNames, ...options, sessions, newId })
   }
 }
 
+type ResumedMembers = { readonly members: readonly Target[]; readonly sessions: MemberSessions['sessions'] }
+
+/** Resumes the targets at the start of the session in their order; later targets are not part of it. */
 function resumeSessions(
-  members: readonly Target[],
+  configured: readonly Target[],
   { p: states }: JsonObject,
-): MemberSessions['sessions'] | undefined {
-  if (!Array.isArray(states) || states.length !== members.length) return undefined
+  remote: RemoteMembers | undefined,
+): ResumedMembers | undefined {
+  if (!Array.isArray(states)) return undefined
+  const members: Target[] = []
   const sessions: MemberSessions['sessions'] = []
-  for (const [index, member] of members.entries()) {
-    const entry = states[index]
-    if (!Array.isArray(entry) || entry[0] !== member.name) return undefined
-    const state = entry[1]
-    const session = isJsonObject(state) ? member.resume(state) : undefined
+  for (const entry of states) {
+    const [name, state] = Array.isArray(entry) ? entry : []
+    const member = configured.find((candidate) => candidate.name === name)
+    if (member === undefined) return undefined
+    const session = isJsonObject(state) ? member.resume(state, remote) : undefined
     if (session === undefined && state !== null) return undefined
+    members.push(member)
     sessions.push(session)
   }
-  return sessions
+  const isComplete = members.length === configured.length && members.every((m, at) => m === configured[at])
+  return { members: isComplete ? configured : members, sessions }
 }
 
-function stateOf({ members, sessions }: MemberSessions): JsonObject | undefined {
+function stateOf({ members, sessions }: MemberSessions, remote?: 'bound' | 'all'): JsonObject | undefined {
   const states: JsonValue[] = []
   for (const [index, member] of members.entries()) {
     const session = sessions[index]
-    const state = session ? session.state() : null
+    const state = session ? session.state(remote) : null
     if (state === undefined) return undefined
     states.push([member.name, state])
   }
@@ -118,7 +133,17 @@ function createSession(memberSessions: MemberSessions): TargetSession {
       return session ? session.deliver(withText(message, text), context) : deliverToAll(message, context)
     },
     listen: (context, sink) => openStream(memberSessions, context, sink),
-    state: () => stateOf(memberSessions),
+    state: (remote) => stateOf(memberSessions, remote),
+    member(name) {
+      for (const session of sessions) {
+        const found = session?.member?.(name)
+        if (found !== undefined) return found
+      }
+      return undefined
+    },
+    cancelPending(notification) {
+      for (const session of sessions) session?.cancelPending?.(notification)
+    },
     async close() {
       await Promise.all(sessions.map((session) => session?.close()))
     },

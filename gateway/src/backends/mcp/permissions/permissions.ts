@@ -17,8 +17,8 @@ export function withPermissions(target: Target): Target {
   return {
     ...rest,
     open: () => restrict(target.open()),
-    resume(state) {
-      const session = target.resume(state)
+    resume(state, remote) {
+      const session = target.resume(state, remote)
       return session && restrict(session)
     },
   }

@@ -5,7 +5,7 @@ import { createSessionIds, digestOwner } from './session-id.ts'
 
 const key = Buffer.alloc(32, 7)
 const ids = createSessionIds(key, 'mcp')
-const session = { createdAt: 5, owner: digestOwner('alice'), state: { s: 'upstream-1' } }
+const session = { createdAt: 5, owner: digestOwner('alice'), home: 0, state: { s: 'upstream-1' } }
 
 function sealed(state: typeof session = session): string {
   const id = ids.seal(state)
@@ -25,8 +25,8 @@ describe('a sealed session id', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.string()), fc.nat(), (state, createdAt) => {
         const entries = JSON.parse(JSON.stringify(state))
-        const id = ids.seal({ createdAt, owner: 'o', state: entries })
-        expect(id && ids.unseal(id)).toEqual({ createdAt, owner: 'o', state: entries })
+        const id = ids.seal({ createdAt, owner: 'o', home: 3, state: entries })
+        expect(id && ids.unseal(id)).toEqual({ createdAt, owner: 'o', home: 3, state: entries })
       }),
       { numRuns: 50 },
     )

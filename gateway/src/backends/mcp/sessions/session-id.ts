@@ -7,8 +7,12 @@ export type SealedSession = {
   createdAt: number
   /** Digest of the session's owner. */
   owner: string
-  /** State for resumption at the targets. */
+  /** Index of the data plane that started the session. */
+  home: number
+  /** State for resumption at the targets; empty for bound sessions. */
   state: JsonObject
+  /** Identifies the run of the data plane to which the session is bound; undefined for sealed sessions. */
+  boundTo?: string | undefined
   /** Revision from the response to `initialize`. */
   revision?: string | undefined
 }
@@ -34,13 +38,14 @@ const tagBytes = 16
 export function createSessionIds(key: Buffer, scope: string): SessionIds {
   const context = Buffer.from(`tollgate/mcp-session/1/${scope}`)
   return {
-    seal({ createdAt, owner, state, revision }) {
+    seal({ createdAt, owner, home, state, boundTo, revision }) {
       // Random nonces allow 2^32 uses of one key (NIST SP 800-38D, 8.3), far more than the number of
       // sessions.
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)
       cipher.setAAD(context)
-      const text = JSON.stringify({ t: createdAt, o: owner, s: state, r: revision })
+      const content = { t: createdAt, o: owner, h: home, s: state, b: boundTo, r: revision }
+      const text = JSON.stringify(content)
       const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
       const id = sealed.toString('base64url')
       return id.length > maxIdLength ? undefined : id
@@ -73,7 +78,15 @@ export function digestOwner(owner: string): string {
 
 function readSealed(value: unknown): SealedSession | undefined {
   if (!isJsonObject(value)) return undefined
-  const { t: createdAt, o: owner, s: state, r: revision } = value
+  const { t: createdAt, o: owner, h: home = 0, s: state, b: boundTo, r: revision } = value
   if (typeof createdAt !== 'number' || typeof owner !== 'string' || !isJsonObject(state)) return undefined
-  return { createdAt, owner, state, ...(typeof revision === 'string' ? { revision } : undefined) }
+  if (typeof home !== 'number' || !Number.isSafeInteger(home) || home < 0) return undefined
+  return {
+    createdAt,
+    owner,
+    home,
+    state,
+    ...(typeof boundTo === 'string' ? { boundTo } : undefined),
+    ...(typeof revision === 'string' ? { revision } : undefined),
+  }
 }

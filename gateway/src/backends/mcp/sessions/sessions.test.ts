@@ -1,14 +1,10 @@
 import { describe, expect, it, vi } from 'vitest'
 import { type FakeTarget, fakeTarget, fixturePlaces, settle } from '../../../../test/fixtures/mcp.ts'
 import type { Federation } from '../federation/federation.ts'
+import { sealedLifetimeMs } from './endings.ts'
+import type { SessionClient, SessionUse } from './session.ts'
 import { createSessionIds } from './session-id.ts'
-import {
-  createSessions,
-  type SessionClient,
-  type Sessions,
-  type SessionUse,
-  sealedLifetimeMs,
-} from './sessions.ts'
+import { createSessions, type Sessions } from './sessions.ts'
 
 const minute = 60_000
 const ids = createSessionIds(Buffer.alloc(32, 1), 'mcp')
@@ -53,7 +49,7 @@ function tryToBegin(
   federation = federationOf(target),
 ) {
   const admitted = sessions.admit(client)
-  if (admitted.kind === 'refused') return undefined
+  if (admitted instanceof Promise || admitted.kind === 'refused') return undefined
   const { slot } = admitted
   return sessions.begin({ target: target.open(), federation, client, revision: '2025-11-25', slot })
 }

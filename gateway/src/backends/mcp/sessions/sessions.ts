@@ -2,67 +2,26 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Federation } from '../federation/federation.ts'
 import type { Message } from '../message/message.ts'
-import type { CallContext, TargetSession } from '../targets/target.ts'
+import type { SessionLinks } from '../planes/session-links.ts'
 import type { Admission, LimitScope, Slot, Slots } from './admission.ts'
-import { digestOwner, type SessionIds } from './session-id.ts'
-
-/** An active request or stream of a session. */
-export type SessionUse = {
-  readonly kind: 'request' | 'stream'
-  /** Called at the end of the session. */
-  end(): void
-}
-
-/** The single stream of a session of the HTTP+SSE transport (2024-11-05). */
-export type LegacyStream = {
-  /** Starts a request with its response on the stream; returns false while the client does not read. */
-  start(message: Message, context: CallContext): boolean
-  /** Extends the stream by the lifetime of a new token, in milliseconds. */
-  extend(lifeMs: number): void
-}
-
-/** Owner of a session. */
-export type SessionClient = {
-  /** Identity with access to the session; empty without authentication. */
-  readonly owner: string
-  /** Key for session limits: the identity, or the network of the client's address. */
-  readonly quotaKey: string
-}
-
-/** Properties of a new session. */
-export type NewSession = Pick<Session, 'target' | 'federation' | 'client' | 'revision' | 'slot'>
-
-/** A session of one client. */
-export type Session = {
-  readonly id: string
-  readonly target: TargetSession
-  /** Targets at the start of the session. */
-  readonly federation: Federation
-  readonly client: SessionClient
-  /** Slot of the session in memory. */
-  readonly slot: Slot
-  /** Revision from the response to `initialize`. */
-  readonly revision: string | undefined
-  /** Whether another process can resume the session. */
-  readonly sealed: boolean
-  /** `Clock.monotonic()` at which a sealed session expires, even with active uses. */
-  readonly endsAt: number
-  lastUsedAt: number
-  /** Set by the first message after `initialize`. */
-  confirmed: boolean
-  /** Time of the last move to the end of the usage order. */
-  reorderedAt: number
-  /**
-   * Active uses: a session in use does not expire. An array, because frequent additions and deletions of a
-   * Set retain dead tables, and with them each request, until the next full garbage collection.
-   */
-  readonly uses: SessionUse[]
-  ended: boolean
-  /** Set for sessions of the HTTP+SSE transport. */
-  legacy: LegacyStream | undefined
-  /** Set during shutdown; called after the last use has ended. */
-  onDetached: (() => void) | undefined
-}
+import { createEndings, sealedLifetimeMs } from './endings.ts'
+import {
+  createSession,
+  isConfigured,
+  type NewSession,
+  type Session,
+  type SessionClient,
+  type SessionUse,
+} from './session.ts'
+import { digestOwner, type SealedSession, type SessionIds } from './session-id.ts'
+import {
+  type LocalSessions,
+  runEnded,
+  type SharedSessions,
+  shareSessions,
+  slotNeeded,
+  unused,
+} from './shared-sessions.ts'
 
 export type SessionsOptions = {
   clock: Clock
@@ -77,27 +36,33 @@ export type SessionsOptions = {
   maxEndedIds: number
   /** Interval of the search for expired sessions; without it, only `sweep` searches. */
   sweepEveryMs?: number
+  /** Connections to the sessions of other data planes; undefined for a single data plane. */
+  links?: SessionLinks | undefined
 }
 
 export type Sessions = {
   readonly size: number
   /** Acquires a slot for a new session, if necessary from an unused session. */
-  admit(client: SessionClient): Admission
+  admit(client: SessionClient): Admission | Promise<Admission>
   /** Starts a session in its slot. */
   begin(opened: NewSession): Session
-  /** Starts a session bound to a stream of this process. */
-  beginLocal(opened: NewSession): Session
+  /** Starts a session bound to a stream of this data plane. */
+  beginBound(opened: NewSession): Session
   /**
    * Ends an unused session with programs or streams: of this client, or of any client for the total limit.
    */
   endUnused(scope: LimitScope, client: SessionClient): void
-  /** Returns the active session of an id if it belongs to `client`; resumes a session of another process. */
+  /** Returns the active session of an id if it belongs to `client`; resumes a sealed session. */
   find(id: string, federation: Federation, client: SessionClient): Session | undefined
+  /** Finds a session with the help of other data planes; undefined if they cannot have it. */
+  attach(id: string, federation: Federation, client: SessionClient): Promise<Session | undefined> | undefined
   /** Reason for the end of a session of `client`, while stored. */
   endReasonOf(id: string, client: SessionClient): string | undefined
   /** Ends a use of a session. */
   release(session: Session, use: SessionUse): void
-  /** Ends a session; `reason` is reported to its client. */
+  /** Forwards the cancellation of a request to copies of its session on other data planes. */
+  forwardCancellation(session: Session, notification: Message): void
+  /** Ends a session on all data planes; `reason` is reported to its client. */
   end(session: Session, reason: string): Promise<void>
   /** Ends expired sessions. */
   sweep(): void
@@ -110,41 +75,56 @@ export type Sessions = {
   stop(): Promise<void>
 }
 
-/** Maximum lifetime of a sealed session, and storage time of its id after its end. */
-export const sealedLifetimeMs = 24 * 60 * 60 * 1000
 /** Time without use after which a new session may replace a session. */
 const evictableAfterMs = 60_000
 const reorderIntervalMs = 10_000
 /** Maximum wait for the first message after `initialize`, for sessions with programs or streams. */
 const unconfirmedMs = 30_000
-/** Bound on endReasons whose reasons are remembered. */
-const maxEndReasons = 1_000
-const slotNeeded = 'it was not used, and its place was needed for another session'
-const unused = 'it was not used for too long'
+/** Maximum number of copies of sessions of other data planes. */
+const maxCopies = 10_000
 const targetsChanged = 'the configuration of its targets has changed'
 
-/** Creates the sessions of one endpoint. */
+/** Slot of copies, which their home counts. */
+const noSlot: Slot = { release() {} }
+
+/** Creates the sessions of one endpoint on this data plane. */
 export function createSessions(options: SessionsOptions): Sessions {
-  const { clock, ids, sharedKey, ttlMs, slots, maxEndedIds, sweepEveryMs } = options
+  const { clock, ids, sharedKey, ttlMs, slots, sweepEveryMs, links } = options
+  const self = links?.self ?? 0
+  /** Identifies this run of the data plane in ids of bound sessions. */
+  const runId = randomUUID()
   /** Sessions in approximate order of last use. */
   const live = new Map<string, Session>()
-  /** Ids of ended sealed sessions, with the end of their lifetime. */
-  const ended = new Map<string, number>()
-  /** Latest end reasons by fingerprint of the id. */
-  const endReasons = new Map<string, { owner: string; reason: string }>()
-  /**
-   * Sealed sessions created until this time count as ended unless active, because some stored ids were
-   * evicted.
-   */
-  let presumedEndedUntil = 0
+  const endings = createEndings(clock, options.maxEndedIds)
+  let copies = 0
+  /** Resolves when no other data plane uses a sealed session, during shutdown. */
+  let unusedElsewhere: Promise<void> | undefined
   let sweeping: NodeJS.Timeout | undefined
+  const local: LocalSessions = {
+    live,
+    endings,
+    fingerprint: ids.fingerprint,
+    now: clock.monotonic,
+    isExpired,
+    isEvictable,
+    touch,
+    release,
+    end,
+    close,
+    evict,
+    find,
+    addCopy,
+    endReasonOf,
+    candidates,
+  }
+  const shared: SharedSessions | undefined = links && shareSessions(links, local)
 
   /** Sweeps periodically while sessions exist. */
   function scheduleSweep(): void {
     if (sweepEveryMs === undefined || sweeping !== undefined) return
     sweeping = setInterval(() => {
       sweep()
-      if (live.size > 0 || ended.size > 0) return
+      if (live.size > 0 || endings.size > 0) return
       clearInterval(sweeping)
       sweeping = undefined
     }, sweepEveryMs)
@@ -153,16 +133,26 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   function sweep(): void {
     const now = clock.monotonic()
-    for (const session of live.values()) if (isExpired(session, now)) void end(session, unused)
-    const wallClock = clock.now()
-    for (const [id, until] of ended) {
-      if (until > wallClock) break
-      ended.delete(id)
+    /** Sealed sessions that other data planes may have used. */
+    const idle: Session[] = []
+    for (const session of live.values()) {
+      if (!isExpired(session, now)) continue
+      if (expiresHere(session, now)) void end(session, unused)
+      else if (session.home === self) idle.push(session)
+      else evict(session)
     }
+    if (idle.length > 0) void shared?.endIdle(idle)
+    endings.sweep()
+  }
+
+  /** Whether this data plane alone decides on the expiry of a session. */
+  function expiresHere({ sealed, home, endsAt }: Session, now: number): boolean {
+    return links === undefined || now >= endsAt || (!sealed && home === self)
   }
 
   function add(session: Session): Session {
     live.set(session.id, session)
+    if (session.home !== self) copies += 1
     scheduleSweep()
     session.target.onTerminated((reason) => void end(session, reason))
     return session
@@ -178,75 +168,82 @@ export function createSessions(options: SessionsOptions): Sessions {
     session.reorderedAt = now
     live.delete(session.id)
     live.set(session.id, session)
+    shared?.report(session)
     return session
+  }
+
+  /** Ends a session in memory and its uses. */
+  function close(session: Session, reason: string): void {
+    session.ended = true
+    evict(session)
+    const { id, client, sealed } = session
+    endings.record({ fingerprint: ids.fingerprint(id), owner: client.owner, reason, sealed })
+    for (const use of [...session.uses]) use.end(reason)
   }
 
   async function end(session: Session, reason: string): Promise<void> {
     if (session.ended) return
-    session.ended = true
-    evict(session)
-    recordEndReason(session, reason)
-    if (session.sealed) recordEnded(session.id)
-    for (const use of [...session.uses]) use.end()
-    await session.target.close()
-    session.onDetached?.()
+    close(session, reason)
+    if (shared === undefined) await session.target.close()
+    else await shared.end(session, reason)
+    session.onUnused?.()
   }
 
   /** Detaches a session at shutdown: another process may resume it if the key is shared. */
   function detach(session: Session): void {
     evict(session)
-    const closed = session.sealed && sharedKey ? Promise.resolve() : session.target.close()
-    closed.then(session.onDetached)
+    closeDetached(session).then(session.onUnused)
   }
 
-  function recordEndReason({ id, client }: Session, reason: string): void {
-    endReasons.set(ids.fingerprint(id), { owner: client.owner, reason })
-    if (endReasons.size <= maxEndReasons) return
-    const [oldest] = endReasons.keys()
-    if (oldest !== undefined) endReasons.delete(oldest)
-  }
-
-  function recordEnded(id: string): void {
-    ended.set(ids.fingerprint(id), clock.now() + sealedLifetimeMs)
-    if (ended.size <= maxEndedIds) return
-    const [oldest] = ended
-    if (oldest === undefined) return
-    ended.delete(oldest[0])
-    presumedEndedUntil = Math.max(presumedEndedUntil, oldest[1] - sealedLifetimeMs)
+  async function closeDetached({ home, sealed, target }: Session): Promise<void> {
+    if (home !== self || (sealed && sharedKey)) return
+    if (sealed) await unusedElsewhere
+    await target.close()
   }
 
   function evict(session: Session): void {
-    live.delete(session.id)
+    if (live.delete(session.id) && session.home !== self) copies -= 1
     session.slot.release()
   }
 
-  function admit(client: SessionClient, purpose: 'begin' | 'resume'): Admission {
+  function admit(client: SessionClient, purpose: 'begin' | 'resume'): Admission | Promise<Admission> {
     const scope = slots.exhausted(client.quotaKey)
-    if (scope !== undefined) freeSlot(scope, client, purpose)
-    return slots.admit(client.quotaKey)
+    if (scope === undefined) return slots.admit(client.quotaKey)
+    if (freeSlot(scope, client, purpose) || shared === undefined || purpose === 'resume')
+      return slots.admit(client.quotaKey)
+    return shared.free({ scope, client, bound: false }).then(() => slots.admit(client.quotaKey))
   }
 
   /**
    * Frees the slot of an unused session. For the total limit, and for resumption, a resumable session leaves
    * memory. A new session of a client at its limit ends an older one, so that targets have no more sessions
-   * either.
+   * either. Other data planes may use a sealed session, so its end requires their consent.
    */
-  function freeSlot(scope: LimitScope, client: SessionClient, purpose: 'begin' | 'resume'): void {
+  function freeSlot(scope: LimitScope, client: SessionClient, purpose: 'begin' | 'resume'): boolean {
     const mayEvict = scope === 'total' || purpose === 'resume'
-    for (const session of live.values()) {
-      if (session.uses.length > 0 || !countsToward(scope, session, client)) continue
+    for (const session of candidates(scope, client)) {
       if (mayEvict && session.sealed) {
         evict(session)
-        return
+        return true
       }
       if (!isEvictable(session)) continue
+      if (session.sealed && shared !== undefined) return false
       void end(session, slotNeeded)
-      return
+      return true
+    }
+    return false
+  }
+
+  /** Unused sessions with slots of this data plane, in approximate order of last use. */
+  function* candidates(scope: LimitScope, client: SessionClient): Generator<Session> {
+    for (const session of live.values()) {
+      if (session.home === self && session.uses.length === 0 && countsToward(scope, session, client))
+        yield session
     }
   }
 
-  function isEvictable({ uses, lastUsedAt }: Session): boolean {
-    return uses.length === 0 && clock.monotonic() - lastUsedAt >= evictableAfterMs
+  function isEvictable({ uses, lastUsedAt, ended }: Session): boolean {
+    return !ended && uses.length === 0 && clock.monotonic() - lastUsedAt >= evictableAfterMs
   }
 
   function isExpired(session: Session, now: number): boolean {
@@ -255,36 +252,92 @@ export function createSessions(options: SessionsOptions): Sessions {
     return session.uses.length === 0 && now - session.lastUsedAt >= limitMs
   }
 
-  function resume(id: string, federation: Federation, client: SessionClient): Session | undefined {
+  /** The content of an id that belongs to the client. */
+  function unseal(id: string, client: SessionClient): SealedSession | undefined {
     const sealed = ids.unseal(id)
-    if (sealed === undefined || sealed.owner !== digestOwner(client.owner)) return undefined
-    const age = clock.now() - sealed.createdAt
-    if (age >= sealedLifetimeMs || age < -sealedLifetimeMs || sealed.createdAt <= presumedEndedUntil)
-      return undefined
-    if (ended.has(ids.fingerprint(id))) return undefined
-    const target = federation.target.resume(sealed.state)
-    if (target === undefined) return undefined
-    const admitted = admit(client, 'resume')
-    if (admitted.kind === 'refused') return undefined
-    const { slot } = admitted
-    return add(newSession(id, { target, federation, client, revision: sealed.revision, slot }, age))
+    return sealed?.owner === digestOwner(client.owner) ? sealed : undefined
   }
 
-  function newSession(id: string, opened: NewSession, sealedAgeMs: number | undefined): Session {
+  function find(id: string, federation: Federation, client: SessionClient): Session | undefined {
+    const session = live.get(id)
+    if (session === undefined) return resume(id, federation, client)
+    if (session.client.owner !== client.owner) return undefined
     const now = clock.monotonic()
-    return {
-      ...opened,
-      id,
-      sealed: sealedAgeMs !== undefined,
-      endsAt: sealedAgeMs === undefined ? Number.POSITIVE_INFINITY : now + sealedLifetimeMs - sealedAgeMs,
-      lastUsedAt: now,
-      confirmed: false,
-      reorderedAt: now,
-      uses: [],
-      ended: false,
-      legacy: undefined,
-      onDetached: undefined,
+    if (isExpired(session, now)) {
+      if (expiresHere(session, now)) void end(session, unused)
+      if (session.home === self || session.ended) return undefined
+      evict(session)
+      return resume(id, federation, client)
     }
+    if (!isConfigured(session, federation)) {
+      void end(session, targetsChanged)
+      return undefined
+    }
+    return touch(session)
+  }
+
+  function resume(id: string, federation: Federation, client: SessionClient): Session | undefined {
+    const sealed = unseal(id, client)
+    if (sealed === undefined || sealed.boundTo !== undefined || shared?.isLoaded() === false) return undefined
+    const age = clock.now() - sealed.createdAt
+    if (age >= sealedLifetimeMs || age < -sealedLifetimeMs) return undefined
+    if (endings.has(ids.fingerprint(id), sealed.createdAt)) return undefined
+    const target = federation.target.resume(sealed.state)
+    if (target === undefined) return undefined
+    const { revision } = sealed
+    const home = links === undefined ? self : sealed.home % links.count
+    if (home !== self) {
+      const copy = addCopy(id, home, { target, federation, client, revision }, age)
+      if (copy !== undefined) shared?.report(copy)
+      return copy
+    }
+    const admitted = admit(client, 'resume')
+    if (admitted instanceof Promise || admitted.kind === 'refused') return undefined
+    const { slot } = admitted
+    return add(newSession(id, self, { target, federation, client, revision, slot }, age))
+  }
+
+  /** Adds the copy of a session of another data plane; undefined at the limit of copies in use. */
+  function addCopy(
+    id: string,
+    home: number,
+    copied: Omit<NewSession, 'slot'>,
+    sealedAgeMs?: number,
+  ): Session | undefined {
+    if (copies >= maxCopies) {
+      const idle = live.values().find((session) => session.home !== self && session.uses.length === 0)
+      if (idle === undefined) return undefined
+      evict(idle)
+    }
+    return add(newSession(id, home, { ...copied, slot: noSlot }, sealedAgeMs))
+  }
+
+  function newSession(id: string, home: number, opened: NewSession, ageMs: number | undefined): Session {
+    const lifeMs = ageMs === undefined ? undefined : sealedLifetimeMs - ageMs
+    return createSession({ id, home, now: clock.monotonic(), lifeMs }, opened)
+  }
+
+  function beginBound(opened: NewSession): Session {
+    const { client, revision } = opened
+    const owner = digestOwner(client.owner)
+    const content = { createdAt: clock.now(), owner, home: self, state: {}, boundTo: runId, revision }
+    return add(newSession(ids.seal(content) ?? randomUUID(), self, opened, undefined))
+  }
+
+  function endReasonOf(id: string, client: SessionClient): string | undefined {
+    const reason = endings.reasonOf(ids.fingerprint(id), client.owner)
+    if (reason !== undefined) return reason
+    const boundTo = unseal(id, client)?.boundTo
+    return boundTo === undefined || boundTo === runId ? undefined : runEnded
+  }
+
+  function release(session: Session, use: SessionUse): void {
+    const index = session.uses.indexOf(use)
+    if (index !== -1) session.uses.splice(index, 1)
+    touch(session)
+    if (session.uses.length > 0) return
+    if (session.onUnused) detach(session)
+    shared?.onUnused(session)
   }
 
   return {
@@ -296,51 +349,40 @@ export function createSessions(options: SessionsOptions): Sessions {
       const { target, client, revision } = opened
       const state = target.state()
       const owner = digestOwner(client.owner)
-      const id = state && ids.seal({ createdAt: clock.now(), owner, state, revision })
-      return add(newSession(id ?? randomUUID(), opened, id === undefined ? undefined : 0))
+      const id = state && ids.seal({ createdAt: clock.now(), owner, home: self, state, revision })
+      return id === undefined ? beginBound(opened) : add(newSession(id, self, opened, 0))
     },
-    beginLocal: (opened) => add(newSession(randomUUID(), opened, undefined)),
+    beginBound,
     endUnused(scope, client) {
-      for (const session of live.values()) {
-        if (session.sealed || !countsToward(scope, session, client) || !isEvictable(session)) continue
+      for (const session of candidates(scope, client)) {
+        if (session.sealed || !isEvictable(session)) continue
         void end(session, slotNeeded)
         return
       }
+      void shared?.free({ scope, client, bound: true })
     },
-    find(id, federation, client) {
-      const session = live.get(id)
-      if (session === undefined) return resume(id, federation, client)
-      if (session.client.owner !== client.owner) return undefined
-      if (isExpired(session, clock.monotonic())) {
-        void end(session, unused)
-        return undefined
-      }
-      if (!isConfigured(session, federation)) {
-        void end(session, targetsChanged)
-        return undefined
-      }
-      return touch(session)
+    find,
+    attach(id, federation, client) {
+      const sealed = shared && unseal(id, client)
+      return sealed && shared?.attach({ id, federation, client, sealed })
     },
-    endReasonOf(id, { owner }) {
-      const ending = endReasons.get(ids.fingerprint(id))
-      return ending?.owner === owner ? ending.reason : undefined
-    },
-    release(session, use) {
-      const index = session.uses.indexOf(use)
-      if (index !== -1) session.uses.splice(index, 1)
-      touch(session)
-      if (session.onDetached && session.uses.length === 0) detach(session)
-    },
+    endReasonOf,
+    release,
+    forwardCancellation: (session, notification) => shared?.forwardCancellation(session, notification),
     end,
     sweep,
     retain(federation) {
+      shared?.configure(federation)
       for (const session of live.values())
         if (!isConfigured(session, federation)) void end(session, targetsChanged)
     },
     async stop() {
-      const detached = [...live.values()].map((session) => {
+      const sessions = [...live.values()]
+      const mustClose = sharedKey ? [] : sessions.filter(({ sealed, home }) => sealed && home === self)
+      unusedElsewhere = mustClose.length > 0 ? shared?.drained(mustClose) : undefined
+      const detached = sessions.map((session) => {
         const { promise, resolve } = Promise.withResolvers<void>()
-        session.onDetached = resolve
+        session.onUnused = resolve
         for (const use of [...session.uses]) if (use.kind === 'stream') use.end()
         if (session.uses.length === 0) detach(session)
         return promise
@@ -352,8 +394,4 @@ export function createSessions(options: SessionsOptions): Sessions {
 
 function countsToward(scope: LimitScope, session: Session, { quotaKey: counted }: SessionClient): boolean {
   return scope === 'total' || session.client.quotaKey === counted
-}
-
-function isConfigured({ federation }: Session, current: Federation): boolean {
-  return federation === current || federation.members.every((member) => current.members.includes(member))
 }

@@ -10,8 +10,8 @@ export function withInitializeLimit(target: Target, limitMs: number): Target {
   return {
     ...target,
     open: () => limited(target.open()),
-    resume(state) {
-      const session = target.resume(state)
+    resume(state, remote) {
+      const session = target.resume(state, remote)
       return session && limited(session)
     },
   }

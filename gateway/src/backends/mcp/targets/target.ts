@@ -54,9 +54,14 @@ export type TargetSession = {
   listen(context: CallContext, sink: MessageSink): Promise<Listening>
   /**
    * State for resumption in another process; undefined if the session is bound to this process (child
-   * process).
+   * process). With `remote`, state for resumption on another data plane of this process, where the `bound` or
+   * `all` targets are remote.
    */
-  state(): JsonObject | undefined
+  state(remote?: 'bound' | 'all'): JsonObject | undefined
+  /** Session at one target by name, without rules: for messages to which another data plane applied them. */
+  member?(name: string): TargetSession | undefined
+  /** Cancels a request of this copy of a session, for a notification that another data plane forwarded. */
+  cancelPending?(notification: Message): void
   /** Ends the upstream session (DELETE, child process). Never rejects; idempotent. */
   close(): Promise<void>
   /** Registers a listener, called once if the target terminates. */
@@ -71,6 +76,8 @@ export type Listening =
 /** A configured MCP server. */
 export type Target = {
   readonly name: string
+  /** Digest of the target's configuration, equal on all data planes. */
+  readonly signature?: string | undefined
   /**
    * Whether the target supports revisions without sessions (2026-07-28): requests without `initialize`, with
    * the headers of those revisions.
@@ -81,5 +88,8 @@ export type Target = {
   /** Creates a session for a single request, limited to the targets of that request. Default: `open`. */
   openFor?(request: Message): TargetSession
   /** Resumes a session from its `state`; undefined if that is not possible. */
-  resume(state: JsonObject): TargetSession | undefined
+  resume(state: JsonObject, remote?: RemoteMembers): TargetSession | undefined
 }
+
+/** Returns the session at a target that stays on another data plane. */
+export type RemoteMembers = (name: string) => TargetSession

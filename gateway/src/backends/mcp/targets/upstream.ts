@@ -94,8 +94,8 @@ export function withClientCredential(target: Target, authorize: Destination['aut
   return {
     ...target,
     open: () => bearing(target.open()),
-    resume(state) {
-      const session = target.resume(state)
+    resume(state, remote) {
+      const session = target.resume(state, remote)
       return session && bearing(session)
     },
   }

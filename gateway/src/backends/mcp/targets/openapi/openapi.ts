@@ -191,15 +191,11 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
         })
       return flowOf(cancellation)
     },
-    deliver({ text, value }) {
-      const cancelled = value['method'] === 'notifications/cancelled' ? readCancelled(text) : undefined
-      const running = cancelled && pending.get(cancelled.id)
-      if (running && !running.cancellation.cancelled) {
-        running.cancellation.cancel()
-        running.sink.fail(requestCancelled)
-      }
+    deliver(message) {
+      if (message.value['method'] === 'notifications/cancelled') cancel(message.text)
       return Promise.resolve(undefined)
     },
+    cancelPending: ({ text }) => cancel(text),
     listen: () => Promise.resolve({ kind: 'none' }),
     state: () => ({}),
     close() {
@@ -208,6 +204,14 @@ function createSession({ address, targetName, context, api }: SessionOptions): T
       return Promise.resolve()
     },
     onTerminated() {},
+  }
+
+  function cancel(text: string): void {
+    const cancelled = readCancelled(text)
+    const running = cancelled && pending.get(cancelled.id)
+    if (running === undefined || running.cancellation.cancelled) return
+    running.cancellation.cancel()
+    running.sink.fail(requestCancelled)
   }
 
   async function answerTo(
