@@ -11,6 +11,7 @@ import type { Prices } from './catalog/prices.ts'
 import { recordCost, settleUsage } from './charge-usage.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
 import type { Models } from './models/models.ts'
+import { createStartTime } from './models/start-time.ts'
 import { estimateTokens } from './reply/usage.ts'
 import { type Call, callOf } from './request/call.ts'
 import type { Endpoints } from './request/endpoints.ts'
@@ -51,7 +52,7 @@ export function createLlm(
 ): Llm {
   const body = compileRequestBodyLimits(maxBufferSize, context)
   const rules = { ...body, models, endpoints, jsonLimits, workQueue: context.workQueue }
-  const started = context.retained('llm/started', () => ({ at: Math.floor(context.clock.now() / 1000) }))
+  const started = context.retained('llm/started', () => createStartTime(context))
   const list: ModelList = { models, started }
   const options: AttemptOptions = { context, maxReplyBytes, timeLimits }
   return {

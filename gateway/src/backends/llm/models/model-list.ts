@@ -2,11 +2,11 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import { refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Models } from './models.ts'
+import type { StartTime } from './start-time.ts'
 
 export type ModelList = {
   models: Pick<Models, 'publicNames' | 'isPublic'>
-  /** Start of the gateway, in seconds since the Unix epoch. */
-  started: { at: number }
+  started: StartTime
 }
 
 /**
