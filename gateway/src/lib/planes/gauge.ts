@@ -1,0 +1,103 @@
+import { acquireLock, releaseLock } from './lock.ts'
+import type { Memory } from './memory.ts'
+
+/** Amount in use in all data planes, up to 2^31 - 1. */
+export type Gauge = {
+  /** Adds a positive amount, unless the total would exceed `max`. */
+  tryAdd(by: number, max: number): boolean
+  /** Subtracts an amount that this data plane has added. */
+  subtract(by: number): void
+  /** Total of all data planes. */
+  total(): number
+  /** Part of this data plane. */
+  own(): number
+  /** Attributes an amount that one data plane has added to another. */
+  transfer(by: number, planes: { from: number; to: number }): void
+}
+
+/** Index of the first column; the lock and its description are before it. */
+const firstColumn = 4
+
+/**
+ * Creates a gauge. Each data plane has a column, which a replacement of the data plane clears on first use:
+ * nothing is in use in a new data plane.
+ */
+export function createGauge(memory: Memory, name: string): Gauge {
+  const { plane, planes } = memory
+  const words = firstColumn + planes
+  const region = memory.region(`gauge/${name}`, 4 * (words + (words % 2)))
+  let isStarted = false
+
+  function cells(): Int32Array {
+    if (!isStarted) {
+      isStarted = true
+      Atomics.store(region.int32, firstColumn + plane, 0)
+    }
+    return region.int32
+  }
+
+  return {
+    tryAdd: (by, max) => tryAdd({ cells: cells(), first: firstColumn, plane, planes }, by, max),
+    subtract(by) {
+      Atomics.sub(cells(), firstColumn + plane, by)
+    },
+    total: () => sumOf(cells(), firstColumn, planes),
+    own: () => Atomics.load(cells(), firstColumn + plane),
+    transfer(by, { from, to }) {
+      const int32 = cells()
+      Atomics.add(int32, firstColumn + to, by)
+      Atomics.sub(int32, firstColumn + from, by)
+    },
+  }
+}
+
+/** Columns of an amount: a word per data plane. The lock of their region is `cells[0]`. */
+export type Columns = {
+  readonly cells: Int32Array
+  readonly first: number
+  readonly plane: number
+  readonly planes: number
+}
+
+/**
+ * Adds to the column of this data plane, unless the total would exceed `max`. The addition precedes the check,
+ * so that the last one above a maximum is always detected. As it may refuse additions at the same time, a
+ * refusal is checked again.
+ */
+export function tryAdd({ cells, first, plane, planes }: Columns, by: number, max: number): boolean {
+  const own = first + plane
+  if (planes === 1) {
+    const fits = (cells[own] ?? 0) + by <= max
+    if (fits) cells[own] = (cells[own] ?? 0) + by
+    return fits
+  }
+  Atomics.add(cells, own, by)
+  if (sumOf(cells, first, planes) <= max) return true
+  Atomics.sub(cells, own, by)
+  return tryAgain({ cells, first, plane, planes }, by, max)
+}
+
+/** Attempts after a refusal. Each lasts longer than an addition that another data plane takes back. */
+const attempts = 50
+
+/** Under the lock, only first attempts of other data planes interfere. */
+function tryAgain({ cells, first, plane, planes }: Columns, by: number, max: number): boolean {
+  const own = first + plane
+  acquireLock(cells, 0, plane)
+  let fits = false
+  for (let attempt = 0; attempt < attempts && !fits; attempt++) {
+    if (sumOf(cells, first, planes) + by > max) continue
+    Atomics.add(cells, own, by)
+    fits = sumOf(cells, first, planes) <= max
+    if (!fits) Atomics.sub(cells, own, by)
+  }
+  releaseLock(cells, 0)
+  return fits
+}
+
+/** Total of the columns. */
+export function sumOf(cells: Int32Array, first: number, planes: number): number {
+  let sum = 0
+  for (let index = first; index < first + planes; index++) sum += Atomics.load(cells, index)
+  return sum
+}
