@@ -7,7 +7,7 @@ import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
 import type { Clock } from '../lib/clock.ts'
-import { createLocalMemory } from '../lib/planes/memory.ts'
+import { createLocalMemory, type Memory } from '../lib/planes/memory.ts'
 import { createSinglePlane } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
@@ -106,7 +106,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     peers: createSinglePlane(),
     ...cache,
   }
-  const listeners = createListeners(options)
+  const listeners = createListeners(options, context.memory)
 
   return {
     context,
@@ -128,9 +128,12 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   }
 }
 
-function createListeners({ settings, clock, log, metrics, unavailable }: DataPlaneOptions): LiveListeners {
+function createListeners(
+  { settings, clock, log, metrics, unavailable }: DataPlaneOptions,
+  memory: Memory,
+): LiveListeners {
   const unrouted = metrics.route('')
-  const admission = createAdmission(admissionLimitsOf(settings.limits ?? {}), metrics.admission)
+  const admission = createAdmission(admissionLimitsOf(settings.limits ?? {}), metrics.admission, memory)
   return createLiveListeners((opened, find) => {
     const { key, host, port } = opened
     const handle = createPipeline({ listener: () => find(key), log, clock, unrouted, unavailable })

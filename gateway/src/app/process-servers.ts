@@ -3,6 +3,7 @@ import { createReadiness, createStats } from '../admin/probes.ts'
 import type { Config } from '../config/schema.ts'
 import { parseHostPort } from '../lib/address/host-port.ts'
 import type { Clock } from '../lib/clock.ts'
+import { createLocalMemory } from '../lib/planes/memory.ts'
 import { defaultServerLimits, type IncomingRequest } from '../net/http/incoming-request.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import { createAdmission, defaultAdmissionLimits } from '../net/listener/admission.ts'
@@ -35,7 +36,11 @@ const defaultReadinessAddress = '[::]:15021'
 
 export function createProcessServers(clock: Clock, metrics: Metrics): ProcessServers {
   // Separate from the listeners: clients that exhaust their limits cannot block the metrics that show it.
-  const admission = createAdmission(limits, (resource) => metrics.admission(`admin_${resource}`))
+  const admission = createAdmission(
+    limits,
+    (resource) => metrics.admission(`admin_${resource}`),
+    createLocalMemory(),
+  )
   const servers: ListeningServer[] = []
   let adminPort = 0
 

@@ -1,3 +1,4 @@
+import { createLocalMemory } from '../../src/lib/planes/memory.ts'
 import {
   type Admission,
   type AdmissionMeter,
@@ -9,5 +10,5 @@ const silent: AdmissionMeter = { changed() {}, refused() {} }
 
 /** Admission under the default limits, without metrics. */
 export function defaultAdmission(): Admission {
-  return createAdmission(defaultAdmissionLimits, () => silent)
+  return createAdmission(defaultAdmissionLimits, () => silent, createLocalMemory())
 }

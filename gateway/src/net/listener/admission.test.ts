@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createPlaneMemories } from '../../../test/support/plane-memories.ts'
+import { createLocalMemory } from '../../lib/planes/memory.ts'
 import { type AdmissionMeter, createAdmission, defaultAdmissionLimits } from './admission.ts'
 
 function metered() {
@@ -17,6 +19,7 @@ describe('admission of connections', () => {
     const { connect } = createAdmission(
       { ...defaultAdmissionLimits, maxConnections: 2, maxConnectionsPerClient: 10 },
       meters,
+      createLocalMemory(),
     )
     const first = connect('192.0.2.1', false)
     connect('192.0.2.2', false)
@@ -33,6 +36,7 @@ describe('admission of connections', () => {
     const { connect } = createAdmission(
       { ...defaultAdmissionLimits, maxConnections: 10, maxConnectionsPerClient: 2 },
       meters,
+      createLocalMemory(),
     )
     const first = connect('2001:db8::1', false)
     connect('2001:db8::2', false)
@@ -48,7 +52,69 @@ describe('admission of connections', () => {
     const { connect } = createAdmission(
       { ...defaultAdmissionLimits, maxConnections: 3, maxConnectionsPerClient: 1 },
       meters,
+      createLocalMemory(),
     )
     expect([1, 2, 3, 4].map(() => connect('10.0.0.1', true) !== undefined)).toEqual([true, true, true, false])
+  })
+
+  it('counts the connections of all data planes', () => {
+    const { meters, inUse, refused } = metered()
+    const limits = { ...defaultAdmissionLimits, maxConnections: 3, maxConnectionsPerClient: 2 }
+    const [one, other] = createPlaneMemories(2).map((memory) => createAdmission(limits, meters, memory))
+    const first = one?.connect('192.0.2.1', false)
+    expect(other?.connect('192.0.2.1', false)).toBeDefined()
+    expect(one?.connect('192.0.2.1', false)).toBeUndefined()
+    expect(one?.connect('192.0.2.2', false)).toBeDefined()
+    expect(other?.connect('192.0.2.3', false)).toBeUndefined()
+    expect([...refused]).toEqual([
+      ['connections_per_client', 1],
+      ['connections', 1],
+    ])
+    first?.release()
+    expect(other?.connect('192.0.2.1', false)).toBeDefined()
+    expect(inUse.get('connections')).toBe(3)
+  })
+})
+
+describe('admission of buffered bytes', () => {
+  it('limits a client to half of the total, over all data planes', () => {
+    const { meters, inUse, refused } = metered()
+    const limits = { ...defaultAdmissionLimits, maxBufferedBytes: 100 }
+    const [one, other] = createPlaneMemories(2).map((memory) => createAdmission(limits, meters, memory))
+    const first = one?.connect('192.0.2.1', false)
+    const second = other?.connect('192.0.2.1', false)
+    const third = other?.connect('192.0.2.2', false)
+    const proxy = one?.connect('192.0.2.3', true)
+    expect([first?.acquireBytes(30), second?.acquireBytes(21), second?.acquireBytes(20)]).toEqual([
+      true,
+      false,
+      true,
+    ])
+    expect([third?.acquireBytes(51), proxy?.acquireBytes(50), proxy?.acquireBytes(1)]).toEqual([
+      false,
+      true,
+      false,
+    ])
+    first?.releaseBytes(10)
+    expect([proxy?.acquireBytes(10), inUse.get('buffered_bytes'), refused.get('buffered_bytes')]).toEqual([
+      true,
+      100,
+      3,
+    ])
+    for (const connection of [first, second, third, proxy]) connection?.release()
+    expect(inUse.get('buffered_bytes')).toBe(0)
+    first?.releaseBytes(10)
+    expect([first?.acquireBytes(1), inUse.get('buffered_bytes')]).toEqual([false, 0])
+  })
+
+  it('counts limits above 32 bits', () => {
+    const { meters } = metered()
+    const limits = { ...defaultAdmissionLimits, maxBufferedBytes: 64 * 2 ** 30 }
+    const { connect } = createAdmission(limits, meters, createLocalMemory())
+    const connection = connect('192.0.2.1', false)
+    for (let body = 0; body < 8; body++) expect(connection?.acquireBytes(2 ** 32)).toBe(true)
+    expect(connection?.acquireBytes(1)).toBe(false)
+    connection?.releaseBytes(1)
+    expect(connection?.acquireBytes(1)).toBe(true)
   })
 })

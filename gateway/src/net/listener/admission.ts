@@ -1,8 +1,11 @@
 import { totalmem } from 'node:os'
 import { constrainedMemory } from 'node:process'
 import { clientNetwork } from '../../lib/address/client-network.ts'
+import { createGauge } from '../../lib/planes/gauge.ts'
+import { createKeyedGauge, type Entry } from '../../lib/planes/keyed-gauge.ts'
+import type { Memory } from '../../lib/planes/memory.ts'
 
-/** Limits on resources of clients. */
+/** Limits on resources of clients, in all data planes together. */
 export type AdmissionLimits = {
   readonly maxConnections: number
   /** Connections of one client network: an IPv4 address or an IPv6 /64. */
@@ -44,8 +47,6 @@ export type AdmittedConnection = {
   releaseBytes(count: number): void
 }
 
-type Client = { connections: number; bytes: number; readonly maxBytes: number }
-
 const minBufferedBytes = 64 * 1024 * 1024
 /** Share of the memory of the machine, or of the container. */
 const bufferedShare = 1 / 4
@@ -58,76 +59,118 @@ export const defaultAdmissionLimits: AdmissionLimits = {
   maxBufferedBytes: Math.max(minBufferedBytes, Math.floor(memoryBytes() * bufferedShare)),
 }
 
-/** Creates admission control. `meterOf` creates the meter of each limit. */
+/**
+ * Creates admission control for all data planes together. `meterOf` creates the meter of each limit, for the
+ * part of this data plane.
+ */
 export function createAdmission(
   limits: AdmissionLimits,
   meterOf: (resource: AdmissionResource) => AdmissionMeter,
+  memory: Memory,
 ): Admission {
   const all = meterOf('connections')
   const perClient = meterOf('connections_per_client')
-  const buffered = meterOf('buffered_bytes')
-  /** By network; contains clients with an open connection. */
-  const clients = new Map<string, Client>()
-  let connections = 0
-  let bytes = 0
-
-  function admitted(network: string, client: Client): AdmittedConnection {
-    let own = 0
-    let isOpen = true
-
-    function changeBytes(by: number): void {
-      own += by
-      bytes += by
-      client.bytes += by
-      buffered.changed(by)
-    }
-
-    return {
-      release() {
-        isOpen = false
-        changeBytes(-own)
-        connections -= 1
-        client.connections -= 1
-        all.changed(-1)
-        if (client.connections === 0) clients.delete(network)
-      },
-      acquireBytes(count) {
-        const fits = bytes + count <= limits.maxBufferedBytes && client.bytes + count <= client.maxBytes
-        if (!fits) buffered.refused()
-        if (fits && isOpen) changeBytes(count)
-        return fits && isOpen
-      },
-      releaseBytes(count) {
-        if (isOpen) changeBytes(-count)
-      },
-    }
-  }
+  const total = createGauge(memory, 'connections')
+  const clients = createKeyedGauge(memory, 'connections by client', limits.maxConnections)
+  const buffered = createBufferedBytes(limits.maxBufferedBytes, meterOf('buffered_bytes'), memory)
+  const ofClient = { max: limits.maxConnectionsPerClient, total, maxTotal: limits.maxConnections }
+  const ofProxy = { ...ofClient, max: Number.POSITIVE_INFINITY }
 
   return {
     limits,
     requests: meterOf('requests'),
     connect(address, isProxy) {
-      if (connections >= limits.maxConnections) {
-        all.refused()
+      const opened = clients.open(clientNetwork(address), isProxy ? ofProxy : ofClient)
+      if (opened.kind !== 'open') {
+        const exceeded = opened.kind === 'key' ? perClient : all
+        exceeded.refused()
         return undefined
       }
-      const network = clientNetwork(address)
-      const client = clients.get(network) ?? newClient(limits, isProxy)
-      if (!isProxy && client.connections >= limits.maxConnectionsPerClient) {
-        perClient.refused()
-        return undefined
-      }
-      clients.set(network, client)
-      client.connections += 1
-      connections += 1
+      const { entry } = opened
       all.changed(1)
-      return admitted(network, client)
+      const bytes = buffered.of(entry, isProxy)
+      return {
+        acquireBytes: bytes.acquire,
+        releaseBytes: bytes.release,
+        release() {
+          bytes.close()
+          entry.close()
+          total.subtract(1)
+          all.changed(-1)
+        },
+      }
     },
   }
 }
 
-function newClient({ maxBufferedBytes }: AdmissionLimits, isProxy: boolean): Client {
-  return { connections: 0, bytes: 0, maxBytes: isProxy ? maxBufferedBytes : Math.ceil(maxBufferedBytes / 2) }
+/** Bytes of one connection. */
+type ConnectionBytes = {
+  acquire(count: number): boolean
+  release(count: number): void
+  /** Releases all. */
+  close(): void
+}
+
+type BufferedBytes = { of(client: Entry, isProxy: boolean): ConnectionBytes }
+
+/** Limits buffered bytes in total, and those of a client to half of them. */
+function createBufferedBytes(maxBytes: number, meter: AdmissionMeter, memory: Memory): BufferedBytes {
+  const total = createGauge(memory, 'buffered bytes')
+  const unit = unitOf(maxBytes)
+  const max = Math.floor(maxBytes / unit)
+  const maxOfClient = Math.floor(Math.ceil(maxBytes / 2) / unit)
+
+  function acquireUnits(client: Entry, count: number, maxUnits: number): boolean {
+    if (!client.tryAdd(count, maxUnits)) return false
+    if (total.tryAdd(count, max)) return true
+    client.subtract(count)
+    return false
+  }
+
+  return {
+    of(client, isProxy) {
+      const maxUnits = isProxy ? max : maxOfClient
+      let bytes = 0
+      let units = 0
+      let isOpen = true
+
+      function release(count: number): void {
+        if (!isOpen) return
+        bytes -= count
+        meter.changed(-count)
+        const unused = units - Math.ceil(bytes / unit)
+        if (unused === 0) return
+        units -= unused
+        client.subtract(unused)
+        total.subtract(unused)
+      }
+
+      return {
+        acquire(count) {
+          if (!isOpen) return false
+          const more = Math.ceil((bytes + count) / unit) - units
+          if (more > 0 && !acquireUnits(client, more, maxUnits)) {
+            meter.refused()
+            return false
+          }
+          units += more
+          bytes += count
+          meter.changed(count)
+          return true
+        },
+        release,
+        close() {
+          release(bytes)
+          isOpen = false
+        },
+      }
+    },
+  }
+}
+
+/** Bytes counted as one, so that counts have 30 bits. */
+function unitOf(maxBytes: number): number {
+  return 2 ** Math.max(0, Math.ceil(Math.log2(maxBytes / 2 ** 30)))
 }
 
 /** Memory limit of the process if the system reports one, else the memory of the machine. */
