@@ -1,4 +1,5 @@
 import { GatewayError } from '../lib/gateway-error.ts'
+import { createSemaphore } from '../lib/planes/semaphore.ts'
 import { createLimiter, type Limiter } from '../lib/scheduling/limiter.ts'
 import { isSource, overBudget, readAll } from '../net/http/body.ts'
 import { type DecodeErrors, decode, isPlain } from '../net/http/content-encoding.ts'
@@ -14,13 +15,17 @@ export type RequestBodyLimits = {
   readonly decoding: Limiter
 }
 
-/** Request bodies decoded concurrently: the number of Node's threads for it. */
+/** Request bodies of the process decoded concurrently: the number of Node's threads for it. */
 const maxDecoding = 4
 
 export function compileRequestBodyLimits(maxBodyBytes: number, context: CompileContext): RequestBodyLimits {
   return {
     maxBodyBytes,
-    decoding: context.retained('request bodies/decoding', () => createLimiter(maxDecoding)),
+    decoding: context.retained('request bodies/decoding', () => {
+      const semaphore = createSemaphore(context.memory, 'request bodies/decoding')
+      semaphore.resize(maxDecoding)
+      return createLimiter(semaphore)
+    }),
   }
 }
 

@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest'
+import { createLocalMemory } from '../planes/memory.ts'
+import { createSemaphore } from '../planes/semaphore.ts'
 import { createLimiter } from './limiter.ts'
 
 it('limits concurrency, in order, also after failures', async () => {
-  const limited = createLimiter(2)
+  const semaphore = createSemaphore(createLocalMemory(), 'limiter')
+  semaphore.resize(2)
+  const limited = createLimiter(semaphore)
   const started: number[] = []
   const ends: (() => void)[] = []
   const results = [0, 1, 2, 3, 4].map((index) =>

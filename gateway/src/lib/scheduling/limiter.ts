@@ -1,24 +1,18 @@
+import type { Semaphore } from '../planes/semaphore.ts'
+
 /** Concurrency limit; further work waits in order. */
 export type Limiter = <T>(work: () => Promise<T>) => Promise<T>
 
-export function createLimiter(most: number): Limiter {
-  const waiting: (() => void)[] = []
-  let underWay = 0
-
-  function release(): void {
-    const next = waiting.shift()
-    if (next) next()
-    else underWay -= 1
-  }
-
+/** Creates the limit of a semaphore. */
+export function createLimiter(semaphore: Semaphore): Limiter {
   return async (work) => {
-    // Finished work passes its slot to the first waiting.
-    if (underWay >= most) await new Promise<void>((begin) => waiting.push(begin))
-    else underWay += 1
+    if (!semaphore.tryAcquire()) {
+      await new Promise<void>((enter) => semaphore.wait({ enter, isCancelled: () => false }))
+    }
     try {
       return await work()
     } finally {
-      release()
+      semaphore.release()
     }
   }
 }

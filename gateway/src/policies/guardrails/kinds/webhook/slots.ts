@@ -1,7 +1,10 @@
 import type { Cancellation } from '../../../../lib/cancellation.ts'
+import type { Memory } from '../../../../lib/planes/memory.ts'
+import { createSemaphore } from '../../../../lib/planes/semaphore.ts'
 
 /**
- * Semaphore of concurrent calls to one webhook server. Retained by origin, across guards, phases and reloads.
+ * Semaphore of concurrent calls of the process to one webhook server. Retained by server, across guards,
+ * phases and reloads.
  */
 export type Slots = {
   /** Sets the number of slots; 0 for no limit. */
@@ -11,57 +14,17 @@ export type Slots = {
   release(): void
 }
 
-type Waiting = { enter(): void; cancellation: Cancellation }
-
-export function createSlots(): Slots {
-  let max = 0
-  let taken = 0
-  /** FIFO queue; cancelled waiters are skipped. */
-  let queue: Waiting[] = []
-  let next = 0
-
-  function admit(): void {
-    while (next < queue.length && isFree()) {
-      const waiting = queue[next]
-      next += 1
-      if (waiting === undefined || waiting.cancellation.cancelled) continue
-      taken += 1
-      waiting.enter()
-    }
-    if (next === queue.length) {
-      queue = []
-      next = 0
-    }
-  }
-
-  function isFree(): boolean {
-    return max === 0 || taken < max
-  }
-
-  /** Removes cancelled waiters, which would accumulate for a hanging webhook. */
-  function removeCancelled(): void {
-    queue = queue.slice(next).filter(({ cancellation }) => !cancellation.cancelled)
-    next = 0
-  }
-
+/** Creates slots without limit. */
+export function createSlots(memory: Memory, server: string): Slots {
+  const semaphore = createSemaphore(memory, `webhook calls ${server}`)
   return {
-    resize(to) {
-      max = to
-      admit()
+    resize(max) {
+      semaphore.resize(max === 0 ? Number.POSITIVE_INFINITY : max)
     },
     acquire(cancellation) {
-      if (next === queue.length && isFree()) {
-        taken += 1
-        return undefined
-      }
-      if (queue.length >= cleanupInterval && queue.length % cleanupInterval === 0) removeCancelled()
-      return new Promise((enter) => queue.push({ enter, cancellation }))
+      if (semaphore.tryAcquire()) return undefined
+      return new Promise((enter) => semaphore.wait({ enter, isCancelled: () => cancellation.cancelled }))
     },
-    release() {
-      taken -= 1
-      admit()
-    },
+    release: semaphore.release,
   }
 }
-
-const cleanupInterval = 1_000

@@ -10,6 +10,7 @@ import {
 import { fixtureExchange } from '../../../../../test/fixtures/pipeline.ts'
 import { cpuMsOf, expectBelow } from '../../../../../test/support/time-bound.ts'
 import { createCancellation } from '../../../../lib/cancellation.ts'
+import { createLocalMemory } from '../../../../lib/planes/memory.ts'
 import type { OutgoingRequest } from '../../../../net/http-client/send.ts'
 import type { Facts } from '../../../../pipeline/exchange.ts'
 import { checkWebhook, type WebhookConfig } from './config.ts'
@@ -259,7 +260,7 @@ describe('connections to webhooks', () => {
 
 describe('slots', () => {
   it('are acquired in order, without cancelled callers', async () => {
-    const slots = createSlots()
+    const slots = createSlots(createLocalMemory(), 'http://webhook.test')
     slots.resize(1)
     const gone = createCancellation()
     const entered: string[] = []
@@ -277,7 +278,7 @@ describe('slots', () => {
   })
 
   it('remove cancelled callers while a server hangs', async () => {
-    const slots = createSlots()
+    const slots = createSlots(createLocalMemory(), 'http://webhook.test')
     slots.resize(1)
     slots.acquire(createCancellation())
     await expectBelow(2_000, () =>

@@ -57,7 +57,8 @@ export function compileWebhook(
     target.host === undefined
       ? compileNamedServers(target.backend, backends, context)
       : singleServer(compileDestination({ host: target.host, node: target, policies: [] }, context))
-  const slots = context.retained(`guardrails/webhook/${servers.key}`, createSlots)
+  const { key } = servers
+  const slots = context.retained(`guardrails/webhook/${key}`, () => createSlots(context.memory, key))
   slots.resize(limits.maxConnections)
   const caller: Caller = {
     servers,
