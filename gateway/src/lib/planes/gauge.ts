@@ -60,9 +60,9 @@ export type Columns = {
 }
 
 /**
- * Adds to the column of this data plane, unless the total would exceed `max`. The addition precedes the check,
- * so that the last one above a maximum is always detected. As it may refuse additions at the same time, a
- * refusal is checked again.
+ * Adds to the column of this data plane, unless the total would exceed `max`. The addition precedes the
+ * check, so that the last one above a maximum is always detected. It may refuse additions at the same time,
+ * hence a refusal is checked again.
  */
 export function tryAdd({ cells, first, plane, planes }: Columns, by: number, max: number): boolean {
   const own = first + plane
