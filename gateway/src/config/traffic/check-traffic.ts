@@ -110,8 +110,12 @@ function checkRoute(route: RouteConfig, sections: TrafficSections, report: Repor
     )
   }
   if (policies.ai) checkLlmPolicy(policies.ai, (at, message) => reportPolicy(['ai', ...at], message))
-  if (policies.ai && kind !== 'llm')
-    reportPolicy(['ai'], 'is only valid with ai backends (LLM providers), and this route has none')
+  if (policies.ai && policies.ai.appliesTo === undefined && kind !== 'llm') {
+    reportPolicy(
+      ['ai'],
+      'is only valid with ai backends (LLM providers), and this route has none: set appliesTo: llm for routes of every kind',
+    )
+  }
   if (kind !== 'http') checkNoForwarding(policies, kind, reportPolicy)
   const prefixes = matches.every(
     ({ path: matched }) => matched?.exact === undefined && matched?.regex === undefined,

@@ -2,6 +2,7 @@ import { forwardingPolicyFields, routeBackendsSchema } from '../../backends/http
 import { llmBackendSchema, llmPolicyFields, llmPolicyMeta } from '../../backends/llm/config/backend-config.ts'
 import { mcpBackendSchema } from '../../backends/mcp/config.ts'
 import { guardrailsSchema } from '../../policies/guardrails/config.ts'
+import { appliesToSchema } from '../../policies/rate-limit/local-config.ts'
 import { routePolicyFields } from '../../policies/registry/schema.ts'
 import { boolean, exactlyOne, type Infer, list, name, object, optional, string } from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
@@ -63,6 +64,12 @@ const match = object(
 /** `policies.ai` of routes and backends. */
 const llmPolicy = object({ ...llmPolicyFields, promptGuard: optional(guardrailsSchema) }, llmPolicyMeta)
 
+/** `routes[].policies.ai`. */
+const routeLlmPolicy = object(
+  { ...llmPolicyFields, promptGuard: optional(guardrailsSchema), appliesTo: optional(appliesToSchema) },
+  llmPolicyMeta,
+)
+
 const kindsOfBackends = { mcp: mcpBackendSchema, ai: llmBackendSchema, llmPolicy }
 
 /** The `backends` section. */
@@ -75,7 +82,7 @@ const policies = object(
     ...forwardingPolicyFields,
     backendTLS: backendPolicyFields.backendTLS,
     backendAuth: backendPolicyFields.backendAuth,
-    ai: optional(llmPolicy),
+    ai: optional(routeLlmPolicy),
   },
   { doc: 'Policies of the requests of the route.' },
 )

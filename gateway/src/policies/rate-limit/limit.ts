@@ -61,20 +61,26 @@ type IdentifiedRule = LimitRule & { readonly identity: string; readonly label: s
  */
 function identified(rules: readonly LimitRule[]): IdentifiedRule[] {
   return rules.map((rule) => {
-    const { counts, key, name, rate } = rule
+    const { counts, key, name, rate, appliesTo } = rule
     if (name !== undefined)
       return { ...rule, identity: JSON.stringify([counts, key ?? null, name]), label: name }
     const alike = rules.filter(
       (other) =>
         other.name === undefined &&
+        other.appliesTo === appliesTo &&
         other.counts === counts &&
         other.key === key &&
         other.rate.intervalMs === rate.intervalMs,
     )
     const position = alike.toSorted((a, b) => a.rate.capacity - b.rate.capacity).indexOf(rule) + 1
     const label = position === 1 ? describeRule(rule) : `${describeRule(rule)} (${position})`
-    return { ...rule, identity: JSON.stringify([counts, key ?? null, rate.intervalMs, position]), label }
+    return { ...rule, identity: identityOf(rule, position), label }
   })
+}
+
+function identityOf({ counts, key, rate, appliesTo }: LimitRule, position: number): string {
+  const parts = [counts, key ?? null, rate.intervalMs, position]
+  return JSON.stringify(appliesTo === undefined ? parts : [...parts, appliesTo])
 }
 
 function compileLimit(rule: IdentifiedRule, context: CompileContext, options: LimitOptions): Limit {

@@ -10,7 +10,9 @@ import {
 
 function issues(config: LocalRateLimitConfig): string[] {
   const found: string[] = []
-  checkLocalRateLimit(config, keyVariables, (path, message) => found.push(`${path.join('.')}: ${message}`))
+  checkLocalRateLimit(config, () => keyVariables, (path, message) =>
+    found.push(`${path.join('.')}: ${message}`),
+  )
   return found
 }
 

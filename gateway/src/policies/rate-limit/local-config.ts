@@ -39,7 +39,15 @@ export function isAddressKey(source: string): boolean {
   return /^\s*source\s*\.\s*address\s*$/.test(source)
 }
 
+/** `appliesTo` of limits and of `policies.ai`. */
+export const appliesToSchema = enumeration(['llm'], {
+  doc: '`llm`: only for requests to LLM providers, without effect on other routes. For policies that are attached to routes of several kinds.',
+  default: 'all requests',
+  advanced: true,
+})
+
 const commonFields = {
+  appliesTo: optional(appliesToSchema),
   key: optional(
     cel(
       {
@@ -98,20 +106,21 @@ export type LimitRule = {
   readonly rate: Rate
   readonly key: string | undefined
   readonly name: string | undefined
+  readonly appliesTo: 'llm' | undefined
 }
 
 export function limitRule(entry: Entry): LimitRule {
-  const { key, name } = entry
+  const { key, name, appliesTo } = entry
   if ('fillInterval' in entry) {
     // The schema validates the form; `checkLocalRateLimit` rejects an interval of 0.
     const intervalMs = Math.max(1, parseDuration(entry.fillInterval) ?? 1)
     const rate = { capacity: entry.maxTokens, refill: entry.tokensPerFill, intervalMs }
-    return { counts: entry.type ?? 'requests', rate, key, name }
+    return { counts: entry.type ?? 'requests', rate, key, name, appliesTo }
   }
   const counts = entry.requests !== undefined ? 'requests' : 'tokens'
   const refill = entry.requests !== undefined ? entry.requests : entry.tokens
   const rate = { capacity: refill + (entry.burst ?? 0), refill, intervalMs: unitMs[entry.unit] }
-  return { counts, rate, key, name }
+  return { counts, rate, key, name, appliesTo }
 }
 
 /** Whether a limit counts tokens. */
@@ -119,10 +128,16 @@ export function countsTokens(entry: Entry): boolean {
   return limitRule(entry).counts === 'tokens'
 }
 
-/** `requests per minute`, `tokens per 10s by apiKey.id`. */
-export function describeRule({ counts, rate, key }: LimitRule): string {
+/** Whether a limit has no effect on requests without an LLM provider. */
+export function isLlmOnly(entry: Entry): boolean {
+  return entry.appliesTo === 'llm' || countsTokens(entry)
+}
+
+/** `requests per minute`, `tokens per 10s by apiKey.id`, `llm requests per second`. */
+export function describeRule({ counts, rate, key, appliesTo }: LimitRule): string {
   const by = key === undefined ? '' : ` by ${key}`
-  return `${counts} per ${intervalWords(rate.intervalMs)}${by}`
+  const of = appliesTo === undefined ? '' : `${appliesTo} `
+  return `${of}${counts} per ${intervalWords(rate.intervalMs)}${by}`
 }
 
 function intervalWords(intervalMs: number): string {
@@ -139,18 +154,19 @@ function intervalWords(intervalMs: number): string {
 }
 
 /**
- * Reports errors beyond the schema: bucket sizes, duplicate names, keys with variables outside `variables`.
+ * Reports errors beyond the schema: bucket sizes, duplicate names, keys with variables outside those of
+ * `variablesOf`.
  */
 export function checkLocalRateLimit(
   config: LocalRateLimitConfig,
-  variables: ReadonlySet<string>,
+  variablesOf: (entry: Entry) => ReadonlySet<string>,
   report: ReportIssue,
 ) {
   const names = new Map<string, number>()
   config.forEach((entry, index) => {
     checkSize(entry, (field, message) => report([index, field], message))
     if (entry.key !== undefined) {
-      checkCel(entry.key, variables, (message) => report([index, 'key'], message))
+      checkCel(entry.key, variablesOf(entry), (message) => report([index, 'key'], message))
     }
     if (entry.name === undefined) return
     const first = names.get(entry.name)

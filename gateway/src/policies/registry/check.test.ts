@@ -63,6 +63,18 @@ describe('checking policies', () => {
     }
   })
 
+  it('accepts limits for LLM traffic on every kind of route, with the variables of LLM requests', () => {
+    const descriptors = [{ entries: [{ key: 'm', value: 'llmRequest.model' }], type: 'tokens' as const }]
+    const config: PoliciesConfig = {
+      localRateLimit: [
+        { tokens: 1, unit: 'Hours', appliesTo: 'llm' },
+        { requests: 1, unit: 'Hours', key: 'llm.requestModel', appliesTo: 'llm' },
+      ],
+      remoteRateLimit: { host: 'limits:8081', domain: 'd', appliesTo: 'llm', descriptors },
+    }
+    for (const kind of ['llm', 'gateway', 'http', 'mcp'] as const) expect(mistakes(config, kind)).toEqual([])
+  })
+
   it('accepts limits on tokens where there may be tokens', () => {
     const config: PoliciesConfig = { localRateLimit: [{ tokens: 1, unit: 'Hours' }] }
     expect(mistakes(config, 'llm')).toEqual([])

@@ -39,13 +39,16 @@ export function checkRoutePolicies(config: PoliciesConfig, kind: TrafficKind, re
 
 function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
   const variables = celVariablesOf(kind)
+  const variablesOf = ({ appliesTo }: { appliesTo?: 'llm' | undefined }) =>
+    appliesTo === undefined ? variables : celVariablesOf(appliesTo)
   const under =
     (...prefix: string[]): ReportIssue =>
     (path, message) =>
       report([...prefix, ...path], message)
   const checkLimits = (limits: LocalRateLimitConfig, reportLimit: ReportIssue) => {
-    checkLocalRateLimit(limits, variables, reportLimit)
-    checkCounted(limits.map(countsTokens), kind, reportLimit)
+    checkLocalRateLimit(limits, variablesOf, reportLimit)
+    const counted = limits.map((limit) => limit.appliesTo === undefined && countsTokens(limit))
+    checkCounted(counted, kind, reportLimit)
   }
 
   if (config.cors) checkCors(config.cors, under('cors'))
@@ -60,8 +63,8 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
     report(['rateLimit', 'local'], 'is the same as localRateLimit: keep one of them')
   }
   const checkGlobal = (limits: GlobalRateLimitConfig, reportLimit: ReportIssue) => {
-    checkGlobalRateLimit(limits, variables, reportLimit)
-    const counted = limits.descriptors.map(countsTokensGlobally)
+    checkGlobalRateLimit(limits, variablesOf(limits), reportLimit)
+    const counted = limits.appliesTo === undefined ? limits.descriptors.map(countsTokensGlobally) : []
     checkCounted(counted, kind, (path, message) => reportLimit(['descriptors', ...path], message))
   }
   if (config.remoteRateLimit) checkGlobal(config.remoteRateLimit, under('remoteRateLimit'))
@@ -133,7 +136,7 @@ function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway',
   tokens.forEach((counted, index) => {
     if (!counted) return
     const requests = kind === 'mcp' ? 'MCP requests' : 'plain HTTP requests'
-    report([index], `${requests} have no tokens: limit requests instead`)
+    report([index], `${requests} have no tokens: limit requests instead, or set appliesTo: llm`)
   })
 }
 

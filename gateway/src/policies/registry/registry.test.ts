@@ -176,6 +176,19 @@ describe('the policies of an MCP route', () => {
 })
 
 describe('the policies of a plain route', () => {
+  it('omit limits for LLM traffic elsewhere', () => {
+    const config: PoliciesConfig = {
+      localRateLimit: [{ requests: 1, unit: 'Hours', appliesTo: 'llm' }],
+      remoteRateLimit: {
+        host: 'limits:8081',
+        domain: 'd',
+        appliesTo: 'llm',
+        descriptors: [{ entries: [{ key: 'a', value: '"b"' }] }],
+      },
+    }
+    expect(namesOf(http, config)).toEqual([])
+  })
+
   it('omit token limits for traffic without tokens', () => {
     expect(namesOf(http, { localRateLimit: [{ tokens: 1, unit: 'Hours' }] })).toEqual([])
     expect(namesOf(http, {})).toEqual([])

@@ -13,7 +13,7 @@ import { compileMcpAuthentication } from '../mcp-authentication/mcp-authenticati
 import { compileMcpAuthorization, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileGlobalRateLimit } from '../rate-limit/global/global.ts'
 import { compileLocalRateLimit } from '../rate-limit/local.ts'
-import { countsTokens, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
+import { isLlmOnly, type LocalRateLimitConfig } from '../rate-limit/local-config.ts'
 import { compileRequestRedirect } from '../url/redirect.ts'
 import { compileUrlRewrite } from '../url/rewrite.ts'
 import { celVariablesOf, type TrafficKind } from './cel-variables.ts'
@@ -95,7 +95,8 @@ function compileSteps(
     policies.authorization &&
     compileAuthorization(policies.authorization, context, { variables: celVariablesOf(kind), scope })
   const limits = compileLocalRateLimit(limitsOf(policies, kind), context, { scope })
-  const remote = policies.remoteRateLimit ?? policies.rateLimit?.global
+  const configured = policies.remoteRateLimit ?? policies.rateLimit?.global
+  const remote = isLlm || configured?.appliesTo === undefined ? configured : undefined
   const globalLimits = remote && compileGlobalRateLimit(remote, context, { scope, hasTokens: isLlm })
   const late = {
     authorization: authorization?.afterBody,
@@ -132,10 +133,13 @@ function labelOfItemRules(scope: string): string {
   return scope === 'mcp' ? 'mcpAuthorization' : `${scope} mcpAuthorization`
 }
 
-/** Returns the limits for a kind of traffic. Token limits on a gateway apply only to LLM requests. */
+/**
+ * Returns the limits for a kind of traffic. Token limits, and limits that apply to LLM traffic only, are
+ * ignored elsewhere.
+ */
 function limitsOf({ localRateLimit, rateLimit }: PoliciesConfig, kind: TrafficKind): LocalRateLimitConfig {
   const limits = localRateLimit ?? rateLimit?.local ?? []
-  return kind === 'llm' ? limits : limits.filter((limit) => !countsTokens(limit))
+  return kind === 'llm' ? limits : limits.filter((limit) => !isLlmOnly(limit))
 }
 
 /** Response headers that browser clients need to resume a session and to discover authentication. */

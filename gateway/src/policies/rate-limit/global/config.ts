@@ -15,7 +15,7 @@ import type { ReportIssue } from '../../../schema/report.ts'
 import { checkBackendHost } from '../../../upstream/check.ts'
 import { backendHostSchema, findBackend, type NamedBackend } from '../../../upstream/config.ts'
 import { missingBackend } from '../../../upstream/destination.ts'
-import { keyVariables } from '../local-config.ts'
+import { appliesToSchema, keyVariables } from '../local-config.ts'
 
 const variables = [...keyVariables]
 
@@ -104,6 +104,7 @@ export const globalRateLimitSchema = exactlyOne(
         default: 'envoy',
       }),
     ),
+    appliesTo: optional(appliesToSchema),
     timeout: optional(
       duration({
         doc: 'Total timeout of all checks of a request.',
