@@ -15,6 +15,7 @@ import { isLoopbackHost, parseHostPort } from '../lib/address/host-port.ts'
 import { defaultJsonLimits } from '../lib/json/limits.ts'
 import { hostnameMistake } from '../pipeline/routing/hostnames.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
+import { checkSharedLimits, type LocatedLimits } from '../policies/rate-limit/shared-limits.ts'
 import { checkCosts, checkPolicyBackends, checkRoutePolicies } from '../policies/registry/check.ts'
 import { checkNoBody } from '../policies/registry/expressions.ts'
 import { llmPoliciesSchema, mcpPoliciesSchema } from '../policies/registry/schema.ts'
@@ -36,7 +37,7 @@ import type { ReportIssue } from '../schema/report.ts'
 import { findBackend } from '../upstream/config.ts'
 import { missingBackend } from '../upstream/destination.ts'
 import { bindsSchema } from './compat/binds.ts'
-import { policyScopes } from './policy-scopes.ts'
+import { type LocatedScope, policyScopes } from './policy-scopes.ts'
 import { portsOf } from './ports.ts'
 import { processLimitsSchema } from './process-limits.ts'
 import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts'
@@ -251,7 +252,9 @@ export function checkConfig(config: Config, report: ReportIssue): void {
     const mistake = hostnameMistake(hostname)
     if (mistake !== undefined) report(['frontendPolicies', 'http', 'allowedHosts', index], mistake)
   })
-  for (const { policies, path } of policyScopes(config, sections)) {
+  const scopes = policyScopes(config, sections)
+  checkSharedLimits(scopes.flatMap(limitsOf), (path, message) => report(sections.written(path), message))
+  for (const { policies, path } of scopes) {
     const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)
     checkPolicyBackends(policies, sections.backends, reportPolicy)
     // A catalog may be in the database, which is read later.
@@ -273,6 +276,15 @@ export function checkConfig(config: Config, report: ReportIssue): void {
     checkGuardrails(guardrails, sections.backends, under(...path))
   }
   if (config.llm?.policies) checkRoutePolicies(config.llm.policies, 'llm', under('llm', 'policies'))
+}
+
+/** The local limits of a scope, in both places. */
+function limitsOf({ policies, path }: LocatedScope): LocatedLimits[] {
+  const { localRateLimit = [], rateLimit } = policies
+  return [
+    { path: [...path, 'localRateLimit'], limits: localRateLimit },
+    { path: [...path, 'rateLimit', 'local'], limits: rateLimit?.local ?? [] },
+  ]
 }
 
 /** Reports listener policies that do not apply to the `mcp` section. */

@@ -4,7 +4,7 @@ import { aliceRecord, chat, llmConfig, openAiModel } from '../support/llm-config
 import { mockOpenAi } from '../support/mock-openai.ts'
 import { jsonAnswer } from '../support/mock-server.ts'
 import { startRateLimitService } from '../support/rate-limit-service.ts'
-import { routing } from '../support/traffic.ts'
+import { routing, routingConfig } from '../support/traffic.ts'
 import { acts, mockWebhook } from '../support/webhook.ts'
 
 type Readings = {
@@ -52,6 +52,42 @@ describe('limits of gateways and routes', () => {
       ['gateway default', 'gateway default: requests per hour', 0],
       ['route one', 'route one: requests per hour', 0],
     ])
+  })
+
+  it('share one count by their id, over gateways and routes, and across a reload of both', async () => {
+    const shared = [{ id: 'uid/route/0', requests: 3, unit: 'Hours' }]
+    const { gateway, port } = await routing([hello('/one', shared), hello('/two', shared)])
+    const get = (path: string) => () => fetch(`http://127.0.0.1:${port}${path}`)
+    expect(await statuses(2, get('/one'))).toEqual([200, 200])
+    const renamed = { ...hello('/two', shared), name: 'renamed' }
+    await gateway.reload(routingConfig(port, [renamed]))
+    expect(await statuses(2, get('/two'))).toEqual([200, 429])
+  })
+
+  it('for LLM traffic have no effect on other routes of their gateway', async () => {
+    const onlyLlm = { requests: 1, unit: 'Hours', appliesTo: 'llm' }
+    const promptGuard = { request: [{ regex: { action: 'reject', rules: [{ pattern: 'block' }] } }] }
+    const ofAllRules = {
+      ai: { appliesTo: 'llm', promptGuard },
+      localRateLimit: [{ tokens: 5, unit: 'Hours', appliesTo: 'llm' }],
+    }
+    const model = {
+      matches: [{ path: { pathPrefix: '/model' } }],
+      policies: ofAllRules,
+      backends: [{ ai: { provider: { echo: {} } } }],
+    }
+    const plain = { ...hello('/plain'), policies: { ...hello('/plain').policies, ...ofAllRules } }
+    const { port } = await routing([model, plain], { gateway: { localRateLimit: [onlyLlm] } })
+    const send = (path: string, content: string) => () =>
+      fetch(`http://127.0.0.1:${port}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] }),
+      })
+    expect(await statuses(3, send('/plain', 'block'))).toEqual([200, 200, 200])
+    expect(await statuses(1, send('/model', 'block'))).toEqual([403])
+    expect(await statuses(1, send('/model', 'hello'))).toEqual([429])
+    expect(await statuses(1, send('/plain', 'hello'))).toEqual([200])
   })
 
   it('pass exactly 50 of 500 requests that come at once, however many routes share them', async () => {

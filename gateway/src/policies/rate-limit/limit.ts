@@ -67,6 +67,7 @@ function identified(rules: readonly LimitRule[]): IdentifiedRule[] {
     const alike = rules.filter(
       (other) =>
         other.name === undefined &&
+        other.id === rule.id &&
         other.appliesTo === appliesTo &&
         other.counts === counts &&
         other.key === key &&
@@ -83,9 +84,15 @@ function identityOf({ counts, key, rate, appliesTo }: LimitRule, position: numbe
   return JSON.stringify(appliesTo === undefined ? parts : [...parts, appliesTo])
 }
 
+/** Limits with the same `id` share their memory. The parts that determine its layout are in the name. */
+function memoryOf({ id, identity, counts, key }: IdentifiedRule, { scope }: LimitOptions): string {
+  if (id === undefined) return `rate-limit/${scope}/${identity}`
+  return `rate-limit shared/${JSON.stringify([id, counts, key ?? null])}`
+}
+
 function compileLimit(rule: IdentifiedRule, context: CompileContext, options: LimitOptions): Limit {
   const label = `${options.scope}: ${rule.label}`
-  const memory = `rate-limit/${options.scope}/${rule.identity}`
+  const memory = memoryOf(rule, options)
   const key = rule.key === undefined ? undefined : compileCheckedCel(rule.key, keyVariables)
   const sinceMs = wholeMs(context.clock)
   const rate = { ...rule.rate, sinceMs }

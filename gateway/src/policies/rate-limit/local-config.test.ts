@@ -10,8 +10,10 @@ import {
 
 function issues(config: LocalRateLimitConfig): string[] {
   const found: string[] = []
-  checkLocalRateLimit(config, () => keyVariables, (path, message) =>
-    found.push(`${path.join('.')}: ${message}`),
+  checkLocalRateLimit(
+    config,
+    () => keyVariables,
+    (path, message) => found.push(`${path.join('.')}: ${message}`),
   )
   return found
 }

@@ -48,6 +48,14 @@ export const appliesToSchema = enumeration(['llm'], {
 
 const commonFields = {
   appliesTo: optional(appliesToSchema),
+  id: optional(
+    name({
+      doc: 'Identity of the count. Limits with the same `id` share one count over gateways, listeners and routes, and must be equal.',
+      default: 'the place and content of the limit',
+      example: 'team-search',
+      advanced: true,
+    }),
+  ),
   key: optional(
     cel(
       {
@@ -106,21 +114,22 @@ export type LimitRule = {
   readonly rate: Rate
   readonly key: string | undefined
   readonly name: string | undefined
+  readonly id: string | undefined
   readonly appliesTo: 'llm' | undefined
 }
 
 export function limitRule(entry: Entry): LimitRule {
-  const { key, name, appliesTo } = entry
+  const { key, name, id, appliesTo } = entry
   if ('fillInterval' in entry) {
     // The schema validates the form; `checkLocalRateLimit` rejects an interval of 0.
     const intervalMs = Math.max(1, parseDuration(entry.fillInterval) ?? 1)
     const rate = { capacity: entry.maxTokens, refill: entry.tokensPerFill, intervalMs }
-    return { counts: entry.type ?? 'requests', rate, key, name, appliesTo }
+    return { counts: entry.type ?? 'requests', rate, key, name, id, appliesTo }
   }
   const counts = entry.requests !== undefined ? 'requests' : 'tokens'
   const refill = entry.requests !== undefined ? entry.requests : entry.tokens
   const rate = { capacity: refill + (entry.burst ?? 0), refill, intervalMs: unitMs[entry.unit] }
-  return { counts, rate, key, name, appliesTo }
+  return { counts, rate, key, name, id, appliesTo }
 }
 
 /** Whether a limit counts tokens. */
@@ -163,7 +172,11 @@ export function checkLocalRateLimit(
   report: ReportIssue,
 ) {
   const names = new Map<string, number>()
+  const ids = new Map<string, number>()
   config.forEach((entry, index) => {
+    const same = entry.id === undefined ? undefined : ids.get(entry.id)
+    if (same !== undefined) report([index, 'id'], `limit ${same + 1} of this list has the same id`)
+    if (entry.id !== undefined) ids.set(entry.id, same ?? index)
     checkSize(entry, (field, message) => report([index, field], message))
     if (entry.key !== undefined) {
       checkCel(entry.key, variablesOf(entry), (message) => report([index, 'key'], message))

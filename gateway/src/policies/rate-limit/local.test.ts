@@ -507,3 +507,28 @@ describe('limits by the address of the client', () => {
     expect(statuses(composite, '2001:db8::1', '2001:db8::2', '10.0.0.1')).toEqual([200, 429, 200])
   })
 })
+
+describe('limits with an id', () => {
+  it('share one count over scopes, also after a change of the rate', () => {
+    const context = fixtureContext()
+    const limit = { id: 'team', requests: 2, unit: 'Hours' } as const
+    const one = policiesOf([limit], context, 'route one')
+    const two = policiesOf([limit], context, 'route two')
+    const other = policiesOf([{ requests: 2, unit: 'Hours' }], context, 'route two')
+    expect([call(one), call(two), call(one), call(other)].map(({ status }) => status)).toEqual([
+      200, 200, 429, 200,
+    ])
+    const larger = policiesOf([{ ...limit, requests: 3 }], context, 'route three')
+    expect([call(larger), call(larger)].map(({ status }) => status)).toEqual([200, 429])
+  })
+
+  it('have separate counts per key value', () => {
+    const context = fixtureContext()
+    const limit = { id: 'team', requests: 1, unit: 'Hours', key: 'request.method' } as const
+    const [one, two] = ['route one', 'route two'].map((place) => policiesOf([limit], context, place))
+    expect(call(one ?? [], {}, 'GET').status).toBe(200)
+    expect([call(two ?? [], {}, 'GET'), call(two ?? [], {}, 'PUT')].map(({ status }) => status)).toEqual([
+      429, 200,
+    ])
+  })
+})
