@@ -68,14 +68,18 @@ const replyHeaders = { 'content-type': 'application/json', 'content-length': com
 const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
-  const head: Buffer[] = []
+  let start: Buffer | undefined
+  let last: Buffer | undefined
   request.on('data', (chunk: Buffer) => {
-    if (head.length === 0) head.push(chunk)
+    start ??= chunk
+    last = chunk
   })
   request.on('end', () => {
-    const start = head[0]
-    // The workloads put `model` and `stream` first, so the first piece of a body is enough.
-    if (!start?.subarray(0, 256).includes('"stream":true')) {
+    // The workloads put `model` and `stream` first; some gateways move `stream` to the end.
+    const isStream = [start?.subarray(0, 256), last?.subarray(-256)].some((part) =>
+      part?.includes('"stream":true'),
+    )
+    if (!start || !isStream) {
       response.writeHead(200, replyHeaders).end(completion)
       return
     }

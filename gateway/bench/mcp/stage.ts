@@ -1,7 +1,7 @@
 import { chosenWorkloads, type Stage } from '../measure/stage.ts'
 import type { BenchOptions } from '../options.ts'
 import { startScript } from '../subjects/processes.ts'
-import { startTollgate } from '../subjects/tollgate.ts'
+import { benchKey, startTollgate } from '../subjects/tollgate.ts'
 import { audience, type Issuer, issuer } from './tokens.ts'
 import { mcpConfig, mcpWorkloads } from './workloads.ts'
 
@@ -21,6 +21,6 @@ export async function mcpStage(options: BenchOptions, tokens: Issuer): Promise<S
       }),
     startGateway: (nodeFlags = options.nodeFlags) =>
       startTollgate({ upstreamPort, mcp, nodeFlags, entry, cpus: placement.gateway }),
-    peers: { name: 'mcp', upstreamPort, values: { issuer, audience, keySet: tokens.keySet } },
+    peers: { name: 'mcp', upstreamPort, values: { benchKey, issuer, audience, keySet: tokens.keySet } },
   }
 }

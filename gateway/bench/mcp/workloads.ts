@@ -6,7 +6,7 @@ import { audience, type Issuer, issuer } from './tokens.ts'
 export const protocolVersion = '2025-11-25'
 
 /** The tool whose calls are answered with JSON, and the one with an event stream. */
-const plainTool = 'search'
+export const plainTool = 'search'
 export const streamingTool = 'search-stream'
 
 export const initializeId = 1

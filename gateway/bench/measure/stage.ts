@@ -68,10 +68,12 @@ export async function compareStage(
   for (const workload of stage.workloads) {
     progress(`${workload.title}: ${pace.rounds} rounds of ${pace.secondsPerRound} s each`)
     const started = peers.flatMap(({ running }) => running ?? [])
-    const [relayFigures, tollgateFigures, ...more] = await measure(
-      load,
-      [relay, tollgate, ...started, ...others],
-      { workload, pace },
+    const subjects = [relay, tollgate, ...started, ...others]
+    const [relayFigures, tollgateFigures, ...more] = await measure(load, subjects, { workload, pace }).catch(
+      (error: unknown) => {
+        for (const { name, output } of started) progress(`last output of ${name}:\n${output()}`)
+        throw error
+      },
     )
     tollgate.truncateLog()
     for (const peer of started) peer.truncateLog()

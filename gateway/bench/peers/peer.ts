@@ -13,6 +13,8 @@ import { definitionOf } from './peers.ts'
 import { fillTemplate, hasPlaceholder, type TemplateValues } from './template.ts'
 
 export type Peer = Subject & {
+  /** The last lines of its output. */
+  output(): string
   /** Empties the log of the process. */
   truncateLog(): void
   end(): Promise<void>
@@ -63,10 +65,11 @@ export async function startPeer(command: PeerCommand, job: PeerJob): Promise<Pee
     rmSync(folder, { recursive: true, force: true })
   }
   const failure = await untilReady(child, definition, values)
+  const output = () => readFileSync(logFile, 'utf8').trim().split('\n').slice(-20).join('\n')
   if (failure !== undefined) {
-    const output = readFileSync(logFile, 'utf8').trim().split('\n').slice(-20).join('\n')
+    const lines = output()
     await end()
-    throw new Error(`peer ${command.name} ${failure}; its last output:\n${output}`)
+    throw new Error(`peer ${command.name} ${failure}; its last output:\n${lines}`)
   }
   const { adapt } = stage
   return {
@@ -74,6 +77,7 @@ export async function startPeer(command: PeerCommand, job: PeerJob): Promise<Pee
     port: values.port,
     child,
     ...(adapt && { adapt: (request) => adapt(request, values) }),
+    output,
     truncateLog: () => ftruncateSync(log, 0),
     end,
   }

@@ -45,6 +45,6 @@ it('a further gateway serves every workload if its command has placeholders', ()
   const relay = { name: 'relay', command: ['relay', '{{port}}', '{{upstreamPort}}'] }
   expect(absentIn(relay, 'http')).toEqual([])
   expect(() => definitionOf({ name: 'relay', command: ['relay'] })).toThrow(
-    'there is no configuration for peer relay: name one of agentgateway, or use {{port}}',
+    'there is no configuration for peer relay: name one of agentgateway, bifrost, litellm, portkey, or use {{port}}',
   )
 })

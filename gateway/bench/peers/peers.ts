@@ -1,10 +1,13 @@
 import { agentgateway } from './agentgateway/agentgateway.ts'
+import { bifrost } from './bifrost/bifrost.ts'
 import type { PeerCommand } from './command.ts'
 import type { PeerDefinition, PeerStageName } from './definition.ts'
+import { litellm } from './litellm/litellm.ts'
+import { portkey } from './portkey/portkey.ts'
 import { hasPlaceholder } from './template.ts'
 
 /** The products with configurations in this folder. */
-export const definitions: readonly PeerDefinition[] = [agentgateway]
+export const definitions: readonly PeerDefinition[] = [agentgateway, bifrost, litellm, portkey]
 
 /** A gateway whose command has all its settings. It serves the requests of every workload unchanged. */
 const other: Omit<PeerDefinition, 'name'> = {
