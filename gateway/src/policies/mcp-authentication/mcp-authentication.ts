@@ -3,6 +3,7 @@ import { bearerLocation, compileLocation } from '../../identity/credential-locat
 import { fixedJwksUri } from '../../identity/jwt/key-source.ts'
 import type { TokenVerifier } from '../../identity/jwt/token-verifier.ts'
 import { compileVerifier } from '../../identity/jwt/verifier-config.ts'
+import { createGauge, type Gauge } from '../../lib/planes/gauge.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { sendUnder } from '../../upstream/egress.ts'
@@ -71,6 +72,7 @@ export function compileMcpAuthentication(
         allowedRedirectUris: config.allowedRedirectUris,
         registrationUrl: provider.registrationUrl(issuer),
         send: context.send,
+        active: activeRequests('registration', issuer, context),
       }),
       proxy: provider.refusesResourceParameter
         ? createProviderProxy({
@@ -78,6 +80,7 @@ export function compileMcpAuthentication(
             client: confidentialClient(config, context),
             // Its URLs are those of the provider's metadata.
             send: sendUnder(given.egress.document, given.send),
+            active: activeRequests('proxy', issuer, context),
           })
         : undefined,
       authorizationServer: gatewayServer,
@@ -144,6 +147,7 @@ function compileGatewayAuthorizationServer(
         // Its URLs are those of the provider's metadata.
         send: sendUnder(context.egress.document, context.send),
         log: context.log,
+        active: activeRequests('front', issuer, context),
       },
       verifier,
     },
@@ -167,6 +171,16 @@ function sharedServerMetadata(
   const urls = provider.metadataUrls(issuer)
   const name = `mcp authentication metadata: ${[...urls, egressKey].join(' ')}`
   return context.retained(name, () => createServerMetadata(name, urls, context))
+}
+
+/** Requests to the provider of an issuer in progress, in all data planes. Their endpoints are public. */
+function activeRequests(
+  purpose: 'registration' | 'proxy' | 'front',
+  issuer: string,
+  { retained, memory }: CompileContext,
+): Gauge {
+  const name = `mcp authentication ${purpose} requests: ${issuer}`
+  return retained(name, () => createGauge(memory, name))
 }
 
 function confidentialClient({ clientId, clientSecret }: McpAuthenticationConfig, context: CompileContext) {

@@ -140,12 +140,13 @@ function compileClients(
   const isAllowedRedirect =
     allowedRedirectUris === undefined ? () => true : compileRedirectUriPatterns(allowedRedirectUris)
   const networks = config.clientDocumentNetworks ?? []
+  const name = `mcp front client documents: ${JSON.stringify([networks, allowedRedirectUris])}`
   const create = () =>
     createClientDocuments(
+      name,
       { fetch: compileClientDocumentFetch(networks, context), isAllowedRedirect },
       context,
     )
-  const name = `mcp front client documents: ${JSON.stringify([networks, allowedRedirectUris])}`
   const documents = config.clientDocuments === false ? undefined : context.retained(name, create)
   return { clients: createClients({ sealed, documents, isAllowedRedirect }), isAllowedRedirect }
 }

@@ -1,5 +1,6 @@
 import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
 import { type JsonObject, type JsonValue, parseJsonObject } from '../../../lib/json/json.ts'
+import type { Gauge } from '../../../lib/planes/gauge.ts'
 import { readAll } from '../../../net/http/body.ts'
 import type { Reply, Send } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
@@ -12,6 +13,8 @@ export type RegistrationOptions = {
   /** Registration endpoint of the provider, used without a client id. */
   registrationUrl: string | undefined
   send: Send
+  /** Registrations at the provider in progress. */
+  active: Gauge
 }
 
 const maxBytes = 64 * 1024
@@ -21,13 +24,13 @@ const maxConcurrent = 16
 
 /** Compiles client registration (RFC 7591). */
 export function compileRegistration(options: RegistrationOptions): (exchange: Exchange) => Promise<Reply> {
-  const { clientId, allowedRedirectUris, registrationUrl, send } = options
+  const { clientId, allowedRedirectUris, registrationUrl } = options
   if (clientId !== undefined) {
     const register = fixedRegistration(clientId, allowedRedirectUris)
     return async (exchange) => register(await readObject(exchange))
   }
   if (registrationUrl !== undefined) {
-    const relay = forwardedRegistration(registrationUrl, send)
+    const relay = forwardedRegistration(registrationUrl, options)
     return async (exchange) => {
       const metadata = await readObject(exchange)
       if (metadata === undefined)
@@ -69,11 +72,12 @@ function fixedRegistration(clientId: string, allowed: readonly string[] | undefi
   }
 }
 
-function forwardedRegistration(url: string, send: Send): (metadata: JsonObject) => Promise<Reply> {
-  let active = 0
+function forwardedRegistration(
+  url: string,
+  { send, active }: Pick<RegistrationOptions, 'send' | 'active'>,
+): (metadata: JsonObject) => Promise<Reply> {
   return async (metadata) => {
-    if (active >= maxConcurrent) return providerUnavailable
-    active += 1
+    if (!active.tryAdd(1, maxConcurrent)) return providerUnavailable
     try {
       const { status, text } = await fetchDocument(send, {
         url,
@@ -89,7 +93,7 @@ function forwardedRegistration(url: string, send: Send): (metadata: JsonObject) 
       // Clients need the failure, not its cause.
       return providerUnavailable
     } finally {
-      active -= 1
+      active.subtract(1)
     }
   }
 }

@@ -1,5 +1,6 @@
 import { fetchDocument } from '../../../identity/jwt/fetch-document.ts'
 import type { JsonObject } from '../../../lib/json/json.ts'
+import type { Gauge } from '../../../lib/planes/gauge.ts'
 import { readAll } from '../../../net/http/body.ts'
 import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { Reply, Send } from '../../../net/http-client/send.ts'
@@ -13,6 +14,8 @@ export type ProviderProxyOptions = {
   /** Client with a secret in the configuration of the gateway. */
   client: { id: string; secret: string } | undefined
   send: Send
+  /** Requests to the provider in progress. */
+  active: Gauge
 }
 
 const maxBytes = 64 * 1024
@@ -24,8 +27,8 @@ const maxConcurrent = 32
  * Creates a proxy of authorization and token requests that removes the `resource` parameter, which MCP
  * clients always send and some providers refuse.
  */
-export function createProviderProxy({ serverMetadata, client, send }: ProviderProxyOptions): ProviderProxy {
-  let active = 0
+export function createProviderProxy(options: ProviderProxyOptions): ProviderProxy {
+  const { serverMetadata, client, send, active } = options
   return {
     async authorize({ facts: { request } }) {
       const endpoint = endpointIn(await serverMetadata(), 'authorization_endpoint')
@@ -40,14 +43,13 @@ export function createProviderProxy({ serverMetadata, client, send }: ProviderPr
     },
     async token(exchange) {
       const url = endpointIn(await serverMetadata(), 'token_endpoint')
-      if (url === undefined || active >= maxConcurrent) return providerUnavailable
-      active += 1
+      if (url === undefined || !active.tryAdd(1, maxConcurrent)) return providerUnavailable
       try {
         const body = await tokenRequest(exchange, client)
         const headers = tokenHeaders(exchange.facts.request.headers)
         return await forwardTokenRequest(send, { url, headers, body })
       } finally {
-        active -= 1
+        active.subtract(1)
       }
     },
   }

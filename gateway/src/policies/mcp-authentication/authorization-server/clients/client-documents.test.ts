@@ -2,6 +2,8 @@ import { isIP } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import { fakeUpstream } from '../../../../../test/fixtures/jwt.ts'
 import { fixtureContext } from '../../../../../test/fixtures/pipeline.ts'
+import { linkMemory } from '../../../../../test/support/linked-peers.ts'
+import type { FetchedDocument } from '../../../../identity/jwt/fetch-document.ts'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
 import type { Reply, Send } from '../../../../net/http-client/send.ts'
 import { createClientDocuments, isDocumentUrl } from './client-documents.ts'
@@ -32,7 +34,7 @@ function setUp(addresses: readonly string[] = ['93.184.216.34'], networks: reado
   const connected: string[] = []
   const fetch = compileClientDocumentFetch(networks, { ...context, send })
   const isAllowedRedirect = (uri: string) => !uri.includes('forbidden')
-  const documents = createClientDocuments({ fetch, isAllowedRedirect }, context)
+  const documents = createClientDocuments('documents', { fetch, isAllowedRedirect }, context)
   return {
     ...{ context, upstream, connected },
     find: (id: string, address = '192.0.2.1') => documents.find(id, address),
@@ -181,6 +183,32 @@ describe('a client metadata document', () => {
     serve(document)
     context.clock.advance(10_000)
     expect((await find(url)).kind).toBe('client')
+  })
+
+  it('counts for the limits of all data planes', async () => {
+    const { clock, log } = fixtureContext()
+    const replies: PromiseWithResolvers<FetchedDocument>[] = []
+    const fetch = () => {
+      const reply = Promise.withResolvers<FetchedDocument>()
+      replies.push(reply)
+      return reply.promise
+    }
+    const planes = linkMemory(3).map((memory) =>
+      createClientDocuments('documents', { fetch, isAllowedRedirect: () => true }, { clock, log, memory }),
+    )
+    let started = 0
+    const find = (address: string) => {
+      started += 1
+      return planes[started % 3]?.find(`https://client.test/${started}`, address)
+    }
+    const waiting = Array.from({ length: 4 }, () => find('192.0.2.1'))
+    expect(await find('192.0.2.1')).toEqual({ kind: 'unavailable' })
+    for (let network = 1; network <= 28; network += 1) waiting.push(find(`198.51.100.${network}`))
+    expect(await find('203.0.113.1')).toEqual({ kind: 'unavailable' })
+    for (const { reject } of replies) reject(new Error('refused'))
+    await Promise.all(waiting)
+    void find('192.0.2.1')
+    expect(replies).toHaveLength(33)
   })
 
   it('is aborted after five seconds, with few concurrent fetches per network', async () => {

@@ -4,6 +4,8 @@ import { clientNetwork } from '../../../../lib/address/client-network.ts'
 import { GatewayError } from '../../../../lib/gateway-error.ts'
 import { parseJsonObject } from '../../../../lib/json/json.ts'
 import { createLru } from '../../../../lib/lru.ts'
+import { createGauge } from '../../../../lib/planes/gauge.ts'
+import { createKeyedGauge } from '../../../../lib/planes/keyed-gauge.ts'
 import { firstHeader, type Headers } from '../../../../net/http/headers.ts'
 import type { CompileContext } from '../../../../pipeline/compile-context.ts'
 import { describeError } from '../../../../telemetry/log.ts'
@@ -47,13 +49,18 @@ export function isDocumentUrl(id: string): boolean {
 
 /**
  * Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document), cached by their cache headers.
+ * Each data plane has a cache; the limits of fetches of a `name` apply to all of them.
  */
 export function createClientDocuments(
+  name: string,
   { fetch, isAllowedRedirect }: ClientDocumentsOptions,
-  { clock, log }: Pick<CompileContext, 'clock' | 'log'>,
+  { clock, log, memory }: Pick<CompileContext, 'clock' | 'log' | 'memory'>,
 ): ClientDocuments {
   const cached = createLru<string, { found: ClientLookup; until: number }>(maxDocuments)
-  const flights = new Map<string, { network: string; found: Promise<ClientLookup> }>()
+  const flights = new Map<string, Promise<ClientLookup>>()
+  const total = createGauge(memory, name)
+  const ofNetworks = createKeyedGauge(memory, name, maxFetches)
+  const limits = { max: maxFetchesOfNetwork, total, maxTotal: maxFetches }
 
   async function load(url: string): Promise<ClientLookup> {
     try {
@@ -70,21 +77,20 @@ export function createClientDocuments(
     }
   }
 
-  function hasRoom(network: string): boolean {
-    const ofNetwork = [...flights.values()].filter((flight) => flight.network === network)
-    return flights.size < maxFetches && ofNetwork.length < maxFetchesOfNetwork
-  }
-
   return {
     async find(url, address) {
       const known = cached.get(url)
       if (known !== undefined && clock.monotonic() < known.until) return known.found
       const flight = flights.get(url)
-      if (flight !== undefined) return flight.found
-      const network = clientNetwork(plainAddress(address))
-      if (!hasRoom(network)) return { kind: 'unavailable' }
-      const found = load(url).finally(() => flights.delete(url))
-      flights.set(url, { network, found })
+      if (flight !== undefined) return flight
+      const fetching = ofNetworks.open(clientNetwork(plainAddress(address)), limits)
+      if (fetching.kind !== 'open') return { kind: 'unavailable' }
+      const found = load(url).finally(() => {
+        flights.delete(url)
+        fetching.entry.close()
+        total.subtract(1)
+      })
+      flights.set(url, found)
       return found
     },
   }

@@ -1,5 +1,6 @@
 import { fetchDocument } from '../../../../identity/jwt/fetch-document.ts'
 import { type JsonObject, parseJsonObject } from '../../../../lib/json/json.ts'
+import type { Gauge } from '../../../../lib/planes/gauge.ts'
 import type { Headers } from '../../../../net/http/headers.ts'
 import type { Send } from '../../../../net/http-client/send.ts'
 import type { Log } from '../../../../telemetry/log.ts'
@@ -51,15 +52,17 @@ export type ProviderClientOptions = {
   resource: string | undefined
   send: Send
   log: Log
+  /** Token requests in progress. */
+  active: Gauge
 }
 
 const maxBytes = 256 * 1024
 const timeoutMs = 10_000
-const maxCalls = 32
+/** Limit of concurrent token requests to the provider: the token endpoint is public. */
+const maxActive = 32
 
 export function createProviderClient(options: ProviderClientOptions): ProviderClient {
-  const { issuer, metadataIssuer, serverMetadata, client, redirectUri, resource, send, log } = options
-  let calls = 0
+  const { issuer, metadataIssuer, serverMetadata, client, redirectUri, resource, send, log, active } = options
 
   async function metadata(): Promise<JsonObject | undefined> {
     const found = await serverMetadata()
@@ -77,18 +80,27 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   async function requestTokens(form: Record<string, string>): Promise<ProviderTokenResponse> {
     const found = await metadata()
     const url = endpoint(found, 'token_endpoint')
-    if (url === undefined || calls >= maxCalls) return { kind: 'unavailable' }
+    if (url === undefined || !active.tryAdd(1, maxActive)) return { kind: 'unavailable' }
+    try {
+      return await sendTokenRequest(url, form, found)
+    } finally {
+      active.subtract(1)
+    }
+  }
+
+  async function sendTokenRequest(
+    url: string,
+    form: Record<string, string>,
+    found: JsonObject | undefined,
+  ): Promise<ProviderTokenResponse> {
     const { headers, fields } = credentials(client, found?.['token_endpoint_auth_methods_supported'])
     const body = new URLSearchParams({ ...form, ...fields, ...(resource === undefined ? {} : { resource }) })
-    calls += 1
     try {
       const request = { url, method: 'POST', headers, body: body.toString(), maxBytes, timeoutMs }
       return readTokenResponse(await fetchDocument(send, request), log)
     } catch (error) {
       log.warn({ url, err: describeError(error) }, 'provider token request failed')
       return { kind: 'unavailable' }
-    } finally {
-      calls -= 1
     }
   }
 
