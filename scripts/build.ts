@@ -20,6 +20,7 @@ const { metafile } = await build({
     tollgate: 'gateway/src/main.ts',
     'sqlite-thread': 'gateway/src/resources/stores/sqlite/thread.ts',
     'config-worker': 'gateway/src/app/config-worker.ts',
+    'data-plane': 'gateway/src/workers/thread.ts',
   },
   outdir: 'gateway/dist',
   bundle: true,

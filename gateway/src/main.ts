@@ -14,7 +14,7 @@ import { keepTickShape } from './lib/scheduling/keep-tick-shape.ts'
 import { createThreadPool, serveTasks } from './lib/scheduling/thread-pool.ts'
 import { createYieldPoint } from './lib/scheduling/yielding.ts'
 import { messageOf } from './lib/thrown.ts'
-import { createLog, type LogSink } from './telemetry/log.ts'
+import { createLog, createLogWriter, type LogSink } from './telemetry/log.ts'
 
 const usage = `Tollgate, a gateway between clients and MCP servers and LLM providers.
 
@@ -31,16 +31,15 @@ Options:
   -h, --help             print this text
 `
 
-/** Threads for large work of single requests. */
-const poolLimits = { maxThreads: 2, maxQueued: 64, maxQueuedBytes: 256 * 1024 * 1024, idleMs: 60_000 }
 /** A single thread: changes of the configuration are sequential. */
 const configWorkerLimits = { maxThreads: 1, maxQueued: 64, maxQueuedBytes: 0, idleMs: workerIdleMs }
 
-/** Source in a checkout, a bundle of its own in the package (scripts/build.ts). */
-const configWorkerUrl = new URL(
-  import.meta.url.endsWith('.ts') ? './app/config-worker.ts' : './config-worker.js',
-  import.meta.url,
-)
+/** Programs of threads: source in a checkout, bundles of their own in the package (scripts/build.ts). */
+const configWorkerUrl = programUrl('./app/config-worker.ts', './config-worker.js')
+const threadUrls = {
+  dataPlane: programUrl('./workers/thread.ts', './data-plane.js'),
+  pool: new URL(import.meta.url),
+}
 
 // The threads of the pool run this file too: their tasks share most code with the gateway.
 if (parentPort) serveTasks(parentPort, createPoolTasks())
@@ -126,7 +125,7 @@ function ensureDefaultFile(log: LogSink): string {
 
 async function run(named: string | undefined): Promise<void> {
   keepTickShape()
-  const log = createLog('info', 1)
+  const log = createLog('info', createLogWriter(1))
   process.on('uncaughtException', (error) => {
     log.error({ err: error }, 'unexpected error, process exits')
     log.flush().finally(() => process.exit(1))
@@ -141,7 +140,14 @@ async function run(named: string | undefined): Promise<void> {
         createThreadPool({ start: () => startThread(configWorkerUrl), ...configWorkerLimits }),
         createYieldPoint(systemClock),
       ),
-      threads: createThreadPool({ start: () => startThread(new URL(import.meta.url)), ...poolLimits }),
+      threadUrls,
+      fail(error) {
+        log.error({ err: error }, 'the gateway cannot continue, process exits')
+        log.flush().finally(() => {
+          fail(reasonsOf(error))
+          process.exit(1)
+        })
+      },
     })
     process.on('exit', app.killChildren)
     stopOnSignal(app, log)
@@ -150,6 +156,10 @@ async function run(named: string | undefined): Promise<void> {
     fail(reasonsOf(error))
     process.exit(1)
   }
+}
+
+function programUrl(source: string, bundled: string): URL {
+  return new URL(import.meta.url.endsWith('.ts') ? source : bundled, import.meta.url)
 }
 
 function startThread(url: URL): Worker {

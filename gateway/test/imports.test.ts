@@ -18,6 +18,8 @@ const layers = [
   ['config'],
   ['resources', 'kubernetes'],
   ['admin'],
+  ['data-plane'],
+  ['workers'],
   ['app'],
   ['main'],
 ]

@@ -4,11 +4,13 @@ import type { Reply } from '../net/http-client/send.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 
 /** Creates the handler of the stats address, for Prometheus at `/metrics`. */
-export function createStats(metrics: Metrics): (request: IncomingRequest) => Promise<Reply> {
+export function createStats({
+  render,
+}: Pick<Metrics, 'render'>): (request: IncomingRequest) => Promise<Reply> {
   return async (request) => {
     const refusal = onlyGet(request, ['/metrics', '/stats/prometheus'])
     if (refusal) return refusal
-    const { contentType, text: body } = await metrics.render()
+    const { contentType, text: body } = await render()
     return { status: 200, headers: { 'content-type': contentType }, body: Buffer.from(body) }
   }
 }

@@ -1,4 +1,4 @@
-import { createUi } from '../admin/admin.ts'
+import { randomBytes } from 'node:crypto'
 import { createFileSource, type FileSource } from '../config/live/file-source.ts'
 import { createLiveConfig } from '../config/live/live.ts'
 import { readConfigFile } from '../config/load/config-file.ts'
@@ -6,15 +6,14 @@ import type { Environment } from '../config/load/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/clock.ts'
 import { longestTimerMs, parseDuration } from '../lib/duration.ts'
-import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
-import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import type { LogLevel, ProcessLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics/metrics.ts'
+import type { ThreadUrls } from '../workers/data-planes.ts'
+import { openDataPlanes } from '../workers/workers.ts'
 import { acceptedConfig, isSmallText, loadConfig, type RunConfigTask } from './config-tasks.ts'
 import { createControlLink } from './control-link.ts'
 import { openControlPlane } from './control-plane.ts'
-import { createDataPlane } from './data-plane.ts'
 import { createProcessServers } from './process-servers.ts'
 import { createReload } from './reload.ts'
 
@@ -24,8 +23,9 @@ export type AppOptions = {
   version: string
   log: ProcessLog
   runTask: RunConfigTask
-  /** Runs the tasks of `createPoolTasks`; closed with the app. */
-  threads: ThreadPool
+  threadUrls: ThreadUrls
+  /** Ends the process after an error that it cannot continue from. */
+  fail(error: Error): void
 }
 
 export type App = {
@@ -38,13 +38,14 @@ export type App = {
 const defaultTerminationDeadline = '25s'
 /** Time for the usage reports and log lines of requests that the deadline aborts. */
 const abortedRequestsMs = 1_000
+const processKeyBytes = 32
 
 /**
  * Starts the gateway. Throws `ConfigRejected`, or the error of an address that cannot be opened; then
  * everything is closed again.
  */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { file, env, version, log, threads } = options
+  const { file, env, version, log } = options
   const clock = systemClock
   const metrics = createMetrics()
   const text = readConfigFile(file)
@@ -54,36 +55,42 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const link = createControlLink()
   const servers = createProcessServers(clock, metrics)
-  const dataPlane = createDataPlane({
+  const dataPlane = await openDataPlanes({
     settings,
     env,
+    version,
+    processKey: randomBytes(processKeyBytes),
     clock,
     log,
     metrics,
-    threads,
+    threadUrls: options.threadUrls,
     adminPort: servers.adminPort,
-    unavailable: link.pending,
+    api: link.api,
+    fail: options.fail,
   })
-  const { context, cache, listeners } = dataPlane
+  /** Reason in the data plane why no traffic is served. */
+  let unavailable: string | undefined = 'listeners'
   const live = createLiveConfig({
-    context,
-    cache,
-    facts: { version, sessionKey: env['SESSION_KEY'], webhooks: webhookLimits(env), ui: createUi(link.api) },
-    listeners,
+    clock,
+    prepare: dataPlane.prepare,
     onStatus: ({ synchronized }) => metrics.configSynchronized(synchronized),
+    async onSettled() {
+      const reason = live.status.revision === 0 ? 'listeners' : link.pending()
+      if (reason === unavailable) return
+      await dataPlane.setUnavailable(reason)
+      unavailable = reason
+    },
   })
   live.onCommit((config) => log.setLevel(logLevelOf(config)))
-  const control = await openControlPlane({ ...options, settings, source, live, dataPlane })
+  const control = await openControlPlane({ ...options, clock, metrics, settings, source, live, dataPlane })
   const { resources } = control
   link.connect(control)
-  const reload = createReload({ file, log, source, live, resources, cache })
+  const reload = createReload({ file, log, source, live, resources, evictFile: dataPlane.evictFile })
   const shutdown = new AbortController()
 
   function pending(): string[] {
     if (shutdown.signal.aborted) return ['shutdown']
-    if (live.status.revision === 0) return ['listeners']
-    const reason = control.pending()
-    return reason === undefined ? [] : [reason]
+    return unavailable === undefined ? [] : [unavailable]
   }
 
   async function closeAll(): Promise<void> {
@@ -93,13 +100,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   try {
-    await servers.open({ settings, api: control.api, pending })
+    const render = async () => metrics.render(await dataPlane.metrics())
+    await servers.open({ settings, api: control.api, pending, render })
     await live.exclusive(() => resources.useFile(source.current))
   } catch (error) {
     await closeAll()
     throw error
   }
-  log.info({ version, listeners: listeners.addresses() }, 'serving')
+  log.info({ version, listeners: dataPlane.addresses() }, 'serving')
   reload.watch(text)
 
   return {
@@ -112,7 +120,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       const drained = dataPlane.drain()
       await atMost(Promise.all([drained, changes]), deadlineMsOf(settings))
       // Aborts the remaining requests, whose usage and log lines are still to be written.
-      listeners.close()
+      dataPlane.abortRequests()
       await atMost(drained, abortedRequestsMs)
       await closeAll()
       await log.flush()

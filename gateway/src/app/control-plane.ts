@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { withLimits } from '../admin/limits.ts'
-import { readLimitsOf } from '../config/limit-snapshot.ts'
 import type { FileSource } from '../config/live/file-source.ts'
 import type { LiveConfig } from '../config/live/live.ts'
 import { rereadConfigFile } from '../config/load/config-file.ts'
 import type { Environment } from '../config/load/environment.ts'
 import { writeFileAtomically } from '../config/load/write-file.ts'
 import { type Config, configJsonSchema } from '../config/schema.ts'
+import type { DataPlane } from '../data-plane/data-plane.ts'
+import type { Clock } from '../lib/clock.ts'
+import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import { createConfigApi } from '../resources/api/api.ts'
 import { editFile } from '../resources/file/file-edit.ts'
@@ -14,15 +16,17 @@ import { createExpand } from '../resources/hybrid/expand.ts'
 import { openResources } from '../resources/open.ts'
 import type { Resources } from '../resources/resources.ts'
 import type { LogSink } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import { isSmallText, type RunConfigTask } from './config-tasks.ts'
 import type { Control } from './control-link.ts'
-import type { DataPlane } from './data-plane.ts'
 
 export type ControlPlaneOptions = {
   file: string
   env: Environment
   version: string
+  clock: Clock
   log: LogSink
+  metrics: Metrics
   runTask: RunConfigTask
   settings: NonNullable<Config['config']>
   source: FileSource
@@ -38,10 +42,10 @@ export const restartNeeded = 'a change of config.* takes effect after a restart'
 /** Opens the config resources with their storage, and the API on them. */
 export async function openControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { env, version, log, settings, live } = options
-  const { context } = options.dataPlane
+  const { clock, dataPlane } = options
   const resources = await openConfigResources(options)
   const api = createConfigApi({
-    workQueue: context.workQueue,
+    workQueue: createWorkQueue(clock),
     resources,
     allowances: settings.storage ?? {},
     expand: createExpand(settings.storage?.allowedEnv ?? [], env),
@@ -50,21 +54,18 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     version,
     log,
     flushLog: log.flush,
-    yieldPoint: createYieldPoint(context.clock),
+    yieldPoint: createYieldPoint(clock),
   })
-  const readLimits = async () =>
-    live.config ? readLimitsOf(live.config, context) : { local: [], global: [] }
-  return { resources, api: withLimits(readLimits, api), pending: resources.pending }
+  return { resources, api: withLimits(dataPlane.limits, api), pending: resources.pending }
 }
 
 function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {
-  const { file, env, log, settings, source, live, dataPlane } = options
-  const { clock, metrics } = dataPlane.context
+  const { file, env, clock, log, metrics, settings, source, live, dataPlane } = options
   return openResources(settings, {
     host: {
       prepare: live.prepare,
       exclusive: live.exclusive,
-      markApi: dataPlane.provenance.markApi,
+      markApi: dataPlane.markApi,
       report: (lastError) => live.report('resources', lastError),
       reportDatabase(lastError) {
         metrics.configDatabase(lastError === undefined)

@@ -1,6 +1,7 @@
 import { type ApiHandler, createAdmin } from '../admin/admin.ts'
 import { createReadiness, createStats } from '../admin/probes.ts'
 import type { Config } from '../config/schema.ts'
+import { openServer } from '../data-plane/open-server.ts'
 import { parseHostPort } from '../lib/address/host-port.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createLocalMemory } from '../lib/planes/memory.ts'
@@ -10,7 +11,6 @@ import { createAdmission, defaultAdmissionLimits } from '../net/listener/admissi
 import type { ConnectionHandler } from '../net/listener/connection-handler.ts'
 import type { ListeningServer } from '../net/listener/listener.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import { openServer } from './open-server.ts'
 
 /** Admin, metrics and readiness addresses: open from start to shutdown. */
 export type ProcessServers = {
@@ -24,6 +24,8 @@ export type ProcessServers = {
 export type ProcessServerOptions = {
   settings: NonNullable<Config['config']>
   api: ApiHandler
+  /** Renders the metrics of the process. */
+  render: Metrics['render']
   /** Parts of the gateway that are not ready. */
   pending(): readonly string[]
 }
@@ -59,10 +61,10 @@ export function createProcessServers(clock: Clock, metrics: Metrics): ProcessSer
 
   return {
     adminPort: () => adminPort,
-    async open({ settings, api, pending }) {
+    async open({ settings, api, pending, render }) {
       const admin = createAdmin({ port: () => adminPort, api })
       adminPort = (await open(settings.adminAddr ?? defaultAdminAddress, admin)).port
-      await open(settings.statsAddr ?? defaultStatsAddress, createStats(metrics))
+      await open(settings.statsAddr ?? defaultStatsAddress, createStats({ render }))
       await open(settings.readinessAddr ?? defaultReadinessAddress, createReadiness(pending))
     },
     close() {

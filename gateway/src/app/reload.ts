@@ -1,5 +1,4 @@
 import { reasonsOf } from '../config/config-rejected.ts'
-import type { CompileCache } from '../config/live/compile-cache.ts'
 import type { FileSource } from '../config/live/file-source.ts'
 import type { ConfigSource, LiveConfig } from '../config/live/live.ts'
 import { watchUsedFiles } from '../config/live/used-files.ts'
@@ -16,7 +15,8 @@ export type ReloadOptions = {
   source: FileSource
   live: LiveConfig
   resources: Resources
-  cache: CompileCache
+  /** Evicts the content of a file that the configuration names. */
+  evictFile(path: string): Promise<void>
 }
 
 /** Reloads on changes of the configuration file and of the files that it names. */
@@ -30,7 +30,7 @@ export type Reload = {
 }
 
 export function createReload(options: ReloadOptions): Reload {
-  const { file, log, source, live, resources, cache } = options
+  const { file, log, source, live, resources, evictFile } = options
   let state: { kind: 'idle' } | { kind: 'watching'; watcher: Watcher } | { kind: 'closed' } = { kind: 'idle' }
 
   const usedFiles = watchUsedFiles({
@@ -43,8 +43,8 @@ export function createReload(options: ReloadOptions): Reload {
   /** Compiles the same configuration with the new content of a file that it names. */
   async function recompile(path: string): Promise<void> {
     if (state.kind === 'closed') return
-    cache.evictFile(path)
     try {
+      await evictFile(path)
       await resources.reapply()
       log.info(
         { revision: live.status.revision, file: path },

@@ -68,6 +68,7 @@ function offlineContext(warn: (line: string) => void): CompileContext {
     workQueue: createWorkQueue(systemClock),
     memory: createLocalMemory(),
     peers: createSinglePlane(),
+    processKey: new Uint8Array(32),
     ...createCompileCache((path) => readFileSync(path, 'utf8')),
   }
 }

@@ -48,6 +48,7 @@ import { gatewaysSchema } from './traffic/gateway-config.ts'
 import { backendsSchema, routesSchema } from './traffic/route-config.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
 import { checkUi, uiSchema } from './ui-config.ts'
+import { workerThreadsSchema } from './worker-threads.ts'
 
 const maxBufferBytes = 1024 * 1024 * 1024
 
@@ -76,6 +77,7 @@ const processSettings = object(
     bindAddress: optional(
       string({ doc: 'IP address that listeners bind to.', default: '::', example: '127.0.0.1' }),
     ),
+    workerThreads: optional(workerThreadsSchema),
     connectionTerminationDeadline: optional(
       duration({ doc: 'How long requests in flight may take after a stop signal.', default: '25s' }),
     ),

@@ -27,6 +27,8 @@ export type CompileContext = {
    * own.
    */
   readonly sessionKey?: string | undefined
+  /** Random key of the process: seals values issued to clients if there is no session key. */
+  readonly processKey: Uint8Array
   /** Starts the programs of stdio targets. */
   readonly spawn: SpawnProcess
   /** Parses YAML text of documents that the configuration refers to; throws with the mistake. */

@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { kill } from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createProcessGuardian } from './guardian.ts'
+import type { ProcessGuardian } from './guardian.ts'
 
 /** A program to run, never through a shell. */
 export type ChildCommand = {
@@ -62,6 +62,8 @@ export type ChildProcesses = {
 export type ChildProcessOptions = {
   /** Inherited environment unless the command has `clearEnv`; its `PATH` locates programs. */
   environment: Readonly<Record<string, string | undefined>>
+  /** Kills process groups that outlive the gateway. */
+  guardian: ProcessGuardian
   /** Limit of process groups; more are rejected. */
   maxChildren: number
   /** Grace periods after closing stdin, and after SIGTERM. */
@@ -76,7 +78,7 @@ const groupPollMs = 50
 /** Owner of child processes. Each leads its own process group, so that its descendants end with it. */
 export function createChildProcesses(options: ChildProcessOptions): ChildProcesses {
   const groups = new Set<ProcessGroup>()
-  const guardian = createProcessGuardian()
+  const { guardian } = options
   let closing = false
   return {
     spawn(command, listener) {

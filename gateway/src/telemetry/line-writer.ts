@@ -6,8 +6,10 @@ export type WriteBytes = (
 ) => void
 
 export type LineWriter = {
-  /** Enqueues a line with its newline. Never waits, never throws. */
-  write(line: string): void
+  /** Enqueues one or more lines, each with its newline. Never waits, never throws. */
+  write(lines: string): void
+  /** Counts lines that were lost elsewhere. */
+  lose(lines: number): void
   /** Resolves after all lines are written or lost, within a second. */
   flush(): Promise<void>
 }
@@ -81,13 +83,16 @@ export function createLineWriter(writeBytes: WriteBytes, options: LineWriterOpti
   }
 
   return {
-    write(line) {
-      if (waiting.length + line.length > mostWaiting) {
-        lost += 1
+    write(lines) {
+      if (waiting.length + lines.length > mostWaiting) {
+        lost += linesIn(Buffer.from(lines))
         return
       }
-      waiting += line
+      waiting += lines
       if (waiting.length >= fullAt) writeWaiting()
+    },
+    lose(lines) {
+      lost += lines
     },
     flush() {
       writeWaiting()

@@ -1,6 +1,6 @@
 import { write } from 'node:fs'
 import { pino } from 'pino'
-import { createLineWriter } from './line-writer.ts'
+import { createLineWriter, type LineWriter } from './line-writer.ts'
 
 /** Structured log. Fields must not contain secrets or request content. */
 export type Log = {
@@ -23,6 +23,8 @@ export type LogSink = Log & {
 
 /** Log of the process. */
 export type ProcessLog = LogSink & {
+  /** Writes complete lines of another thread, after the number of its lost lines. */
+  writeBatch(lines: string, lost: number): void
   /** Sets the minimum level. */
   setLevel(level: LogLevel): void
 }
@@ -32,10 +34,9 @@ const fullAt = 16 * 1024
 /** Lines of about ten thousand requests. */
 const mostWaiting = 4 * 1024 * 1024
 
-/** Owner of pino. Writes JSON lines to a file descriptor; 1 is stdout. */
-export function createLog(level: LogLevel, fileDescriptor: number): ProcessLog {
-  let writesInfo = level !== 'warn' && level !== 'error'
-  const writer = createLineWriter(write, {
+/** Creates the writer of the log to a file descriptor; 1 is stdout. */
+export function createLogWriter(fileDescriptor: number): LineWriter {
+  return createLineWriter(write, {
     fileDescriptor,
     flushEveryMs,
     fullAt,
@@ -43,6 +44,11 @@ export function createLog(level: LogLevel, fileDescriptor: number): ProcessLog {
     lossNotice: (lines) =>
       `{"level":"warn"${time()},"lines":${lines},"msg":"log lines lost: reader too slow"}\n`,
   })
+}
+
+/** Owner of pino. Creates a log of JSON lines. */
+export function createLog(level: LogLevel, writer: LineWriter): ProcessLog {
+  let writesInfo = level !== 'warn' && level !== 'error'
   const options = {
     base: null,
     timestamp: time,
@@ -59,6 +65,10 @@ export function createLog(level: LogLevel, fileDescriptor: number): ProcessLog {
     audit: (record, message) => auditLogger.info({ audit: record }, message),
     writeLine(line) {
       if (writesInfo) writer.write(line)
+    },
+    writeBatch(lines, lost) {
+      writer.lose(lost)
+      writer.write(lines)
     },
     flush: writer.flush,
     setLevel(next) {

@@ -7,6 +7,7 @@ import type { Target } from '../../src/backends/mcp/targets/target.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { isJsonObject } from '../../src/lib/json/json.ts'
 import { type ChildProcesses, createChildProcesses } from '../../src/process/child-process.ts'
+import { createProcessGuardian } from '../../src/process/guardian.ts'
 import { fixturePlaces } from '../fixtures/mcp.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { isRunning } from '../support/is-running.ts'
@@ -23,6 +24,7 @@ type Started = { target: Target; children: ChildProcesses; log: Line[] }
 function start(config: Partial<StdioConfig> = {}, maxChildren = 100): Started {
   const children = createChildProcesses({
     environment: process.env,
+    guardian: createProcessGuardian(),
     maxChildren,
     closeGraceMs: 200,
     terminateGraceMs: 300,
@@ -239,9 +241,11 @@ describe('a stdio target', () => {
     ['ignores everything', ['--stubborn']],
   ])('leaves no program behind that %s when the gateway itself is killed', async (_, args) => {
     const module = new URL('../../src/process/child-process.ts', import.meta.url).href
+    const guardian = new URL('../../src/process/guardian.ts', import.meta.url).href
     const script = `
       const { createChildProcesses } = await import(${JSON.stringify(module)})
-      const options = { environment: process.env, maxChildren: 1, closeGraceMs: 1000, terminateGraceMs: 1000 }
+      const { createProcessGuardian } = await import(${JSON.stringify(guardian)})
+      const options = { environment: process.env, guardian: createProcessGuardian(), maxChildren: 1, closeGraceMs: 1000, terminateGraceMs: 1000 }
       const stdout = (chunk) => process.stdout.write(chunk)
       const command = { command: process.execPath, args: ${JSON.stringify([program, ...args])}, env: {}, clearEnv: false }
       const child = createChildProcesses(options).spawn(command, { stdout, stderr() {}, ended() {} })

@@ -77,7 +77,12 @@ export type GatewayOptions = {
   awaits?: 'readiness' | 'admin'
 }
 
-const entry = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** Data planes of a gateway, unless its configuration states another number. */
+const workerThreads = process.env['TOLLGATE_TEST_WORKERS'] ?? '1'
+
+/** Program under test: the source, or a bundle, which starts faster. */
+const entry =
+  process.env['TOLLGATE_TEST_ENTRY'] ?? fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /** Starts the gateway and waits until it is ready; it ends with the test at the latest. */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
@@ -212,7 +217,7 @@ function launch(
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: options.cwd,
-    env: { PATH, HOME, TMPDIR, ...compiled, ...options.env },
+    env: { PATH, HOME, TMPDIR, WORKER_THREADS: workerThreads, ...compiled, ...options.env },
   })
   const output = { stdout: '', stderr: '' }
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {

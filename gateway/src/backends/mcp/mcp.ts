@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { milliseconds } from '../../lib/duration.ts'
 import type { JsonLimits } from '../../lib/json/limits.ts'
 import { readSessionKey } from '../../lib/session-key.ts'
@@ -193,7 +193,7 @@ function digestOf(node: object): string {
 
 /** Creates the sessions of an endpoint. They survive reloads, and the removal of the endpoint. */
 function retainSessions(
-  { clock }: CompileContext,
+  { clock, processKey }: CompileContext,
   { sessionKey, sessionTtl, slots, links }: McpOptions & { slots: Slots; links: SessionLinks | undefined },
   scope: string,
 ): Sessions {
@@ -204,7 +204,7 @@ function retainSessions(
   const ttlMs = milliseconds(sessionTtl) ?? defaultSessionTtlMs
   return createSessions({
     clock,
-    ids: createSessionIds(key ?? randomBytes(32), scope),
+    ids: createSessionIds(key ?? Buffer.from(processKey), scope),
     sharedKey: key !== undefined,
     ttlMs,
     slots,

@@ -1,12 +1,5 @@
-import { messageOf } from '../../lib/thrown.ts'
-import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { activateEndpoints } from '../../upstream/endpoints.ts'
-import { compileConfig, type ProcessFacts } from '../compile.ts'
-import { ConfigRejected } from '../config-rejected.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Config } from '../schema.ts'
-import type { CompileCache } from './compile-cache.ts'
-import { changesEndpointsOnly } from './endpoint-changes.ts'
-import type { LiveListeners } from './listeners.ts'
 
 /** Status of the configuration in the admin API. */
 export type ConfigStatus = {
@@ -28,18 +21,28 @@ export type ConfigSource = 'file' | 'namedFiles' | 'resources' | 'database'
 
 /** A configuration that compiles and whose addresses are open. Ended by `commit` or `abort`. */
 export type PreparedConfig = {
-  /** Activates the prepared configuration. */
-  commit(): void
+  /** Activates the prepared configuration; resolves when it serves all traffic. Never rejects. */
+  commit(): Promise<void>
   /** Discards it; nothing has changed. */
   abort(): void
 }
 
+/** A configuration that the data plane has prepared. */
+export type PreparedSnapshot = PreparedConfig & {
+  /** Contents of the files that the configuration names, by path. */
+  readonly files: ReadonlyMap<string, string>
+}
+
 export type LiveConfigOptions = {
-  context: CompileContext
-  cache: CompileCache
-  facts: ProcessFacts
-  listeners: LiveListeners
+  clock: Clock
+  /**
+   * Compiles a configuration and opens new addresses. Throws `ConfigRejected`, or the error of an address;
+   * then nothing has changed. One preparation at a time.
+   */
+  prepare(config: Config): Promise<PreparedSnapshot>
   onStatus(status: ConfigStatus): void
+  /** Called after each change in `exclusive`, before it resolves. */
+  onSettled(): Promise<void>
 }
 
 export type CommitListener = (config: Config, files: ReadonlyMap<string, string>) => void
@@ -55,8 +58,8 @@ export type LiveConfig = {
    */
   onCommit(listener: CommitListener): void
   /**
-   * Compiles and opens new addresses; a change of endpoints needs neither. Throws `ConfigRejected`, or the
-   * error of an address; then nothing has changed.
+   * Compiles and opens new addresses. Throws `ConfigRejected`, or the error of an address; then nothing has
+   * changed.
    */
   prepare(config: Config): Promise<PreparedConfig>
   /** Records the error of a source; undefined clears it. */
@@ -66,14 +69,11 @@ export type LiveConfig = {
 }
 
 export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
-  const { context, cache, facts, listeners } = options
   const status: ConfigStatus = { synchronized: true, revision: 0, appliedAt: undefined, lastError: undefined }
   const errors = new Map<ConfigSource, string>()
   const commitListeners: CommitListener[] = []
   let last: Promise<unknown> = Promise.resolve()
   let running: Config | undefined
-  /** Files of the active configuration, with their contents. */
-  let files: ReadonlyMap<string, string> = new Map()
 
   function report(source: ConfigSource, lastError: string | undefined): void {
     if (lastError === undefined) errors.delete(source)
@@ -81,17 +81,6 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
     status.synchronized = errors.size === 0
     status.lastError = errors.size === 0 ? undefined : [...errors.values()].join('\n')
     options.onStatus(status)
-  }
-
-  function activate(config: Config, used: ReadonlyMap<string, string>): void {
-    activateEndpoints(config.backends ?? [], context)
-    running = config
-    status.revision += 1
-    status.appliedAt = new Date(context.clock.now()).toISOString()
-    files = used
-    for (const listener of commitListeners) listener(config, files)
-    report('namedFiles', undefined)
-    report('resources', undefined)
   }
 
   return {
@@ -104,35 +93,25 @@ export function createLiveConfig(options: LiveConfigOptions): LiveConfig {
     },
     report,
     async prepare(config) {
-      const isCompiled = !errors.has('namedFiles') && !errors.has('resources')
-      if (running !== undefined && isCompiled && changesEndpointsOnly(running, config)) {
-        return { commit: () => activate(config, files), abort() {} }
-      }
-      cache.begin(new Set(files.keys()))
-      const snapshot = await compile(config, context, facts)
-      const used = cache.files()
-      const prepared = await listeners.prepare(snapshot)
+      const { files, commit, abort } = await options.prepare(config)
       return {
-        commit() {
-          prepared.commit()
-          activate(config, used)
+        async commit() {
+          await commit()
+          running = config
+          status.revision += 1
+          status.appliedAt = new Date(options.clock.now()).toISOString()
+          for (const listener of commitListeners) listener(config, files)
+          report('namedFiles', undefined)
+          report('resources', undefined)
         },
-        abort: prepared.abort,
+        abort,
       }
     },
     exclusive<T>(change: () => Promise<T>): Promise<T> {
-      const done = last.then(change, change)
+      const settled = () => change().finally(options.onSettled)
+      const done = last.then(settled, settled)
       last = done.catch(() => undefined)
       return done
     },
-  }
-}
-
-/** Compilation fails on unreadable or invalid files. */
-async function compile(config: Config, context: CompileContext, facts: ProcessFacts) {
-  try {
-    return await compileConfig(config, context, facts)
-  } catch (error) {
-    throw new ConfigRejected([messageOf(error)])
   }
 }

@@ -23,12 +23,19 @@ export type Memory = {
   region(name: string, bytes: number, maxBytes?: number): Region
 }
 
+/** Memory with control over the time of binding. */
+export type BindableMemory = Memory & {
+  /** Binds the regions requested so far. Resolves when their views can be used. */
+  bind(): Promise<void>
+}
+
 /** Memory of a process with a single data plane. The caller retains regions by name. */
-export function createLocalMemory(): Memory {
+export function createLocalMemory(): BindableMemory {
   return {
     plane: 0,
     planes: 1,
     region: (_name, bytes, maxBytes) => regionOf(new ArrayBuffer(bytes, maxBytesOf(bytes, maxBytes))),
+    bind: () => Promise.resolve(),
   }
 }
 

@@ -16,6 +16,8 @@ import type { ConnectionHandler, HttpHandler, TcpHandler } from './connection-ha
 export type ListenOptions = {
   host: string
   port: number
+  /** Shares the port with listeners of other threads; the system divides connections among them. */
+  reusePort?: boolean
   clock: Clock
   limits: HttpServerLimits
   admission: Admission
@@ -37,7 +39,7 @@ export type ListeningServer = {
 
 /** Listens on an address; rejects with the error of the system (`EADDRINUSE`, `EACCES`). */
 export function listen(options: ListenOptions): Promise<ListeningServer> {
-  const { host, port, clock, limits, admission, serve } = options
+  const { host, port, reusePort = false, clock, limits, admission, serve } = options
   const http1 = createHttp1({ clock, limits, admission })
   const http2 = createHttp2({ clock, limits, admission })
   const connections = new Set<Socket>()
@@ -132,7 +134,7 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     // Without a host, Node listens on all addresses, also on a machine without IPv6, where `::` would fail.
-    server.listen({ host: host === '::' ? undefined : host, port }, () => {
+    server.listen({ host: host === '::' ? undefined : host, port, reusePort }, () => {
       server.off('error', reject)
       resolve({
         port: (server.address() as AddressInfo).port,

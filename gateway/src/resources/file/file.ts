@@ -48,7 +48,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
 
   async function useFile(config: Config): Promise<void> {
     const prepared = await host.prepare(config)
-    prepared.commit()
+    await prepared.commit()
     current = config
   }
 
@@ -96,7 +96,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
         prepared.abort()
         return writing.kind === 'changed' ? 'changed' : refusal(500, writing.message)
       }
-      prepared.commit()
+      await prepared.commit()
       current = config
       file.written(edit.text, config)
       return edit.outcome

@@ -54,7 +54,7 @@ export function createHybridResources(options: HybridOptions): Resources {
       if (file === undefined) return
       // Without the records, activating the file would end the pending state.
       if (index === undefined) await activation.prepareFileOnly(file)
-      else activation.activate(await activation.prepare(file, index))
+      else await activation.activate(await activation.prepare(file, index))
     },
     pending() {
       if (state.active !== undefined) return undefined
@@ -95,7 +95,7 @@ async function useFile(
   host: ResourceHost,
 ): Promise<void> {
   if (state.index !== undefined) {
-    activation.activate(await activation.prepare(next, state.index))
+    await activation.activate(await activation.prepare(next, state.index))
     return
   }
   const isFirst = state.file === undefined

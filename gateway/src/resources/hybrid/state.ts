@@ -55,7 +55,8 @@ export type Candidate = {
 export type Activation = {
   /** Throws `ConfigRejected`, or an error of `ResourceHost.prepare`. */
   prepare(file: Config, index: RecordIndex): Promise<Candidate>
-  activate(candidate: Candidate): void
+  /** Resolves when the candidate serves all traffic. */
+  activate(candidate: Candidate): Promise<void>
   /** Opens the ports of the file without serving it: records that it depends on are missing. */
   prepareFileOnly(file: Config): Promise<void>
   /** Reports a rejection; the active configuration remains. */
@@ -89,9 +90,9 @@ export function createActivation(
       const prepared = await host.prepare(asConfig(overlaid.config))
       return { overlaid, file, index, prepared }
     },
-    activate({ overlaid, file, index, prepared }) {
+    async activate({ overlaid, file, index, prepared }) {
       logShadowed(overlaid.shadowed, state.active?.shadowed, log)
-      prepared.commit()
+      await prepared.commit()
       state.active = overlaid
       state.rejection = undefined
       state.file = file
@@ -99,7 +100,7 @@ export function createActivation(
     },
     async prepareFileOnly(file) {
       const prepared = await host.prepare(file)
-      prepared.commit()
+      await prepared.commit()
       state.file = file
     },
     reject(error) {

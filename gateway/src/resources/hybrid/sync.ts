@@ -123,7 +123,7 @@ async function applyDelta(
   logProblems(index, before, log)
   if (!isChanged && state.active !== undefined) return
   try {
-    activation.activate(await activation.prepare(file, index))
+    await activation.activate(await activation.prepare(file, index))
     if (before !== undefined)
       log.info({ generation: index.generation }, 'changes of config resources applied')
   } catch (error) {

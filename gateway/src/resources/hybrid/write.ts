@@ -131,7 +131,7 @@ export function createWriter(
         )
         const index = await run(indexUpdateSteps(candidate.index, delta, expand, own))
         state.index = index
-        activation.activate({ ...candidate, index })
+        await activation.activate({ ...candidate, index })
         await audit(plan, index)
         return outcomeOf(plan, index, candidate.overlaid.shadowed)
       }

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import { addSeries, type FamilyType, type MetricDump, type SeriesDump } from './dump.ts'
 
 /** Label values of one series, in the order of its family's label names. */
 export type Labels = readonly string[]
@@ -27,8 +28,10 @@ export type MetricRegistry = {
   /** A counter whose slots have more fields than their value. */
   counterOf<Slot extends ValueSlot>(description: FamilyDescription, create: () => Slot): Family<Slot>
   histogram(description: FamilyDescription, boundaries: readonly number[]): Family<HistogramSlot>
-  /** Prometheus text format, and its content type. */
-  render(): Promise<{ contentType: string; text: string }>
+  /** Current series of all families: plain data. */
+  dump(): MetricDump
+  /** Prometheus text format with the series of `others` added, and its content type. */
+  render(others?: readonly MetricDump[]): Promise<{ contentType: string; text: string }>
 }
 
 /**
@@ -37,18 +40,30 @@ export type MetricRegistry = {
  * numbers.
  */
 export function createMetricRegistry(): MetricRegistry {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry, prefix: 'tollgate_' })
+  const families: RegisteredFamily[] = []
+  let ofProcess: Registry | undefined
   const createValue = () => ({ value: 0 })
   return {
-    counter: (description) => valueFamily(registry, { ...description, type: 'counter' }, createValue),
-    gauge: (description) => valueFamily(registry, { ...description, type: 'gauge' }, createValue),
-    counterOf: (description, create) => valueFamily(registry, { ...description, type: 'counter' }, create),
-    histogram: (description, boundaries) => histogramFamily(registry, description, boundaries),
-    async render() {
-      return { contentType: registry.contentType, text: await registry.metrics() }
+    counter: (description) => valueFamily(families, { ...description, type: 'counter' }, createValue),
+    gauge: (description) => valueFamily(families, { ...description, type: 'gauge' }, createValue),
+    counterOf: (description, create) => valueFamily(families, { ...description, type: 'counter' }, create),
+    histogram: (description, boundaries) => histogramFamily(families, description, boundaries),
+    dump: () => families.map(({ description: { name, type }, series }) => ({ name, type, series: series() })),
+    async render(others = []) {
+      ofProcess ??= processMetrics()
+      const registry = new Registry()
+      for (const family of families) register(registry, family, others)
+      const text = `${await ofProcess.metrics()}${await registry.metrics()}`
+      return { contentType: registry.contentType, text }
     },
   }
+}
+
+/** Metrics of the operating system and the runtime. Created on first use: their collection has a cost. */
+function processMetrics(): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'tollgate_' })
+  return registry
 }
 
 /** Adds a value to a histogram. Linear search: most values are in the first few buckets. */
@@ -59,66 +74,94 @@ export function observe(slot: HistogramSlot, boundaries: readonly number[], valu
   slot.sum += value
 }
 
-type TypedDescription = FamilyDescription & { readonly type: 'counter' | 'gauge' | 'histogram' }
+type TypedDescription = FamilyDescription & { readonly type: FamilyType }
 
 type Sample = { metricName?: string; labels: Record<string, string>; value: number }
 
+type RegisteredFamily = {
+  readonly description: TypedDescription
+  series(): SeriesDump[]
+  samples(series: SeriesDump): Sample[]
+}
+
 function valueFamily<Slot extends ValueSlot>(
-  registry: Registry,
+  families: RegisteredFamily[],
   description: TypedDescription,
   create: () => Slot,
 ): Family<Slot> {
-  return family(registry, description, {
+  return family(families, description, {
     create,
-    samples: (labels, { value }) => [{ labels, value }],
+    values: ({ value }) => [value],
+    samples: (labels, [value = 0]) => [{ labels, value }],
   })
 }
 
 function histogramFamily(
-  registry: Registry,
+  families: RegisteredFamily[],
   description: FamilyDescription,
   boundaries: readonly number[],
 ): Family<HistogramSlot> {
   const { name } = description
   return family<HistogramSlot>(
-    registry,
+    families,
     { ...description, type: 'histogram' },
     {
       create: () => ({ counts: new Array(boundaries.length + 1).fill(0), sum: 0 }),
-      samples: (labels, slot) => histogramSamples({ name, labels, boundaries }, slot),
+      values: ({ counts, sum }) => [sum, ...counts],
+      samples: (labels, values) => histogramSamples({ name, labels, boundaries }, values),
     },
   )
 }
 
-/** Adds a metric that prom-client renders from the slots on each scrape. */
+type SlotForm<Slot> = {
+  create(): Slot
+  /** Numbers of a slot that add up over data planes. */
+  values(slot: Slot): number[]
+  samples(labels: Record<string, string>, values: readonly number[]): Sample[]
+}
+
 function family<Slot>(
-  registry: Registry,
-  { name, help, labels: labelNames, type }: TypedDescription,
-  { create, samples }: { create(): Slot; samples(labels: Record<string, string>, slot: Slot): Sample[] },
+  families: RegisteredFamily[],
+  description: TypedDescription,
+  { create, values, samples }: SlotForm<Slot>,
 ): Family<Slot> {
-  const series = new Map<string, { readonly labels: Record<string, string>; readonly slot: Slot }>()
-  const values = () => [...series.values()].flatMap(({ labels, slot }) => samples(labels, slot))
-  const metric = {
-    name,
-    help,
-    type,
-    aggregator: 'sum',
-    get: async () => ({ name, help, type, aggregator: 'sum', values: values() }),
-  }
-  registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
+  const series = new Map<string, { readonly labels: Labels; readonly slot: Slot }>()
+  families.push({
+    description,
+    series: () => [...series.values()].map(({ labels, slot }) => ({ labels, values: values(slot) })),
+    samples: ({ labels, values }) => samples(namedLabels(description.labels, labels), values),
+  })
   return {
     slot(...labels) {
       const key = keyOf(labels)
       const known = series.get(key)
       if (known) return known.slot
       const created = create()
-      series.set(key, { labels: namedLabels(labelNames, labels), slot: created })
+      series.set(key, { labels, slot: created })
       return created
     },
     drop(...labels) {
       series.delete(keyOf(labels))
     },
   }
+}
+
+/** Registers the samples of a family for one rendering. */
+function register(
+  registry: Registry,
+  { description, series, samples }: RegisteredFamily,
+  others: readonly MetricDump[],
+): void {
+  const { name, help, type } = description
+  const values = addSeries(series(), name, others).flatMap(samples)
+  const metric = {
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    get: async () => ({ name, help, type, aggregator: 'sum', values }),
+  }
+  registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
 }
 
 function keyOf(labels: Labels): string {
@@ -135,7 +178,7 @@ function histogramSamples(
     labels,
     boundaries,
   }: { name: string; labels: Record<string, string>; boundaries: readonly number[] },
-  { counts, sum }: HistogramSlot,
+  [sum = 0, ...counts]: readonly number[],
 ): Sample[] {
   let total = 0
   const buckets = counts.map((count, index) => {

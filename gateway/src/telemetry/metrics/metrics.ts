@@ -12,10 +12,11 @@ import { createLlmMeters, type LlmMeter } from './llm.ts'
 import { createRouteMeters, type RouteMeter } from './routes.ts'
 import { createGuardMeters, createRuleMeters, type GuardMeter, type RuleMeter } from './rules-and-guards.ts'
 import { createTcpMeters, type TcpMeter } from './tcp.ts'
+import { createWorkerMeter, type WorkerMeter } from './workers.ts'
 
 /** Metrics of the process, as meters by subject. */
 export type Metrics = ConfigMeter &
-  Pick<MetricRegistry, 'render'> & {
+  Pick<MetricRegistry, 'dump' | 'render'> & {
     route(name: string): RouteMeter
     llm(model: string, provider: string): LlmMeter
     limit(name: string): LimitMeter
@@ -23,6 +24,7 @@ export type Metrics = ConfigMeter &
     rule(name: string): RuleMeter
     guard(name: string): GuardMeter
     tcp(route: string): TcpMeter
+    readonly workers: WorkerMeter
     /** Meter of one limit on client resources. */
     admission(resource: string): AdmissionMeter
   }
@@ -38,7 +40,9 @@ export function createMetrics(): Metrics {
     guard: createGuardMeters(registry),
     tcp: createTcpMeters(registry),
     admission: createAdmissionMeters(registry),
+    workers: createWorkerMeter(registry),
     ...createConfigMeter(registry),
+    dump: registry.dump,
     render: registry.render,
   }
 }

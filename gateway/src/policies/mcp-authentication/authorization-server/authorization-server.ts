@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { TokenVerifier } from '../../../identity/jwt/token-verifier.ts'
 import { readSessionKey } from '../../../lib/session-key.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
@@ -165,7 +164,7 @@ function sharedState(
   return context.retained(name, () => {
     if (key === undefined)
       log.warn({ issuer }, 'config.session.key not set: a restart ends all logins and registrations')
-    const sealed = createSealedValues(key ?? randomBytes(32), { issuer, settings }, clock)
+    const sealed = createSealedValues(key ?? Buffer.from(context.processKey), { issuer, settings }, clock)
     const tokenFamilies = createFamilies(name, context)
     return {
       sealed,

@@ -1,16 +1,19 @@
 import { messageOf } from '../lib/thrown.ts'
-import { type ListeningServer, listen } from '../net/listener/listener.ts'
+import { type ListeningServer, type ListenOptions, listen } from '../net/listener/listener.ts'
 
 /** Opens a listening address. Rejects with a message that names the address and the cause. */
-export async function openServer(options: Parameters<typeof listen>[0]): Promise<ListeningServer> {
+export type OpenServer = (options: ListenOptions) => Promise<ListeningServer>
+
+export const openServer: OpenServer = async (options) => {
   try {
     return await listen(options)
   } catch (error) {
-    throw describeListenError(error, options.host, options.port)
+    throw describeListenError(error, options)
   }
 }
 
-function describeListenError(error: unknown, host: string, port: number): Error {
+/** Describes a failure to listen by its address and cause. */
+export function describeListenError(error: unknown, { host, port }: { host: string; port: number }): Error {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
   if (code === 'EADDRINUSE')

@@ -1,14 +1,17 @@
 import { readFileSync } from 'node:fs'
-import { type CompileCache, createCompileCache } from '../config/live/compile-cache.ts'
+import { type ApiHandler, createUi } from '../admin/admin.ts'
+import { readLimitsOf } from '../config/limit-snapshot.ts'
+import { createCompileCache } from '../config/live/compile-cache.ts'
 import { createLiveListeners, type LiveListeners } from '../config/live/listeners.ts'
+import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { Environment } from '../config/load/environment.ts'
-import { createProvenance, type Provenance } from '../config/load/provenance.ts'
+import { createProvenance } from '../config/load/provenance.ts'
 import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts'
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
 import type { Clock } from '../lib/clock.ts'
-import { createLocalMemory, type Memory } from '../lib/planes/memory.ts'
-import { createSinglePlane } from '../lib/planes/peers.ts'
+import type { BindableMemory } from '../lib/planes/memory.ts'
+import type { Peers } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createEgressPolicies } from '../net/egress/policies.ts'
@@ -20,31 +23,64 @@ import type { ConnectionHandler, HttpHandler } from '../net/listener/connection-
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Listener } from '../pipeline/snapshot.ts'
+import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
+import type { LimitSnapshot } from '../policies/rate-limit/limit-snapshot.ts'
 import { createChildProcesses } from '../process/child-process.ts'
+import type { ProcessGuardian } from '../process/guardian.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
-import { openServer } from './open-server.ts'
+import { createActivation } from './activation.ts'
+import type { OpenServer } from './open-server.ts'
 
-export type DataPlaneOptions = {
+/** Settings of a process that its data planes have in common: plain data. */
+export type DataPlaneSettings = {
   settings: NonNullable<Config['config']>
   env: Environment
+  version: string
+  /** Random key of the process, for values that only this process reads. */
+  processKey: Uint8Array
+}
+
+export type DataPlaneOptions = DataPlaneSettings & {
   clock: Clock
   log: LogSink
   metrics: Metrics
   threads: ThreadPool
+  memory: BindableMemory
+  peers: Peers
+  /** Kills programs after the end of the process. */
+  guardian: ProcessGuardian
+  openServer: OpenServer
+  /** Port of the admin address, to which no connection may be made. */
   adminPort(): number
-  /** Reason why no traffic may be served yet. */
-  unavailable(): string | undefined
+  /** The config resource API, for `ui` on gateways. */
+  api: ApiHandler
 }
 
-/** Listeners, clients and child processes, and the context that configurations are compiled with. */
+/**
+ * Serves traffic: listeners, clients and child processes, and the context that configurations are compiled
+ * with. Everything that it exchanges with the control plane is plain data.
+ */
 export type DataPlane = {
-  context: CompileContext
-  cache: CompileCache
-  provenance: Provenance
-  listeners: LiveListeners
+  /**
+   * Compiles a configuration and opens new addresses. Throws `ConfigRejected`, or the error of an address;
+   * then nothing has changed. One preparation at a time, each ended by `commit` or `abort`.
+   */
+  prepare(config: Config): Promise<PreparedSnapshot>
+  /** Marks a part of later configurations as from the config API, with the egress policy of the API. */
+  markApi(value: unknown): void
+  /** Evicts the content of a file, and the results compiled from it. */
+  evictFile(path: string): Promise<void>
+  /** Sets the reason why no traffic may be served; undefined if it may. The initial reason is `listeners`. */
+  setUnavailable(reason: string | undefined): Promise<void>
+  /** Current state of the rate limits of the active configuration. */
+  limits(): Promise<LimitSnapshot>
+  /** Open addresses, as `host:port`. */
+  addresses(): readonly string[]
   /** Stops accepting; resolves after the last request and the reports that follow it. */
   drain(): Promise<void>
+  /** Aborts the remaining requests. */
+  abortRequests(): void
   /** Kills child processes without a grace period. */
   killChildren(): void
   close(): Promise<void>
@@ -62,7 +98,8 @@ const childCloseGraceMs = 1_000
 const childTerminateGraceMs = 2_000
 
 export function createDataPlane(options: DataPlaneOptions): DataPlane {
-  const { settings, env, clock, log, metrics, threads } = options
+  const { settings, env, version, clock, log, metrics, threads } = options
+  const availability: Availability = { reason: 'listeners' }
   const policies = createEgressPolicies({
     adminPort: options.adminPort,
     allowsMetadata: settings.storage?.allowMetadataAddresses === true,
@@ -82,6 +119,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   const children = createChildProcesses({
     // Programs must not receive the key that seals session ids.
     environment: { ...env, SESSION_KEY: undefined },
+    guardian: options.guardian,
     maxChildren,
     closeGraceMs: childCloseGraceMs,
     terminateGraceMs: childTerminateGraceMs,
@@ -102,22 +140,40 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     parseYaml,
     threads,
     workQueue: createWorkQueue(clock),
-    memory: createLocalMemory(),
-    peers: createSinglePlane(),
+    memory: options.memory,
+    peers: options.peers,
+    processKey: options.processKey,
     ...cache,
   }
-  const listeners = createListeners(options, context.memory)
+  const listeners = createListeners(options, availability)
+  const facts = {
+    version,
+    sessionKey: env['SESSION_KEY'],
+    webhooks: webhookLimits(env),
+    ui: createUi(options.api),
+  }
+  const activation = createActivation({ context, cache, facts, listeners, bind: options.memory.bind })
 
   return {
-    context,
-    cache,
-    provenance,
-    listeners,
+    prepare: activation.prepare,
+    markApi: provenance.markApi,
+    async evictFile(path) {
+      activation.evictFile(path)
+    },
+    async setUnavailable(reason) {
+      availability.reason = reason
+    },
+    async limits() {
+      const { config } = activation
+      return config ? readLimitsOf(config, context) : { local: [], global: [] }
+    },
+    addresses: listeners.addresses,
     async drain() {
       await listeners.drain()
       // The usage of the last requests is reported after them.
       await grpc.drain()
     },
+    abortRequests: listeners.close,
     killChildren: children.killAll,
     async close() {
       listeners.close()
@@ -128,11 +184,15 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   }
 }
 
+/** Reason why no traffic may be served; undefined if it may. */
+type Availability = { reason: string | undefined }
+
 function createListeners(
-  { settings, clock, log, metrics, unavailable }: DataPlaneOptions,
-  memory: Memory,
+  { settings, clock, log, metrics, memory, openServer }: DataPlaneOptions,
+  availability: Availability,
 ): LiveListeners {
   const unrouted = metrics.route('')
+  const unavailable = () => availability.reason
   const admission = createAdmission(admissionLimitsOf(settings.limits ?? {}), metrics.admission, memory)
   return createLiveListeners((opened, find) => {
     const { key, host, port } = opened
@@ -146,7 +206,7 @@ function createListeners(
       // A connection may arrive before the commit of the snapshot that opened the address.
       serve() {
         const listener = find(key) ?? opened
-        return listener.kind === 'tcp' && unavailable() !== undefined
+        return listener.kind === 'tcp' && availability.reason !== undefined
           ? undefined
           : connectionHandlerOf(listener, handle)
       },

@@ -1,0 +1,120 @@
+import { type BindableMemory, maxBytesOf, type Region } from '../lib/planes/memory.ts'
+
+/** A region that a data plane requests. */
+export type RegionRequest = { name: string; bytes: number; maxBytes: number | undefined }
+
+/** All regions of the process, on the main thread. */
+export type MemoryDirectory = {
+  /** Buffers of the requested regions, in order; the data plane references each of them once more. */
+  acquire(plane: number, requests: readonly RegionRequest[]): SharedArrayBuffer[]
+  /** Ends references of a data plane. */
+  release(plane: number, names: readonly string[]): void
+  /** Ends all references of a data plane that has ended. Returns the buffers that others still reference. */
+  releaseAll(plane: number): SharedArrayBuffer[]
+  readonly size: number
+}
+
+export function createMemoryDirectory(): MemoryDirectory {
+  const regions = new Map<string, { buffer: SharedArrayBuffer; references: Map<number, number> }>()
+
+  function regionOf({ name, bytes, maxBytes }: RegionRequest) {
+    const known = regions.get(name)
+    if (known !== undefined) return known
+    const buffer = new SharedArrayBuffer(bytes, maxBytesOf(bytes, maxBytes))
+    const region = { buffer, references: new Map<number, number>() }
+    regions.set(name, region)
+    return region
+  }
+
+  function remove(name: string, plane: number, count: number): void {
+    const region = regions.get(name)
+    if (region === undefined) return
+    const left = (region.references.get(plane) ?? 0) - count
+    if (left > 0) region.references.set(plane, left)
+    else region.references.delete(plane)
+    if (region.references.size === 0) regions.delete(name)
+  }
+
+  return {
+    acquire(plane, requests) {
+      return requests.map((request) => {
+        const { buffer, references } = regionOf(request)
+        references.set(plane, (references.get(plane) ?? 0) + 1)
+        return buffer
+      })
+    },
+    release(plane, names) {
+      for (const name of names) remove(name, plane, 1)
+    },
+    releaseAll(plane) {
+      for (const name of [...regions.keys()]) remove(name, plane, Number.POSITIVE_INFINITY)
+      return [...regions.values()].map(({ buffer }) => buffer)
+    },
+    get size() {
+      return regions.size
+    },
+  }
+}
+
+export type SharedMemoryOptions = {
+  plane: number
+  planes: number
+  /** Requests regions from the directory. */
+  acquire(requests: readonly RegionRequest[]): Promise<readonly SharedArrayBuffer[]>
+  release(name: string): void
+}
+
+/** Memory of a data plane on a thread. Regions are bound together, with one message. */
+export function createSharedMemory({ plane, planes, acquire, release }: SharedMemoryOptions): BindableMemory {
+  const known = new Map<string, WeakRef<UnboundRegion>>()
+  const collected = new FinalizationRegistry<string>((name) => {
+    if (known.get(name)?.deref() === undefined) known.delete(name)
+    release(name)
+  })
+  let unbound: { request: RegionRequest; region: UnboundRegion }[] = []
+
+  return {
+    plane,
+    planes,
+    region(name, bytes, maxBytes) {
+      const existing = known.get(name)?.deref()
+      if (existing !== undefined) return existing
+      const region = new UnboundRegion()
+      known.set(name, new WeakRef(region))
+      collected.register(region, name)
+      unbound.push({ request: { name, bytes, maxBytes }, region })
+      return region
+    },
+    async bind() {
+      if (unbound.length === 0) return
+      const requested = unbound
+      unbound = []
+      const buffers = await acquire(requested.map(({ request }) => request))
+      requested.forEach(({ region }, index) => {
+        const buffer = buffers[index]
+        if (buffer !== undefined) region.bind(buffer)
+      })
+    },
+  }
+}
+
+/** A region with empty views until it is bound. */
+class UnboundRegion implements Region {
+  int32: Int32Array = new Int32Array(0)
+  float64: Float64Array = new Float64Array(0)
+  uint8: Uint8Array = new Uint8Array(0)
+  #buffer: SharedArrayBuffer | undefined
+
+  bind(buffer: SharedArrayBuffer): void {
+    this.#buffer = buffer
+    this.int32 = new Int32Array(buffer)
+    this.float64 = new Float64Array(buffer)
+    this.uint8 = new Uint8Array(buffer)
+  }
+
+  grow(bytes: number): void {
+    const buffer = this.#buffer
+    // Another data plane may have enlarged it further in the meantime.
+    if (buffer !== undefined && bytes > buffer.byteLength) buffer.grow(bytes)
+  }
+}
