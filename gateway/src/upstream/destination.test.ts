@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
+import { createPlaneMemories } from '../../test/support/plane-memories.ts'
 import type { Headers } from '../net/http/headers.ts'
 import type { ReportIssue } from '../schema/report.ts'
 import { checkBackendPolicies, checkNamedBackends } from './check.ts'
@@ -158,6 +159,23 @@ describe('the health of a destination', () => {
     compiled('api.test:1', { health: { eviction: {} } }, shared).health?.failed()
     expect(compiled('api.test:1', { health: { eviction: {} } }, shared).health?.isEjected()).toBe(true)
     expect(compiled('api.test:2', { health: { eviction: {} } }, shared).health?.isEjected()).toBe(false)
+  })
+})
+
+describe('the health of a destination over data planes', () => {
+  it('ejects after failures seen by any of them, until a success', () => {
+    const { clock } = context()
+    const eviction = { duration: '10s', consecutiveFailures: 2 }
+    const [one, other] = createPlaneMemories(2).map(
+      (memory) => compiled('api.test:1', { health: { eviction } }, { ...context(), clock, memory }).health,
+    )
+    one?.failed()
+    other?.failed()
+    expect([one?.isEjected(), other?.isEjected()]).toEqual([true, true])
+    clock.advance(10_000)
+    other?.succeeded()
+    one?.failed()
+    expect([one?.isEjected(), other?.isEjected()]).toEqual([false, false])
   })
 })
 

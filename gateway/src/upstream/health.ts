@@ -1,24 +1,25 @@
 import type { Clock } from '../lib/clock.ts'
 import { parseDuration } from '../lib/duration.ts'
+import { acquireLock, releaseLock } from '../lib/planes/lock.ts'
+import type { Region } from '../lib/planes/memory.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { BackendPolicies } from './config.ts'
 
-/** Passive health of a destination: ejection after failures. */
+/** Passive health of a destination: ejection after failures, for the whole process. */
 export type Health = {
   isEjected(): boolean
   succeeded(): void
   failed(): void
 }
 
-/** Health state of a destination, retained across reloads. */
-type HealthState = {
-  /** Consecutive failures. */
-  failures: number
-  /** Consecutive ejections without a success. */
-  ejections: number
-  /** `Clock.monotonic()` at the end of the ejection. */
-  ejectedUntil: number
-}
+// Health state of a destination, the same for all data planes: a lock with its description, then
+//   int32[4]    consecutive failures
+//   int32[5]    consecutive ejections without a success
+//   float64[3]  `Clock.monotonic()` at the end of the ejection
+const stateBytes = 32
+const failuresCell = 4
+const ejectionsCell = 5
+const ejectedUntilCell = 3
 
 const defaultDuration = '3s'
 const defaultConsecutiveFailures = 1
@@ -31,38 +32,56 @@ export function compileHealth(
   context: CompileContext,
 ): Health | undefined {
   if (eviction === undefined) return undefined
-  const state = context.retained<HealthState>(`destinations/health/${place}`, () => ({
-    failures: 0,
-    ejections: 0,
-    ejectedUntil: 0,
-  }))
+  const { clock, memory, retained } = context
+  const name = `destinations/health/${place}`
+  const state = retained(name, () => ({ region: memory.region(name, stateBytes) }))
   const durationMs = parseDuration(eviction.duration ?? defaultDuration) ?? 0
   const limit = eviction.consecutiveFailures ?? defaultConsecutiveFailures
-  return createHealth(state, { durationMs, limit }, context.clock)
+  return createHealth(state, { durationMs, limit, plane: memory.plane }, clock)
 }
 
+type Ejection = { durationMs: number; limit: number; plane: number }
+
 function createHealth(
-  state: HealthState,
-  { durationMs, limit }: { durationMs: number; limit: number },
+  state: { readonly region: Region },
+  { durationMs, limit, plane }: Ejection,
   { monotonic }: Clock,
 ): Health {
+  function ejectedUntil(): number {
+    return state.region.float64[ejectedUntilCell] ?? 0
+  }
+
+  function fail({ int32, float64 }: Region, now: number): void {
+    const failures = (int32[failuresCell] ?? 0) + 1
+    int32[failuresCell] = failures
+    // Without a success since an ejection, the next failure ejects again.
+    if (failures < limit || ejectedUntil() > now) return
+    const ejections = (int32[ejectionsCell] ?? 0) + 1
+    int32[ejectionsCell] = ejections
+    float64[ejectedUntilCell] = now + Math.min(durationMs * ejections, maxEjectedMs)
+  }
+
   return {
-    isEjected: () => state.ejectedUntil > 0 && state.ejectedUntil > monotonic(),
+    isEjected() {
+      const until = ejectedUntil()
+      return until > 0 && until > monotonic()
+    },
     succeeded() {
+      const { int32, float64 } = state.region
       // Skip the write in the common case.
-      if (state.failures === 0) return
-      state.failures = 0
-      state.ejections = 0
-      state.ejectedUntil = 0
+      if (int32[failuresCell] === 0) return
+      acquireLock(int32, 0, plane)
+      int32[failuresCell] = 0
+      int32[ejectionsCell] = 0
+      float64[ejectedUntilCell] = 0
+      releaseLock(int32, 0)
     },
     failed() {
-      state.failures += 1
-      // Without a success since an ejection, the next failure ejects again.
-      if (state.failures < limit) return
+      const { region } = state
       const now = monotonic()
-      if (state.ejectedUntil > now) return
-      state.ejections += 1
-      state.ejectedUntil = now + Math.min(durationMs * state.ejections, maxEjectedMs)
+      acquireLock(region.int32, 0, plane)
+      fail(region, now)
+      releaseLock(region.int32, 0)
     },
   }
 }

@@ -11,6 +11,7 @@ import type { TimeLimits } from './attempt/provider-request.ts'
 import type { LlmBackendConfig, LlmPolicyConfig, LlmProviderEntry } from './config/backend-config.ts'
 import { createLlm, type Llm, type LlmLimits } from './llm.ts'
 import { availableFirst, shuffleWithinPriority } from './models/candidate-order.ts'
+import { retainCooldown } from './models/cooldown.ts'
 import type { Candidate, Models } from './models/models.ts'
 import { compileNamePattern } from './models/name-pattern.ts'
 import { addressOf, jsonTexts, readSecret, type Target } from './models/target.ts'
@@ -154,9 +155,9 @@ function compileEntry(
     guardrails: undefined,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(configuredModel, provider.name),
-    cooldown: context.retained(
+    cooldown: retainCooldown(
       `${place}/llm/cooldown/${configuredModel}/${origin}${basePath}/${model ?? ''}`,
-      () => ({ until: 0 }),
+      context,
     ),
   }
 }

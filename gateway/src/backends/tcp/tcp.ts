@@ -1,3 +1,4 @@
+import { createGauge } from '../../lib/planes/gauge.ts'
 import type { TcpConnection } from '../../net/listener/connection-handler.ts'
 import { reset } from '../../net/tcp/splice.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
@@ -25,7 +26,7 @@ export type TcpAttachment = {
 export type TcpPortOptions = {
   /** Key of the port across reloads. */
   readonly place: string
-  /** Limit on concurrent connections; more are refused. */
+  /** Limit on concurrent connections of the process; more are refused. */
   readonly maxConnections?: number
   /** Limit on the time without data in either direction. */
   readonly idleTimeoutMs?: number
@@ -48,7 +49,8 @@ export function compileTcpRoutes(
 ): (connection: TcpConnection) => void {
   const { clock, metrics, random } = context
   const { place, maxConnections = defaultMaxConnections, idleTimeoutMs = defaultIdleTimeoutMs } = options
-  const open = context.retained(`tcp connections ${place}`, () => ({ count: 0 }))
+  const name = `tcp connections ${place}`
+  const open = context.retained(name, () => createGauge(context.memory, name))
   const unrouted: CompiledRoute = { name: '', targets: () => [], meter: metrics.tcp('') }
   const routesOf = compileListenerTable(
     listeners.map(({ hostname, routes }) => ({ hostname, target: compileRoutes(routes, hostname, context) })),
@@ -57,9 +59,9 @@ export function compileTcpRoutes(
   return ({ socket, connection }) => {
     const serverName = connection.serverName ?? ''
     const route = routesOf(serverName)?.(serverName)
-    const { name, targets, meter } = route ?? unrouted
+    const { targets, meter } = route ?? unrouted
     const line: ConnectionLine = {
-      route: name,
+      route: route?.name ?? '',
       client: connection.address,
       serverName: connection.serverName,
       startedAt: clock.monotonic(),
@@ -68,8 +70,7 @@ export function compileTcpRoutes(
     }
     meter.opened()
     if (route === undefined) return refuse('no route for this connection')
-    if (open.count >= maxConnections) return refuse('too many connections')
-    open.count += 1
+    if (!open.tryAdd(1, maxConnections)) return refuse('too many connections')
     forwardConnection(socket, targets(), {
       random,
       idleTimeoutMs,
@@ -82,7 +83,7 @@ export function compileTcpRoutes(
         meter.sent(bytes)
       },
       onEnd({ outcome, backend, attempts, failure }) {
-        open.count -= 1
+        open.subtract(1)
         meter.closed(outcome)
         write(context, line, { outcome, backend, attempts, failure })
       },

@@ -1,4 +1,4 @@
-import type { Cooldown } from './target.ts'
+import type { Cooldown } from './cooldown.ts'
 
 /** Randomises the order within equal priorities; `ordered` is sorted by priority. */
 export function shuffleWithinPriority<T extends { priority: number }>(

@@ -9,6 +9,7 @@ import { isCredential } from '../../../upstream/auth.ts'
 import type { LlmConfig, LlmParams, ModelConfig, ProviderConfig } from '../config/config.ts'
 import type { Provider } from '../providers/provider.ts'
 import { findProvider } from '../providers/providers.ts'
+import { type Cooldown, retainCooldown } from './cooldown.ts'
 
 /** A compiled entry of `llm.models`, or a provider of an `ai` backend. */
 export type Target = {
@@ -44,12 +45,6 @@ export type Target = {
 }
 
 /**
- * The end of a target's cooldown after a failure, on the monotonic clock; retained across reloads. Failover
- * tries targets in cooldown last. The eviction of destinations (`upstream/health.ts`) excludes them instead.
- */
-export type Cooldown = { until: number }
-
-/**
  * Resolves provider, address and credential of a model. Throws for issues of `checkLlm` and unreadable files.
  */
 export function compileTarget(model: ModelConfig, config: LlmConfig, context: CompileContext): Target {
@@ -78,11 +73,9 @@ export function compileTarget(model: ModelConfig, config: LlmConfig, context: Co
     defaults,
     send: provider.local ?? context.send,
     meter: context.metrics.llm(model.name, provider.name),
-    cooldown: context.retained(
+    cooldown: retainCooldown(
       `llm/cooldown/${model.id ?? model.name}/${origin}${basePath}/${params.model ?? ''}`,
-      () => ({
-        until: 0,
-      }),
+      context,
     ),
   }
 }

@@ -1,9 +1,15 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { createPlaneMemories } from '../../../../test/support/plane-memories.ts'
+import { createLocalMemory } from '../../../lib/planes/memory.ts'
 import { createBreaker } from './breaker.ts'
 
+function clockOf(time: { ms: number }) {
+  return { now: () => time.ms, monotonic: () => time.ms }
+}
+
 function breakerAt(time: { ms: number }) {
-  return createBreaker({ now: () => time.ms, monotonic: () => time.ms })
+  return createBreaker(createLocalMemory(), 'breaker', clockOf(time))
 }
 
 it('opens after five failures in a row and admits one call a second until an answer', () => {
@@ -40,4 +46,16 @@ it('never admits more than one call a second behind five failures, nor refuses b
       }
     }),
   )
+})
+
+it('counts the calls of all data planes', () => {
+  const time = { ms: 0 }
+  const [one, other] = createPlaneMemories(2).map((memory) => createBreaker(memory, 'breaker', clockOf(time)))
+  for (let call = 0; call < 3; call++) one?.failed()
+  for (let call = 0; call < 2; call++) other?.failed()
+  expect([one?.admits(), other?.admits()]).toEqual([false, false])
+  time.ms = 1_000
+  expect([other?.admits(), one?.admits()]).toEqual([true, false])
+  other?.succeeded()
+  expect([one?.admits(), one?.admits()]).toEqual([true, true])
 })

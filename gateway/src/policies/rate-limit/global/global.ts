@@ -55,6 +55,7 @@ export function compileGlobalRateLimit(
 ): GlobalRateLimit {
   const target = limiterTarget(config, context)
   const own = config.protocol === 'kuadrant'
+  const breakerName = `rate-limit/breaker/${target.host} ${target.port} ${target.tlsKey}`
   const limiter: Limiter = {
     label: labelOf(config, scope),
     domain: config.domain,
@@ -64,9 +65,7 @@ export function compileGlobalRateLimit(
     checksByDescriptor: own,
     deadlineMs: timeoutOf(config),
     clock: context.clock,
-    breaker: context.retained(`rate-limit/breaker/${target.host} ${target.port} ${target.tlsKey}`, () =>
-      createBreaker(context.clock),
-    ),
+    breaker: context.retained(breakerName, () => createBreaker(context.memory, breakerName, context.clock)),
     failsOpen: config.failureMode === 'failOpen' || config.failureMode === 'FailOpen',
     state: globalLimitState(config, scope, context),
   }
