@@ -107,6 +107,8 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
   })
   const provenance = createProvenance()
   const client = createHttpClient({
+    memory: options.memory,
+    peers: options.peers,
     egress: policies.file,
     ...upstreamLimitsOf(settings.limits ?? {}),
     calls: metrics.admission('upstream_calls'),

@@ -38,9 +38,7 @@ export function createGauge(memory: Memory, name: string): Gauge {
 
   return {
     tryAdd: (by, max) => tryAdd({ cells: cells(), first: firstColumn, plane, planes }, by, max),
-    subtract(by) {
-      Atomics.sub(cells(), firstColumn + plane, by)
-    },
+    subtract: (by) => subtract({ cells: cells(), first: firstColumn, plane, planes }, by),
     total: () => sumOf(cells(), firstColumn, planes),
     own: () => Atomics.load(cells(), firstColumn + plane),
     transfer(by, { from, to }) {
@@ -75,6 +73,13 @@ export function tryAdd({ cells, first, plane, planes }: Columns, by: number, max
   if (sumOf(cells, first, planes) <= max) return true
   Atomics.sub(cells, own, by)
   return tryAgain({ cells, first, plane, planes }, by, max)
+}
+
+/** Subtracts from the column of this data plane. */
+export function subtract({ cells, first, plane, planes }: Columns, by: number): void {
+  const own = first + plane
+  if (planes === 1) cells[own] = (cells[own] ?? 0) - by
+  else Atomics.sub(cells, own, by)
 }
 
 /** Attempts after a refusal. Each lasts longer than an addition that another data plane takes back. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Gauge, sumOf, tryAdd } from './gauge.ts'
+import { type Gauge, subtract, sumOf, tryAdd } from './gauge.ts'
 import {
   createKeyedTable,
   findRecord,
@@ -98,9 +98,7 @@ export function createKeyedGauge(memory: Memory, name: string, maxKeys: number):
     const first = int32Cells(table, record) + planes
     return {
       tryAdd: (by, max) => tryAdd({ cells: table.int32, first, plane, planes }, by, max),
-      subtract(by) {
-        Atomics.sub(table.int32, first + plane, by)
-      },
+      subtract: (by) => subtract({ cells: table.int32, first, plane, planes }, by),
       close() {
         lock(key)
         change(record, plane, -1)

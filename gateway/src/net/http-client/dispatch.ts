@@ -65,12 +65,11 @@ export function dispatch(
   request: OutgoingRequest,
   limits: DispatchLimits,
 ): Promise<Reply> {
-  if (upstream.calls >= upstream.maxCalls) {
+  if (!upstream.calls.begin()) {
     limits.calls.refused()
     const message = 'upstream call failed: too many calls to this upstream are under way'
     return Promise.reject(new GatewayError('upstream_connect', message))
   }
-  upstream.calls += 1
   limits.calls.changed(1)
   return new Promise((resolve, reject) => {
     const { body, cancellation, firstByteTimeoutMs } = request
@@ -225,7 +224,7 @@ function finish(call: Call): void {
 }
 
 function release({ upstream, meter }: Call): void {
-  upstream.calls -= 1
+  upstream.calls.end()
   meter.changed(-1)
 }
 

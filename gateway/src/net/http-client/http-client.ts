@@ -1,4 +1,6 @@
 import type { LookupFunction } from 'node:net'
+import { createLocalMemory, type Memory } from '../../lib/planes/memory.ts'
+import { createSinglePlane, type Peers } from '../../lib/planes/peers.ts'
 import { anywhere, type EgressPolicy } from '../egress/egress.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
 import { dispatch } from './dispatch.ts'
@@ -16,7 +18,10 @@ export type HttpClientOptions = {
   idleTimeoutMs: number
   /** Maximum number of pools. Default 10,000. */
   maxPools?: number
-  /** Maximum connections to one origin, and calls in its queue. Default: `config.limits`. */
+  /**
+   * Maximum connections to one origin, and calls in its queue, in all data planes together. Default:
+   * `config.limits`.
+   */
   maxConnections?: number
   maxQueue?: number
   /** Meter of active calls. */
@@ -27,6 +32,9 @@ export type HttpClientOptions = {
   egress?: EgressPolicy
   /** Name resolution. Default: the resolver of the system. */
   lookup?: LookupFunction
+  /** The data planes. Default: a single one. */
+  memory?: Memory
+  peers?: Peers
 }
 
 /** HTTP client of the gateway. Pools connections by origin and settings, across reloads. */
@@ -52,6 +60,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     lookup: options.lookup,
     maxConnections: options.maxConnections ?? defaultUpstreamLimits.maxUpstreamConnections,
     maxQueue: options.maxQueue ?? defaultUpstreamLimits.maxUpstreamQueue,
+    memory: options.memory ?? createLocalMemory(),
+    peers: options.peers ?? createSinglePlane(),
   })
   const { firstByteTimeoutMs, idleTimeoutMs, calls = unmetered } = options
   const limits = { firstByteTimeoutMs, idleTimeoutMs, calls }

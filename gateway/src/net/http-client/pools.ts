@@ -1,9 +1,13 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { PeerCertificate } from 'node:tls'
 import { buildConnector, Pool } from 'undici'
+import type { Memory } from '../../lib/planes/memory.ts'
+import type { Peers } from '../../lib/planes/peers.ts'
 import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egress.ts'
 import { checkCertificateNames } from '../tls/certificate-names.ts'
+import type { ConnectionPermits } from './connection-permits.ts'
 import type { UpstreamConnection, UpstreamTls } from './send.ts'
+import { type CallCount, createSharedLimits, type PoolName, type SharedLimits } from './shared-limits.ts'
 
 /** Connections to one origin with equal settings. */
 export type Upstream = {
@@ -14,12 +18,12 @@ export type Upstream = {
   readonly serverName: string | undefined
   /** Connections opened so far: detects whether a request may have used a connection opened before it. */
   connects: number
-  /** Active calls, including those waiting for a connection. */
-  calls: number
-  /** Maximum of active calls; more are rejected. */
-  readonly maxCalls: number
+  /** Active calls of all data planes, including those waiting for a connection. */
+  readonly calls: CallCount
   /** Used since the last check for unused pools. */
   used: boolean
+  /** Called after the end of the pool. */
+  left(): void
 }
 
 export type PoolLimits = {
@@ -33,9 +37,11 @@ export type PoolLimits = {
   /** Policy of connections without a policy. */
   readonly egress: EgressPolicy
   readonly lookup: LookupFunction | undefined
-  /** Default of connections to one origin, and of calls in its queue. */
+  /** Default of connections to one origin, and of calls in its queue, in all data planes together. */
   readonly maxConnections: number
   readonly maxQueue: number
+  readonly memory: Memory
+  readonly peers: Peers
 }
 
 export type Pools = {
@@ -54,6 +60,7 @@ const plain: UpstreamConnection = { key: '' }
 /** Pools by connection settings and origin. Equal settings have equal keys, so pools survive reloads. */
 export function createPools(limits: PoolLimits): Pools {
   const byKey = new Map<string, Map<string, Upstream>>()
+  const shared = createSharedLimits(limits, closeIdle)
   /** Closing pools with calls in flight. */
   const leaving = new Set<Pool>()
   let size = 0
@@ -61,7 +68,7 @@ export function createPools(limits: PoolLimits): Pools {
 
   function open(origin: string, connection: UpstreamConnection): Upstream {
     if (size >= limits.maxPools) closeUnused(Math.ceil(limits.maxPools / 10))
-    const upstream = createUpstream(origin, connection, limits)
+    const upstream = createUpstream(origin, connection, { ...limits, shared })
     const siblings = byKey.get(connection.key) ?? new Map<string, Upstream>()
     siblings.set(origin, upstream)
     byKey.set(connection.key, siblings)
@@ -70,10 +77,22 @@ export function createPools(limits: PoolLimits): Pools {
     return upstream
   }
 
-  function leave(pool: Pool): void {
-    const left = () => void leaving.delete(pool)
+  function leave({ pool, left }: Upstream): void {
     leaving.add(pool)
-    pool.close().then(left, left)
+    const end = () => {
+      leaving.delete(pool)
+      left()
+    }
+    pool.close().then(end, end)
+  }
+
+  /** Closes the idle connections of a pool; new calls use another one. Calls in flight continue. */
+  function closeIdle({ key, origin }: PoolName): void {
+    const upstream = byKey.get(key)?.get(origin)
+    if (upstream === undefined || upstream.pool.stats.free === 0) return
+    byKey.get(key)?.delete(origin)
+    size -= 1
+    leave(upstream)
   }
 
   /** Closes pools unused since the last call, and at least `atLeast`. Calls in flight continue. */
@@ -86,7 +105,7 @@ export function createPools(limits: PoolLimits): Pools {
           siblings.delete(origin)
           size -= 1
           closed += 1
-          leave(upstream.pool)
+          leave(upstream)
         }
         if (siblings.size === 0) byKey.delete(key)
       }
@@ -119,9 +138,14 @@ function isBusy({ stats }: Pool): boolean {
   return stats.running > 0 || stats.pending > 0 || stats.queued > 0
 }
 
-function createUpstream(origin: string, connection: UpstreamConnection, limits: PoolLimits): Upstream {
+function createUpstream(
+  origin: string,
+  connection: UpstreamConnection,
+  limits: PoolLimits & { shared: SharedLimits },
+): Upstream {
   const { tls, version, connectTimeoutMs, keepAliveMs, egress = limits.egress } = connection
   const maxConnections = connection.maxConnections ?? limits.maxConnections
+  const { permits, calls, end } = limits.shared({ origin, key: connection.key }, maxConnections)
   const { protocol, hostname, port } = new URL(origin)
   const secure = protocol === 'https:'
   const portNumber = port === '' ? (secure ? 443 : 80) : Number(port)
@@ -150,22 +174,45 @@ function createUpstream(origin: string, connection: UpstreamConnection, limits: 
     ...(keepAliveMs === undefined ? {} : { keepAliveMaxTimeout: keepAliveMs }),
     connect(options, callback) {
       const refused = refusedLiteral(egress, host, portNumber)
-      if (refused !== undefined) queueMicrotask(() => callback(refused, null))
-      else connect(secure ? { ...options, servername: serverName } : options, callback)
+      if (refused !== undefined) {
+        queueMicrotask(() => callback(refused, null))
+        return
+      }
+      const settings = secure ? { ...options, servername: serverName } : options
+      if (permits === undefined) connect(settings, callback)
+      else connectWithPermit(permits, (connected) => connect(settings, connected), callback)
     },
   })
   const upstream = {
     pool,
     serverName: secure ? serverName || host : undefined,
     connects: 0,
-    calls: 0,
-    maxCalls: maxConnections + limits.maxQueue,
+    calls,
     used: true,
+    left: end,
   }
   pool.on('connect', () => {
     upstream.connects += 1
   })
   return upstream
+}
+
+type Connected = buildConnector.Callback
+
+/** Connects after a permit was acquired, and releases it after the end of the connection. */
+function connectWithPermit(
+  permits: ConnectionPermits,
+  connect: (connected: Connected) => void,
+  callback: Connected,
+): void {
+  permits.acquire(() =>
+    connect((...result) => {
+      const [error, socket] = result
+      if (error === null && socket) socket.once('close', permits.release)
+      else permits.release()
+      callback(...result)
+    }),
+  )
 }
 
 function tlsOptions(tls: UpstreamTls | undefined) {
