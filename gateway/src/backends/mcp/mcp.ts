@@ -83,8 +83,12 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
   const { rules, version, scope = 'mcp' } = options
   const limits = options.limits ?? defaultMcpLimits
   const meterOf = context.metrics.admission
-  const slots = context.retained('mcp-admission/sessions', () => createSessionSlots(limits, meterOf))
-  const programs = context.retained('mcp-admission/programs', () => createProgramSlots(limits, meterOf))
+  const slots = context.retained('mcp-admission/sessions', () =>
+    createSessionSlots(limits, meterOf, context.memory),
+  )
+  const programs = context.retained('mcp-admission/programs', () =>
+    createProgramSlots(limits, meterOf, context.memory),
+  )
   const hub = context.retained('mcp-session-hub', () => ({ links: createSessionHub(context.peers) }))
   const sessions = context.retained(`${scope}/sessions`, () =>
     retainSessions(context, { ...options, slots, links: hub.links?.join(scope) }, scope),

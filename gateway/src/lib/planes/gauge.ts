@@ -9,10 +9,6 @@ export type Gauge = {
   subtract(by: number): void
   /** Total of all data planes. */
   total(): number
-  /** Part of this data plane. */
-  own(): number
-  /** Attributes an amount that one data plane has added to another. */
-  transfer(by: number, planes: { from: number; to: number }): void
 }
 
 /** Index of the first column; the lock and its description are before it. */
@@ -40,12 +36,6 @@ export function createGauge(memory: Memory, name: string): Gauge {
     tryAdd: (by, max) => tryAdd({ cells: cells(), first: firstColumn, plane, planes }, by, max),
     subtract: (by) => subtract({ cells: cells(), first: firstColumn, plane, planes }, by),
     total: () => sumOf(cells(), firstColumn, planes),
-    own: () => Atomics.load(cells(), firstColumn + plane),
-    transfer(by, { from, to }) {
-      const int32 = cells()
-      Atomics.add(int32, firstColumn + to, by)
-      Atomics.sub(int32, firstColumn + from, by)
-    },
   }
 }
 

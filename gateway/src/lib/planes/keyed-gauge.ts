@@ -21,8 +21,6 @@ export type KeyedGauge = {
   open(key: string, limits: EntryLimits): Opened
   /** Open entries of a key. */
   countOf(key: string): number
-  /** Attributes an open entry of one data plane to another. */
-  transfer(key: string, planes: { from: number; to: number }): void
 }
 
 export type EntryLimits = {
@@ -118,14 +116,6 @@ export function createKeyedGauge(memory: Memory, name: string, maxKeys: number):
       const count = countOf(lock(key))
       unlock(table)
       return count
-    },
-    transfer(key, { from, to }) {
-      const record = lock(key)
-      if (record !== 0) {
-        change(record, to, 1)
-        change(record, from, -1)
-      }
-      unlock(table)
     },
   }
 }

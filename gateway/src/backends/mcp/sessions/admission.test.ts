@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createPlaneMemories } from '../../../../test/support/plane-memories.ts'
+import { createLocalMemory } from '../../../lib/planes/memory.ts'
 import { createProgramSlots, createSessionSlots, defaultMcpLimits } from './admission.ts'
 
 function metered() {
@@ -14,7 +16,11 @@ function metered() {
 describe('slots', () => {
   it('of a client are refused above its bound with 429, until one is released', () => {
     const { meterOf, inUse, refused } = metered()
-    const slots = createProgramSlots({ ...defaultMcpLimits, maxMcpProgramsPerClient: 2 }, meterOf)
+    const slots = createProgramSlots(
+      { ...defaultMcpLimits, maxMcpProgramsPerClient: 2 },
+      meterOf,
+      createLocalMemory(),
+    )
     const first = slots.admit('alice')
     slots.admit('alice')
     expect(slots.admit('alice')).toMatchObject({
@@ -39,7 +45,7 @@ describe('slots', () => {
 
   it('of all clients are refused above the total with 503', () => {
     const { meterOf, refused } = metered()
-    const slots = createSessionSlots({ ...defaultMcpLimits, maxMcpSessions: 2 }, meterOf)
+    const slots = createSessionSlots({ ...defaultMcpLimits, maxMcpSessions: 2 }, meterOf, createLocalMemory())
     slots.admit('alice')
     slots.admit('bob')
     expect(slots.exhausted('carol')).toBe('total')
@@ -48,5 +54,24 @@ describe('slots', () => {
       failure: { status: 503, message: 'too many MCP sessions: the gateway has room for 2' },
     })
     expect(refused.get('mcp_sessions')).toBe(1)
+  })
+
+  it('are those of all data planes together', () => {
+    const { meterOf, inUse, refused } = metered()
+    const limits = { ...defaultMcpLimits, maxMcpSessions: 3, maxMcpSessionsPerClient: 2 }
+    const [one, other] = createPlaneMemories(2).map((memory) => createSessionSlots(limits, meterOf, memory))
+    const first = one?.admit('alice')
+    expect(other?.admit('alice').kind).toBe('admitted')
+    expect([one?.exhausted('alice'), other?.exhausted('alice'), one?.exhausted('bob')]).toEqual([
+      'client',
+      'client',
+      undefined,
+    ])
+    expect(one?.admit('alice')).toMatchObject({ kind: 'refused', bound: 'client' })
+    expect(other?.admit(undefined).kind).toBe('admitted')
+    expect(one?.admit('bob')).toMatchObject({ kind: 'refused', bound: 'total' })
+    if (first?.kind === 'admitted') first.slot.release()
+    expect(other?.admit('alice').kind).toBe('admitted')
+    expect([inUse.get('mcp_sessions'), refused.get('mcp_sessions')]).toEqual([3, 1])
   })
 })

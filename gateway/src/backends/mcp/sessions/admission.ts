@@ -1,8 +1,11 @@
+import { createGauge } from '../../../lib/planes/gauge.ts'
+import { createKeyedGauge } from '../../../lib/planes/keyed-gauge.ts'
+import type { Memory } from '../../../lib/planes/memory.ts'
 import type { AdmissionMeter } from '../../../net/listener/admission.ts'
 import { internalError } from '../message/json-rpc.ts'
 import type { TargetFailure } from '../message/message.ts'
 
-/** Limits on MCP sessions and programs in the process (`config.limits`). */
+/** Limits on MCP sessions and programs of all data planes together (`config.limits`). */
 export type McpLimits = {
   readonly maxMcpSessions: number
   readonly maxMcpSessionsPerClient: number
@@ -41,60 +44,49 @@ export type Slots = {
 type MeterOf = (resource: string) => AdmissionMeter
 
 /** Slots of sessions for all endpoints together. `meterOf` creates the instruments of each limit. */
-export function createSessionSlots(limits: McpLimits, meterOf: MeterOf): Slots {
-  return createSlots(
-    { noun: 'sessions', total: limits.maxMcpSessions, perClient: limits.maxMcpSessionsPerClient },
-    { total: meterOf('mcp_sessions'), client: meterOf('mcp_sessions_per_client') },
-  )
+export function createSessionSlots(limits: McpLimits, meterOf: MeterOf, memory: Memory): Slots {
+  const { maxMcpSessions: total, maxMcpSessionsPerClient: perClient } = limits
+  return createSlots({ noun: 'sessions', total, perClient }, meterOf, memory)
 }
 
 /** Slots of programs of stdio targets for all endpoints together. */
-export function createProgramSlots(limits: McpLimits, meterOf: MeterOf): Slots {
-  return createSlots(
-    { noun: 'programs', total: limits.maxMcpPrograms, perClient: limits.maxMcpProgramsPerClient },
-    { total: meterOf('mcp_programs'), client: meterOf('mcp_programs_per_client') },
-  )
+export function createProgramSlots(limits: McpLimits, meterOf: MeterOf, memory: Memory): Slots {
+  const { maxMcpPrograms: total, maxMcpProgramsPerClient: perClient } = limits
+  return createSlots({ noun: 'programs', total, perClient }, meterOf, memory)
 }
 
-function createSlots(
-  { noun, total, perClient }: { noun: string; total: number; perClient: number },
-  meters: Readonly<Record<LimitScope, AdmissionMeter>>,
-): Slots {
-  /** Number of slots by client. */
-  const counts = new Map<string, number>()
-  let used = 0
+type SlotKind = { noun: string; total: number; perClient: number }
 
-  function full(client: string | undefined): LimitScope | undefined {
-    if (client !== undefined && (counts.get(client) ?? 0) >= perClient) return 'client'
-    return used >= total ? 'total' : undefined
-  }
+function createSlots(kind: SlotKind, meterOf: MeterOf, memory: Memory): Slots {
+  const { noun, total, perClient } = kind
+  const meters = { total: meterOf(`mcp_${noun}`), client: meterOf(`mcp_${noun}_per_client`) }
+  const used = createGauge(memory, `mcp ${noun}`)
+  const clients = createKeyedGauge(memory, `mcp ${noun}`, total)
+  const limits = { max: perClient, total: used, maxTotal: total }
 
-  function count(client: string | undefined, by: 1 | -1): void {
-    used += by
-    meters.total.changed(by)
-    if (client === undefined) return
-    const left = (counts.get(client) ?? 0) + by
-    if (left === 0) counts.delete(client)
-    else counts.set(client, left)
-  }
-
-  function failureOf(bound: LimitScope): TargetFailure {
-    const message =
-      bound === 'client'
-        ? `too many MCP ${noun} of this client: at most ${perClient} at a time`
-        : `too many MCP ${noun}: the gateway has room for ${total}`
-    return { kind: 'refused', status: bound === 'client' ? 429 : 503, code: internalError, message }
+  /** Occupies a slot. Returns its release, or the exceeded limit. */
+  function occupy(client: string | undefined): LimitScope | (() => void) {
+    if (client === undefined) return used.tryAdd(1, total) ? () => used.subtract(1) : 'total'
+    const opened = clients.open(client, limits)
+    if (opened.kind !== 'open') return opened.kind === 'key' ? 'client' : 'total'
+    return () => {
+      opened.entry.close()
+      used.subtract(1)
+    }
   }
 
   return {
-    exhausted: full,
+    exhausted(client) {
+      if (client !== undefined && clients.countOf(client) >= perClient) return 'client'
+      return used.total() >= total ? 'total' : undefined
+    },
     admit(client) {
-      const bound = full(client)
-      if (bound !== undefined) {
-        meters[bound].refused()
-        return { kind: 'refused', bound, failure: failureOf(bound) }
+      const occupied = occupy(client)
+      if (typeof occupied === 'string') {
+        meters[occupied].refused()
+        return { kind: 'refused', bound: occupied, failure: failureOf(kind, occupied) }
       }
-      count(client, 1)
+      meters.total.changed(1)
       let released = false
       return {
         kind: 'admitted',
@@ -102,10 +94,19 @@ function createSlots(
           release() {
             if (released) return
             released = true
-            count(client, -1)
+            occupied()
+            meters.total.changed(-1)
           },
         },
       }
     },
   }
+}
+
+function failureOf({ noun, total, perClient }: SlotKind, bound: LimitScope): TargetFailure {
+  const message =
+    bound === 'client'
+      ? `too many MCP ${noun} of this client: at most ${perClient} at a time`
+      : `too many MCP ${noun}: the gateway has room for ${total}`
+  return { kind: 'refused', status: bound === 'client' ? 429 : 503, code: internalError, message }
 }
