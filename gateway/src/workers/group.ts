@@ -3,9 +3,9 @@ import { ConfigRejected } from '../config/config-rejected.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import { createProvenance } from '../config/load/provenance.ts'
 import type { Config } from '../config/schema.ts'
-import { releaseLocksOf } from '../lib/planes/lock.ts'
+import { releaseFailedPlane } from '../lib/planes/failed-plane.ts'
 import { regionOf } from '../lib/planes/memory.ts'
-import type { LimitSnapshot } from '../policies/rate-limit/limit-snapshot.ts'
+import { type LimitSnapshot, mergeLimitSnapshots } from '../policies/rate-limit/limit-snapshot.ts'
 import { createProcessGuardian } from '../process/guardian.ts'
 import { addTotals, type MetricDump } from '../telemetry/metrics/dump.ts'
 import { createChildGroups } from './child-groups.ts'
@@ -58,7 +58,9 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
         }),
       onStart: () => link(plane),
       onEnd() {
-        for (const buffer of memory.releaseAll(plane)) releaseLocksOf(regionOf(buffer), plane)
+        for (const { name, buffer } of memory.releaseAll(plane)) {
+          releaseFailedPlane({ name, region: regionOf(buffer), plane, planes: count })
+        }
         children.kill(plane)
         totals.ended(plane)
         options.metrics.workers.ended()
@@ -135,8 +137,8 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       await Promise.all(planes.map((plane) => plane.setUnavailable(reason)))
     },
     async limits() {
-      const [first] = planes
-      return first === undefined ? { local: [], global: [] } : ((await first.call('limits')) as LimitSnapshot)
+      const snapshots = await Promise.all(planes.map((plane) => plane.call('limits').catch(() => undefined)))
+      return mergeLimitSnapshots(snapshots.filter((snapshot) => snapshot !== undefined) as LimitSnapshot[])
     },
     async metrics() {
       await Promise.all(

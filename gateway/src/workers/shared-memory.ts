@@ -3,14 +3,16 @@ import { type BindableMemory, maxBytesOf, type Region } from '../lib/planes/memo
 /** A region that a data plane requests. */
 export type RegionRequest = { name: string; bytes: number; maxBytes: number | undefined }
 
+export type NamedBuffer = { readonly name: string; readonly buffer: SharedArrayBuffer }
+
 /** All regions of the process, on the main thread. */
 export type MemoryDirectory = {
   /** Buffers of the requested regions, in order; the data plane references each of them once more. */
   acquire(plane: number, requests: readonly RegionRequest[]): SharedArrayBuffer[]
   /** Ends references of a data plane. */
   release(plane: number, names: readonly string[]): void
-  /** Ends all references of a data plane that has ended. Returns the buffers that others still reference. */
-  releaseAll(plane: number): SharedArrayBuffer[]
+  /** Ends all references of a data plane that has ended. Returns the regions that others still reference. */
+  releaseAll(plane: number): NamedBuffer[]
   readonly size: number
 }
 
@@ -48,7 +50,7 @@ export function createMemoryDirectory(): MemoryDirectory {
     },
     releaseAll(plane) {
       for (const name of [...regions.keys()]) remove(name, plane, Number.POSITIVE_INFINITY)
-      return [...regions.values()].map(({ buffer }) => buffer)
+      return [...regions].map(([name, { buffer }]) => ({ name, buffer }))
     },
     get size() {
       return regions.size

@@ -1,5 +1,5 @@
 import { acquireLock, releaseLock } from './lock.ts'
-import type { Memory } from './memory.ts'
+import type { Memory, Region } from './memory.ts'
 
 /** Amount in use in all data planes, up to 2^31 - 1. */
 export type Gauge = {
@@ -11,23 +11,25 @@ export type Gauge = {
   total(): number
 }
 
+/** Start of the names of regions with a gauge. */
+export const gaugePrefix = 'gauge/'
+
 /** Index of the first column; the lock and its description are before it. */
 const firstColumn = 4
 
 /**
- * Creates a gauge. Each data plane has a column, which a replacement of the data plane clears on first use:
- * nothing is in use in a new data plane.
+ * Creates a gauge. Each data plane has a column, which a replacement of the data plane clears on first use
  */
 export function createGauge(memory: Memory, name: string): Gauge {
   const { plane, planes } = memory
   const words = firstColumn + planes
-  const region = memory.region(`gauge/${name}`, 4 * (words + (words % 2)))
+  const region = memory.region(gaugePrefix + name, 4 * (words + (words % 2)))
   let isStarted = false
 
   function cells(): Int32Array {
     if (!isStarted) {
       isStarted = true
-      Atomics.store(region.int32, firstColumn + plane, 0)
+      clearGauge(region, plane)
     }
     return region.int32
   }
@@ -37,6 +39,11 @@ export function createGauge(memory: Memory, name: string): Gauge {
     subtract: (by) => subtract({ cells: cells(), first: firstColumn, plane, planes }, by),
     total: () => sumOf(cells(), firstColumn, planes),
   }
+}
+
+/** Clears the column of a data plane that has failed. */
+export function clearGauge({ int32 }: Region, plane: number): void {
+  Atomics.store(int32, firstColumn + plane, 0)
 }
 
 /** Columns of an amount: a word per data plane. The lock of their region is `cells[0]`. */

@@ -12,8 +12,8 @@ import {
   stageKey,
   unlock,
 } from './keyed-table.ts'
-import type { Memory } from './memory.ts'
-import type { KeyedTable } from './table-memory.ts'
+import type { Memory, Region } from './memory.ts'
+import type { KeyedTable, TableShape } from './table-memory.ts'
 
 /** Entries in use in all data planes, by key. Each key has an amount as well. */
 export type KeyedGauge = {
@@ -41,6 +41,9 @@ export type Entry = {
   close(): void
 }
 
+/** Start of the names of regions with a gauge by key. */
+export const keyedGaugePrefix = 'keyed gauge/'
+
 /** Length of a hash in hexadecimal digits, which replaces longer keys. */
 const maxKeyBytes = 64
 
@@ -50,13 +53,7 @@ const maxKeyBytes = 64
  */
 export function createKeyedGauge(memory: Memory, name: string, maxKeys: number): KeyedGauge {
   const { plane, planes } = memory
-  const table = createKeyedTable(memory, `keyed gauge/${name}`, {
-    maxRecords: maxKeys,
-    keyBytes: maxKeyBytes,
-    int32Cells: 2 * planes,
-    float64Cells: 0,
-    sharedCells: 0,
-  })
+  const table = createKeyedTable(memory, keyedGaugePrefix + name, shapeOf(planes, maxKeys))
   let isStarted = false
 
   /** Acquires the lock of a key; returns its record, 0 if there is none. */
@@ -120,7 +117,17 @@ export function createKeyedGauge(memory: Memory, name: string, maxKeys: number):
   }
 }
 
-/** Clears the entries and amounts of a data plane that failed. */
+function shapeOf(planes: number, maxRecords: number): TableShape {
+  return { maxRecords, keyBytes: maxKeyBytes, int32Cells: 2 * planes, float64Cells: 0, sharedCells: 0 }
+}
+
+/** Clears the entries and amounts of a data plane that has failed. */
+export function clearKeyedGauge(region: Region, plane: number, planes: number): void {
+  // The capacity of the memory is not changed.
+  const table = createKeyedTable({ plane, planes, region: () => region }, '', shapeOf(planes, 1))
+  clearColumns(table, plane, planes)
+}
+
 function clearColumns(table: KeyedTable, plane: number, planes: number): void {
   for (let record = highestRecord(table); record > 0; record--) {
     if (!lockUsed(table, record)) continue

@@ -1,5 +1,5 @@
 import { acquireLock, releaseLock } from './lock.ts'
-import type { Memory } from './memory.ts'
+import type { Memory, Region } from './memory.ts'
 
 /** Semaphore of all data planes. */
 export type Semaphore = {
@@ -26,6 +26,9 @@ const columnWords = 3
 const waitingWord = 1
 const assignedWord = 2
 
+/** Start of the names of regions with a semaphore. */
+export const semaphorePrefix = 'semaphore/'
+
 /** Interval of the search for slots of a failed data plane, while something waits. */
 const searchMs = 100
 const cleanupInterval = 1_000
@@ -34,7 +37,7 @@ const cleanupInterval = 1_000
 export function createSemaphore(memory: Memory, name: string): Semaphore {
   const { plane, planes } = memory
   const words = columns + columnWords * planes
-  const region = memory.region(`semaphore/${name}`, 4 * (words + (words % 2)))
+  const region = memory.region(semaphorePrefix + name, 4 * (words + (words % 2)))
   const isShared = planes > 1
   const own = columns + columnWords * plane
   const queue = createQueue()
@@ -123,6 +126,16 @@ export function createSemaphore(memory: Memory, name: string): Semaphore {
       unlock(int32)
     },
   }
+}
+
+/**
+ * Clears the slots and waiters of a data plane that has failed. Others search for free slots while they wait.
+ */
+export function clearSemaphore({ int32 }: Region, plane: number): void {
+  const first = columns + columnWords * plane
+  acquireLock(int32, 0, plane)
+  int32.fill(0, first, first + columnWords)
+  releaseLock(int32, 0)
 }
 
 /** Assigns free slots to waiters, data planes in turn; requires the lock. Returns whether there was one. */

@@ -18,9 +18,9 @@ const retryMs = 20
 const retriesPerRequest = 10
 
 /**
- * Creates the limits by upstream: a name of origin and connection settings. `requestIdle` asks all data planes
- * to close idle connections to an upstream, because one of them needs a connection: an idle one would occupy
- * its permit until the end of its keep-alive time.
+ * Creates the limits by upstream: a name of origin and connection settings. `requestIdle` asks all data
+ * planes to close idle connections to an upstream, because one of them needs a connection: an idle one would
+ * occupy its permit until the end of its keep-alive time.
  */
 export function createConnectionPermits(
   entries: SharedEntries,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
-import { takeLimitSnapshot } from './limit-snapshot.ts'
+import { type GlobalLimitSnapshot, mergeLimitSnapshots, takeLimitSnapshot } from './limit-snapshot.ts'
 import { compileLocalRateLimit } from './local.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'
 
@@ -53,5 +53,47 @@ describe('readings', () => {
     const text = JSON.stringify(await read())
     expect(text).not.toContain('secret')
     expect(text).toMatch(/"value":"sha256:[0-9a-f]{16}"/)
+  })
+})
+
+describe('readings of several data planes', () => {
+  const limit: GlobalLimitSnapshot = {
+    ...{ place: 'llm', limit: 'llm: global', domain: 'd', service: 'limits:1', timeoutMs: 100 },
+    ...{ failureMode: 'failClosed', descriptors: [] },
+    checks: { allowed: 1, refused: 2, failed_open: 3, failed_closed: 4 },
+    reports: { sent: 1, over_limit: 2, unknown: 3, failed: 4, dropped: 5, pending: 6 },
+    lastFailure: undefined,
+  }
+  const early = { at: '2026-01-01T00:00:00.000Z', reason: 'early' }
+  const late = { at: '2026-01-01T00:00:01.000Z', reason: 'late' }
+
+  it('add up the counts of global limits, and have the latest failure', () => {
+    const { global } = mergeLimitSnapshots([
+      { local: [], global: [limit] },
+      { local: [], global: [{ ...limit, lastFailure: late }] },
+      {
+        local: [],
+        global: [
+          { ...limit, lastFailure: early },
+          { ...limit, place: 'other' },
+        ],
+      },
+    ])
+    expect(global).toEqual([
+      {
+        ...limit,
+        checks: { allowed: 3, refused: 6, failed_open: 9, failed_closed: 12 },
+        reports: { sent: 3, over_limit: 6, unknown: 9, failed: 12, dropped: 15, pending: 18 },
+        lastFailure: late,
+      },
+    ])
+  })
+
+  it('have the local limits of one data plane, which are those of all', async () => {
+    const { send, read } = limits([{ requests: 5, unit: 'Minutes' }])
+    send('a')
+    const snapshot = await read()
+    expect(mergeLimitSnapshots([snapshot, snapshot])).toEqual(snapshot)
+    expect(mergeLimitSnapshots([])).toEqual({ local: [], global: [] })
   })
 })

@@ -75,6 +75,45 @@ export async function takeLimitSnapshot(
   return readings
 }
 
+/**
+ * Merges the snapshots of all data planes. Local limits are the same for all; checks and reports of global
+ * limits are added up, and the latest failure is that of the process.
+ */
+export function mergeLimitSnapshots(snapshots: readonly LimitSnapshot[]): LimitSnapshot {
+  const [first, ...others] = snapshots
+  if (first === undefined) return { local: [], global: [] }
+  const global = first.global.map((snapshot) => {
+    const same = others.flatMap((other) =>
+      other.global.filter(({ place, limit }) => place === snapshot.place && limit === snapshot.limit),
+    )
+    return same.reduce(addGlobal, snapshot)
+  })
+  return { local: first.local, global }
+}
+
+function addGlobal(one: GlobalLimitSnapshot, other: GlobalLimitSnapshot): GlobalLimitSnapshot {
+  return {
+    ...one,
+    checks: addCounts(one.checks, other.checks),
+    reports: addCounts(one.reports, other.reports),
+    lastFailure: laterOf(one.lastFailure, other.lastFailure),
+  }
+}
+
+function addCounts<Counts extends Record<keyof Counts, number>>(one: Counts, other: Counts): Counts {
+  const sum = { ...one }
+  for (const key in sum) sum[key] = (one[key] + other[key]) as Counts[typeof key]
+  return sum
+}
+
+type Failure = GlobalLimitCounts['lastFailure']
+
+/** Times are ISO 8601 in UTC, so their order is that of the texts. */
+function laterOf(one: Failure, other: Failure): Failure {
+  if (one === undefined || other === undefined) return one ?? other
+  return other.at > one.at ? other : one
+}
+
 async function localSnapshot(limit: Limit, place: string, clock: Clock): Promise<LocalLimitSnapshot> {
   const { label, counts, rate, key } = limit
   return {
