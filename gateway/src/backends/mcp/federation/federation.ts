@@ -1,7 +1,8 @@
+import { isJsonObject } from '../../../lib/json/json.ts'
 import { withPermissions } from '../permissions/permissions.ts'
 import { withRemoteSessions } from '../planes/remotable.ts'
 import { withInitializeLimit } from '../targets/initialize-limit.ts'
-import type { Target } from '../targets/target.ts'
+import type { Target, TargetSession } from '../targets/target.ts'
 import { createMultiplex } from './multiplex.ts'
 
 /** Targets of one endpoint. */
@@ -28,10 +29,38 @@ export function federate(members: readonly Target[], options: FederationOptions)
   const guarded = members.map((member) =>
     withInitializeLimit(withPermissions(withRemoteSessions(member)), initializeTimeoutMs),
   )
+  const multiplex = createMultiplex(guarded, { prefixed: prefixMode !== 'never', failOpen, version })
   const [guardedOnly] = guarded
-  if (guardedOnly && guarded.length === 1 && prefixMode !== 'always') return { target: guardedOnly, members }
+  const isAlone = guarded.length === 1 && prefixMode !== 'always'
+  const combined = isAlone && guardedOnly ? withName(guardedOnly) : multiplex
+  // A session continues with its targets after others were added, so it may have been one of a single target.
+  const resume: Target['resume'] = (state, remote) => {
+    const { alone } = state
+    if (typeof alone !== 'string') return multiplex.resume(state, remote)
+    const member = guarded.find(({ name }) => name === alone)
+    return member && withName(member).resume(state, remote)
+  }
+  return { target: { ...combined, resume }, members }
+}
+
+/** Adds the target name to the state of sessions at a single target. */
+function withName(target: Target): Target {
   return {
-    target: createMultiplex(guarded, { prefixed: prefixMode !== 'never', failOpen, version }),
-    members,
+    ...target,
+    open: () => named(target.open()),
+    resume({ state }, remote) {
+      const session = isJsonObject(state) ? target.resume(state, remote) : undefined
+      return session && named(session)
+    },
+  }
+
+  function named(session: TargetSession): TargetSession {
+    return {
+      ...session,
+      state(remote) {
+        const state = session.state(remote)
+        return state && { alone: target.name, state }
+      },
+    }
   }
 }

@@ -332,6 +332,13 @@ describe('a session with a program', () => {
     expect(target(0).sessions[0]?.closed).toBe(1)
   })
 
+  it('continues with its target after another was added', async () => {
+    const targets = (plane: number) => (plane === 1 ? [...bound(1), fakeTarget('b')] : bound(plane))
+    const { begin, post } = fixture({ targets })
+    const headers = await begin(0)
+    expect(resultOf(await post(1, call(1), headers))).toEqual(answeredBy(0, 1))
+  })
+
   it('ends when its targets differ on the data plane of a request', async () => {
     const targets = (plane: number): FakeTarget[] => [
       { ...fakeTarget('a', { pinned: true, ...answering(plane) }), signature: plane === 2 ? 'new' : 'old' },

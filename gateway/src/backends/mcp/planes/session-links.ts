@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../lib/json/json.ts'
-import type { Channel, Peers } from '../../../lib/planes/peers.ts'
+import { type Channel, PeerError, type Peers } from '../../../lib/planes/peers.ts'
 import type { LimitScope } from '../sessions/admission.ts'
 import type { EndingsSnapshot } from '../sessions/endings.ts'
 import type { SessionClient } from '../sessions/session.ts'
@@ -179,8 +179,20 @@ function createLinks(
       }
       return false
     },
-    open: (plane, content) => peers.open(plane, service, { scope, content }),
+    open(plane, content) {
+      try {
+        return peers.open(plane, service, { scope, content })
+      } catch (error) {
+        if (error instanceof PeerError) return closedChannel()
+        throw error
+      }
+    },
   }
+}
+
+/** Channel to a data plane that has ended. */
+function closedChannel(): Channel {
+  return { post() {}, onMessage() {}, onClose: queueMicrotask, close() {} }
 }
 
 /** Content of a message with its endpoint. Messages between data planes have the types of this build. */
