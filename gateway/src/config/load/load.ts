@@ -7,6 +7,7 @@ import { visitStrings } from '../../schema/visit-strings.ts'
 import { unsupportedKeyMessage } from '../compat/known-keys.ts'
 import { locate, type Position, readYaml, scalarAt, type YamlText, type YamlTree } from '../yaml/yaml.ts'
 import type { Environment } from './environment.ts'
+import { parsePlainJson } from './plain-json.ts'
 import { type PlainValue, toPlainValue } from './plain-value.ts'
 import { checkValidParts, wholeValue } from './valid-parts.ts'
 
@@ -54,7 +55,31 @@ const maxIssues = 500
  * one run, in the order of the text. An empty text is an empty configuration.
  */
 export function loadConfigText<T>(source: ConfigSource<T>): LoadResult<T> {
-  const yaml = readYaml(withoutByteOrderMark(source.text))
+  const text = withoutByteOrderMark(source.text)
+  return loadJson(text, source) ?? loadYaml(text, source)
+}
+
+/** Loads a text in JSON; undefined for other texts, and for errors, whose positions need the other reader. */
+function loadJson<T>(text: string, source: ConfigSource<T>): LoadResult<T> | undefined {
+  const value = parsePlainJson(text)
+  const checked = value && check(source.schema, value)
+  if (checked?.kind !== 'valid' || hasFormatMistakes(source, value)) return undefined
+  let hasMistakes = false
+  for (const run of source.checks) {
+    run(checked.value, () => {
+      hasMistakes = true
+    })
+  }
+  if (hasMistakes) return undefined
+  const positions = (path: Path, part: 'key' | 'value' = 'value') => {
+    const yaml = readYaml(text)
+    return yaml.position(locate(yaml.tree, path, part))
+  }
+  return { kind: 'config', config: checked.value, positions }
+}
+
+function loadYaml<T>(text: string, source: ConfigSource<T>): LoadResult<T> {
+  const yaml = readYaml(text)
   const plain = toPlainValue(yaml.tree, shapeOf(source.schema), source.env)
   const checked = check(source.schema, plain.value, (path) => !plain.fromEnvironment.has(formatPath(path)))
   const unread: Found[] = [...yaml.mistakes.map((mistake) => ({ ...mistake, path: [] })), ...plain.mistakes]
@@ -126,14 +151,31 @@ function optionally(suggestion: string | undefined): { suggestion?: string } {
   return suggestion === undefined ? {} : { suggestion }
 }
 
+function hasFormatMistakes<T>({ schema, formats }: ConfigSource<T>, value: unknown): boolean {
+  let found = false
+  if (formats === undefined) return found
+  visitStrings(schema, value, (text, shapes) => {
+    found ||= formatMistake(formats, text, shapes) !== undefined
+  })
+  return found
+}
+
+function formatMistake(
+  formats: NonNullable<ConfigSource<unknown>['formats']>,
+  text: string,
+  shapes: readonly Shape[],
+): ReturnType<FormatCheck> {
+  const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
+  return formatted?.meta.format && formats[formatted.meta.format]?.(text, formatted)
+}
+
 /** Mistakes in texts whose field in the schema has a format with a check. */
 function formatMistakes<T>(source: ConfigSource<T>, tree: YamlTree, value: unknown): Found[] {
   const formats = source.formats
   if (formats === undefined) return []
   const found: Found[] = []
   visitStrings(source.schema, value, (text, shapes, path) => {
-    const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
-    const wrong = formatted?.meta.format && formats[formatted.meta.format]?.(text, formatted)
+    const wrong = formatMistake(formats, text, shapes)
     if (wrong) found.push({ offset: offsetInside(tree, path, wrong.at), path, message: wrong.message })
   })
   return found
