@@ -16,21 +16,35 @@ import { maxFileBytes, readProblem } from './config-file.ts'
  * inline texts. Compilation reads the files again: they may change in between.
  */
 export function checkNamedFiles(config: Config, report: ReportIssue): void {
+  checkTexts(config, readText, report)
+}
+
+/** Reports invalid inline texts, without reading files. */
+export function checkInlineTexts(config: Config, report: ReportIssue): void {
+  checkTexts(config, undefined, report)
+}
+
+/** Returns the text of a file; throws if it is unreadable. */
+type ReadText = (file: string) => string
+
+/** Without `read`, files are not checked. */
+function checkTexts(config: Config, read: ReadText | undefined, report: ReportIssue): void {
   visitStrings(configSchema, config, (text, shapes, path) => {
     const meta = shapes.find(({ meta }) => meta.format === 'file' || meta.holds !== undefined)?.meta
-    const problem =
-      meta && (meta.format === 'file' ? problemOf(text, meta.holds) : inlineProblem(text, meta.holds))
+    if (meta === undefined) return
+    const isFile = meta.format === 'file'
+    const problem = isFile ? read && problemOf(text, meta.holds, read) : inlineProblem(text, meta.holds)
     if (problem !== undefined) report(path, problem)
   })
-  checkKeyPairs(config, report)
+  checkKeyPairs(config, read, report)
 }
 
 /** Checks that certificates and keys that are valid on their own match. */
-function checkKeyPairs(config: Config, report: ReportIssue): void {
+function checkKeyPairs(config: Config, read: ReadText | undefined, report: ReportIssue): void {
   const sections = trafficSections(config)
   for (const [name, gateway] of Object.entries(sections.gateways)) {
     for (const { tls, path } of listenersOf(name, gateway)) {
-      const [cert, key] = [tls?.cert, tls?.key].map((source) => source && textOf(source))
+      const [cert, key] = [tls?.cert, tls?.key].map((source) => source && textOf(source, read))
       if (cert === undefined || key === undefined) continue
       if (certificateProblem(cert) !== undefined || privateKeyProblem(key) !== undefined) continue
       try {
@@ -52,9 +66,9 @@ const contentProblems: Record<FileContent, (text: string) => string | undefined>
     parseKeySet(text) === undefined ? 'is not a JSON Web Key Set: expected {"keys": [...]}' : undefined,
 }
 
-function problemOf(file: string, holds: FileContent | undefined): string | undefined {
+function problemOf(file: string, holds: FileContent | undefined, read: ReadText): string | undefined {
   try {
-    const text = readText(file)
+    const text = read(file)
     const problem = holds && contentProblems[holds](text)
     return problem && `${file} ${problem}`
   } catch (error) {
@@ -66,9 +80,9 @@ function inlineProblem(text: string, holds: FileContent | undefined): string | u
   return holds && contentProblems[holds](text)
 }
 
-function textOf(source: PemSource): string | undefined {
+function textOf(source: PemSource, read: ReadText | undefined): string | undefined {
   try {
-    return typeof source === 'string' ? readText(source) : source.inline
+    return typeof source === 'string' ? read?.(source) : source.inline
   } catch {
     // `problemOf` reports it.
     return undefined

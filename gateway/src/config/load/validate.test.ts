@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { createAuthority } from '../../../test/support/certificates.ts'
+import { formatPath } from '../../schema/path.ts'
 import { checkConfig, configSchema } from '../schema.ts'
 import { formatChecks } from './formats.ts'
 import { loadConfigText } from './load.ts'
-import { validateConfig } from './validate.ts'
+import { type ConfigPart, type PartSurroundings, validateConfig, validatePart } from './validate.ts'
 
 const route = (rule: string) => ({
   name: rule,
@@ -87,5 +89,90 @@ describe('a configuration without a text', () => {
     const twice = { gateways, routes: [...routes, { ...routes[1] }] }
     expect(validateConfig(twice, sound)).toEqual(validateConfig(twice))
     expect(validateConfig({ gateways: {}, routes }, sound)).toHaveLength(3)
+  })
+})
+
+const surroundings: PartSurroundings = {
+  gateways: {
+    g: { port: 8080, listeners: [{ name: 'a', hostname: 'a.test' }] },
+    tcp: { port: 8081, protocol: 'TCP' },
+  },
+  backends: [
+    { name: 'shop', endpoints: [] },
+    { name: 'model', ai: { provider: { echo: {} } } },
+  ],
+}
+
+function issuesOf(part: ConfigPart): string[] {
+  return validatePart(part, surroundings).map(({ path, message }) => `${formatPath(path)}: ${message}`)
+}
+
+const routePart = (value: Record<string, unknown>): ConfigPart => ({
+  kind: 'route',
+  value: { gateways: 'g/a', backends: [{ backend: '/shop' }], ...value },
+})
+
+describe('validatePart', () => {
+  it.each<[string, ConfigPart]>([
+    ['route', routePart({})],
+    [
+      'route with a backend of another kind',
+      routePart({ backends: [{ backend: '/model' }], policies: { ai: {} } }),
+    ],
+    ['tcpRoute', { kind: 'tcpRoute', value: { gateways: ['tcp'], backends: [{ backend: '/shop' }] } }],
+    ['backend', { kind: 'backend', value: { name: 'other', host: 'a:80' } }],
+    ['gateway', { kind: 'gateway', name: 'more', value: { port: 80 } }],
+    ['policies', { kind: 'policies', of: 'llm', value: { ai: { promptGuard: { request: [] } } } }],
+  ])('finds nothing wrong with a valid %s', (_, part) => {
+    expect(issuesOf(part)).toEqual([])
+  })
+
+  it('reports issues of schema, formats and checks at their path inside the part', () => {
+    expect(issuesOf(routePart({ matches: [{ path: {} }] }))).toEqual([
+      'matches[0].path: exactly one of exact, pathPrefix, regex is required here; found none',
+    ])
+    const rules = ['request.path ==']
+    expect(issuesOf(routePart({ policies: { authorization: { rules } } }))[0]).toMatch(
+      /^policies\.authorization\.rules\[0\]: /,
+    )
+    expect(issuesOf(routePart({ hostnames: ['b.test'] }))).toEqual([
+      'hostnames: must match a host of a listener of the route: g/a is for a.test',
+    ])
+    expect(issuesOf(routePart({ gateways: 'none', backends: [{ backend: '/none' }] }))).toEqual([
+      'gateways: unknown gateway reference none',
+      'backends[0].backend: no backend is named "none"',
+    ])
+    expect(issuesOf({ kind: 'policies', of: 'http', value: { ai: {} } })[0]).toMatch(
+      /^ai: is only valid with/,
+    )
+    expect(issuesOf({ kind: 'backend', value: { name: 'x', host: 'a:0' } })).toEqual([
+      'host: port 0 cannot be connected to',
+    ])
+  })
+
+  it('reports invalid certificates of a listener, without quoting them', () => {
+    const authority = createAuthority()
+    const [one, other] = [authority.issue('a.test'), authority.issue('b.test')]
+    const gateway = (cert: string, key: string): ConfigPart => ({
+      kind: 'gateway',
+      name: 'tls',
+      value: { port: 443, listeners: [{ name: 'a', tls: { cert: { inline: cert }, key: { inline: key } } }] },
+    })
+    expect(issuesOf(gateway(one.cert, one.key))).toEqual([])
+    expect(issuesOf(gateway('none', one.key))).toEqual([
+      'listeners[0].tls.cert.inline: contains no certificate in PEM format',
+    ])
+    expect(issuesOf(gateway(one.cert, other.key))).toEqual([
+      'listeners[0].tls: key: is not the key of the certificate',
+    ])
+  })
+
+  it('accepts exactly the parts that a whole configuration accepts', () => {
+    const parts = [{}, { backends: [] }, { hostnames: ['*.test', 'x..y'] }, { timeout: 1 }, { policies: [] }]
+    for (const value of parts) {
+      const part = routePart(value)
+      const whole = { ...surroundings, routes: [part.value] }
+      expect([value, issuesOf(part).length > 0]).toEqual([value, validateConfig(whole).length > 0])
+    }
   })
 })

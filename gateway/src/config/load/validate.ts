@@ -2,9 +2,13 @@ import { runToCompletion } from '../../lib/scheduling/yielding.ts'
 import { check, type Mistake } from '../../schema/check.ts'
 import { formatPath, type Path } from '../../schema/path.ts'
 import { printable } from '../../schema/printable.ts'
+import type { ReportIssue } from '../../schema/report.ts'
 import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/shape.ts'
+import { findBackend } from '../../upstream/config.ts'
 import { type Config, checkConfig, configSchema } from '../schema.ts'
+import { referencesOf } from '../traffic/attachments.ts'
 import { formatChecks } from './formats.ts'
+import { checkInlineTexts } from './named-files.ts'
 
 /** A configuration as plain JSON, from one or several sources. */
 export type ConfigTree = Readonly<Record<string, unknown>>
@@ -25,13 +29,65 @@ export function* validationSteps(
   tree: ConfigTree,
   validated: WeakSet<object> = new WeakSet(),
 ): Generator<void, string[]> {
+  return lines(yield* findIssues(tree, validated, checkConfig))
+}
+
+/** An issue with the path of its value. */
+export type LocatedIssue = { readonly path: Path; readonly message: string }
+
+/**
+ * Finds the issues of a configuration: those of the schema, else of formats, else of `checkValid`, which
+ * receives a configuration without the other kinds.
+ */
+function* findIssues(
+  tree: ConfigTree,
+  validated: WeakSet<object>,
+  checkValid: (config: Config, report: ReportIssue) => void,
+): Generator<void, readonly LocatedIssue[]> {
   const mistakes = schemaMistakes(tree, validated)
-  if (mistakes.length > 0) return lines(mistakes)
+  if (mistakes.length > 0) return mistakes
   yield
-  const found: { path: Path; message: string }[] = formatMistakes(tree, validated)
+  const found: LocatedIssue[] = formatMistakes(tree, validated)
   yield
-  if (found.length === 0) checkConfig(checkedConfig(tree), (path, message) => found.push({ path, message }))
-  return lines(found)
+  if (found.length === 0) checkValid(checkedConfig(tree), (path, message) => found.push({ path, message }))
+  return found
+}
+
+/**
+ * A part of a configuration that is validated on its own, so that an invalid one can be replaced and its
+ * neighbours stay. `policies` are those of a route of the kind `of`.
+ */
+export type ConfigPart =
+  | { kind: 'route' | 'tcpRoute' | 'backend'; value: ConfigTree }
+  | { kind: 'gateway'; name: string; value: ConfigTree }
+  | { kind: 'policies'; of: 'http' | 'llm' | 'mcp'; value: ConfigTree }
+
+/** The valid parts that a part may refer to. */
+export type PartSurroundings = Pick<Config, 'config' | 'gateways' | 'backends'>
+
+type Section = 'routes' | 'tcpRoutes' | 'backends' | 'gateways'
+
+/** A configuration of one part and what it refers to. */
+type SmallConfig = {
+  tree: ConfigTree
+  /** Path of the part. */
+  path: readonly [Section, string | number, ...string[]]
+}
+
+/**
+ * Validates one part with the schema, formats and checks of a whole configuration, without files and network.
+ * Returns its issues with paths inside the part, in one line each. The cost depends on the part alone. Rules
+ * between parts are not checked: unique names and ports, hosts of listeners, limits with one `id`.
+ */
+export function validatePart(part: ConfigPart, surroundings: PartSurroundings): LocatedIssue[] {
+  const { tree, path } = smallConfigOf(part, surroundings)
+  const steps = findIssues(tree, new WeakSet(), (config, report) => {
+    checkConfig(config, report)
+    checkInlineTexts(config, report)
+  })
+  return runToCompletion(steps)
+    .filter((issue) => path.every((step, index) => issue.path[index] === step))
+    .map((issue) => ({ path: issue.path.slice(path.length), message: printable(issue.message) }))
 }
 
 /** The schema has no rules across list items, so valid items are skipped. */
@@ -71,8 +127,8 @@ function checkedConfig(tree: ConfigTree): Config {
   return tree as Config
 }
 
-function formatMistakes(tree: ConfigTree, validated: WeakSet<object>): { path: Path; message: string }[] {
-  const found: { path: Path; message: string }[] = []
+function formatMistakes(tree: ConfigTree, validated: WeakSet<object>): LocatedIssue[] {
+  const found: LocatedIssue[] = []
   const visit = (here: unknown, shapes: readonly Shape[], path: Path): void => {
     if (typeof here === 'string') {
       const formatted = shapes.find((shape) => shape.kind === 'string' && shape.meta.format !== undefined)
@@ -94,7 +150,7 @@ function formatMistakes(tree: ConfigTree, validated: WeakSet<object>): { path: P
   return found
 }
 
-function lines(mistakes: readonly { path: Path; message: string }[]): string[] {
+function lines(mistakes: readonly LocatedIssue[]): string[] {
   const shown = mistakes.slice(0, maxIssues).map(({ path, message }) => line(path, message))
   const more = mistakes.length - shown.length
   return more > 0 ? [...shown, `and ${more} more mistakes`] : shown
@@ -103,4 +159,61 @@ function lines(mistakes: readonly { path: Path; message: string }[]): string[] {
 function line(path: Path, message: string): string {
   const place = formatPath(path)
   return printable(`${place === '' ? '' : `${place}: `}${message}`)
+}
+
+function smallConfigOf(part: ConfigPart, surroundings: PartSurroundings): SmallConfig {
+  const { value } = part
+  const { config } = surroundings
+  const backends = backendsNamedIn(value, surroundings)
+  const common = { ...(config && { config }), backends }
+  switch (part.kind) {
+    case 'gateway':
+      return { tree: { ...common, gateways: { [part.name]: value } }, path: ['gateways', part.name] }
+    case 'backend':
+      return { tree: { ...common, backends: [value, ...backends] }, path: ['backends', 0] }
+    case 'policies': {
+      const route = { gateways: 'g', policies: value, backends: [backendOf[part.of]] }
+      return {
+        tree: { ...common, gateways: { g: { port: 0 } }, routes: [route] },
+        path: ['routes', 0, 'policies'],
+      }
+    }
+    case 'route':
+    case 'tcpRoute': {
+      const section = part.kind === 'route' ? 'routes' : 'tcpRoutes'
+      const gateways = gatewaysNamedIn(value, surroundings)
+      return { tree: { ...common, gateways, [section]: [value] }, path: [section, 0] }
+    }
+  }
+}
+
+const backendOf = {
+  http: { host: 'localhost:80' },
+  llm: { ai: { provider: { echo: {} } } },
+  mcp: { mcp: { targets: [{ name: 'target', mcp: { host: 'http://localhost/mcp' } }] } },
+}
+
+/** The backends that members named `backend` of a value refer to. */
+function backendsNamedIn(value: unknown, { backends = [] }: PartSurroundings): object[] {
+  const found = new Set<object>()
+  const visit = (here: unknown): void => {
+    if (typeof here !== 'object' || here === null) return
+    for (const [key, entry] of Object.entries(here)) {
+      const backend =
+        key === 'backend' && typeof entry === 'string' ? findBackend(entry, backends) : undefined
+      if (backend !== undefined) found.add(backend)
+      visit(entry)
+    }
+  }
+  visit(value)
+  return [...found]
+}
+
+function gatewaysNamedIn(value: ConfigTree, { gateways = {} }: PartSurroundings): ConfigTree {
+  const { gateways: given } = value
+  const written = typeof given === 'string' ? [given] : Array.isArray(given) ? given.map(String) : undefined
+  const names = (referencesOf(written, gateways) ?? []).map((reference) => reference.split('/', 1)[0] ?? '')
+  return Object.fromEntries(
+    names.flatMap((name) => (Object.hasOwn(gateways, name) ? [[name, gateways[name]]] : [])),
+  )
 }
