@@ -16,6 +16,11 @@ export function lookUp<V>({ buckets }: BucketMap<V>, key: string): V | undefined
   return buckets[bucketOf(key)]?.get(key)
 }
 
+/** The values, in no particular order. */
+export function* valuesOf<V>({ buckets }: BucketMap<V>): Generator<V> {
+  for (const bucket of buckets) yield* bucket.values()
+}
+
 /** Returns the map with some values replaced; undefined removes a key. */
 export function withEntries<V>(
   map: BucketMap<V>,

@@ -65,11 +65,12 @@ function differences<T extends object>(before: readonly T[], after: readonly T[]
   const lost: T[] = []
   const gained: T[] = []
   const shorter = Math.min(before.length, after.length)
-  let same = 0
-  while (same < shorter && before[before.length - 1 - same] === after[after.length - 1 - same]) same++
-  const [end, otherEnd] = [before.length - same, after.length - same]
   let at = 0
-  let other = 0
+  while (at < shorter && before[at] === after[at]) at++
+  let same = 0
+  while (same < shorter - at && before[before.length - 1 - same] === after[after.length - 1 - same]) same++
+  const [end, otherEnd] = [before.length - same, after.length - same]
+  let other = at
   while (at < end || other < otherEnd) {
     if (at < end && other < otherEnd && before[at] === after[other]) {
       at++

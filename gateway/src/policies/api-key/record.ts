@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { JsonObject } from '../../lib/json/json.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json/json.ts'
 import type { ModelAccess } from '../../pipeline/exchange.ts'
 import { exactlyOne, type Infer, jsonObject, list, name, optional, secret, string } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
@@ -70,12 +70,12 @@ export function apiKeyEntry(record: ApiKeyRecord): ApiKeyEntry {
   const digest = recordDigest(record)
   if (digest === undefined) throw new Error('virtual key record with a malformed keyHash')
   const { metadata, allowedModels } = record
-  const id =
-    typeof metadata?.['id'] === 'string' && metadata['id'] !== '' ? metadata['id'] : derivedId(digest)
+  const hasId = isJsonObject(metadata) && typeof metadata['id'] === 'string' && metadata['id'] !== ''
   const group = metadata?.['group']
   return {
     digest,
-    facts: Object.freeze({ ...metadata, id }),
+    // Without a copy, because there may be 100,000.
+    facts: Object.freeze(hasId ? metadata : { ...metadata, id: derivedId(digest) }),
     group: typeof group === 'string' ? group : '',
     models: allowedModels && { allows: compileAllowedModels(allowedModels), patterns: allowedModels },
   }

@@ -1,3 +1,4 @@
+import { valuesOf } from '../../lib/bucket-map.ts'
 import type { JsonValue } from '../../lib/json/json.ts'
 import type { Envelope } from '../change/change.ts'
 import { withId } from '../change/key-id.ts'
@@ -53,7 +54,7 @@ export function* envelopesOf(
 ): Generator<Envelope> {
   for (const kind of only === undefined ? kinds : [only]) {
     if (kind.placement.kind === 'keys') {
-      for (const key of byId(index.keys)) yield keyEnvelope(kind, key, shadowed)
+      for (const key of byId(valuesOf(index.keysById))) yield keyEnvelope(kind, key, shadowed)
     } else {
       const records = index.ordered.filter((record) => record.kind === kind && record.isPlaceholder !== true)
       for (const record of byId(records)) yield namedEnvelope(record, shadowed)
@@ -62,7 +63,7 @@ export function* envelopesOf(
 }
 
 /** Records in the order of ids. Sorted in groups by the first two characters, so that no step takes long. */
-function* byId<T extends { readonly id: string }>(records: readonly T[]): Generator<T> {
+function* byId<T extends { readonly id: string }>(records: Iterable<T>): Generator<T> {
   const groups = new Map<number, T[]>()
   for (const record of records) {
     const { id } = record

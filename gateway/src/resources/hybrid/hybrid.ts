@@ -122,7 +122,7 @@ function statusOf(
       state: connection.state,
       lastError: connection.lastError,
       generation: index.generation,
-      records: index.named.size + index.keys.length,
+      records: index.named.size + index.keyItems.length,
       problems: [...index.problems.values()]
         .slice(0, maxListedRecords)
         .map(({ kind, id, reason }) => ({ kind, id, reason })),

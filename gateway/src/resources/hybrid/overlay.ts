@@ -165,7 +165,7 @@ function applyKeys(
   building: OverlayDraft,
   shadowed: Set<string>,
 ): boolean {
-  if (index.keys.length === 0) return true
+  if (index.keyItems.length === 0) return true
   const policyPath = keysPath.slice(0, -1)
   if (!isTree(valueAt(building.root, policyPath))) return false
   const policy = writableObject(building, policyPath, false)

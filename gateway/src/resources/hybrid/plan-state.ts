@@ -58,7 +58,7 @@ export function createHybridPlanState(input: HybridPlanInput): PlanState<Existin
     refuseNamed: (kind, draft) => refuseNamed(kind, draft, input),
     refuseKey: (key) => refuseKey(key, input, requestDigests),
     hasKeyPolicy: () => hasKeyPolicy(file) || index.ordered.some(({ kind, name }) => isKeyPolicy(kind, name)),
-    isKeyPolicyRequired: (kind, name) => index.keys.length > 0 && !fileDefines(file, kind, name),
+    isKeyPolicyRequired: (kind, name) => index.keyItems.length > 0 && !fileDefines(file, kind, name),
   }
 }
 

@@ -31,9 +31,10 @@ export type RecordIndex = {
   readonly byName: ReadonlyMap<string, NamedRecord>
   /** The records of `byName` in order of creation: the same at every replica. */
   readonly ordered: readonly NamedRecord[]
-  /** In order of creation as far as possible: a change does not move other keys. */
-  readonly keys: readonly KeyRecord[]
-  /** Their items in the same order: the list in the configuration. */
+  /**
+   * The list in the configuration. In order of creation as far as possible: a change does not move other
+   * keys.
+   */
   readonly keyItems: readonly ApiKeyRecord[]
   readonly keysById: BucketMap<KeyRecord>
   readonly keysByDigest: BucketMap<KeyRecord>
@@ -45,7 +46,6 @@ export const emptyIndex: RecordIndex = {
   named: new Map(),
   byName: new Map(),
   ordered: [],
-  keys: [],
   keyItems: [],
   keysById: bucketMap(),
   keysByDigest: bucketMap(),
@@ -213,7 +213,10 @@ function retainUnchanged(index: RecordIndex, { changed, generation }: StoreDelta
     return kind !== undefined && isUnchanged(index, kind, stored) ? [stored] : []
   })
   const ids = new Set(same.map(({ kind, id }) => recordKey(kind, id)))
-  const keys = index.keys.filter(({ id }) => ids.has(recordKey(keyKind, id)))
+  const keys = index.keyItems.flatMap((item) => {
+    const record = lookUp(index.keysById, itemId(item))
+    return record !== undefined && ids.has(recordKey(keyKind, record.id)) ? [record] : []
+  })
   const kept = [...index.named.values()].filter(({ id, kind }) => ids.has(recordKey(kind.name, id)))
   return {
     generation,
@@ -223,7 +226,6 @@ function retainUnchanged(index: RecordIndex, { changed, generation }: StoreDelta
         : new Map(kept.map((record) => [recordKey(record.kind.name, record.id), record])),
     byName: index.byName,
     ordered: index.ordered,
-    keys,
     keyItems: keys.map(({ item }) => item),
     keysById: bucketMap(keys.map((key) => [key.id, key])),
     keysByDigest: bucketMap(keys.map((key) => [key.digest, key])),
@@ -242,7 +244,7 @@ function isUnchanged(index: RecordIndex, kind: Kind, stored: StoredResource): bo
 
 type KeyChange = { readonly id: string; readonly record: KeyRecord | undefined }
 
-/** Above this number of changes, the lists are rebuilt. */
+/** Above this number of changes, the list is rebuilt. */
 const maxPatchedKeys = 200
 
 function withKeys(index: RecordIndex, all: readonly KeyChange[]): RecordIndex {
@@ -257,7 +259,8 @@ function withKeys(index: RecordIndex, all: readonly KeyChange[]): RecordIndex {
   for (const { record } of changes) if (record !== undefined) digests.set(record.digest, record)
   return {
     ...index,
-    ...(changes.length > maxPatchedKeys ? rebuildKeys(index, changes) : patchKeys(index, before, changes)),
+    keyItems:
+      changes.length > maxPatchedKeys ? rebuildItems(index, changes) : patchItems(index, before, changes),
     keysById: withEntries(
       index.keysById,
       changes.map(({ id, record }) => [id, record]),
@@ -266,46 +269,46 @@ function withKeys(index: RecordIndex, all: readonly KeyChange[]): RecordIndex {
   }
 }
 
-type KeyLists = Pick<RecordIndex, 'keys' | 'keyItems'>
-
-function rebuildKeys({ keys }: RecordIndex, changes: readonly KeyChange[]): KeyLists {
-  const byId = new Map(keys.map((key) => [key.id, key]))
-  const added: KeyRecord[] = []
-  for (const { id, record } of changes) {
-    if (record === undefined) byId.delete(id)
-    else if (byId.has(id)) byId.set(id, record)
-    else added.push(record)
+function rebuildItems(
+  { keyItems, keysById }: RecordIndex,
+  changes: readonly KeyChange[],
+): readonly ApiKeyRecord[] {
+  const changed = new Map(changes.map(({ id, record }) => [id, record]))
+  const items: ApiKeyRecord[] = []
+  for (const item of keyItems) {
+    const id = itemId(item)
+    const next = changed.has(id) ? changed.get(id)?.item : item
+    if (next !== undefined) items.push(next)
   }
-  const all = [...byId.values(), ...added.sort(byAge)]
-  return { keys: all, keyItems: all.map(({ item }) => item) }
+  const added = changes.flatMap(({ id, record }) =>
+    record === undefined || lookUp(keysById, id) !== undefined ? [] : [record],
+  )
+  for (const { item } of added.sort(byAge)) items.push(item)
+  return items
 }
 
-/** Copies the lists and replaces single entries: ten times as fast as visiting each of 100,000 records. */
-function patchKeys(
-  index: RecordIndex,
+/** Copies the list and replaces single items: ten times as fast as visiting each of 100,000 records. */
+function patchItems(
+  { keyItems }: RecordIndex,
   before: readonly (KeyRecord | undefined)[],
   changes: readonly KeyChange[],
-): KeyLists {
-  const keys = index.keys.slice()
-  const keyItems = index.keyItems.slice()
+): readonly ApiKeyRecord[] {
+  const items = keyItems.slice()
   const added: KeyRecord[] = []
   changes.forEach(({ record }, position) => {
     const old = before[position]
     // By identity, which is fast.
-    const at = old === undefined ? -1 : keys.indexOf(old)
+    const at = old === undefined ? -1 : items.indexOf(old.item)
     if (at === -1) {
       if (record !== undefined) added.push(record)
-    } else if (record === undefined) {
-      keys.splice(at, 1)
-      keyItems.splice(at, 1)
-    } else {
-      keys[at] = record
-      keyItems[at] = record.item
-    }
+    } else if (record === undefined) items.splice(at, 1)
+    else items[at] = record.item
   })
-  for (const record of added.sort(byAge)) {
-    keys.push(record)
-    keyItems.push(record.item)
-  }
-  return { keys, keyItems }
+  for (const { item } of added.sort(byAge)) items.push(item)
+  return items
+}
+
+/** The id of a key by its item (`keyItem`). */
+function itemId({ metadata }: ApiKeyRecord): string {
+  return String(metadata?.['id'])
 }

@@ -108,7 +108,9 @@ function itemOf(kind: Kind, name: string, value: JsonValue): unknown {
 }
 
 function readKey(stored: StoredResource, expand: Expand): KeyRecord | string {
-  const { id, value, revision, createdAt, updatedAt } = stored
+  const { id, value, revision, createdAt } = stored
+  // One text instead of two equal ones.
+  const updatedAt = stored.updatedAt === createdAt ? createdAt : stored.updatedAt
   const expanded = expand(value)
   if (expanded.missing.length > 0) return missingVariables(expanded.missing)
   const item = keyItem(id, expanded.value)
