@@ -31,6 +31,7 @@ it('several peers, pinned CPUs and connections are read', () => {
 it.each([
   [['--rounds', 'x'], '--rounds must be a number above 0, got "x"'],
   [['--seconds', '0'], '--seconds must be a number above 0, got "0"'],
+  [['--workers', '1.5'], '--workers must be a whole number, got "1.5"'],
   [['--peer', 'a=x', '--peer', 'a=y'], 'there are two peers with the name a: name each once'],
   [['--round', '3'], /Unknown option '--round'/],
 ])('%j is refused', (args, message) => {

@@ -16,6 +16,8 @@ export type BenchOptions = {
   entry: string | undefined
   peers: PeerCommand[]
   placement: Placement
+  /** Number of workers to compare with one; no other workloads then. */
+  workers: number | undefined
 }
 
 /** Reads the command line. Errors name the argument and a valid form. */
@@ -44,6 +46,8 @@ export function parseOptions(args: readonly string[]): BenchOptions {
       entry: { type: 'string' },
       /** Another gateway to measure, `NAME=COMMAND`, may be repeated. */
       peer: { type: 'string', multiple: true, default: [] },
+      /** Cases of several workers: throughput, large-bodies, spread, memory, keys, named workers-…. */
+      workers: { type: 'string' },
       /** CPUs by role, for example `load=0,upstream=0,gateway=1`. */
       pin: { type: 'string' },
     },
@@ -57,10 +61,11 @@ export function parseOptions(args: readonly string[]): BenchOptions {
     only: values.only,
     rounds: positive('--rounds', values.rounds) ?? (quick ? 3 : 5),
     secondsPerRound: positive('--seconds', values.seconds) ?? (quick ? 0.3 : 2),
-    connections: positive('--connections', values.connections),
+    connections: count('--connections', values.connections),
     nodeFlags: values['node-flag'],
     entry: values.entry,
     peers: distinct(values.peer.map(parsePeer)),
+    workers: count('--workers', values.workers),
     placement: values.pin === undefined ? {} : parsePlacement(values.pin),
   }
 }
@@ -69,6 +74,12 @@ function distinct(peers: PeerCommand[]): PeerCommand[] {
   const twice = peers.find(({ name }, index) => peers.findIndex((peer) => peer.name === name) < index)
   if (twice) throw new Error(`there are two peers with the name ${twice.name}: name each once`)
   return peers
+}
+
+function count(name: string, text: string | undefined): number | undefined {
+  const value = positive(name, text)
+  if (value === undefined || Number.isInteger(value)) return value
+  throw new Error(`${name} must be a whole number, got "${text}"`)
 }
 
 function positive(name: string, text: string | undefined): number | undefined {

@@ -17,6 +17,7 @@ import { describePlacement } from './subjects/placement.ts'
 import { type LoadGenerator, startLoad, stop, stopAll } from './subjects/processes.ts'
 import { isInstalled } from './subjects/programs.ts'
 import { compareTcp, type TcpResult } from './tcp/tcp.ts'
+import { compareWorkers } from './workers/workers.ts'
 
 const options = optionsOrExit()
 const pace = paceOf(options)
@@ -33,6 +34,10 @@ async function main(): Promise<void> {
 }
 
 async function measureAll(load: LoadGenerator): Promise<Result> {
+  if (options.workers !== undefined) {
+    const workers = await compareWorkers(load, options, options.workers)
+    return { placement: describePlacement(options.placement), workloads: [], workers }
+  }
   const [llm, mcp, http] = [
     await llmStage(options),
     await mcpStage(options, mcpTokens),

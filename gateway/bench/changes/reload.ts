@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { httpPath, httpSections, httpWorkloads } from '../http/workloads.ts'
-import type { LoadReport } from '../load/load.ts'
+import type { LoadReport } from '../load/report.ts'
 import { checked, median } from '../measure/measure.ts'
 import type { Placement } from '../subjects/placement.ts'
 import { type LoadGenerator, startScript, stop } from '../subjects/processes.ts'

@@ -1,4 +1,7 @@
 import { connect, type Socket } from 'node:net'
+import { createHeld, type HeldOrder } from './held.ts'
+import { createReader, failureOf } from './reader.ts'
+import { type LoadReport, noRequests, reportOf } from './report.ts'
 
 /**
  * Load generator, run as a separate process. Implements the minimum of HTTP/1.1 over raw sockets, to be much
@@ -30,16 +33,7 @@ export type LoadOrder =
       perSecond: number
     }
   | { kind: 'close' }
-
-export type LoadReport = {
-  requests: number
-  failures: number
-  firstFailure: string
-  seconds: number
-  p50Ms: number
-  p99Ms: number
-  maxMs: number
-}
+  | HeldOrder
 
 type RunOrder = Extract<LoadOrder, { kind: 'run' }>
 type Run = RunOrder & {
@@ -50,8 +44,8 @@ type Run = RunOrder & {
   left: number
 }
 
-const noLatencies = { p50Ms: 0, p99Ms: 0, maxMs: 0 }
-const headEnd = Buffer.from('\r\n\r\n')
+const none = Buffer.alloc(0)
+const connections = createHeld()
 const held: Socket[] = []
 
 async function run(order: RunOrder): Promise<LoadReport> {
@@ -69,24 +63,6 @@ async function run(order: RunOrder): Promise<LoadReport> {
     Array.from({ length: order.connections }, (_, index) => drive(state, requests[index % requests.length])),
   )
   return reportOf(state, started)
-}
-
-function reportOf(
-  { latencies, failures, firstFailure }: Pick<Run, 'latencies' | 'failures' | 'firstFailure'>,
-  started: number,
-): LoadReport {
-  const sorted = Float64Array.from(latencies).sort()
-  const quantile = (part: number) =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
-  return {
-    requests: sorted.length,
-    failures,
-    firstFailure,
-    seconds: (performance.now() - started) / 1000,
-    p50Ms: quantile(0.5),
-    p99Ms: quantile(0.99),
-    maxMs: quantile(1),
-  }
 }
 
 /** One connection, request after request, until time or the number of requests is used up. */
@@ -142,7 +118,7 @@ async function steady(order: SteadyOrder): Promise<LoadReport> {
   await Promise.all(
     Array.from({ length: order.connections }, (_, index) => {
       const firstAt = started + (everyMs * index) / order.connections
-      return keepPace(state, { request: requests[index % requests.length] ?? headEnd, everyMs, firstAt })
+      return keepPace(state, { request: requests[index % requests.length] ?? none, everyMs, firstAt })
     }),
   )
   return reportOf(state, started)
@@ -197,54 +173,10 @@ function keepPace(state: Steady, { request, everyMs, firstAt }: Pace): Promise<v
   })
 }
 
-function failureOf({ status, tail }: Complete, chunk: Buffer, ending: string): string | undefined {
-  if (status === 200 && tail.includes(ending)) return undefined
-  return `status ${status}: ${chunk.toString('latin1').slice(0, 500)}`
-}
-
-type Complete = { status: number; tail: string }
-
-/** Finds the end of one answer after the other; both framings, no pipelining. */
-function createReader(): (chunk: Buffer) => Complete | undefined {
-  let head: Buffer | undefined
-  let status = 0
-  let chunked = false
-  let left = -1
-  let tail = ''
-  return (received) => {
-    let body = received
-    if (left === -1) {
-      const bytes = head ? Buffer.concat([head, received]) : received
-      const end = bytes.indexOf(headEnd)
-      if (end === -1) {
-        head = bytes
-        return undefined
-      }
-      head = undefined
-      const text = bytes.toString('latin1', 0, end).toLowerCase()
-      status = Number(text.slice(9, 12))
-      const length = text.indexOf('\r\ncontent-length:')
-      chunked = length === -1
-      left = chunked ? 0 : Number.parseInt(text.slice(length + 17), 10)
-      body = bytes.subarray(end + 4)
-      tail = ''
-    }
-    tail =
-      body.byteLength >= 64
-        ? body.toString('latin1', body.byteLength - 64)
-        : (tail + body.toString('latin1')).slice(-64)
-    if (!chunked) left -= body.byteLength
-    const ended = chunked ? tail.endsWith('\r\n0\r\n\r\n') || tail === '0\r\n\r\n' : left <= 0
-    if (!ended) return undefined
-    left = -1
-    return { status, tail }
-  }
-}
-
 /** Opens streams and leaves them open; resolves when every one has received its first bytes. */
 async function open(order: Extract<LoadOrder, { kind: 'open' }>): Promise<LoadReport> {
   const started = performance.now()
-  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, ...noLatencies }
+  const report: LoadReport = { ...noRequests }
   for (let opened = 0; opened < order.connections; opened += 50) {
     const batch = Math.min(50, order.connections - opened)
     const answers = await Promise.all(Array.from({ length: batch }, () => openOne(order)))
@@ -273,7 +205,7 @@ function openOne(order: { port: number; request: string }): Promise<string> {
 
 async function churn(order: Extract<LoadOrder, { kind: 'churn' }>): Promise<LoadReport> {
   const started = performance.now()
-  const report: LoadReport = { requests: 0, failures: 0, firstFailure: '', seconds: 0, ...noLatencies }
+  const report: LoadReport = { ...noRequests }
   const drivers = Array.from({ length: order.connections }, async () => {
     while (performance.now() < started + order.durationMs) {
       const answer = await leaveEarly(order)
@@ -315,7 +247,8 @@ function leaveEarly({ port, request }: { port: number; request: string }): Promi
 
 function closeAll(): LoadReport {
   for (const socket of held.splice(0)) socket.destroy()
-  return { requests: 0, failures: 0, firstFailure: '', seconds: 0, ...noLatencies }
+  connections.close()
+  return { ...noRequests }
 }
 
 function obey(order: LoadOrder): Promise<LoadReport> | LoadReport {
@@ -330,6 +263,11 @@ function obey(order: LoadOrder): Promise<LoadReport> | LoadReport {
       return steady(order)
     case 'close':
       return closeAll()
+    case 'hold':
+    case 'burst':
+    case 'pace':
+    case 'flood':
+      return connections.obey(order)
   }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { heldModel, requestBody, type Workload } from '../llm/workloads.ts'
-import type { LoadOrder, LoadReport } from '../load/load.ts'
+import type { LoadOrder } from '../load/load.ts'
+import type { LoadReport } from '../load/report.ts'
 import {
   cpuMicroseconds,
   type LoadGenerator,
@@ -19,6 +20,8 @@ export type Figures = {
   p99Ms: number
   cpuMicrosPerRequest: number
   residentMebibytes: number
+  /** Share of one CPU that the load generator used: near 1, it limits the requests/s. */
+  loadBusy: number
 }
 
 export type Pace = { rounds: number; secondsPerRound: number; warmUpSeconds: number }
@@ -44,15 +47,20 @@ export async function measure(
   for (let round = 0; round < pace.rounds; round++) {
     const order = round % 2 === 0 ? subjects : subjects.toReversed()
     for (const subject of order) {
-      const figures = await oneRound(subject, () => drive(subject, pace.secondsPerRound))
+      const figures = await oneRound(load, subject, () => drive(subject, pace.secondsPerRound))
       rounds.set(subject, [...(rounds.get(subject) ?? []), figures])
     }
   }
   return subjects.map((subject) => medians(subject.name, rounds.get(subject) ?? []))
 }
 
-async function oneRound(subject: Subject, drive: () => Promise<LoadReport>): Promise<Figures> {
+async function oneRound(
+  load: LoadGenerator,
+  subject: Subject,
+  drive: () => Promise<LoadReport>,
+): Promise<Figures> {
   const before = cpuMicroseconds(subject.child)
+  const loadBefore = cpuMicroseconds(load.child)
   const report = await drive()
   const spent = cpuMicroseconds(subject.child) - before
   return {
@@ -63,6 +71,7 @@ async function oneRound(subject: Subject, drive: () => Promise<LoadReport>): Pro
     p99Ms: report.p99Ms,
     cpuMicrosPerRequest: spent / report.requests,
     residentMebibytes: residentMebibytes(subject.child),
+    loadBusy: (cpuMicroseconds(load.child) - loadBefore) / 1e6 / report.seconds,
   }
 }
 
@@ -76,6 +85,7 @@ function medians(subject: string, rounds: readonly Figures[]): Figures {
     p99Ms: middle((round) => round.p99Ms),
     cpuMicrosPerRequest: middle((round) => round.cpuMicrosPerRequest),
     residentMebibytes: middle((round) => round.residentMebibytes),
+    loadBusy: middle((round) => round.loadBusy),
   }
 }
 

@@ -1,6 +1,8 @@
 import type { ReloadFigures, ReloadResult } from '../changes/reload.ts'
 import type { SessionMemory } from '../mcp/sessions.ts'
 import type { TcpFigures, TcpResult } from '../tcp/tcp.ts'
+import { renderWorkers } from '../workers/report.ts'
+import type { WorkersResult } from '../workers/workers.ts'
 import type { Figures } from './measure.ts'
 import type { ProfileLine, ProfileReport } from './profile.ts'
 import type { PeerResult, WorkloadResult } from './stage.ts'
@@ -14,6 +16,7 @@ export type Result = {
   mcpSessions?: SessionMemory
   reload?: ReloadResult
   tcp?: TcpResult
+  workers?: WorkersResult
   /** MiB after so many requests. */
   memory?: { requests: number[]; relay: number[]; tollgate: number[] }
   profile?: ProfileReport
@@ -61,6 +64,7 @@ export function renderReport(result: Result): string {
   }
   if (result.reload) parts.push(...reloadLines(result.reload))
   if (result.tcp) parts.push(...tcpLines(result.tcp))
+  if (result.workers) parts.push(...renderWorkers(result.workers))
   if (result.memory) parts.push(...memoryLines(result.memory))
   if (result.profile) {
     parts.push(

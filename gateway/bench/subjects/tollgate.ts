@@ -39,14 +39,16 @@ export type TollgateOptions = {
   nodeFlags?: readonly string[]
   /** The program to measure; the source by default. */
   entry?: string | undefined
+  /** `config.workerThreads`; the default of the program without it. */
+  workers?: number
+  /** Number of virtual keys, the key of the benchmark among them. */
+  keyCount?: number
   /** CPUs of the process. */
   cpus?: string | undefined
 }
 
 /** The virtual key that the load generator presents. */
 export const benchKey = 'tg-bench-key-0007'
-
-const keyCount = 10_000
 
 /** Starts the gateway in the configuration that the speed targets speak of; resolves once it is ready. */
 export async function startTollgate(options: TollgateOptions): Promise<Tollgate> {
@@ -64,11 +66,12 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
     adminAddr: `127.0.0.1:${admin}`,
     statsAddr: `127.0.0.1:${stats}`,
     readinessAddr: `127.0.0.1:${readiness}`,
+    ...(options.workers !== undefined && { workerThreads: options.workers }),
   }
   const { mcp, upstreamPort, guardrails } = options
   const textWith = (sections: object) => JSON.stringify({ config: addresses, ...sections }, undefined, 1)
   const llmSection = (extraKeys: readonly string[]) => ({
-    llm: { port, ...llmConfig(upstreamPort, extraKeys), ...(guardrails && { guardrails }) },
+    llm: { port, ...llmConfig(upstreamPort, extraKeys, options.keyCount), ...(guardrails && { guardrails }) },
   })
   const sections = options.sections?.(port) ?? (mcp ? { mcp: { port, ...mcp } } : llmSection([]))
   writeFileSync(file, textWith(sections))
@@ -103,7 +106,7 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
   }
 }
 
-function llmConfig(upstreamPort: number, extraKeys: readonly string[]): object {
+function llmConfig(upstreamPort: number, extraKeys: readonly string[], count?: number): object {
   const unlimited = 1_000_000_000
   return {
     models: [
@@ -116,7 +119,7 @@ function llmConfig(upstreamPort: number, extraKeys: readonly string[]): object {
     policies: {
       apiKey: {
         mode: 'strict',
-        keys: [...benchKeys().map(keyRecord), ...extraKeys.map((key) => ({ key }))],
+        keys: [...benchKeys(count).map(keyRecord), ...extraKeys.map((key) => ({ key }))],
       },
       authorization: { rules: ['apiKey.group == "platform" && request.path.startsWith("/v1/")'] },
       localRateLimit: [
@@ -129,8 +132,8 @@ function llmConfig(upstreamPort: number, extraKeys: readonly string[]): object {
 }
 
 /** Every virtual key of the configuration. */
-export function benchKeys(): string[] {
-  return Array.from({ length: keyCount }, (_, index) => `tg-bench-key-${String(index).padStart(4, '0')}`)
+export function benchKeys(count = 10_000): string[] {
+  return Array.from({ length: count }, (_, index) => `tg-bench-key-${String(index).padStart(4, '0')}`)
 }
 
 /** A virtual key of the configuration by its hash, in the form that agentgateway reads as well. */
@@ -141,8 +144,11 @@ export function keyRecord(key: string, index: number): object {
   }
 }
 
+/** Many keys on a loaded machine. */
+const readyWithinMs = 120_000
+
 async function ready(url: string, exitCode: () => number | null): Promise<void> {
-  const deadline = Date.now() + 30_000
+  const deadline = Date.now() + readyWithinMs
   while (Date.now() < deadline) {
     if (exitCode() !== null) throw new Error(`tollgate ended with ${exitCode()} before it was ready`)
     const status = await fetch(url).then(
@@ -152,5 +158,5 @@ async function ready(url: string, exitCode: () => number | null): Promise<void> 
     if (status === 200) return
     await delay(50)
   }
-  throw new Error('tollgate was not ready within 30 s')
+  throw new Error(`tollgate was not ready within ${readyWithinMs / 1000} s`)
 }
