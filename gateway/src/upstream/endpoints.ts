@@ -16,7 +16,7 @@ import {
 export type EndpointList = { current: readonly EndpointConfig[] }
 
 /** The list of a backend, retained across reloads by the name of the backend. */
-export function endpointsOf({ name, endpoints = [] }: NamedBackend, context: CompileContext): EndpointList {
+function endpointsOf({ name, endpoints = [] }: NamedBackend, context: CompileContext): EndpointList {
   return context.retained<EndpointList>(`backends/endpoints/${name}`, () => ({ current: endpoints }))
 }
 
