@@ -41,6 +41,7 @@ export function createKeyedTable(memory: Memory, name: string, shape: TableShape
   return {
     region: memory.region(name, bytesFor(layout, atOnce), bytesFor(layout, most)),
     plane: memory.plane,
+    isShared: memory.planes > 1,
     shape,
     layout,
     staged: createStagedKey(shape.keyBytes),
@@ -99,7 +100,7 @@ export function lockUsed(table: KeyedTable, record: number): boolean {
 export function unlock(table: KeyedTable): void {
   const { held } = table
   table.held = 0
-  releaseLock(table.int32, held)
+  if (table.isShared) releaseLock(table.int32, held)
 }
 
 function lockStripe(table: KeyedTable, hash: number): void {
@@ -108,7 +109,7 @@ function lockStripe(table: KeyedTable, hash: number): void {
 
 function lockAt(table: KeyedTable, index: number): void {
   if (table.held !== 0) throw new Error('a lock of the table is acquired already')
-  acquireLock(table.int32, index, table.plane)
+  if (table.isShared) acquireLock(table.int32, index, table.plane)
   table.held = index
   // Another data plane may have enlarged the table.
   const committed = table.int32[committedAt] ?? 0

@@ -54,6 +54,8 @@ export type TableShape = {
 export type KeyedTable = {
   readonly region: Region
   readonly plane: number
+  /** Whether other data planes use the memory too; otherwise there are no locks. */
+  readonly isShared: boolean
   readonly shape: TableShape
   readonly layout: Layout
   readonly staged: StagedKey
@@ -105,7 +107,7 @@ export function bind(table: KeyedTable): void {
   const { layout, region } = table
   const { int32 } = region
   if (int32.length === 0) throw new Error('the memory of a table is used before its configuration')
-  acquireLock(int32, 0, table.plane)
+  if (table.isShared) acquireLock(int32, 0, table.plane)
   if (int32[readyAt] === 0) {
     describeLocks(int32, { first: layout.stripesAt, count: stripeCount + 1, distance: stripeCells })
     // Secret, unlike the random numbers of a configuration.
@@ -115,7 +117,7 @@ export function bind(table: KeyedTable): void {
     int32[committedAt] = Math.floor((int32.length - layout.slotsAt) / layout.slotCells)
     int32[readyAt] = 1
   }
-  releaseLock(int32, 0)
+  if (table.isShared) releaseLock(int32, 0)
   updateViews(table, int32[committedAt] ?? 0)
 }
 
@@ -131,13 +133,13 @@ export function updateViews(table: KeyedTable, committed: number): void {
 /** Allocates the slot of a record; 0 at the maximum. */
 export function allocate(table: KeyedTable): number {
   const { int32, shape } = table
-  acquireLock(int32, 0, table.plane)
+  if (table.isShared) acquireLock(int32, 0, table.plane)
   const size = int32[sizeAt] ?? 0
   let record = size < shape.maxRecords ? (int32[freeAt] ?? 0) : 0
   if (record !== 0) int32[freeAt] = at(table, record, next)
   else if (size < shape.maxRecords) record = extend(table)
   if (record !== 0) int32[sizeAt] = size + 1
-  releaseLock(int32, 0)
+  if (table.isShared) releaseLock(int32, 0)
   return record
 }
 
@@ -172,11 +174,11 @@ function enlarge({ region, layout }: KeyedTable, slots: number): boolean {
 /** Frees the slot of a removed record. */
 export function free(table: KeyedTable, record: number): void {
   const { int32 } = table
-  acquireLock(int32, 0, table.plane)
+  if (table.isShared) acquireLock(int32, 0, table.plane)
   set(table, record, next, int32[freeAt] ?? 0)
   int32[freeAt] = record
   int32[sizeAt] = (int32[sizeAt] ?? 0) - 1
-  releaseLock(int32, 0)
+  if (table.isShared) releaseLock(int32, 0)
 }
 
 /** Index of a slot in `int32`. */

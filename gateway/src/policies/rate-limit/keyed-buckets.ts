@@ -245,26 +245,32 @@ function read(table: KeyedTable, position: number): Bucket | undefined {
  * Rate of the latest request, at which later charges apply: a request that started before a reload is charged
  * at the current rate, because the old, smaller capacity would cap the usage of the larger one.
  */
-function activateRate(table: KeyedTable, { capacity, refill, intervalMs }: Rate): void {
-  const { float64 } = table
-  const isActive =
-    float64[sharedCells] === capacity &&
-    float64[sharedCells + 1] === refill &&
-    float64[sharedCells + 2] === intervalMs
-  if (isActive) return
+function activateRate(table: KeyedTable, rate: Rate): void {
+  if (isActive(table, rate)) return
   lockShared(table)
-  table.float64[sharedCells] = capacity
-  table.float64[sharedCells + 1] = refill
-  table.float64[sharedCells + 2] = intervalMs
+  table.float64[sharedCells] = rate.capacity
+  table.float64[sharedCells + 1] = rate.refill
+  table.float64[sharedCells + 2] = rate.intervalMs
   unlockTable(table)
 }
 
-function readRate(table: KeyedTable, rate: { -readonly [Field in keyof Rate]: Rate[Field] }): void {
+/** Updates a copy of the rate in force. */
+function readRate(table: KeyedTable, copy: { -readonly [Field in keyof Rate]: Rate[Field] }): void {
+  // Values that another data plane is just replacing differ from those read under the lock before.
+  if (isActive(table, copy)) return
   lockShared(table)
-  rate.capacity = table.float64[sharedCells] ?? 0
-  rate.refill = table.float64[sharedCells + 1] ?? 0
-  rate.intervalMs = table.float64[sharedCells + 2] ?? 0
+  copy.capacity = table.float64[sharedCells] ?? 0
+  copy.refill = table.float64[sharedCells + 1] ?? 0
+  copy.intervalMs = table.float64[sharedCells + 2] ?? 0
   unlockTable(table)
+}
+
+function isActive({ float64 }: KeyedTable, { capacity, refill, intervalMs }: Rate): boolean {
+  return (
+    float64[sharedCells] === capacity &&
+    float64[sharedCells + 1] === refill &&
+    float64[sharedCells + 2] === intervalMs
+  )
 }
 
 const hashMark = 'sha256:'

@@ -70,31 +70,38 @@ type Step = {
   readonly lockOrder: readonly Limit[]
   /** Limits of a later step that can be evaluated in this one. */
   readonly foreseeable: readonly Limit[]
-  readonly hasKeys: boolean
+  /** Limits with a key. */
+  readonly keyed: readonly Limit[]
   readonly clock: Clock
 }
 
 function stepOf(limits: readonly Limit[], clock: Clock): Step {
   const lockOrder = limits.toSorted((a, b) => (a.memory < b.memory ? -1 : 1))
-  const hasKeys = limits.some((limit) => limit.key !== undefined)
-  return { limits, lockOrder, foreseeable: [], hasKeys, clock }
+  const keyed = limits.filter((limit) => limit.key !== undefined)
+  return { limits, lockOrder, foreseeable: [], keyed, clock }
 }
 
 /** Checks all limits before it counts, so that a refused request consumes nothing. */
 function admit(exchange: Exchange, step: Step): Reply | undefined {
-  const { limits, lockOrder, clock } = step
+  const { limits, lockOrder, keyed, clock } = step
   const nowMs = wholeMs(clock)
-  for (const limit of limits) limit.select(exchange)
+  for (const limit of keyed) limit.select(exchange)
   lockAll(lockOrder, nowMs)
-  const admitted = !limits.some(isExhausted)
-  if (admitted) for (const limit of limits) if (limit.counts === 'requests') consumeRequest(limit)
-  unlockAll(lockOrder, nowMs)
+  const isAdmitted = !limits.some(isExhausted)
+  if (isAdmitted) limits.forEach(consumeRequest)
+  for (const { buckets } of lockOrder) buckets.unlock()
+  for (const { buckets, rate } of keyed) buckets.settle(rate, nowMs)
   const requestLimits = requestLimitsOf(exchange)
-  if (!admitted) return refuse(exchange, requestLimits, step, nowMs)
+  if (!isAdmitted) return refuse(exchange, requestLimits, step, nowMs)
+  let requests = requestLimits.requests
+  let tokens = requestLimits.tokens
   for (const limit of limits) {
     limit.meter.allowed()
-    requestLimits[limit.counts] = closer(requestLimits[limit.counts], limit, nowMs)
+    if (limit.counts === 'requests') requests = closer(requests, limit, nowMs)
+    else tokens = closer(tokens, limit, nowMs)
   }
+  requestLimits.requests = requests
+  requestLimits.tokens = tokens
   requestLimits.reservations.push(reserve(step, nowMs))
   return undefined
 }
@@ -118,11 +125,6 @@ function lockAll(lockOrder: readonly Limit[], nowMs: number): void {
   }
 }
 
-function unlockAll(lockOrder: readonly Limit[], nowMs: number): void {
-  for (const { buckets } of lockOrder) buckets.unlock()
-  for (const { buckets, rate } of lockOrder) buckets.settle(rate, nowMs)
-}
-
 /**
  * Whether another request exceeds the limit. For tokens: whether none remain, because usage is unknown until
  * the end.
@@ -131,8 +133,8 @@ function isExhausted({ rate, buckets }: Limit): boolean {
   return buckets.bucket.used >= rate.capacity
 }
 
-function consumeRequest({ rate, buckets }: Limit): void {
-  consume(buckets.bucket, rate, 1)
+function consumeRequest({ counts, rate, buckets }: Limit): void {
+  if (counts === 'requests') consume(buckets.bucket, rate, 1)
 }
 
 function closer(
@@ -163,7 +165,8 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Step, no
   for (const limit of spendsTokens(exchange) ? step.foreseeable : []) {
     limit.select(exchange)
     lockAll([limit], nowMs)
-    unlockAll([limit], nowMs)
+    limit.buckets.unlock()
+    limit.buckets.settle(limit.rate, nowMs)
     if (!isExhausted(limit)) continue
     const status = closer(undefined, limit, nowMs)
     if (status.resetSeconds > longest.resetSeconds) longest = status
@@ -175,8 +178,8 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Step, no
 }
 
 /** References to the buckets of a request, which no other request may select until then. */
-function reserve({ limits, hasKeys, clock }: Step, takenAtMs: number): LimitReservation {
-  const references = hasKeys ? limits.map(referenceOf) : undefined
+function reserve({ limits, keyed, clock }: Step, takenAtMs: number): LimitReservation {
+  const references = keyed.length > 0 ? limits.map(referenceOf) : undefined
   return {
     release() {
       limits.forEach(({ counts, buckets }, index) => {

@@ -31,9 +31,10 @@ export function createSingleBucket(memory: Memory, name: string, startedAtMs: nu
   const region = memory.region(name, bytes)
   const bucket = createBucket(startedAtMs)
   const inForce = { capacity: 0, refill: 0, intervalMs: 0 }
+  const isShared = memory.planes > 1
 
   function acquire(): void {
-    acquireLock(region.int32, 0, memory.plane)
+    if (isShared) acquireLock(region.int32, 0, memory.plane)
     const cells = region.float64
     inForce.intervalMs = cells[intervalAt] ?? 0
     if (inForce.intervalMs === 0) {
@@ -64,7 +65,7 @@ export function createSingleBucket(memory: Memory, name: string, startedAtMs: nu
     // A data plane that fails between the two must not refill twice.
     cells[refilledAt] = bucket.refilledAt
     cells[usedAt] = bucket.used
-    releaseLock(region.int32, 0)
+    if (isShared) releaseLock(region.int32, 0)
   }
 
   return {
@@ -94,7 +95,7 @@ export function createSingleBucket(memory: Memory, name: string, startedAtMs: nu
     positions: () => [0],
     read(): Bucket {
       acquire()
-      releaseLock(region.int32, 0)
+      if (isShared) releaseLock(region.int32, 0)
       return { ...bucket }
     },
     valueOf: () => undefined,
