@@ -88,7 +88,7 @@ const filled = spent(() => {
     buckets.lock(rate, 0)
     buckets.bucket.used = 5
     buckets.unlock()
-    buckets.settle(rate, 0)
+    buckets.settle(0)
     longestMs = Math.max(longestMs, performance.now() - startedAt)
   }
   return { buckets, longestMs }

@@ -13,6 +13,11 @@ export type ConfiguredRate = Rate & {
   readonly sinceMs: number
 }
 
+/** Whether two rates are equal. */
+export function isEqual(one: Rate, other: Rate): boolean {
+  return one.intervalMs === other.intervalMs && one.capacity === other.capacity && one.refill === other.refill
+}
+
 /**
  * Token bucket that stores used units instead of remaining ones, so that usage survives a change of the rate.
  * An unused bucket is equivalent to a missing one, so full buckets may be evicted.

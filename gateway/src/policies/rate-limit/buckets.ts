@@ -7,17 +7,20 @@ import type { Bucket, ConfiguredRate } from './bucket.ts'
 export type Buckets = {
   /** Copy of the locked bucket, refilled. `unlock` writes it back; its values stay until the next lock. */
   readonly bucket: Bucket
-  /** Selects the bucket of a key value; of requests without a value if undefined. */
+  /**
+   * Selects the bucket of a key value; of requests without a value if undefined. Only limits with a key
+   * require it.
+   */
   select(key: string | undefined, rate: ConfiguredRate): void
   /**
    * Locks the selected bucket. False if there is no room for it: then the caller unlocks all other buckets,
    * calls `makeRoom`, and locks again.
    */
   lock(rate: ConfiguredRate, nowMs: number): boolean
-  makeRoom(rate: ConfiguredRate, nowMs: number): void
+  makeRoom(nowMs: number): void
   unlock(): void
-  /** Ends a step, after all buckets are unlocked. */
-  settle(rate: ConfiguredRate, nowMs: number): void
+  /** Ends a step of limits with a key, after all buckets are unlocked. */
+  settle(nowMs: number): void
   /** Reference to the selected bucket, for later calls of `charge` and `giveBack`. */
   reference(): BucketReference
   /** Charges a bucket, or its successor, at the rate of the latest request. */

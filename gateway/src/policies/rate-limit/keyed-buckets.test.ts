@@ -17,10 +17,10 @@ function use(
   { units = 0, nowMs = 0 } = {},
 ): { used: number; reference: BucketReference } {
   buckets.select(key, rate)
-  while (!buckets.lock(rate, nowMs)) buckets.makeRoom(rate, nowMs)
+  while (!buckets.lock(rate, nowMs)) buckets.makeRoom(nowMs)
   consume(buckets.bucket, rate, units)
   buckets.unlock()
-  buckets.settle(rate, nowMs)
+  buckets.settle(nowMs)
   return { used: buckets.bucket.used, reference: buckets.reference() }
 }
 

@@ -20,7 +20,16 @@ import {
 } from '../../lib/planes/keyed-table.ts'
 import type { Memory } from '../../lib/planes/memory.ts'
 import type { KeyedTable } from '../../lib/planes/table-memory.ts'
-import { type Bucket, consume, createBucket, isFull, type Rate, refillBucket, returnUnit } from './bucket.ts'
+import {
+  type Bucket,
+  type ConfiguredRate,
+  consume,
+  createBucket,
+  isFull,
+  type Rate,
+  refillBucket,
+  returnUnit,
+} from './bucket.ts'
 import type { BucketReference, Buckets } from './buckets.ts'
 
 /** Buckets of a limit by key value, for up to `maxKeys` values. */
@@ -45,8 +54,9 @@ const usedCell = 0
 const refilledCell = 1
 /** 1 as soon as a shared bucket is in use. */
 const startedCell = 2
-/** Shared cells: rate in force, bucket of requests without a value, overflow bucket; three each. */
-const shape = { keyBytes: longestPlainKey, int32Cells: 0, float64Cells: 2, sharedCells: 9 }
+// Shared cells: bucket of requests without a value (3), overflow bucket (3), rate in force (4).
+const shape = { keyBytes: longestPlainKey, int32Cells: 0, float64Cells: 2, sharedCells: 10 }
+const rateCells = sharedCells + 6
 
 const sharedReferences: Record<number, BucketReference> = {
   [withoutValue]: { position: withoutValue, generation: 0, key: undefined },
@@ -57,6 +67,8 @@ type State = {
   readonly table: KeyedTable
   /** Copy of the locked bucket. */
   readonly bucket: Bucket
+  /** Rate in force, or a copy. */
+  rate: Rate
   /** Value of the selected bucket. */
   key: string | undefined
   position: number
@@ -76,30 +88,30 @@ export function createKeyedBuckets(memory: Memory, name: string, maxKeys: number
   const table = createKeyedTable(memory, name, { ...shape, maxRecords: maxKeys })
   const bucket = createBucket(0)
   const fields = { key: undefined, position: 0, generation: 0, cell: 0, isNew: false, hadNoRoom: false }
-  const state: State = { table, bucket, ...fields }
-  const inForce = { capacity: 0, refill: 0, intervalMs: 0 }
+  const rate = { capacity: 0, refill: 0, intervalMs: 0 }
+  const state: State = { table, bucket, rate, ...fields }
   return {
     bucket,
-    select(key, rate) {
+    select(key, configured) {
       select(state, key)
-      activateRate(table, rate)
+      activateRate(state, configured)
     },
-    lock: (rate, nowMs) => lockSelected(state, rate, nowMs),
-    makeRoom: (rate, nowMs) => makeRoom(state, rate, nowMs),
+    lock: (_, nowMs) => lockSelected(state, nowMs),
+    makeRoom: (nowMs) => makeRoom(state, nowMs),
     unlock: () => unlock(state),
-    settle: (rate, nowMs) => settle(state, rate, nowMs),
+    settle: (nowMs) => settle(state, nowMs),
     reference() {
       const { position, generation, key } = state
       return sharedReferences[position] ?? { position, generation, key }
     },
     charge(reference, amount, nowMs) {
-      readRate(table, inForce)
+      readRate(state)
       state.isNew = false
-      if (!lockReference(state, reference, nowMs)) lockSuccessor(state, reference, inForce, nowMs)
-      refillBucket(bucket, inForce, nowMs)
-      consume(bucket, inForce, amount)
+      if (!lockReference(state, reference, nowMs)) lockSuccessor(state, reference, nowMs)
+      refillBucket(bucket, state.rate, nowMs)
+      consume(bucket, state.rate, amount)
       unlock(state)
-      settle(state, inForce, nowMs)
+      settle(state, nowMs)
     },
     giveBack(reference, takenAtMs) {
       // An evicted bucket was full.
@@ -131,10 +143,10 @@ function select(state: State, key: string | undefined): void {
   if (key !== undefined) stageValue(state.table, key)
 }
 
-function lockSelected(state: State, rate: Rate, nowMs: number): boolean {
+function lockSelected(state: State, nowMs: number): boolean {
   if (state.key === undefined) lockSharedBucket(state, withoutValue, nowMs)
   else if (!lockOwn(state, nowMs)) return false
-  refillBucket(state.bucket, rate, nowMs)
+  refillBucket(state.bucket, state.rate, nowMs)
   return true
 }
 
@@ -160,7 +172,7 @@ function lockOwn(state: State, nowMs: number): boolean {
 function lockSharedBucket(state: State, position: number, nowMs: number): void {
   const { table } = state
   lockShared(table)
-  const cell = sharedCells - position * 3
+  const cell = sharedCells - (position + 1) * 3
   if (table.float64[cell + startedCell] === 0) {
     table.float64[cell + refilledCell] = nowMs
     table.float64[cell + startedCell] = 1
@@ -177,22 +189,22 @@ function lockReference(state: State, { position, generation }: BucketReference, 
   return true
 }
 
-function lockSuccessor(state: State, { key }: BucketReference, rate: Rate, nowMs: number): void {
+function lockSuccessor(state: State, { key }: BucketReference, nowMs: number): void {
   select(state, key)
-  if (lockSelected(state, rate, nowMs)) return
-  makeRoom(state, rate, nowMs)
-  lockSelected(state, rate, nowMs)
+  if (lockSelected(state, nowMs)) return
+  makeRoom(state, nowMs)
+  lockSelected(state, nowMs)
 }
 
-function makeRoom(state: State, rate: Rate, nowMs: number): void {
-  evictFull(state.table, { steps: stepsWhenFull, except: 0, rate, nowMs })
+function makeRoom(state: State, nowMs: number): void {
+  evictFull(state, { steps: stepsWhenFull, except: 0, nowMs })
   state.hadNoRoom = true
 }
 
-function settle(state: State, rate: Rate, nowMs: number): void {
+function settle(state: State, nowMs: number): void {
   if (!state.isNew) return
   state.isNew = false
-  evictFull(state.table, { steps: stepsPerInsert, except: state.position, rate, nowMs })
+  evictFull(state, { steps: stepsPerInsert, except: state.position, nowMs })
 }
 
 function loadRecord(state: State, record: number): void {
@@ -215,9 +227,9 @@ function unlock({ table, bucket, cell }: State): void {
   unlockTable(table)
 }
 
-type Eviction = { steps: number; except: number; rate: Rate; nowMs: number }
+type Eviction = { steps: number; except: number; nowMs: number }
 
-function evictFull(table: KeyedTable, { steps, except, rate, nowMs }: Eviction): void {
+function evictFull({ table, rate }: State, { steps, except, nowMs }: Eviction): void {
   const bucket = createBucket(0)
   for (let step = 0; step < steps; step++) {
     const record = walk(table)
@@ -233,7 +245,7 @@ function evictFull(table: KeyedTable, { steps, except, rate, nowMs }: Eviction):
 function read(table: KeyedTable, position: number): Bucket | undefined {
   if (position < 0) lockShared(table)
   else if (!lockUsed(table, position)) return undefined
-  const cell = position < 0 ? sharedCells - position * 3 : float64Cells(table, position)
+  const cell = position < 0 ? sharedCells - (position + 1) * 3 : float64Cells(table, position)
   const { float64 } = table
   const isUsed = position > 0 || float64[cell + startedCell] === 1
   const bucket = { used: float64[cell + usedCell] ?? 0, refilledAt: float64[cell + refilledCell] ?? 0 }
@@ -242,35 +254,44 @@ function read(table: KeyedTable, position: number): Bucket | undefined {
 }
 
 /**
- * Rate of the latest request, at which later charges apply: a request that started before a reload is charged
- * at the current rate, because the old, smaller capacity would cap the usage of the larger one.
+ * Activates a rate, unless it is older than the one in force: data planes activate a configuration one after
+ * another. Later charges are at the rate in force: the smaller capacity of an older one would cap the usage.
  */
-function activateRate(table: KeyedTable, rate: Rate): void {
-  if (isActive(table, rate)) return
+function activateRate(state: State, configured: ConfiguredRate): void {
+  const { table } = state
+  state.rate = configured
+  if (isInForce(table, configured)) return
   lockShared(table)
-  table.float64[sharedCells] = rate.capacity
-  table.float64[sharedCells + 1] = rate.refill
-  table.float64[sharedCells + 2] = rate.intervalMs
+  const { float64 } = table
+  if (configured.sinceMs >= (float64[rateCells + 3] ?? 0)) {
+    float64[rateCells] = configured.capacity
+    float64[rateCells + 1] = configured.refill
+    float64[rateCells + 2] = configured.intervalMs
+    float64[rateCells + 3] = configured.sinceMs
+  } else state.rate = rateIn(float64)
   unlockTable(table)
 }
 
-/** Updates a copy of the rate in force. */
-function readRate(table: KeyedTable, copy: { -readonly [Field in keyof Rate]: Rate[Field] }): void {
+function readRate(state: State): void {
+  const { table } = state
   // Values that another data plane is just replacing differ from those read under the lock before.
-  if (isActive(table, copy)) return
+  if (isInForce(table, state.rate)) return
   lockShared(table)
-  copy.capacity = table.float64[sharedCells] ?? 0
-  copy.refill = table.float64[sharedCells + 1] ?? 0
-  copy.intervalMs = table.float64[sharedCells + 2] ?? 0
+  state.rate = rateIn(table.float64)
   unlockTable(table)
 }
 
-function isActive({ float64 }: KeyedTable, { capacity, refill, intervalMs }: Rate): boolean {
+function isInForce({ float64 }: KeyedTable, { capacity, refill, intervalMs }: Rate): boolean {
   return (
-    float64[sharedCells] === capacity &&
-    float64[sharedCells + 1] === refill &&
-    float64[sharedCells + 2] === intervalMs
+    float64[rateCells] === capacity &&
+    float64[rateCells + 1] === refill &&
+    float64[rateCells + 2] === intervalMs
   )
+}
+
+function rateIn(float64: Float64Array): Rate {
+  const [capacity = 0, refill = 0, intervalMs = 0] = float64.subarray(rateCells, rateCells + 3)
+  return { capacity, refill, intervalMs }
 }
 
 const hashMark = 'sha256:'

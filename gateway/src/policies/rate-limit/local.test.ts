@@ -329,6 +329,24 @@ describe('a reload', () => {
     expect(call(after).status).toBe(200)
   })
 
+  it.each([
+    ['one count', undefined],
+    ['a count for each value', 'apiKey.id'],
+  ])('that raises a limit is not undone by requests on the older configuration: %s', (_, key) => {
+    const context = fixtureContext()
+    const entry = (requests: number): LocalRateLimitConfig => [
+      { requests, unit: 'Hours', name: 'n', ...(key === undefined ? {} : { key }) },
+    ]
+    const facts = { apiKey: { id: 'a' } }
+    const older = policiesOf(entry(2), context)
+    context.clock.advance(1)
+    const newer = policiesOf(entry(5), context)
+    for (let count = 0; count < 4; count++) expect(call(newer, facts).status).toBe(200)
+    expect(limitStatus(call(older, facts))).toBe('429 2 0 3600 3600')
+    expect(limitStatus(call(newer, facts))).toBe('200 5 0 3600 -')
+    expect(call(newer, facts).status).toBe(429)
+  })
+
   it('that is given up puts no numbers in force', () => {
     const context = fixtureContext()
     const entry = (unit: 'Hours' | 'Seconds'): LocalRateLimitConfig => [{ requests: 2, unit, name: 'n' }]

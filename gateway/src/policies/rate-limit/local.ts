@@ -90,7 +90,7 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
   const isAdmitted = !limits.some(isExhausted)
   if (isAdmitted) limits.forEach(consumeRequest)
   for (const { buckets } of lockOrder) buckets.unlock()
-  for (const { buckets, rate } of keyed) buckets.settle(rate, nowMs)
+  for (const { buckets } of keyed) buckets.settle(nowMs)
   const requestLimits = requestLimitsOf(exchange)
   if (!isAdmitted) return refuse(exchange, requestLimits, step, nowMs)
   let requests = requestLimits.requests
@@ -117,7 +117,7 @@ function lockAll(lockOrder: readonly Limit[], nowMs: number): void {
         continue
       }
       for (; locked > 0; locked--) lockOrder[locked - 1]?.buckets.unlock()
-      limit.buckets.makeRoom(limit.rate, nowMs)
+      limit.buckets.makeRoom(nowMs)
     }
   } catch (error) {
     for (; locked > 0; locked--) lockOrder[locked - 1]?.buckets.unlock()
@@ -142,7 +142,8 @@ function closer(
   { rate, buckets: { bucket } }: Limit,
   nowMs: number,
 ): LimitStatus {
-  const remaining = rate.capacity - bucket.used
+  // On an older configuration the capacity may be less than the used units.
+  const remaining = Math.max(0, rate.capacity - bucket.used)
   if (status !== undefined && status.remaining <= remaining) return status
   return { limit: rate.capacity, remaining, resetSeconds: secondsToRefill(bucket, rate, nowMs) }
 }
@@ -166,7 +167,7 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Step, no
     limit.select(exchange)
     lockAll([limit], nowMs)
     limit.buckets.unlock()
-    limit.buckets.settle(limit.rate, nowMs)
+    limit.buckets.settle(nowMs)
     if (!isExhausted(limit)) continue
     const status = closer(undefined, limit, nowMs)
     if (status.resetSeconds > longest.resetSeconds) longest = status

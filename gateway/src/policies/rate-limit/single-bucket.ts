@@ -5,6 +5,7 @@ import {
   type ConfiguredRate,
   consume,
   createBucket,
+  isEqual,
   type Rate,
   refillBucket,
   returnUnit,
@@ -18,6 +19,8 @@ const capacityAt = 4
 const refillAt = 5
 /** 0 before the first request. */
 const intervalAt = 6
+/** Time of the compilation of the rate. */
+const sinceAt = 7
 const bytes = 64
 
 const onlyReference: BucketReference = { position: 0, generation: 0, key: undefined }
@@ -48,16 +51,18 @@ export function createSingleBucket(memory: Memory, name: string, startedAtMs: nu
     bucket.refilledAt = cells[refilledAt] ?? 0
   }
 
-  function activate(rate: ConfiguredRate): void {
-    if (
-      inForce.intervalMs === rate.intervalMs &&
-      inForce.capacity === rate.capacity &&
-      inForce.refill === rate.refill
-    )
-      return
+  /** Activates a rate, unless it is older than the one in force. Returns the rate in force. */
+  function activate(rate: ConfiguredRate): Rate {
+    const cells = region.float64
+    // Data planes activate a configuration one after another.
+    if (isEqual(inForce, rate) || rate.sinceMs < (cells[sinceAt] ?? 0)) return inForce
     // The previous rate applies up to the reload.
     if (inForce.intervalMs !== 0) refillBucket(bucket, inForce, rate.sinceMs)
-    setRate(region.float64, rate)
+    cells[capacityAt] = rate.capacity
+    cells[refillAt] = rate.refill
+    cells[intervalAt] = rate.intervalMs
+    cells[sinceAt] = rate.sinceMs
+    return rate
   }
 
   function release(): void {
@@ -73,8 +78,7 @@ export function createSingleBucket(memory: Memory, name: string, startedAtMs: nu
     select() {},
     lock(rate, nowMs) {
       acquire()
-      activate(rate)
-      refillBucket(bucket, rate, nowMs)
+      refillBucket(bucket, activate(rate), nowMs)
       return true
     },
     makeRoom() {},
@@ -100,10 +104,4 @@ export function createSingleBucket(memory: Memory, name: string, startedAtMs: nu
     },
     valueOf: () => undefined,
   }
-}
-
-function setRate(cells: Float64Array, rate: Rate): void {
-  cells[capacityAt] = rate.capacity
-  cells[refillAt] = rate.refill
-  cells[intervalAt] = rate.intervalMs
 }
