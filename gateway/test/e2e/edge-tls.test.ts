@@ -194,6 +194,29 @@ describe('a TLS listener', () => {
     expect(requests).toHaveLength(2)
   })
 
+  it('resumes a session of another data plane, but not under other demands on clients', async () => {
+    const ticketSecret = Buffer.alloc(32, 7)
+    const start = (changes: object = {}) =>
+      startEdge(() => text('hello'), {
+        tls: named({ 'a.test': createTlsIdentity({ ...certificateA, ticketSecret, ...changes }) }),
+      })
+    const [one, other, strict] = await Promise.all([start(), start(), start({ ca: authority.cert })])
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const options = { servername: 'a.test', maxVersion }
+      let session: Buffer | undefined
+      const first = connect({ ...options, port: one.port, host: '127.0.0.1', ca: authority.cert })
+      first.on('session', (latest) => {
+        session = latest
+      })
+      expect(await ask(first)).toContain('hello')
+      const resumed = await handshake(other.port, { ...options, session })
+      expect(resumed.isSessionReused()).toBe(true)
+      expect(await ask(resumed)).toContain('hello')
+      const refused = await handshake(strict.port, { ...options, session }).catch(() => undefined)
+      expect(refused ? await ask(refused) : 'no handshake').not.toContain('hello')
+    }
+  })
+
   it('shows another certificate from the next connection on, and keeps those it has', async () => {
     let identity = identityA
     const { port } = await startEdge(() => text('hello'), {

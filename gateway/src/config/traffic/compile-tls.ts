@@ -47,6 +47,7 @@ export function compileTlsIdentity(
         minVersion: minTLSVersion && versions[minTLSVersion],
         maxVersion: maxTLSVersion && versions[maxTLSVersion],
         cipherSuites,
+        ticketSecret: context.processKey,
       })
     } catch (error) {
       const reason = messageOf(error)

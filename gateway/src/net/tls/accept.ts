@@ -59,13 +59,13 @@ export function createTlsAcceptor(silent: Set<Socket>, secured: Secured): TlsAcc
     const key = addressesOf(socket)
     const handshake = key === undefined ? undefined : handshakes.get(key)
     if (key !== undefined) handshakes.delete(key)
-    const isSame = handshake?.identity === identity && handshake.serverName === nameOf(socket)
+    const isSame = handshake?.identity === identity && hasName(socket, handshake.serverName)
     if (isSame) secured(socket, handshake)
     else socket.destroy()
   }
 
   // One server per identity, each with its own ticket keys: a session cannot be resumed under the rules of
-  // another identity.
+  // another identity. Data planes derive the same keys for the same identity.
   const servers = new WeakMap<TlsIdentity, { alpn: readonly string[]; server: Server }>()
 
   function serverFor(identity: TlsIdentity, alpn: readonly string[]): Server {
@@ -110,9 +110,14 @@ function addressesOf({ remoteAddress, remotePort, localAddress, localPort }: Soc
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }
 
-/** Server name of the last ClientHello, or of the resumed session in TLS 1.2. */
-function nameOf({ servername }: TLSSocket): string | undefined {
-  return servername ? servername.toLowerCase() : undefined
+/**
+ * Whether the last ClientHello has this server name. In TLS 1.2 it is the first one as well, and OpenSSL has
+ * no name for a resumed session.
+ */
+function hasName(socket: TLSSocket, serverName: string | undefined): boolean {
+  const name = socket.servername ? socket.servername.toLowerCase() : undefined
+  if (name === serverName) return true
+  return name === undefined && socket.isSessionReused() && socket.getProtocol() === 'TLSv1.2'
 }
 
 /** The ClientHello when complete, or invalid when it cannot become complete. */

@@ -1,4 +1,11 @@
-import { constants, createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import {
+  constants,
+  createHash,
+  createPrivateKey,
+  hkdfSync,
+  type KeyObject,
+  X509Certificate,
+} from 'node:crypto'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { messageOf } from '../../lib/thrown.ts'
 
@@ -35,7 +42,14 @@ export type TlsIdentityOptions = {
   readonly maxVersion?: TlsVersion | undefined
   /** Names of OpenSSL or the RFCs; those of TLS 1.2 and 1.3 may be mixed. Default: Node's own. */
   readonly cipherSuites?: readonly string[] | undefined
+  /**
+   * Secret of the process, from which the keys of session tickets are derived: any data plane resumes a
+   * session. Without it the keys are random.
+   */
+  readonly ticketSecret?: Uint8Array | undefined
 }
+
+const ticketKeyBytes = 48
 
 /**
  * Validates a certificate with its key. Throws an error whose message starts with the invalid part: `cert`,
@@ -58,6 +72,9 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca === undefined ? {} : { ca }),
     ...(cipherSuites === undefined || cipherSuites.length === 0 ? {} : { ciphers: cipherSuites.join(':') }),
+    ...(options.ticketSecret === undefined
+      ? {}
+      : { ticketKeys: ticketKeysOf(options, options.ticketSecret) }),
   }
   try {
     createSecureContext(settings)
@@ -72,6 +89,14 @@ export function createTlsIdentity(options: TlsIdentityOptions): TlsIdentity {
 /** Whether a connection of one identity satisfies all demands of another. */
 export function satisfies(identity: TlsIdentity | undefined, { demands }: TlsIdentity): boolean {
   return demands === '' || identity?.demands === demands
+}
+
+/** Keys of session tickets. Each identity has its own: its sessions are not resumed under other rules. */
+function ticketKeysOf(options: TlsIdentityOptions, secret: Uint8Array): Buffer {
+  const { cert, key, ca, minVersion, maxVersion, cipherSuites } = options
+  const identity = JSON.stringify([cert, key, ca, minVersion, maxVersion, cipherSuites])
+  const salt = createHash('sha256').update(identity).digest()
+  return Buffer.from(hkdfSync('sha256', secret, salt, 'tollgate/tls-tickets/1', ticketKeyBytes))
 }
 
 function digestOf(demands: readonly unknown[]): string {

@@ -162,7 +162,7 @@ function sharedState(
   const settings = JSON.stringify([provider.issuer, provider.client.id, audiences, config.claims])
   const name = `mcp front: ${JSON.stringify([issuer, settings, key !== undefined])}`
   return context.retained(name, () => {
-    if (key === undefined)
+    if (key === undefined && memory.plane === 0)
       log.warn({ issuer }, 'config.session.key not set: a restart ends all logins and registrations')
     const sealed = createSealedValues(key ?? Buffer.from(context.processKey), { issuer, settings }, clock)
     const tokenFamilies = createFamilies(name, context)
