@@ -10,7 +10,10 @@ let server: ListeningServer | undefined
 
 afterEach(() => server?.close())
 
-/** Serves one fixed response; resolves with the bytes received by a raw client, and the delivery result. */
+/**
+ * Serves one fixed response; resolves with the bytes received by a raw client, one character per byte, and
+ * the delivery result.
+ */
 async function exchangeWith(reply: () => Promise<Reply>): Promise<{ text: string; delivery: Delivery }> {
   const ended = Promise.withResolvers<Delivery>()
   server = await listen({
@@ -24,6 +27,7 @@ async function exchangeWith(reply: () => Promise<Reply>): Promise<{ text: string
   const text = await new Promise<string>((resolve) => {
     const socket = connect(server?.port ?? 0, '127.0.0.1')
     let received = ''
+    socket.setEncoding('latin1')
     socket.on('data', (chunk) => {
       received += chunk
     })
@@ -44,6 +48,17 @@ describe('listen', () => {
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/)
     expect(delivery).toMatchObject({ complete: true, status: 200, bytesSent: 5 })
   })
+
+  it.each([256, 8 * 1024, 8 * 1024 + 1, 100_000])(
+    'delivers %i bytes of every value unchanged',
+    async (size) => {
+      const body = Uint8Array.from({ length: size }, (_, index) => index % 256)
+      const { text, delivery } = await exchangeWith(async () => ({ status: 200, headers: {}, body }))
+      expect(text.slice(text.indexOf('\r\n\r\n') + 4)).toBe(Buffer.from(body).toString('latin1'))
+      expect(text).toContain(`content-length: ${size}\r\n`)
+      expect(delivery).toMatchObject({ complete: true, bytesSent: size })
+    },
+  )
 
   it('aborts only the connection when a head is invalid', async () => {
     const { text, delivery } = await exchangeWith(async () => ({
