@@ -7,6 +7,7 @@ import { expect, it } from 'vitest'
 it.each([
   ['reloads', /growth .*: \d/],
   ['kills', /sqlite: 10 kills during \d+ writes/],
+  ['responses', /100000 responses compared: \d+ accepted/],
 ])(
   'the campaign %s passes in its short form',
   async (name, result) => {

@@ -5,7 +5,8 @@ import { GatewayError } from '../../lib/gateway-error.ts'
 import { type BodySource, isSource } from '../http/body.ts'
 import type { Headers } from '../http/headers.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
-import type { Upstream } from './pools.ts'
+import type { Upstream } from './http2-upstream.ts'
+import { mayRepeat } from './repeatable.ts'
 import { requestStream } from './request-stream.ts'
 import type { OutgoingRequest, Reply } from './send.ts'
 import { createUpstreamBody, type UpstreamBody } from './upstream-body.ts'
@@ -24,9 +25,6 @@ const maxInformational = 100
 
 /** Limit of repetitions after connections that the server closed to new requests. */
 const maxRefusedUnprocessed = 5
-
-/** RFC 9110 section 9.2.2. */
-const idempotentMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 
 type DispatchOptions = Dispatcher.DispatchOptions & { servername?: string }
 
@@ -106,7 +104,7 @@ export function dispatch(
 
 function dispatchOptions(
   upstream: Upstream,
-  { path, method, headers, body, firstByteTimeoutMs, idleTimeoutMs, upgrade }: OutgoingRequest,
+  { path, method, headers, body, firstByteTimeoutMs, idleTimeoutMs }: OutgoingRequest,
   limits: DispatchLimits,
   stream: Readable | undefined,
 ): DispatchOptions {
@@ -120,7 +118,6 @@ function dispatchOptions(
     bodyTimeout: idleTimeoutMs ?? limits.idleTimeoutMs,
   }
   if (upstream.serverName !== undefined) options.servername = upstream.serverName
-  if (upgrade !== undefined) options.upgrade = upgrade
   return options
 }
 
@@ -140,15 +137,6 @@ function createHandler(call: Call): Dispatcher.DispatchHandler {
     },
     onResponseEnd(_, trailers) {
       if (!isOver(call)) receiveEnd(call, fieldsOf(trailers))
-    },
-    onRequestUpgrade(_, status, headers, socket) {
-      clearTimeout(call.timer)
-      if (isOver(call)) {
-        socket.destroy()
-        return
-      }
-      finish(call)
-      call.resolve({ status, headers: headers as Headers, body: undefined, tunnel: socket })
     },
     onResponseError(_, error) {
       if (leaveQueue(call)) return
@@ -275,10 +263,7 @@ function shouldRepeat(call: Call, error: unknown): boolean {
  */
 function isLateClose({ controller, hasRepeated, upstream, connectsBefore, request }: Call): boolean {
   return (
-    controller !== undefined &&
-    !hasRepeated &&
-    upstream.connects === connectsBefore &&
-    (request.repeatable === true || idempotentMethods.has(request.method))
+    controller !== undefined && !hasRepeated && upstream.connects === connectsBefore && mayRepeat(request)
   )
 }
 

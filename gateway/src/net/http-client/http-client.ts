@@ -2,11 +2,14 @@ import type { LookupFunction } from 'node:net'
 import { createLocalMemory, type Memory } from '../../lib/planes/memory.ts'
 import { createSinglePlane, type Peers } from '../../lib/planes/peers.ts'
 import { anywhere, type EgressPolicy } from '../egress/egress.ts'
+import { createHttp1Client } from '../http1-client/http1-client.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
 import { dispatch } from './dispatch.ts'
+import { createHttp2Upstream } from './http2-upstream.ts'
 import { defaultUpstreamLimits } from './limits.ts'
 import { createPools } from './pools.ts'
-import type { Send } from './send.ts'
+import type { OutgoingRequest, Send } from './send.ts'
+import { createSharedLimits } from './shared-limits.ts'
 
 export type HttpClientOptions = {
   /** Longest wait for a connection, TLS included. */
@@ -50,29 +53,48 @@ const defaultMaxPools = 10_000
 const defaultUnusedPoolMs = 600_000
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const { connectTimeoutMs, keepAliveMs } = options
-  const pools = createPools({
+  const { connectTimeoutMs, keepAliveMs, firstByteTimeoutMs, idleTimeoutMs, calls = unmetered } = options
+  const maxPools = options.maxPools ?? defaultMaxPools
+  const shared = createSharedLimits(
+    {
+      memory: options.memory ?? createLocalMemory(),
+      peers: options.peers ?? createSinglePlane(),
+      // Those of each version of HTTP.
+      maxPools: 2 * maxPools,
+      maxQueue: options.maxQueue ?? defaultUpstreamLimits.maxUpstreamQueue,
+    },
+    (name) => {
+      http1.closeIdle(name)
+      http2.closeIdle(name)
+    },
+  )
+  const settings = {
     connectTimeoutMs,
     keepAliveMs,
-    maxPools: options.maxPools ?? defaultMaxPools,
+    maxPools,
     unusedMs: options.unusedPoolMs ?? defaultUnusedPoolMs,
     egress: options.egress ?? anywhere,
     lookup: options.lookup,
     maxConnections: options.maxConnections ?? defaultUpstreamLimits.maxUpstreamConnections,
-    maxQueue: options.maxQueue ?? defaultUpstreamLimits.maxUpstreamQueue,
-    memory: options.memory ?? createLocalMemory(),
-    peers: options.peers ?? createSinglePlane(),
-  })
-  const { firstByteTimeoutMs, idleTimeoutMs, calls = unmetered } = options
+    shared,
+  }
   const limits = { firstByteTimeoutMs, idleTimeoutMs, calls }
+  const http1 = createHttp1Client({ ...settings, ...limits })
+  const http2 = createPools(settings, (origin, connection) =>
+    createHttp2Upstream(origin, connection, settings),
+  )
   return {
-    send: (request) => dispatch(pools.of(request.origin, connectionOf(request)), request, limits),
-    close: () => pools.close(),
+    send: (request) =>
+      isHttp2(request)
+        ? dispatch(http2.of(request.origin, request.connection), request, limits)
+        : http1.send(request),
+    async close() {
+      await Promise.all([http1.close(), http2.close()])
+    },
   }
 }
 
 /** Protocol upgrades exist only in HTTP/1.1 (RFC 9110 section 7.8). */
-function connectionOf({ connection, upgrade }: Parameters<Send>[0]) {
-  if (upgrade === undefined || connection?.version !== '2') return connection
-  return { ...connection, key: `${connection.key} upgrade`, version: '1.1' as const }
+function isHttp2({ connection, upgrade }: OutgoingRequest): boolean {
+  return connection?.version === '2' && upgrade === undefined
 }

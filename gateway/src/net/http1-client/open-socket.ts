@@ -1,0 +1,192 @@
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import {
+  type ConnectionOptions,
+  connect as connectTls,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+} from 'node:tls'
+import { longestTimerMs } from '../../lib/duration.ts'
+import { type EgressPolicy, guardedLookup, refusedLiteral } from '../egress/egress.ts'
+import type { ConnectionPermits } from '../http-client/connection-permits.ts'
+import type { UpstreamTls } from '../http-client/send.ts'
+import { checkCertificateNames } from '../tls/certificate-names.ts'
+
+export type SocketTarget = {
+  readonly host: string
+  readonly port: number
+  readonly isSecure: boolean
+  readonly tls: UpstreamTls | undefined
+  /** Longest wait for name resolution, TCP and TLS together. */
+  readonly timeoutMs: number
+  readonly egress: EgressPolicy
+  readonly lookup: LookupFunction | undefined
+  /** Limit on the connections of all data planes. */
+  readonly permits?: ConnectionPermits | undefined
+}
+
+export type OpenedSocket =
+  | { readonly kind: 'open'; readonly socket: Socket }
+  | { readonly kind: 'failed'; readonly error: Error }
+
+/**
+ * Opens a connection. Calls `done` once, never before this returns; the returned function abandons the
+ * attempt.
+ */
+export type OpenSocket = (done: (opened: OpenedSocket) => void) => () => void
+
+/** Idle time before TCP keep-alive probes. */
+const keepAliveDelayMs = 60_000
+
+/** Creates the function that opens connections to one origin. */
+export function createOpenSocket(target: SocketTarget): OpenSocket {
+  const openSocket = createUnlimitedOpen(target)
+  return target.permits === undefined ? openSocket : withPermits(openSocket, target.permits)
+}
+
+/** Opens a connection after a permit was acquired, and releases it after the end of the connection. */
+function withPermits(openSocket: OpenSocket, permits: ConnectionPermits): OpenSocket {
+  return (done) => {
+    let abandon: (() => void) | undefined
+    let isAbandoned = false
+    permits.acquire(() => {
+      if (isAbandoned) {
+        permits.release()
+        return
+      }
+      abandon = openSocket((opened) => {
+        if (opened.kind === 'open') opened.socket.once('close', permits.release)
+        else permits.release()
+        done(opened)
+      })
+    })
+    return () => {
+      isAbandoned = true
+      if (abandon === undefined) return
+      abandon()
+      permits.release()
+    }
+  }
+}
+
+function createUnlimitedOpen(target: SocketTarget): OpenSocket {
+  const { host, port, isSecure, timeoutMs, egress, lookup } = target
+  const options = {
+    host,
+    port,
+    lookup: guardedLookup(egress, port, lookup),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+  }
+  const dial = isSecure ? createTlsDial(target.tls ?? {}, host) : undefined
+  return (done) => {
+    const forbidden = refusedLiteral(egress, host, port)
+    if (forbidden !== undefined) return later(() => done({ kind: 'failed', error: forbidden }))
+    try {
+      if (dial === undefined) return settle(connect(options), { event: 'connect', timeoutMs }, done)
+      return settle(dial(options), { event: 'secureConnect', timeoutMs }, done)
+    } catch (error) {
+      // An unusable certificate or key.
+      return later(() =>
+        done({ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }),
+      )
+    }
+  }
+}
+
+function later(run: () => void): () => void {
+  const immediate = setImmediate(run)
+  return () => clearImmediate(immediate)
+}
+
+function settle(
+  socket: Socket,
+  { event, timeoutMs }: { event: 'connect' | 'secureConnect'; timeoutMs: number },
+  done: (opened: OpenedSocket) => void,
+): () => void {
+  const timer = setTimeout(
+    () => fail(new Error(`no connection within ${timeoutMs} ms`)),
+    Math.min(timeoutMs, longestTimerMs),
+  )
+
+  function release(): void {
+    clearTimeout(timer)
+    socket.off(event, open)
+    socket.off('error', fail)
+    socket.off('close', closed)
+  }
+
+  function open(): void {
+    release()
+    done({ kind: 'open', socket })
+  }
+
+  function fail(error: Error): void {
+    abandon()
+    done({ kind: 'failed', error })
+  }
+
+  function closed(): void {
+    fail(new Error('the connection was closed during the TLS handshake'))
+  }
+
+  function abandon(): void {
+    release()
+    // A socket without a listener for errors would end the process.
+    socket.on('error', () => {})
+    socket.destroy()
+  }
+
+  socket.once(event, open)
+  socket.once('error', fail)
+  socket.once('close', closed)
+  return abandon
+}
+
+type PlainOptions = { host: string; port: number; lookup: LookupFunction }
+
+/**
+ * TLS with session resumption. Only a session of a verified connection is stored: a resumed one is not
+ * compared with the expected names again.
+ */
+function createTlsDial(tls: UpstreamTls, host: string): (options: PlainOptions) => Socket {
+  const checks = certificateChecks(tls)
+  // An address is not a server name (RFC 6066 section 3).
+  const servername = tls.serverName ?? (isIP(host) === 0 ? host : '')
+  let context: SecureContext | undefined
+  let session: Buffer | undefined
+  return (options) => {
+    const { ca, cert, key } = tls
+    context ??= createSecureContext({ ca, cert, key })
+    const socket = connectTls({
+      ...options,
+      ...checks,
+      servername,
+      secureContext: context,
+      ALPNProtocols: ['http/1.1'],
+      ...(session === undefined ? {} : { session }),
+    })
+    let isVerified = false
+    let received: Buffer | undefined
+    socket.on('session', (ticket) => {
+      received = ticket
+      if (isVerified) session = ticket
+    })
+    socket.once('secureConnect', () => {
+      isVerified = true
+      session = received ?? session
+    })
+    return socket
+  }
+}
+
+function certificateChecks({ insecure, names }: UpstreamTls): ConnectionOptions {
+  if (insecure === 'any') return { rejectUnauthorized: false }
+  if (insecure === 'any-name') return { checkServerIdentity: () => undefined }
+  if (names === undefined) return {}
+  return {
+    checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+      checkCertificateNames(names, certificate),
+  }
+}
