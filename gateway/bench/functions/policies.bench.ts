@@ -1,5 +1,5 @@
 import { bench, do_not_optimize, group, run } from 'mitata'
-import { createLocalMemory } from '../../src/lib/planes/memory.ts'
+import { createLocalMemory, type Memory, maxBytesOf, regionOf } from '../../src/lib/planes/memory.ts'
 import type { Policy } from '../../src/pipeline/policy.ts'
 import { type ApiKeyConfig, compileApiKey } from '../../src/policies/api-key/api-key.ts'
 import { compileAuthorization } from '../../src/policies/authorization.ts'
@@ -8,7 +8,8 @@ import { compileLocalRateLimit } from '../../src/policies/rate-limit/local.ts'
 import type { LocalRateLimitConfig } from '../../src/policies/rate-limit/local-config.ts'
 import { type FixtureContext, fixtureContext, fixtureExchange } from '../../test/fixtures/pipeline.ts'
 
-// Cost per request of the policies of an LLM route: node --expose-gc gateway/bench/policies.bench.ts
+// Cost per request of the policies of an LLM route:
+// node --expose-gc gateway/bench/functions/policies.bench.ts
 
 const keyCount = 100_000
 const liveValues = 1_000_000
@@ -45,15 +46,21 @@ function passes(policies: readonly Policy[], headers: () => Record<string, strin
   return exchange
 }
 
-function limitsOf(config: LocalRateLimitConfig, place: string): Policy[] {
-  const { beforeBody, afterBody } = compileLocalRateLimit(config, context, { scope: place })
+/** Memory as of several data planes, with locks. */
+const sharedMemory: Memory = {
+  plane: 0,
+  planes: 2,
+  region: (_name, bytes, maxBytes) => regionOf(new SharedArrayBuffer(bytes, maxBytesOf(bytes, maxBytes))),
+}
+
+function limitsOf(config: LocalRateLimitConfig, place: string, memory = context.memory): Policy[] {
+  const { beforeBody, afterBody } = compileLocalRateLimit(config, { ...context, memory }, { scope: place })
   return [beforeBody, afterBody].filter((policy) => policy !== undefined)
 }
 
 function heapBytes(): number {
   globalThis.gc?.()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
+  return process.memoryUsage().heapUsed
 }
 
 function spent<T>(work: () => T): { result: T; ms: number; bytes: number } {
@@ -78,6 +85,7 @@ console.log(
 console.log(`a reload that changes one of them: ${reload.ms.toFixed(0)} ms`)
 
 const values = Array.from({ length: liveValues }, (_, index) => `user-${index}`)
+const rssBefore = process.memoryUsage.rss()
 const filled = spent(() => {
   const buckets = createKeyedBuckets(createLocalMemory(), 'filled', liveValues)
   const rate = { capacity: huge, refill: 1, intervalMs: 3_600_000, sinceMs: 0 }
@@ -94,25 +102,28 @@ const filled = spent(() => {
   return { buckets, longestMs }
 })
 console.log(
-  `${liveValues} values of a key: ${(filled.bytes / liveValues).toFixed(0)} bytes and ${((filled.ms * 1000) / liveValues).toFixed(2)} us each to begin, longest pause ${filled.result.longestMs.toFixed(0)} ms`,
+  `${liveValues} values of a key: ${((process.memoryUsage.rss() - rssBefore) / liveValues).toFixed(0)} bytes and ${((filled.ms * 1000) / liveValues).toFixed(2)} us each to begin, longest pause ${filled.result.longestMs.toFixed(0)} ms`,
 )
 
-const keyed = limitsOf([{ tokens: huge, unit: 'Hours', key: 'apiKey.id' }], 'keyed')
+const keyedConfig: LocalRateLimitConfig = [{ tokens: huge, unit: 'Hours', key: 'apiKey.id' }]
+const keyed = limitsOf(keyedConfig, 'keyed')
+const keyedShared = limitsOf(keyedConfig, 'keyed, shared', sharedMemory)
 for (const id of values) {
-  const exchange = passes([], clientHeaders, id)
-  for (const policy of keyed) policy.onRequest?.(exchange)
-  exchange.limits?.reservations[0]?.charge(1)
+  for (const policies of [keyed, keyedShared]) {
+    const exchange = passes([], clientHeaders, id)
+    for (const policy of policies) policy.onRequest?.(exchange)
+    exchange.limits?.reservations[0]?.charge(1)
+  }
 }
 
 const known = [first.result]
-const three = limitsOf(
-  [
-    { requests: huge, unit: 'Seconds' },
-    { requests: huge, unit: 'Minutes' },
-    { tokens: huge, unit: 'Hours' },
-  ],
-  'three',
-)
+const threeConfig: LocalRateLimitConfig = [
+  { requests: huge, unit: 'Seconds' },
+  { requests: huge, unit: 'Minutes' },
+  { tokens: huge, unit: 'Hours' },
+]
+const three = limitsOf(threeConfig, 'three')
+const threeShared = limitsOf(threeConfig, 'three, shared', sharedMemory)
 const { beforeBody } = compileAuthorization({ rules: ['request.path.startsWith("/v1/")'] }, context, {
   variables: new Set(['request']),
   scope: 'llm',
@@ -129,9 +140,14 @@ group('per request', () => {
   })
   bench('one authorization rule', () => do_not_optimize(passes(rule, clientHeaders)))
   bench('three limits', () => do_not_optimize(passes(three, clientHeaders)))
+  bench('three limits, shared', () => do_not_optimize(passes(threeShared, clientHeaders)))
   bench(`a limit with ${liveValues} live values`, () => {
     turn = (turn + 7919) % liveValues
     do_not_optimize(passes(keyed, clientHeaders, values[turn]))
+  })
+  bench(`a shared limit with ${liveValues} live values`, () => {
+    turn = (turn + 7919) % liveValues
+    do_not_optimize(passes(keyedShared, clientHeaders, values[turn]))
   })
 })
 
