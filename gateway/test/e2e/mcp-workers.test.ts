@@ -212,6 +212,46 @@ describe('a session over several connections and threads', () => {
   })
 })
 
+describe('a thread that ends', () => {
+  const preload = new URL('../support/end-data-plane.mjs', import.meta.url).href
+  const env = {
+    NODE_OPTIONS: `--import ${preload}`,
+    TOLLGATE_TEST_PLANE: '1',
+    TOLLGATE_TEST_END: 'throw',
+  }
+
+  it.each(['stdio', 'http'])(
+    'ends its sessions with programs only: %s',
+    async (kind) => {
+      const isBound = kind === 'stdio'
+      const target = isBound
+        ? programTarget('program')
+        : { name: 'http', mcp: { host: (await httpTarget()).url } }
+      const gateway = await startGateway({ ...workers, mcp: { targets: [target] } }, { env })
+      // Some of them start on each thread: the chance of none on one is below 0.1 %.
+      const sessions = await all(24, () => open(gateway))
+      const tool = isBound ? 'whoami' : 'test_simple_text'
+      await all(24, async (index) => sessions[index]?.call(tool))
+      const pending = isBound ? sessions.map((session) => session.call('hang').catch(String)) : []
+      gateway.child.kill('SIGUSR2')
+      await until('the thread is replaced', () => gateway.stdout().includes('"msg":"data plane replaced"'))
+      const ping = { jsonrpc: '2.0', id: 'p', method: 'ping' }
+      for (let round = 0; round < 4; round += 1) {
+        const answers = await all(24, async (index) => sessions[index]?.post(ping))
+        const ended = answers.filter((answer) => answer?.status === 404)
+        expect(answers.every((answer) => answer?.status === 200 || answer?.status === 404)).toBe(true)
+        expect(ended.length > 0).toBe(isBound)
+        expect(ended.length).toBeLessThan(24)
+        for (const answer of ended) expect(answer?.text).toContain('has ended')
+      }
+      // No call of an ended session waits for ever; those of others continue.
+      for (const session of sessions) await session.end()
+      await Promise.all(pending)
+    },
+    60_000,
+  )
+})
+
 describe('official clients over several threads', () => {
   const sampled = {
     role: 'assistant' as const,

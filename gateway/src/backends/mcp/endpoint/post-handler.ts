@@ -38,29 +38,47 @@ export function createPostHandler(options: EndpointOptions, inSession: SessionEn
     const refusal = refuseUnsupportedContent(exchange)
     if (refusal !== undefined) return refusal
     const id = firstHeader(headers, 'mcp-session-id')
-    const handle = (session: Session | undefined) => (content: ClientMessage | ClientBatch) =>
-      content.kind === 'batch'
-        ? routeBatch(exchange, content.messages, session)
-        : route(exchange, content, session)
     const sessionless = federation.target.sessionless && revisionOf(headers, undefined).kind === 'sessionless'
     if (stateless || sessionless) {
       return handleBody(
         exchange,
         { maxBytes: maxBodyBytes, batches: false, jsonLimits, workQueue },
-        handle(undefined),
+        handlerOf(exchange, undefined),
       )
     }
     if (id === undefined) {
       const maxBytes = Math.min(maxBodyBytes, maxOpeningBytes)
-      return handleBody(exchange, { maxBytes, batches: false, jsonLimits, workQueue }, handle(undefined))
-    }
-    const handleIn = (session: Session | undefined) => {
-      if (session === undefined) return refuseEnded(options, exchange, id, 'null')
-      const batches = session.revision === batchRevision
-      return handleBody(exchange, { maxBytes: maxBodyBytes, batches, jsonLimits, workQueue }, handle(session))
+      return handleBody(
+        exchange,
+        { maxBytes, batches: false, jsonLimits, workQueue },
+        handlerOf(exchange, undefined),
+      )
     }
     const session = findSession(options, exchange, id)
-    return session instanceof Promise ? session.then(handleIn) : handleIn(session)
+    return session instanceof Promise
+      ? session.then((found) => handleInSession(exchange, id, found))
+      : handleInSession(exchange, id, session)
+  }
+
+  function handleInSession(
+    exchange: Exchange,
+    id: string,
+    session: Session | undefined,
+  ): Reply | Promise<Reply> {
+    if (session === undefined) return refuseEnded(options, exchange, id, 'null')
+    const batches = session.revision === batchRevision
+    return handleBody(
+      exchange,
+      { maxBytes: maxBodyBytes, batches, jsonLimits, workQueue },
+      handlerOf(exchange, session),
+    )
+  }
+
+  function handlerOf(exchange: Exchange, session: Session | undefined) {
+    return (content: ClientMessage | ClientBatch) =>
+      content.kind === 'batch'
+        ? routeBatch(exchange, content.messages, session)
+        : route(exchange, content, session)
   }
 
   function route(
