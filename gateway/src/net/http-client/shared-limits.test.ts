@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type LinkedPeers, linkPeers } from '../../../test/support/linked-peers.ts'
 import { createPlaneMemories } from '../../../test/support/plane-memories.ts'
+import { until } from '../../../test/support/wait.ts'
 import { readAll } from '../http/body.ts'
 import { createHttpClient, type HttpClient } from './http-client.ts'
 import type { OutgoingRequest } from './send.ts'
@@ -19,7 +20,9 @@ async function countingServer(answer: (response: ServerResponse) => void) {
   const server: Server = createServer((_, response) => answer(response))
   const sockets = new Set<Socket>()
   let most = 0
+  let total = 0
   server.on('connection', (socket) => {
+    total += 1
     sockets.add(socket)
     // The end of another connection may be read after the start of this one.
     setTimeout(() => {
@@ -35,7 +38,7 @@ async function countingServer(answer: (response: ServerResponse) => void) {
     return new Promise((closed) => server.close(closed))
   })
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { origin, open: () => sockets.size, most: () => most }
+  return { origin, open: () => sockets.size, most: () => most, total: () => total }
 }
 
 type Limits = { maxConnections: number; maxQueue: number }
@@ -86,7 +89,25 @@ describe('limits of upstreams over data planes', () => {
     expect(open()).toBe(2)
     expect(await Promise.all([call(other, origin), call(other, origin)])).toEqual(['done', 'done'])
     expect(await call(one, origin)).toBe('done')
+    await until('the connections are counted', () => most() >= 2)
     expect(most()).toBe(2)
+  })
+
+  it('serve a call that waits for a connection on one of its own data plane', async () => {
+    const waiting: ServerResponse[] = []
+    const { origin, total } = await countingServer((response) => waiting.push(response))
+    const [one, other] = clients({ maxConnections: 2, maxQueue: 10 })
+    const first = call(one, origin)
+    await until('the first call', () => waiting.length === 1)
+    const busy = call(other, origin)
+    await until('the second call', () => waiting.length === 2)
+    const third = call(one, origin)
+    waiting[0]?.end('first')
+    expect(await first).toBe('first')
+    await until('the third call', () => waiting.length === 3)
+    for (const response of waiting.slice(1)) response.end('done')
+    expect(await Promise.all([busy, third])).toEqual(['done', 'done'])
+    expect(total()).toBe(2)
   })
 
   it('permit as many open connections as configured, busy and idle ones together', async () => {
