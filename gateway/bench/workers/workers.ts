@@ -37,7 +37,6 @@ type WorkerCase = { name: Name; title: string; run(context: Context): Promise<Wo
 const mebibytes32 = 32 * 1024 * 1024
 /** The limit of a body counts all its bytes. */
 const largeBodyBytes = mebibytes32 - 64 * 1024
-const spreadConnections = 256
 const manyKeys = 100_000
 
 const workerCases: readonly WorkerCase[] = [
@@ -49,7 +48,7 @@ const workerCases: readonly WorkerCase[] = [
   },
   {
     name: 'workers-spread',
-    title: `${spreadConnections} connections, busiest worker / mean`,
+    title: 'keep-alive connections of the busiest worker / mean',
     run: spread,
   },
   { name: 'workers-memory', title: 'memory of a further worker', run: memory },
@@ -195,11 +194,12 @@ function largeBodyFigures(
 }
 
 async function spread({ options, load, counts, ports }: Context): Promise<WorkerFigure[]> {
+  const connections = options.quick ? 32 : 256
   const figures: WorkerFigure[] = []
   for (const workers of counts) {
     const [subject] = await startEach([workers], options, { llm: ports.llm })
     if (!subject) continue
-    const owners = await ownersOf(load, subject, spreadConnections)
+    const owners = await ownersOf(load, subject, connections)
     const value = spreadOf(owners, workers)
     figures.push({ name: 'busiest / mean', workers, value, unit: '', target: 'at most 1.3' })
     await release(load, subject)

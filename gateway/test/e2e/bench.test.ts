@@ -61,6 +61,15 @@ it('the benchmark measures TCP routes', async () => {
   }
 })
 
+it('the benchmark counts the connections of each worker', async () => {
+  const result = await runBench('--workers', '2', '--only', 'workers-spread')
+  const figures = member(result, 'workers', 'cases', 0, 'figures')
+  expect(figures).toMatchObject([
+    { workers: 1, value: 1 },
+    { workers: 2, value: expect.toSatisfy((spread) => spread >= 1 && spread <= 2) },
+  ])
+}, 120_000)
+
 const relay = fileURLToPath(new URL('../../bench/http/relay.ts', import.meta.url))
 
 it('the benchmark measures a peer with its whole process tree', async () => {
