@@ -10,6 +10,7 @@ import { createProcessGuardian } from '../process/guardian.ts'
 import { addTotals, type MetricDump } from '../telemetry/metrics/dump.ts'
 import { createChildGroups } from './child-groups.ts'
 import type { DataPlanes, DataPlanesOptions } from './data-planes.ts'
+import { createEndLimit } from './end-limit.ts'
 import { serveApiCalls } from './messages/api-calls.ts'
 import type { LogBatch } from './messages/log-lines.ts'
 import type { AddressRequest, Prepared } from './messages/plane-protocol.ts'
@@ -31,14 +32,17 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
   const reservations = createReservations()
   const children = createChildGroups(createProcessGuardian())
   const totals = createTotals()
+  const { mayReplace } = createEndLimit(options.clock.monotonic, options.fail)
   const planes: PlaneRunner[] = Array.from({ length: count }, (_, plane) => createRunner(plane))
   let addresses: readonly string[] = []
+  /** Resolves after the last abort: addresses to reserve may be open until then. */
+  let aborted: Promise<unknown> = Promise.resolve()
 
   function createRunner(plane: number): PlaneRunner {
     return createPlaneRunner({
       plane,
       log,
-      onLimit: options.fail,
+      mayReplace,
       start: (onEnd) =>
         startPlaneThread({
           url: threadUrls.dataPlane,
@@ -94,6 +98,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
   }
 
   async function prepareAll(config: Config): Promise<ReadonlyMap<string, string>> {
+    await aborted
     for (let attempt = 1; ; attempt += 1) {
       reservations.begin(addresses)
       const outcomes = await Promise.allSettled(planes.map((plane) => plane.prepare(config)))
@@ -101,7 +106,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       const prepared = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
       const [first] = prepared
       if (failed === undefined && first !== undefined && isSame(prepared)) return first.files
-      abortAll()
+      await abortAll()
       if (failed !== undefined) throw failed.reason
       if (attempt === maxAttempts)
         throw new ConfigRejected(['a file that the configuration names changes while it is read; try again'])
@@ -109,8 +114,9 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
     }
   }
 
-  function abortAll(): void {
-    for (const plane of planes) plane.abort()
+  function abortAll(): Promise<unknown> {
+    aborted = Promise.all(planes.map((plane) => plane.abort()))
+    return aborted
   }
 
   async function evictFile(path: string): Promise<void> {
@@ -128,7 +134,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
           const committed = await Promise.all(planes.map((plane) => plane.commit(config)))
           addresses = committed[0]?.addresses ?? addresses
         },
-        abort: abortAll,
+        abort: () => void abortAll(),
       }
     },
     markApi: provenance.markApi,
@@ -143,8 +149,10 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
     async metrics() {
       await Promise.all(
         planes.map(async (plane, index) => {
+          const asked = plane.thread()
           const dump = await plane.call('metrics', metricsTimeoutMs).catch(() => undefined)
-          if (dump !== undefined) totals.record(index, dump as MetricDump)
+          // The totals of a thread that has ended meanwhile count already.
+          if (dump !== undefined && plane.thread() === asked) totals.record(index, dump as MetricDump)
         }),
       )
       return totals.all()

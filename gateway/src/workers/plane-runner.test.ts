@@ -4,22 +4,43 @@ import type { Config } from '../config/schema.ts'
 import { createPlaneRunner } from './plane-runner.ts'
 import type { PlaneThread } from './plane-thread.ts'
 
-type FakeThread = PlaneThread & { end(): void; readonly active: Config | undefined; failing: boolean }
+type FakeThread = PlaneThread & {
+  end(): void
+  readonly active: Config | undefined
+  failing: boolean
+  /** The last call before the first preparation. */
+  calledAtPrepare: unknown[] | undefined
+  aborts: number
+}
+
+/** The end that is not followed by a replacement. */
+const maxEnds = 5
 
 /** A thread that records its configuration. */
 function fakeThread(onEnd: (error: Error) => void): FakeThread {
   let prepared: Config | undefined
   let ended = false
+  let lastCall: unknown[] = []
   const alive = () => {
     if (ended || thread.failing) throw new Error('data plane 0 ended')
   }
   const thread: FakeThread & { active: Config | undefined } = {
     active: undefined,
     failing: false,
+    calledAtPrepare: undefined,
+    aborts: 0,
     ready: Promise.resolve(),
-    calls: { call: async () => alive(), note() {}, end() {} },
+    calls: {
+      async call(name, request) {
+        alive()
+        lastCall = [name, request]
+      },
+      note() {},
+      end() {},
+    },
     async prepare(config) {
       alive()
+      thread.calledAtPrepare ??= lastCall
       prepared = config
       return { files: new Map(), fingerprint: '' }
     },
@@ -29,7 +50,8 @@ function fakeThread(onEnd: (error: Error) => void): FakeThread {
       prepared = undefined
       return { addresses: [] }
     },
-    abort() {
+    async abort() {
+      thread.aborts += 1
       prepared = undefined
     },
     hasPrepared: (config) => prepared === config,
@@ -49,7 +71,7 @@ function fakeThread(onEnd: (error: Error) => void): FakeThread {
 
 function fixtureRunner() {
   const threads: FakeThread[] = []
-  const limits: Error[] = []
+  const ends: Error[] = []
   const runner = createPlaneRunner({
     plane: 0,
     log: fixtureContext().log,
@@ -60,9 +82,9 @@ function fixtureRunner() {
     },
     onStart() {},
     onEnd() {},
-    onLimit: (error) => limits.push(error),
+    mayReplace: (error) => ends.push(error) < maxEnds,
   })
-  return { runner, threads, limits }
+  return { runner, threads, ends }
 }
 
 const config: Config = { llm: { models: [] } }
@@ -102,17 +124,57 @@ describe('a data plane that is replaced', () => {
     expect(threads[1]?.active).toBe(config)
   })
 
-  it('ends the process after five ends within a minute', async () => {
-    const { runner, threads, limits } = fixtureRunner()
+  it('is not replaced if it may not be', async () => {
+    const { runner, threads } = fixtureRunner()
     await runner.run()
-    for (let end = 0; end < 5; end++) {
+    for (let end = 0; end < maxEnds; end++) {
       threads.at(-1)?.end()
       await new Promise(setImmediate)
     }
-    expect(threads).toHaveLength(5)
-    expect(limits.map(({ message }) => message)).toEqual([
-      'data plane 0 ended 5 times within a minute: data plane 0 ended',
-    ])
+    expect(threads).toHaveLength(maxEnds)
+  })
+
+  it('is replaced once for each end, also at its start', async () => {
+    const { runner, threads, ends } = fixtureRunner()
+    await runner.run()
+    threads[0]?.end()
+    threads[1]?.end()
+    await new Promise(setImmediate)
+    await runner.prepare(config)
+    await runner.commit(config)
+    expect(ends).toHaveLength(2)
+    expect(threads[2]?.active).toBe(config)
+  })
+
+  it('is not concerned by the abort of a preparation on the thread before', async () => {
+    const { runner, threads } = fixtureRunner()
+    await runner.run()
+    await runner.prepare(config)
+    await runner.commit(config)
+    await runner.prepare(next)
+    threads[0]?.end()
+    await runner.abort()
+    expect(threads.map(({ aborts }) => aborts)).toEqual([1, 0])
+  })
+
+  it('is available before it opens addresses', async () => {
+    const { runner, threads } = fixtureRunner()
+    await runner.run()
+    await runner.prepare(config)
+    await runner.commit(config)
+    await runner.setUnavailable(undefined)
+    threads[0]?.end()
+    await runner.prepare(next)
+    expect(threads[1]?.calledAtPrepare).toEqual(['setUnavailable', undefined])
+  })
+
+  it('activates a configuration during the shutdown', async () => {
+    const { runner, threads } = fixtureRunner()
+    await runner.run()
+    runner.stop()
+    await runner.prepare(config)
+    await runner.commit(config)
+    expect(threads[0]?.active).toBe(config)
   })
 
   it('is not replaced after a stop', async () => {

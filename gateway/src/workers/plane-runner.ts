@@ -14,7 +14,8 @@ export type PlaneRunner = {
    * plane serves it.
    */
   commit(config: Config): Promise<Committed>
-  abort(): void
+  /** Discards the prepared configuration; resolves when its addresses are closed. Never rejects. */
+  abort(): Promise<void>
   evictFile(path: string): Promise<void>
   setUnavailable(reason: string | undefined): Promise<void>
   /** Calls the current thread; rejects if it ends, or after `timeoutMs`. */
@@ -36,18 +37,18 @@ export type PlaneRunnerOptions = {
   onStart(): void
   /** Called at the end of a thread, before its replacement starts. */
   onEnd(): void
-  /** Called instead of a further replacement. */
-  onLimit(error: Error): void
+  /** Counts an end of a thread that was not closed; false if it must not be replaced. */
+  mayReplace(error: Error): boolean
 }
 
-const maxEnds = 5
-const endsWindowMs = 60_000
 const closeTimeoutMs = 5_000
 
 export function createPlaneRunner(options: PlaneRunnerOptions): PlaneRunner {
   const { plane, log } = options
   let thread: PlaneThread | undefined
-  let state: 'starting' | 'ready' | 'replacing' | 'stopping' = 'starting'
+  /** Thread of the last preparation. An abort does not concern a thread that has started since. */
+  let preparing: PlaneThread | undefined
+  let state: 'starting' | 'ready' | 'replacing' | 'stopping' | 'closed' = 'starting'
   /** Configuration in force, and the reason why no traffic is served, for threads that start later. */
   const force: { config: Config | undefined; unavailable: string | undefined } = {
     config: undefined,
@@ -56,22 +57,30 @@ export function createPlaneRunner(options: PlaneRunnerOptions): PlaneRunner {
   let committed: Committed = { addresses: [] }
   /** Resolves when the current thread serves the configuration in force, or is to be replaced again. */
   let serving: Promise<void> = Promise.resolve()
-  let ends: number[] = []
 
   function current(): PlaneThread {
     if (thread === undefined) throw new Error(`data plane ${plane} has not started`)
     return thread
   }
 
-  async function startThread(): Promise<void> {
-    const next = options.start(onEnd)
-    thread = next
+  /** Whether threads are not replaced any more. */
+  function isEnding(): boolean {
+    return state === 'stopping' || state === 'closed'
+  }
+
+  function startThread(): PlaneThread {
+    thread = options.start(onEnd)
+    return thread
+  }
+
+  async function serve(next: PlaneThread): Promise<void> {
     await next.ready
-    state = state === 'stopping' ? state : 'ready'
+    if (!isEnding()) state = 'ready'
     options.onStart()
     const { config, unavailable } = force
-    if (config !== undefined) await activate(next, config)
+    // Before the activation, which opens addresses: other threads serve them already.
     await next.calls.call('setUnavailable', unavailable)
+    if (config !== undefined) await activate(next, config)
     if (force.unavailable !== unavailable) await next.calls.call('setUnavailable', force.unavailable)
   }
 
@@ -83,41 +92,38 @@ export function createPlaneRunner(options: PlaneRunnerOptions): PlaneRunner {
 
   function onEnd(error: Error): void {
     options.onEnd()
-    if (state === 'stopping' || state === 'starting') return
-    state = 'replacing'
+    if (state === 'starting' || state === 'closed') return
     log.error({ plane, err: error }, 'data plane ended, its connections are closed')
-    const now = performance.now()
-    ends = [...ends, now].filter((at) => now - at < endsWindowMs)
-    if (ends.length < maxEnds) {
-      serving = replace()
-      return
-    }
-    state = 'stopping'
-    options.onLimit(new Error(`data plane ${plane} ended ${maxEnds} times within a minute: ${error.message}`))
+    if (state === 'stopping') return
+    state = options.mayReplace(error) ? 'replacing' : 'stopping'
+    if (state === 'replacing') serving = replace()
   }
 
   async function replace(): Promise<void> {
+    const next = startThread()
     try {
-      await startThread()
+      await serve(next)
       log.warn({ plane }, 'data plane replaced')
     } catch (error) {
+      if (state === 'closed') return
       log.error({ plane, err: error }, 'data plane cannot be replaced')
-      // Its end counts, and starts another one.
-      void thread?.terminate()
+      // Its end counts, and starts another one. If it has ended, another one has started already.
+      void next.terminate()
     }
   }
 
   return {
     async run() {
-      await startThread()
+      await serve(startThread())
     },
     async prepare(config) {
       await serving
-      return current().prepare(config)
+      preparing = current()
+      return preparing.prepare(config)
     },
     async commit(config) {
       force.config = config
-      while (state !== 'stopping') {
+      do {
         await serving
         const on = current()
         try {
@@ -128,11 +134,12 @@ export function createPlaneRunner(options: PlaneRunnerOptions): PlaneRunner {
           log.error({ plane, err: error }, 'data plane cannot activate a configuration, it is replaced')
           await on.terminate()
         }
-      }
+        // A thread that ends is not replaced during the shutdown, where changes still apply.
+      } while (!isEnding())
       return committed
     },
-    abort() {
-      thread?.abort()
+    async abort() {
+      await preparing?.abort()
     },
     async evictFile(path) {
       await thread?.calls.call('evictFile', path).catch(() => undefined)
@@ -153,7 +160,7 @@ export function createPlaneRunner(options: PlaneRunnerOptions): PlaneRunner {
       state = 'stopping'
     },
     async close() {
-      state = 'stopping'
+      state = 'closed'
       if (thread === undefined) return
       await atMost(thread.calls.call('close', undefined), closeTimeoutMs).catch(() => undefined)
       await thread.terminate()

@@ -15,7 +15,8 @@ export type PlaneThread = {
   prepare(config: Config): Promise<Prepared>
   /** Activates the prepared configuration. */
   commit(): Promise<Committed>
-  abort(): void
+  /** Discards the prepared configuration; resolves when its addresses are closed. Never rejects. */
+  abort(): Promise<void>
   /** Whether `config` is prepared and neither active nor aborted. */
   hasPrepared(config: Config): boolean
   isActive(config: Config): boolean
@@ -81,9 +82,9 @@ export function startPlaneThread(options: PlaneThreadOptions): PlaneThread {
       active = config
       return committed as Committed
     },
-    abort() {
+    async abort() {
       prepared = undefined
-      calls.note('abort', undefined)
+      await calls.call('abort', undefined).catch(() => undefined)
     },
     hasPrepared: (config) => prepared === config,
     isActive: (config) => active === config,

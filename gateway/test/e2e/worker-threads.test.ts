@@ -229,7 +229,7 @@ describe('a data plane that ends', () => {
     }
     const { code } = await within('the process ends', gateway.exited)
     expect(code).toBe(1)
-    expect(gateway.stderr()).toContain('data plane 1 ended 5 times within a minute')
+    expect(gateway.stderr()).toContain('data planes ended 5 times within a minute: data plane 1 ended')
   })
 })
 
