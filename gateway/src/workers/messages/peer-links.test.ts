@@ -98,6 +98,13 @@ describe('channels', () => {
     expect(await reply).toBe('reply')
   })
 
+  it('close if too many messages arrive before they are read', async () => {
+    const { near, far } = await opened()
+    const closed = Promise.all([near, far].map((end) => new Promise<void>((resolve) => end.onClose(resolve))))
+    for (let message = 0; message < 1_100; message++) near.post(message)
+    await closed
+  })
+
   it('report the close of the other side once, after its messages', async () => {
     const { near, far } = await opened()
     const events: unknown[] = []

@@ -203,6 +203,9 @@ function createLink(port: MessagePort, { plane, find, ended }: LinkOptions): Lin
   }
 }
 
+/** Messages that a channel retains before `onMessage`; it closes beyond them. */
+const maxEarly = 1_000
+
 type ChannelEnd = {
   readonly channel: Channel
   receive(message: unknown): void
@@ -216,6 +219,12 @@ function createChannelEnd({ post, close }: { post(value: unknown): void; close()
   let onClose: (() => void) | undefined
   /** Messages before `onMessage`. */
   let early: unknown[] = []
+
+  function closed(): void {
+    if (state === 'closed') return
+    state = 'closed'
+    onClose?.()
+  }
 
   return {
     channel: {
@@ -243,11 +252,11 @@ function createChannelEnd({ post, close }: { post(value: unknown): void; close()
       if (state === 'closed') return
       if (receive === undefined) early.push(message)
       else receive(message)
+      if (early.length <= maxEarly) return
+      early = []
+      close()
+      closed()
     },
-    closed() {
-      if (state === 'closed') return
-      state = 'closed'
-      onClose?.()
-    },
+    closed,
   }
 }
