@@ -75,6 +75,19 @@ describe('createLiveListeners', () => {
     expect(live.find('h:2')).toBeUndefined()
   })
 
+  it('serves the first snapshot as soon as its addresses are open', async () => {
+    const found: (Listener | undefined)[] = []
+    const servers = fakeServers()
+    const live = createLiveListeners((listener, find) => {
+      found.push(find(listener.key))
+      return servers.openListener(listener)
+    })
+    const first = snapshotOf(1)
+    await apply(live, first)
+    await apply(live, snapshotOf(1, 2))
+    expect(found).toEqual([first.listeners.get('h:1'), undefined])
+  })
+
   it('closes the resources of a scope after its removal, and only then', async () => {
     const live = createLiveListeners(fakeServers().openListener)
     const ended: string[] = []

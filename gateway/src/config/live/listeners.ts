@@ -40,6 +40,8 @@ export type LiveListeners = {
 
 export function createLiveListeners(open: OpenListener): LiveListeners {
   let snapshot: Snapshot = { listeners: new Map(), stops: new Map() }
+  /** Whether a snapshot was committed. */
+  let isActive = false
   const servers = new Map<string, ListeningServer>()
   const draining = new Set<ListeningServer>()
   /** Opens no address from then on: a configuration change during shutdown must not accept new requests. */
@@ -65,6 +67,7 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
   function commit(next: Snapshot, opened: ReadonlyMap<string, ListeningServer>): void {
     const previous = snapshot
     snapshot = next
+    isActive = true
     for (const [place, stop] of previous.stops) if (!next.stops.has(place)) void stop()
     for (const [key, server] of opened) {
       // Prepared before the shutdown began.
@@ -87,6 +90,8 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
   return {
     find,
     async prepare(next) {
+      // Other data planes may serve its addresses already: a request must not fail before the commit.
+      if (!isActive) snapshot = next
       const opened = await openNew(next)
       return {
         commit: () => commit(next, opened),
