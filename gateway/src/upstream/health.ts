@@ -51,6 +51,11 @@ function createHealth(
     return state.region.float64[ejectedUntilCell] ?? 0
   }
 
+  /** An endpoint activated without compilation is healthy until its memory is bound, soon after. */
+  function isBound(): boolean {
+    return state.region.int32.length > 0
+  }
+
   function fail({ int32, float64 }: Region, now: number): void {
     const failures = (int32[failuresCell] ?? 0) + 1
     int32[failuresCell] = failures
@@ -69,7 +74,7 @@ function createHealth(
     succeeded() {
       const { int32, float64 } = state.region
       // Skip the write in the common case.
-      if (int32[failuresCell] === 0) return
+      if (int32[failuresCell] === 0 || !isBound()) return
       acquireLock(int32, 0, plane)
       int32[failuresCell] = 0
       int32[ejectionsCell] = 0
@@ -77,6 +82,7 @@ function createHealth(
       releaseLock(int32, 0)
     },
     failed() {
+      if (!isBound()) return
       const { region } = state
       const now = monotonic()
       acquireLock(region.int32, 0, plane)

@@ -22,6 +22,40 @@ describe('shared memory', () => {
     expect([theirs?.int32[1], other?.int32[1]]).toEqual([7, 0])
   })
 
+  it('binds regions that no compilation requests', async () => {
+    const region = memoryOf(createMemoryDirectory(), 0).region('a', 8)
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    expect(region.int32.length).toBe(2)
+  })
+
+  it('binds regions again after a failure', async () => {
+    const directory = createMemoryDirectory()
+    let fails = true
+    const memory = createSharedMemory({
+      plane: 0,
+      planes: 2,
+      async acquire(requests) {
+        if (fails) throw new Error('no memory')
+        return directory.acquire(0, requests)
+      },
+      release() {},
+    })
+    const region = memory.region('a', 8)
+    await expect(memory.bind()).rejects.toThrow('no memory')
+    fails = false
+    await memory.bind()
+    expect(region.int32.length).toBe(2)
+  })
+
+  it('counts no reference if one of the regions does not fit', () => {
+    const directory = createMemoryDirectory()
+    const fitting = { name: 'a', bytes: 8, maxBytes: undefined }
+    const tooLarge = { name: 'b', bytes: Number.MAX_SAFE_INTEGER, maxBytes: undefined }
+    expect(() => directory.acquire(0, [fitting, tooLarge])).toThrow(RangeError)
+    expect(directory.size).toBe(0)
+  })
+
   it('returns the same region for a name', async () => {
     const memory = memoryOf(createMemoryDirectory(), 0)
     expect(memory.region('a', 8)).toBe(memory.region('a', 8))

@@ -28,6 +28,16 @@ export function createMemoryDirectory(): MemoryDirectory {
     return region
   }
 
+  /** All requested regions, or none if the memory does not suffice. */
+  function regionsOf(requests: readonly RegionRequest[]) {
+    try {
+      return requests.map(regionOf)
+    } catch (error) {
+      for (const [name, { references }] of regions) if (references.size === 0) regions.delete(name)
+      throw error
+    }
+  }
+
   function remove(name: string, plane: number, count: number): void {
     const region = regions.get(name)
     if (region === undefined) return
@@ -39,11 +49,9 @@ export function createMemoryDirectory(): MemoryDirectory {
 
   return {
     acquire(plane, requests) {
-      return requests.map((request) => {
-        const { buffer, references } = regionOf(request)
-        references.set(plane, (references.get(plane) ?? 0) + 1)
-        return buffer
-      })
+      const acquired = regionsOf(requests)
+      for (const { references } of acquired) references.set(plane, (references.get(plane) ?? 0) + 1)
+      return acquired.map(({ buffer }) => buffer)
     },
     release(plane, names) {
       for (const name of names) remove(name, plane, 1)
@@ -66,7 +74,10 @@ export type SharedMemoryOptions = {
   release(name: string): void
 }
 
-/** Memory of a data plane on a thread. Regions are bound together, with one message. */
+/**
+ * Memory of a data plane on a thread. Regions are bound together, with one message: those of a compilation by
+ * `bind`, others soon after their request.
+ */
 export function createSharedMemory({ plane, planes, acquire, release }: SharedMemoryOptions): BindableMemory {
   const known = new Map<string, WeakRef<UnboundRegion>>()
   const collected = new FinalizationRegistry<string>((name) => {
@@ -74,6 +85,31 @@ export function createSharedMemory({ plane, planes, acquire, release }: SharedMe
     release(name)
   })
   let unbound: { request: RegionRequest; region: UnboundRegion }[] = []
+  let bound: Promise<void> = Promise.resolve()
+
+  /** Binds after the bindings in progress. */
+  function bind(): Promise<void> {
+    const binding = bound.then(bindRequested)
+    bound = binding.catch(() => undefined)
+    return binding
+  }
+
+  async function bindRequested(): Promise<void> {
+    if (unbound.length === 0) return
+    const requested = unbound
+    unbound = []
+    try {
+      const buffers = await acquire(requested.map(({ request }) => request))
+      requested.forEach(({ region }, index) => {
+        const buffer = buffers[index]
+        if (buffer !== undefined) region.bind(buffer)
+      })
+    } catch (error) {
+      // Users of these regions may be retained: the next attempt includes them.
+      unbound = [...requested, ...unbound]
+      throw error
+    }
+  }
 
   return {
     plane,
@@ -85,18 +121,11 @@ export function createSharedMemory({ plane, planes, acquire, release }: SharedMe
       known.set(name, new WeakRef(region))
       collected.register(region, name)
       unbound.push({ request: { name, bytes, maxBytes }, region })
+      // The next compilation reports a failure.
+      if (unbound.length === 1) setImmediate(() => bind().catch(() => undefined))
       return region
     },
-    async bind() {
-      if (unbound.length === 0) return
-      const requested = unbound
-      unbound = []
-      const buffers = await acquire(requested.map(({ request }) => request))
-      requested.forEach(({ region }, index) => {
-        const buffer = buffers[index]
-        if (buffer !== undefined) region.bind(buffer)
-      })
-    },
+    bind,
   }
 }
 
