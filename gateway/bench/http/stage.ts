@@ -1,4 +1,4 @@
-import { chosenWorkloads, type Stage } from '../measure/stage.ts'
+import { chosenWorkloads, type Stage, workersOf } from '../measure/stage.ts'
 import type { BenchOptions } from '../options.ts'
 import { startNginx } from '../subjects/nginx.ts'
 import { type Subject, startScript } from '../subjects/processes.ts'
@@ -24,6 +24,7 @@ export async function httpStage(options: BenchOptions): Promise<Stage> {
       nodeFlags,
       entry,
       cpus,
+      workers: workersOf(options),
       sections: (port) => httpSections(port, upstreamPort, { count }),
     })
     counts.set(tollgate, count)

@@ -1,4 +1,4 @@
-import { chosenWorkloads, type Stage } from '../measure/stage.ts'
+import { chosenWorkloads, type Stage, workersOf } from '../measure/stage.ts'
 import type { BenchOptions } from '../options.ts'
 import { startScript, stop } from '../subjects/processes.ts'
 import { benchKey, startTollgate } from '../subjects/tollgate.ts'
@@ -13,7 +13,13 @@ export async function llmStage(options: BenchOptions): Promise<Stage> {
     workloads: chosenWorkloads(options, workloads),
     startRelay: (nodeFlags) => startRelay(options, [upstreamPort], nodeFlags),
     startGateway: (nodeFlags = options.nodeFlags) =>
-      startTollgate({ upstreamPort, nodeFlags, entry, cpus: placement.gateway }),
+      startTollgate({
+        upstreamPort,
+        nodeFlags,
+        entry,
+        cpus: placement.gateway,
+        workers: workersOf(options),
+      }),
     peers: { name: 'llm', upstreamPort, values: { benchKey } },
   }
 }
@@ -31,6 +37,7 @@ export async function guardStage(options: BenchOptions): Promise<Stage> {
       nodeFlags,
       entry,
       cpus: placement.gateway,
+      workers: workersOf(options),
       ...(guardrails && { guardrails }),
     })
     return { ...tollgate, name }

@@ -169,6 +169,8 @@ async function startMeasured(
       adminAddr: `127.0.0.1:${admin}`,
       statsAddr: `127.0.0.1:${stats}`,
       readinessAddr: `127.0.0.1:${ready}`,
+      // The probe measures the main thread.
+      workerThreads: 1,
     },
     ...sectionsOf(kind, port, `http://127.0.0.1:${upstreamPort}`),
   }

@@ -1,4 +1,4 @@
-import { chosenWorkloads, type Stage } from '../measure/stage.ts'
+import { chosenWorkloads, type Stage, workersOf } from '../measure/stage.ts'
 import type { BenchOptions } from '../options.ts'
 import { startScript } from '../subjects/processes.ts'
 import { benchKey, startTollgate } from '../subjects/tollgate.ts'
@@ -20,7 +20,14 @@ export async function mcpStage(options: BenchOptions, tokens: Issuer): Promise<S
         cpus: placement.gateway,
       }),
     startGateway: (nodeFlags = options.nodeFlags) =>
-      startTollgate({ upstreamPort, mcp, nodeFlags, entry, cpus: placement.gateway }),
+      startTollgate({
+        upstreamPort,
+        mcp,
+        nodeFlags,
+        entry,
+        cpus: placement.gateway,
+        workers: workersOf(options),
+      }),
     peers: { name: 'mcp', upstreamPort, values: { benchKey, issuer, audience, keySet: tokens.keySet } },
   }
 }

@@ -48,6 +48,11 @@ export function chosenWorkloads(options: BenchOptions, all: readonly Workload[])
   return connections === undefined ? chosen : chosen.map((workload) => ({ ...workload, connections }))
 }
 
+/** One worker beside the relay, which has one thread; as many as the CPUs allow beside other gateways. */
+export function workersOf({ peers }: BenchOptions): number | 'auto' {
+  return peers.length === 0 ? 1 : 'auto'
+}
+
 export function paceOf({ quick, rounds, secondsPerRound }: BenchOptions): Pace {
   return { rounds, secondsPerRound, warmUpSeconds: quick ? 0.3 : 3 }
 }

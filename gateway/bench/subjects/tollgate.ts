@@ -40,7 +40,7 @@ export type TollgateOptions = {
   /** The program to measure; the source by default. */
   entry?: string | undefined
   /** `config.workerThreads`; the default of the program without it. */
-  workers?: number
+  workers?: number | 'auto'
   /** Number of virtual keys, the key of the benchmark among them. */
   keyCount?: number
   /** CPUs of the process. */
