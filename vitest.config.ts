@@ -32,7 +32,8 @@ export default defineConfig({
           name: 'e2e',
           include: ['gateway/test/{e2e,conformance,security,soak}/**/*.test.ts'],
           env,
-          testTimeout: 30_000,
+          // Several threads for each gateway, and two gateways at a time: a start takes long on a busy machine.
+          testTimeout: 60_000,
           hookTimeout: 60_000,
           // Each file starts processes of its own: more at once than processors only makes waits longer. And the unit tests
           // go first, so that their load does not stretch waits either.

@@ -177,7 +177,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
       const ready = await fetch(`http://127.0.0.1:${asked}`).catch(() => undefined)
       return ready?.status === 200
     },
-    20_000,
+    45_000,
   )
   return gateway
 }
