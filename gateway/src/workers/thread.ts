@@ -55,7 +55,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
   })
   const metrics = createMetrics()
   const log = createLog(
-    'info',
+    settings.settings.logging?.level ?? 'info',
     createBatchWriter((batch) => calls.call('log', batch) as Promise<void>),
   )
   const peers = createPeerLinks(plane, planes)

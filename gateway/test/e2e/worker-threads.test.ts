@@ -116,6 +116,27 @@ describe('a gateway with four data planes', () => {
     expect(await metric(gateway, 'tollgate_worker_threads')).toBe(planes)
   })
 
+  it.each([
+    ['warn', 1],
+    ['error', 0],
+  ])('logs a warning about the configuration once, from level %s on', async (level, expected) => {
+    const [port = 0] = await freePorts(1)
+    const policies = {
+      directResponse: { status: 200, body: 'x' },
+      cors: { allowCredentials: true, allowOrigins: ['*'] },
+    }
+    const gateway = await startGateway(
+      withPlanes({
+        ...answering(port, 'x'),
+        config: { logging: { level } },
+        routes: [{ name: 'fixed', policies }],
+      }),
+    )
+    expect((await call(port, '/')).status).toBe(200)
+    await gateway.stop()
+    expect(gateway.stdout().split('cors permits credentials').length - 1).toBe(expected)
+  })
+
   it('refuses a configuration that a data plane cannot prepare, for all of them', async () => {
     const [port = 0, other = 0] = await freePorts(2)
     const gateway = await startGateway(withPlanes(answering(port, 'before')))

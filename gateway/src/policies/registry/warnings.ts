@@ -12,6 +12,8 @@ export function warnAboutPolicies(
   context: CompileContext,
   kind: TrafficKind,
 ): void {
+  // All data planes compile the configuration; one of them warns.
+  if (context.memory.plane !== 0) return
   const hasTokens = scopes.some(({ policies }) => policies.jwtAuth ?? policies.mcpAuthentication)
   for (const scope of scopes) {
     context.cached(scope.policies, 'warnings of cors', () => warnAboutCors(scope, context))
