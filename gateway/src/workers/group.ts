@@ -62,9 +62,10 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
         }),
       onStart: () => link(plane),
       onEnd() {
-        for (const { name, buffer } of memory.releaseAll(plane)) {
-          releaseFailedPlane({ name, region: regionOf(buffer), plane, planes: count })
-        }
+        const regions = memory
+          .releaseAll(plane)
+          .map(({ name, buffer }) => ({ name, region: regionOf(buffer) }))
+        releaseFailedPlane(regions, plane, count)
         children.kill(plane)
         totals.ended(plane)
         options.metrics.workers.ended()

@@ -26,7 +26,11 @@ function twoPlanes() {
     one,
     failed,
     fail() {
-      for (const [name, region] of regions) releaseFailedPlane({ name, region, plane: 1, planes: 2 })
+      releaseFailedPlane(
+        [...regions].map(([name, region]) => ({ name, region })),
+        1,
+        2,
+      )
     },
   }
 }
@@ -56,6 +60,26 @@ describe('the failure of a data plane', () => {
     const entered = new Promise<void>((enter) => ours?.wait({ enter, isCancelled: () => false }))
     fail()
     await entered
+  })
+
+  it('releases the locks of all regions before it ends what is in use', () => {
+    const locked = regionOf(new SharedArrayBuffer(64))
+    acquireLock(locked.int32, 0, 1)
+    const gauge = regionOf(new SharedArrayBuffer(64))
+    const locks: unknown[] = []
+    const observed: Region = {
+      ...gauge,
+      get int32() {
+        locks.push(locked.int32[0])
+        return gauge.int32
+      },
+    }
+    const regions = [
+      { name: 'gauge/observed', region: observed },
+      { name: 'other', region: locked },
+    ]
+    releaseFailedPlane(regions, 1, 2)
+    expect(locks).toEqual([2, 0])
   })
 
   it('releases its locks', () => {
