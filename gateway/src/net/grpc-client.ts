@@ -86,7 +86,8 @@ export function createGrpcClient(): GrpcClient {
 
   return {
     method(target, path) {
-      loading ??= import('@grpc/grpc-js').then((library) => {
+      loading ??= import('@grpc/grpc-js').then((loaded) => {
+        const library = exportsOf(loaded)
         registerGuardedScheme(library)
         return library
       })
@@ -165,6 +166,11 @@ function isRefusedStream(error: unknown): boolean {
 
 function asBuffer(message: Uint8Array): Buffer {
   return Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+}
+
+/** Exports of a library in CommonJS: a bundle has them as members of the default export only. */
+function exportsOf(loaded: Library & { readonly default?: Library }): Library {
+  return loaded.default ?? loaded
 }
 
 function unchanged(message: Buffer): Uint8Array {

@@ -69,6 +69,7 @@ describe('the package', () => {
       'dist/tollgate.js.map',
       'dist/sqlite-thread.js',
       'dist/config-worker.js',
+      'dist/data-plane.js',
     ])
       expect(existsSync(join(folder, file)), file).toBe(true)
     expect(existsSync(join(folder, 'src'))).toBe(false)
@@ -121,10 +122,11 @@ describe('the package', () => {
     expect(run.stderr).toContain('models')
   })
 
-  it('serves requests and ends on SIGTERM', async () => {
+  it.each([1, 2])('serves requests with %d worker threads and ends on SIGTERM', async (workerThreads) => {
     const [port, adminPort, statsPort, readyPort] = await freePorts(4)
     const file = writeConfig('run.yaml', {
       config: {
+        workerThreads,
         bindAddress: '127.0.0.1',
         adminAddr: `127.0.0.1:${adminPort}`,
         statsAddr: `127.0.0.1:${statsPort}`,
@@ -133,7 +135,16 @@ describe('the package', () => {
       llm: {
         port,
         models: [{ name: 'echo', provider: 'echo' }],
-        policies: { apiKey: { keys: [{ key }] } },
+        policies: {
+          apiKey: { keys: [{ key }] },
+          // Loads the client of gRPC services.
+          remoteRateLimit: {
+            host: '127.0.0.1:1',
+            domain: 'none',
+            failureMode: 'failOpen',
+            descriptors: [{ entries: [{ key: 'user', value: '"alice"' }] }],
+          },
+        },
       },
     })
     // The command that npx would find: npx itself does not pass a signal on.

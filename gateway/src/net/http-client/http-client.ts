@@ -5,9 +5,9 @@ import { anywhere, type EgressPolicy } from '../egress/egress.ts'
 import { createHttp1Client } from '../http1-client/http1-client.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
 import { dispatch } from './dispatch.ts'
-import { createHttp2Upstream } from './http2-upstream.ts'
+import type { Upstream } from './http2-upstream.ts'
 import { defaultUpstreamLimits } from './limits.ts'
-import { createPools } from './pools.ts'
+import { createPools, type PoolLimits, type PoolSettings, type Pools } from './pools.ts'
 import type { OutgoingRequest, Send } from './send.ts'
 import { createSharedLimits } from './shared-limits.ts'
 
@@ -65,7 +65,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     },
     (name) => {
       http1.closeIdle(name)
-      http2.closeIdle(name)
+      http2.ifLoaded((pools) => pools.closeIdle(name))
     },
   )
   const settings = {
@@ -80,17 +80,41 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   }
   const limits = { firstByteTimeoutMs, idleTimeoutMs, calls }
   const http1 = createHttp1Client({ ...settings, ...limits })
-  const http2 = createPools(settings, (origin, connection) =>
-    createHttp2Upstream(origin, connection, settings),
-  )
+  const http2 = createHttp2Pools(settings)
   return {
     send: (request) =>
       isHttp2(request)
-        ? dispatch(http2.of(request.origin, request.connection), request, limits)
+        ? http2
+            .load()
+            .then((pools) => dispatch(pools.of(request.origin, request.connection), request, limits))
         : http1.send(request),
     async close() {
-      await Promise.all([http1.close(), http2.close()])
+      await Promise.all([http1.close(), http2.ifLoaded((pools) => pools.close())])
     },
+  }
+}
+
+type Http2Pools = {
+  load(): Promise<Pools<Upstream>>
+  /** Calls `use` unless there was no HTTP/2 call yet. */
+  ifLoaded<T>(use: (pools: Pools<Upstream>) => T): Promise<T> | undefined
+}
+
+/** Pools of HTTP/2 connections. Their library is loaded with the first call: it takes 11 MiB per thread. */
+function createHttp2Pools(settings: PoolSettings & PoolLimits): Http2Pools {
+  let pools: Promise<Pools<Upstream>> | undefined
+
+  async function create(): Promise<Pools<Upstream>> {
+    const { createHttp2Upstream } = await import('./http2-upstream.ts')
+    return createPools(settings, (origin, connection) => createHttp2Upstream(origin, connection, settings))
+  }
+
+  return {
+    load() {
+      pools ??= create()
+      return pools
+    },
+    ifLoaded: (use) => pools?.then(use),
   }
 }
 
