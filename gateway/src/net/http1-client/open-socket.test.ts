@@ -65,7 +65,7 @@ it('an abandoned attempt reports nothing', async () => {
   let reports = 0
   createOpenSocket(options)(() => {
     reports += 1
-  })()
+  }).abandon()
   expect((await openOnce(options)).kind).toBe('open')
   expect(reports).toBe(0)
 })

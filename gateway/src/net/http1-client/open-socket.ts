@@ -29,47 +29,52 @@ export type OpenedSocket =
   | { readonly kind: 'open'; readonly socket: Socket }
   | { readonly kind: 'failed'; readonly error: Error }
 
-/**
- * Opens a connection. Calls `done` once, never before this returns; the returned function abandons the
- * attempt.
- */
-export type OpenSocket = (done: (opened: OpenedSocket) => void) => () => void
+/** An attempt to open a connection. */
+export type Opening = {
+  /** Whether it waits for the end of a connection in another data plane. */
+  isWaiting(): boolean
+  abandon(): void
+}
+
+/** Opens a connection. Calls `done` once, never before this returns, and not if the attempt is abandoned. */
+export type OpenSocket = (done: (opened: OpenedSocket) => void) => Opening
+
+type StartOpening = (done: (opened: OpenedSocket) => void) => () => void
 
 /** Idle time before TCP keep-alive probes. */
 const keepAliveDelayMs = 60_000
 
 /** Creates the function that opens connections to one origin. */
 export function createOpenSocket(target: SocketTarget): OpenSocket {
-  const openSocket = createUnlimitedOpen(target)
-  return target.permits === undefined ? openSocket : withPermits(openSocket, target.permits)
+  const start = createUnlimitedOpen(target)
+  if (target.permits !== undefined) return withPermits(start, target.permits)
+  return (done) => ({ isWaiting: () => false, abandon: start(done) })
 }
 
 /** Opens a connection after a permit was acquired, and releases it after the end of the connection. */
-function withPermits(openSocket: OpenSocket, permits: ConnectionPermits): OpenSocket {
+function withPermits(start: StartOpening, permits: ConnectionPermits): OpenSocket {
   return (done) => {
-    let abandon: (() => void) | undefined
-    let isAbandoned = false
-    permits.acquire(() => {
-      if (isAbandoned) {
-        permits.release()
-        return
-      }
-      abandon = openSocket((opened) => {
+    let abandonStarted: (() => void) | undefined
+    const withdraw = permits.acquire(() => {
+      abandonStarted = start((opened) => {
         if (opened.kind === 'open') opened.socket.once('close', permits.release)
         else permits.release()
         done(opened)
       })
     })
-    return () => {
-      isAbandoned = true
-      if (abandon === undefined) return
-      abandon()
-      permits.release()
+    return {
+      isWaiting: () => abandonStarted === undefined,
+      abandon() {
+        withdraw()
+        if (abandonStarted === undefined) return
+        abandonStarted()
+        permits.release()
+      },
     }
   }
 }
 
-function createUnlimitedOpen(target: SocketTarget): OpenSocket {
+function createUnlimitedOpen(target: SocketTarget): StartOpening {
   const { host, port, isSecure, timeoutMs, egress, lookup } = target
   const options = {
     host,

@@ -13,7 +13,7 @@ import {
   sendCall,
 } from './connection.ts'
 import { connectFailed, connectionLost } from './errors.ts'
-import type { OpenedSocket, OpenSocket } from './open-socket.ts'
+import type { OpenedSocket, Opening, OpenSocket } from './open-socket.ts'
 
 /** Connections to one origin with equal settings, and the calls that wait for one. */
 export type Origin = {
@@ -54,8 +54,8 @@ type Pool = {
   readonly options: OriginOptions
   readonly owner: ConnectionOwner
   readonly connections: Set<Connection>
-  /** Attempts to connect, with the functions that abandon them. */
-  readonly opening: Map<Call, () => void>
+  /** Attempts to connect, by the calls that they were started for. */
+  readonly opening: Map<Call, Opening>
   readonly idle: Connection[]
   readonly queue: Set<Call>
   isClosing: boolean
@@ -93,6 +93,7 @@ export function createOrigin(options: OriginOptions): Origin {
     send: (call) => acquire(pool, call),
     abort(call, error) {
       pool.queue.delete(call)
+      if (stopWaiting(pool, call)) serveQueue(pool)
       abortCall(call, error)
     },
     over() {
@@ -137,11 +138,11 @@ function hasRoom({ connections, opening, options }: Pool): boolean {
 }
 
 function open(pool: Pool, call: Call): void {
-  const abandon = pool.options.openSocket((opened) => {
+  const opening = pool.options.openSocket((opened) => {
     pool.opening.delete(call)
     receive(pool, call, opened)
   })
-  pool.opening.set(call, abandon)
+  pool.opening.set(call, opening)
 }
 
 function receive(pool: Pool, call: Call, opened: OpenedSocket): void {
@@ -163,15 +164,19 @@ function makeAvailable(pool: Pool, connection: Connection): void {
   else pool.idle.push(connection)
 }
 
-/** Takes a call whose connection may wait for the end of one in another data plane. */
-function takeWaiting({ opening, options }: Pool): Call | undefined {
-  if (options.share.permits === undefined) return undefined
-  for (const [call, abandon] of opening) {
-    abandon()
-    opening.delete(call)
-    if (!call.isOver) return call
-  }
+/** Takes the first call whose connection waits for the end of one in another data plane. */
+function takeWaiting(pool: Pool): Call | undefined {
+  if (pool.options.share.permits === undefined) return undefined
+  for (const call of pool.opening.keys()) if (stopWaiting(pool, call)) return call
   return undefined
+}
+
+/** Abandons the connection of a call if it is not started yet; returns whether it was abandoned. */
+function stopWaiting({ opening }: Pool, call: Call): boolean {
+  const attempt = opening.get(call)
+  if (attempt?.isWaiting() !== true) return false
+  attempt.abandon()
+  return opening.delete(call)
 }
 
 function forget(pool: Pool, connection: Connection): void {
@@ -193,8 +198,8 @@ function endCalls({ queue, opening, connections }: Pool): void {
   const cause = new Error('the HTTP client is closed')
   for (const call of queue) failCall(call, connectFailed(cause))
   queue.clear()
-  for (const [call, abandon] of opening) {
-    abandon()
+  for (const [call, attempt] of opening) {
+    attempt.abandon()
     failCall(call, connectFailed(cause))
   }
   opening.clear()
