@@ -17,7 +17,7 @@ export type Call = {
   readonly over: () => void
   /** Closes the connection that the call was sent on. */
   disconnect: (() => void) | undefined
-  /** Limit of the wait for the response head, if the request sets one. */
+  /** Limit of the wait for the response head, if the request sets one; else of that for a connection. */
   timer: NodeJS.Timeout | undefined
   isOver: boolean
   /** Reply whose head has arrived, before its delivery. */
@@ -54,6 +54,14 @@ export function createCall(
     informational: 0,
     hasRepeated: false,
   }
+}
+
+/** Ends the wait for a connection. */
+export function startCall(call: Call, disconnect: () => void): void {
+  call.disconnect = disconnect
+  if (call.request.firstByteTimeoutMs !== undefined) return
+  clearTimeout(call.timer)
+  call.timer = undefined
 }
 
 /** Returns an error after too many informational responses. */

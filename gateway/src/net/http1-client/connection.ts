@@ -13,6 +13,7 @@ import {
   receiveHead,
   receiveInformational,
   receiveTunnel,
+  startCall,
   storePiece,
 } from './call.ts'
 import type { Deadlines } from './deadlines.ts'
@@ -165,7 +166,7 @@ export function sendCall(connection: Connection, call: Call): void {
   const { request, prepared, upload } = call
   connection.state = 'head'
   connection.call = call
-  call.disconnect = connection.disconnect
+  startCall(call, connection.disconnect)
   connection.hasReceived = false
   expectResponse(connection.parser, { method: request.method, upgrade: request.upgrade !== undefined })
   refreshHeadDeadline(connection)

@@ -7,6 +7,10 @@ export function cannotBeForwarded(reason: string): GatewayError {
   return new GatewayError('bad_request', 'the request cannot be forwarded', { cause: new Error(reason) })
 }
 
+export function callTimeout(): GatewayError {
+  return new GatewayError('upstream_timeout', 'upstream call timeout')
+}
+
 export function connectFailed(cause: Error): GatewayError {
   const isRefused = codeOf(cause) === egressRefused
   const message = isRefused ? 'upstream call failed: destination refused' : 'upstream call failed: connect'

@@ -7,7 +7,7 @@ import type { PoolName } from '../http-client/shared-limits.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
 import { createCall } from './call.ts'
 import { createDeadlines } from './deadlines.ts'
-import { cannotBeForwarded } from './errors.ts'
+import { callTimeout, cannotBeForwarded } from './errors.ts'
 import { createOpenSocket } from './open-socket.ts'
 import { createOrigin, type Origin } from './origin.ts'
 import { createRequestWriter, type RequestWriter } from './request-head.ts'
@@ -73,10 +73,6 @@ const tooManyCalls = 'upstream call failed: too many calls to this upstream are 
 function reject({ body }: OutgoingRequest, error: GatewayError): Promise<never> {
   if (typeof body === 'object' && isSource(body)) body.cancel()
   return Promise.reject(error)
-}
-
-function callTimeout(): GatewayError {
-  return new GatewayError('upstream_timeout', 'upstream call timeout')
 }
 
 function clientClosed(): GatewayError {

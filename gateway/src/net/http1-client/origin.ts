@@ -1,3 +1,4 @@
+import { longestTimerMs } from '../../lib/duration.ts'
 import type { GatewayError } from '../../lib/gateway-error.ts'
 import type { PoolShare } from '../http-client/shared-limits.ts'
 import type { AdmissionMeter } from '../listener/admission.ts'
@@ -12,7 +13,7 @@ import {
   release,
   sendCall,
 } from './connection.ts'
-import { connectFailed, connectionLost } from './errors.ts'
+import { callTimeout, connectFailed, connectionLost } from './errors.ts'
 import type { OpenedSocket, Opening, OpenSocket } from './open-socket.ts'
 
 /** Connections to one origin with equal settings, and the calls that wait for one. */
@@ -91,11 +92,7 @@ export function createOrigin(options: OriginOptions): Origin {
       return true
     },
     send: (call) => acquire(pool, call),
-    abort(call, error) {
-      pool.queue.delete(call)
-      if (stopWaiting(pool, call)) serveQueue(pool)
-      abortCall(call, error)
-    },
+    abort: (call, error) => abort(pool, call, error),
     over() {
       active -= 1
       share.calls.end()
@@ -128,7 +125,15 @@ function acquire(pool: Pool, call: Call): void {
   else openOrQueue(pool, call)
 }
 
+function abort(pool: Pool, call: Call, error: GatewayError): void {
+  pool.queue.delete(call)
+  if (stopWaiting(pool, call)) serveQueue(pool)
+  abortCall(call, error)
+}
+
 function openOrQueue(pool: Pool, call: Call): void {
+  const limitMs = Math.min(pool.options.connection.firstByteTimeoutMs, longestTimerMs)
+  call.timer ??= setTimeout(() => abort(pool, call, callTimeout()), limitMs)
   if (hasRoom(pool)) open(pool, call)
   else pool.queue.add(call)
 }

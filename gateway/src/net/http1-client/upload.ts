@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import type { BodySource } from '../http/body.ts'
+import { asGatewayError } from '../../lib/gateway-error.ts'
+import type { BodySink, BodySource } from '../http/body.ts'
 
 /** Transfer of a streaming request body. */
 export type Upload = {
@@ -54,8 +55,7 @@ export function startUpload(
       : `content-length: ${declaredLength}\r\n\r\n`
   }
 
-  upload.state = 'flowing'
-  upload.source.start({
+  const sink: BodySink = {
     write(chunk) {
       if (upload.state === 'over' || chunk.byteLength === 0) return true
       sent += chunk.byteLength
@@ -88,7 +88,13 @@ export function startUpload(
       upload.state = 'over'
       events.failed(error)
     },
-  })
+  }
+  upload.state = 'flowing'
+  try {
+    upload.source.start(sink)
+  } catch (error) {
+    sink.fail(asGatewayError(error))
+  }
 }
 
 /** Continues after the socket has sent what it had stored. */
