@@ -31,6 +31,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['gateway/test/{e2e,conformance,security,soak}/**/*.test.ts'],
+          globalSetup: 'gateway/test/support/bundle.ts',
           env,
           // Several threads for each gateway, and two gateways at a time: a start takes long on a busy machine.
           testTimeout: 60_000,

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { build } from 'esbuild'
 import { billOfMaterials, bundledPackages, licenseTexts } from './bill-of-materials.ts'
+import { bundleGateway } from './bundle.ts'
 
 // `npm run build`: bundles the gateway with its libraries, one file per entry point, and packs the
 // publishable package, which installs without a network. Writes the package to dist/, or to the folder of
@@ -13,35 +13,7 @@ const { values } = parseArgs({ options: { out: { type: 'string', default: 'dist'
 const root = fileURLToPath(new URL('..', import.meta.url))
 process.chdir(root)
 
-rmSync('gateway/dist', { recursive: true, force: true })
-const { metafile } = await build({
-  // Threads with little code have bundles of their own, which load faster than that of the gateway.
-  entryPoints: {
-    tollgate: 'gateway/src/main.ts',
-    'sqlite-thread': 'gateway/src/resources/stores/sqlite/thread.ts',
-    'config-worker': 'gateway/src/app/config-worker.ts',
-    'data-plane': 'gateway/src/workers/thread.ts',
-  },
-  outdir: 'gateway/dist',
-  bundle: true,
-  // Code of several entry points exists once; a chunk is loaded with the first of them.
-  splitting: true,
-  platform: 'node',
-  format: 'esm',
-  target: 'node24.15',
-  // Each thread has the text of its code in memory. Short lines preserve the use of stack traces.
-  minifyWhitespace: true,
-  lineLimit: 120,
-  sourcemap: true,
-  // Stack traces need names and lines only; copies of all sources would double the package.
-  sourcesContent: false,
-  metafile: true,
-  logLevel: 'warning',
-  // Libraries in CommonJS load Node's own modules with require, which is not defined in an ES module.
-  banner: {
-    js: "import { createRequire as nodeRequire } from 'node:module'\nconst require = nodeRequire(import.meta.url)",
-  },
-})
+const metafile = await bundleGateway('gateway/dist')
 const packages = bundledPackages(Object.keys(metafile.inputs))
 const { version } = JSON.parse(readFileSync('gateway/package.json', 'utf8'))
 writeFileSync('gateway/dist/third-party-licenses.txt', licenseTexts(packages))

@@ -3,6 +3,7 @@ import { call } from '../support/http-call.ts'
 import type { MockServer } from '../support/mock-server.ts'
 import { createTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts'
 import { namedUpstream, type Routing, routing } from '../support/traffic.ts'
+import { until } from '../support/wait.ts'
 
 const at = (path: string) => ({ matches: [{ path: { pathPrefix: path } }] })
 const teamKey = 'team-key-52c1'
@@ -300,6 +301,8 @@ describe('cors', () => {
       'access-control-allow-credentials': 'true',
       vary: 'origin',
     })
-    expect(gateway.stdout()).toContain('cors permits credentials for every origin')
+    await until('the warning is written', () =>
+      gateway.stdout().includes('cors permits credentials for every origin'),
+    )
   })
 })

@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/**
- * All tests over real sockets, with four data planes. The program under test is the bundle, which starts
- * faster than the source: a test starts four threads with each gateway.
- */
+/** All tests over real sockets, with four data planes. */
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const short = process.argv.includes('--short')
@@ -19,8 +16,6 @@ function run(command: string, args: readonly string[], env: Record<string, strin
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed`)
 }
 
-run('npm', ['run', 'build', '--', '--out', 'dist'])
 run('npx', ['--no-install', 'vitest', 'run', '--project', 'e2e', '--retry=1', ...files], {
   TOLLGATE_TEST_WORKERS: '4',
-  TOLLGATE_TEST_ENTRY: fileURLToPath(new URL('gateway/dist/tollgate.js', `file://${root}`)),
 })

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -80,9 +80,10 @@ export type GatewayOptions = {
 /** Data planes of a gateway, unless its configuration states another number. */
 const workerThreads = process.env['TOLLGATE_TEST_WORKERS'] ?? '1'
 
-/** Program under test: the source, or a bundle, which starts faster. */
-const entry =
-  process.env['TOLLGATE_TEST_ENTRY'] ?? fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** Program under test: the bundle of `bundle.ts`; the source without it, in a campaign of its own. */
+const bundle = fileURLToPath(new URL('../../dist-test/tollgate.js', import.meta.url))
+const source = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const entry = process.env['TOLLGATE_TEST_ENTRY'] ?? (existsSync(bundle) ? bundle : source)
 
 /** Starts the gateway and waits until it is ready; it ends with the test at the latest. */
 export async function startGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
