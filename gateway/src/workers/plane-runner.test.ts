@@ -90,6 +90,19 @@ function fixtureRunner() {
 const config: Config = { llm: { models: [] } }
 const next: Config = { llm: { models: [] } }
 
+describe('a data plane', () => {
+  it('commits the active configuration again after a change of a file', async () => {
+    const { runner, threads } = fixtureRunner()
+    await runner.run()
+    await runner.prepare(config)
+    await runner.commit(config)
+    await runner.prepare(config)
+    expect(threads[0]?.hasPrepared(config)).toBe(true)
+    await runner.commit(config)
+    expect(threads[0]?.hasPrepared(config)).toBe(false)
+  })
+})
+
 describe('a data plane that is replaced', () => {
   it('serves the configuration in force', async () => {
     const { runner, threads } = fixtureRunner()

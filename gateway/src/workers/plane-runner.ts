@@ -85,8 +85,11 @@ export function createPlaneRunner(options: PlaneRunnerOptions): PlaneRunner {
   }
 
   async function activate(on: PlaneThread, config: Config): Promise<void> {
-    if (on.isActive(config)) return
-    if (!on.hasPrepared(config)) await on.prepare(config)
+    // An active configuration is prepared again after a change of a file that it names.
+    if (!on.hasPrepared(config)) {
+      if (on.isActive(config)) return
+      await on.prepare(config)
+    }
     committed = await on.commit()
   }
 
