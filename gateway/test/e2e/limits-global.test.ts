@@ -279,9 +279,13 @@ describe('the connection to the service', () => {
   it('is the same after a reload that changes other things', async () => {
     const service = await startRateLimitService()
     const config = limited(globally(service, [perKey]))
-    const gateway = await startGateway(config)
+    // Each data plane has a connection.
+    const gateway = await startGateway({ ...config, config: { workerThreads: 1 } })
     await chat(gateway)
-    await gateway.reload(limited(globally(service, [perKey], { timeout: '2s', failureMode: 'failOpen' })))
+    await gateway.reload({
+      ...limited(globally(service, [perKey], { timeout: '2s', failureMode: 'failOpen' })),
+      config: { workerThreads: 1 },
+    })
     await Promise.all(Array.from({ length: 20 }, () => chat(gateway)))
     expect([service.seen.length, service.connections]).toEqual([21, 1])
   })
