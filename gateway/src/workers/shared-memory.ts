@@ -1,4 +1,4 @@
-import { type BindableMemory, maxBytesOf, type Region } from '../lib/planes/memory.ts'
+import { type BindableMemory, maxBytesOf, type Region, regionOf } from '../lib/planes/memory.ts'
 
 /** A region that a data plane requests. */
 export type RegionRequest = { name: string; bytes: number; maxBytes: number | undefined }
@@ -19,7 +19,7 @@ export type MemoryDirectory = {
 export function createMemoryDirectory(): MemoryDirectory {
   const regions = new Map<string, { buffer: SharedArrayBuffer; references: Map<number, number> }>()
 
-  function regionOf({ name, bytes, maxBytes }: RegionRequest) {
+  function entryOf({ name, bytes, maxBytes }: RegionRequest) {
     const known = regions.get(name)
     if (known !== undefined) return known
     const buffer = new SharedArrayBuffer(bytes, maxBytesOf(bytes, maxBytes))
@@ -29,9 +29,9 @@ export function createMemoryDirectory(): MemoryDirectory {
   }
 
   /** All requested regions, or none if the memory does not suffice. */
-  function regionsOf(requests: readonly RegionRequest[]) {
+  function entriesOf(requests: readonly RegionRequest[]) {
     try {
-      return requests.map(regionOf)
+      return requests.map(entryOf)
     } catch (error) {
       for (const [name, { references }] of regions) if (references.size === 0) regions.delete(name)
       throw error
@@ -49,7 +49,7 @@ export function createMemoryDirectory(): MemoryDirectory {
 
   return {
     acquire(plane, requests) {
-      const acquired = regionsOf(requests)
+      const acquired = entriesOf(requests)
       for (const { references } of acquired) references.set(plane, (references.get(plane) ?? 0) + 1)
       return acquired.map(({ buffer }) => buffer)
     },
@@ -79,12 +79,12 @@ export type SharedMemoryOptions = {
  * `bind`, others soon after their request.
  */
 export function createSharedMemory({ plane, planes, acquire, release }: SharedMemoryOptions): BindableMemory {
-  const known = new Map<string, WeakRef<UnboundRegion>>()
+  const known = new Map<string, WeakRef<Region>>()
   const collected = new FinalizationRegistry<string>((name) => {
     if (known.get(name)?.deref() === undefined) known.delete(name)
     release(name)
   })
-  let unbound: { request: RegionRequest; region: UnboundRegion }[] = []
+  let unbound: { request: RegionRequest; region: Region }[] = []
   let bound: Promise<void> = Promise.resolve()
 
   /** Binds after the bindings in progress. */
@@ -102,7 +102,7 @@ export function createSharedMemory({ plane, planes, acquire, release }: SharedMe
       const buffers = await acquire(requested.map(({ request }) => request))
       requested.forEach(({ region }, index) => {
         const buffer = buffers[index]
-        if (buffer !== undefined) region.bind(buffer)
+        if (buffer !== undefined) Object.assign(region, regionOf(buffer))
       })
     } catch (error) {
       // Users of these regions may be retained: the next attempt includes them.
@@ -117,7 +117,7 @@ export function createSharedMemory({ plane, planes, acquire, release }: SharedMe
     region(name, bytes, maxBytes) {
       const existing = known.get(name)?.deref()
       if (existing !== undefined) return existing
-      const region = new UnboundRegion()
+      const region = { ...unboundRegion }
       known.set(name, new WeakRef(region))
       collected.register(region, name)
       unbound.push({ request: { name, bytes, maxBytes }, region })
@@ -129,23 +129,10 @@ export function createSharedMemory({ plane, planes, acquire, release }: SharedMe
   }
 }
 
-/** A region with empty views until it is bound. */
-class UnboundRegion implements Region {
-  int32: Int32Array = new Int32Array(0)
-  float64: Float64Array = new Float64Array(0)
-  uint8: Uint8Array = new Uint8Array(0)
-  #buffer: SharedArrayBuffer | undefined
-
-  bind(buffer: SharedArrayBuffer): void {
-    this.#buffer = buffer
-    this.int32 = new Int32Array(buffer)
-    this.float64 = new Float64Array(buffer)
-    this.uint8 = new Uint8Array(buffer)
-  }
-
-  grow(bytes: number): void {
-    const buffer = this.#buffer
-    // Another data plane may have enlarged it further in the meantime.
-    if (buffer !== undefined && bytes > buffer.byteLength) buffer.grow(bytes)
-  }
+/** A region until it is bound. */
+const unboundRegion: Region = {
+  int32: new Int32Array(0),
+  float64: new Float64Array(0),
+  uint8: new Uint8Array(0),
+  grow() {},
 }
