@@ -48,7 +48,7 @@ it('does not signal a process group that has ended', async () => {
   const { watched, children } = groups()
   const { pid } = program()
   children.watch(0, pid)
-  children.unwatch(0, pid)
+  children.unwatch(pid)
   children.kill(0)
   children.killAll()
   expect(watched.size).toBe(0)

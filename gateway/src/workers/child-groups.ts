@@ -3,7 +3,7 @@ import type { ProcessGuardian } from '../process/guardian.ts'
 /** Process groups of the programs of all data planes. */
 export type ChildGroups = {
   watch(plane: number, group: number): void
-  unwatch(plane: number, group: number): void
+  unwatch(group: number): void
   /** Kills the programs of a data plane that has ended. */
   kill(plane: number): void
   killAll(): void
@@ -25,7 +25,7 @@ export function createChildGroups(guardian: ProcessGuardian): ChildGroups {
       groups.set(group, plane)
       guardian.watch(group)
     },
-    unwatch(_plane, group) {
+    unwatch(group) {
       if (groups.delete(group)) guardian.unwatch(group)
     },
     kill(plane) {

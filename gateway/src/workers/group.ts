@@ -14,6 +14,7 @@ import { createEndLimit } from './end-limit.ts'
 import { serveApiCalls } from './messages/api-calls.ts'
 import type { LogBatch } from './messages/log-lines.ts'
 import type { AddressRequest, Prepared } from './messages/plane-protocol.ts'
+import { createPatches } from './patches.ts'
 import { createPlaneRunner, type PlaneRunner } from './plane-runner.ts'
 import { startPlaneThread } from './plane-thread.ts'
 import { createReservations } from './reservations.ts'
@@ -29,6 +30,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
   const { log, settings, env, version, processKey, threadUrls } = options
   const memory = createMemoryDirectory()
   const provenance = createProvenance()
+  const patchOf = createPatches(provenance.isFromApi)
   const reservations = createReservations()
   const children = createChildGroups(createProcessGuardian())
   const totals = createTotals()
@@ -55,7 +57,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
             version,
             processKey,
           },
-          isMarked: provenance.isFromApi,
+          patchOf,
           adminPort: options.adminPort,
           handlers: handlersOf(plane),
           onEnd,
@@ -83,7 +85,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       releaseMemory: (name: string) => memory.release(plane, [name]),
       reserve: (address: AddressRequest) => reservations.reserve(address),
       watchGroup: (group: number) => children.watch(plane, group),
-      unwatchGroup: (group: number) => children.unwatch(plane, group),
+      unwatchGroup: children.unwatch,
       totals: (dump: MetricDump) => totals.record(plane, dump),
     }
   }

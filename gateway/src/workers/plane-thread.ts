@@ -1,10 +1,9 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
 import type { Config } from '../config/schema.ts'
-import { serializeChunks } from '../lib/scheduling/chunked-clone.ts'
 import { messageOf } from '../lib/thrown.ts'
 import { type Calls, createCalls, type Handlers } from './messages/calls.ts'
-import { diffConfig } from './messages/config-patch.ts'
 import type { Committed, Prepared, PrepareRequest, ThreadStart } from './messages/plane-protocol.ts'
+import type { PatchOf } from './patches.ts'
 
 /** One data plane on a thread, from its start to its end. */
 export type PlaneThread = {
@@ -29,14 +28,14 @@ export type PlaneThreadOptions = {
   url: URL
   start: ThreadStart
   handlers: Handlers
-  isMarked(node: object): boolean
+  patchOf: PatchOf
   adminPort(): number
   /** Called once, at the end of the thread for any reason. */
   onEnd(error: Error): void
 }
 
 export function startPlaneThread(options: PlaneThreadOptions): PlaneThread {
-  const { url, start, handlers, isMarked, adminPort, onEnd } = options
+  const { url, start, handlers, patchOf, adminPort, onEnd } = options
   const started = Promise.withResolvers<void>()
   // The environment is a copy: libraries read variables such as NODE_TLS_REJECT_UNAUTHORIZED.
   const worker = new Worker(url, { workerData: start, execArgv: [], name: `data plane ${start.plane}` })
@@ -65,13 +64,8 @@ export function startPlaneThread(options: PlaneThreadOptions): PlaneThread {
     ready: started.promise,
     async prepare(config) {
       prepared = undefined
-      const patch = serializeChunks(diffConfig(active, config, isMarked))
-      const request: PrepareRequest = { patch, adminPort: adminPort() }
-      const result = await calls.call(
-        'prepare',
-        request,
-        patch.map(({ buffer }) => buffer),
-      )
+      const request: PrepareRequest = { patch: patchOf(active, config), adminPort: adminPort() }
+      const result = await calls.call('prepare', request)
       prepared = config
       return result as Prepared
     },

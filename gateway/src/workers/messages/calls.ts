@@ -5,9 +5,9 @@ import { messageOf } from '../../lib/thrown.ts'
 /** Calls and notes between two threads, in order. */
 export type Calls = {
   /** Calls the other side. Rejects with the error of its handler, or with that of `end`. */
-  call(name: string, request: unknown, transfer?: readonly ArrayBuffer[]): Promise<unknown>
+  call(name: string, request: unknown): Promise<unknown>
   /** Sends a message without a reply. */
-  note(name: string, value: unknown, transfer?: readonly (ArrayBuffer | MessagePort)[]): void
+  note(name: string, value: unknown, transfer?: readonly MessagePort[]): void
   /** Rejects all calls in progress, and every later one. */
   end(error: Error): void
 }
@@ -32,7 +32,7 @@ export function createCalls(port: MessagePort | Worker, handlers: Handlers): Cal
   let lastId = 0
   let ended: Error | undefined
 
-  function post(message: Message, transfer: readonly (ArrayBuffer | MessagePort)[] = []): void {
+  function post(message: Message, transfer: readonly MessagePort[] = []): void {
     port.postMessage(message, [...transfer])
   }
 
@@ -64,13 +64,13 @@ export function createCalls(port: MessagePort | Worker, handlers: Handlers): Cal
   })
 
   return {
-    call(name, request, transfer) {
+    call(name, request) {
       if (ended !== undefined) return Promise.reject(ended)
       lastId += 1
       const id = lastId
       return new Promise((resolve, reject) => {
         waiting.set(id, { resolve, reject })
-        post({ kind: 'call', id, name, request }, transfer)
+        post({ kind: 'call', id, name, request })
       })
     },
     note(name, value, transfer) {
