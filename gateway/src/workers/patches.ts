@@ -7,7 +7,7 @@ export type PatchOf = (active: Config | undefined, next: Config) => readonly Uin
 
 type Created = { active: Config | undefined; next: Config; chunks: Uint8Array<ArrayBuffer>[] }
 
-/** Creates patches, each once for the data planes that prepare a change together. `isMarked` as in `diffConfig`. */
+/** Creates each patch once for data planes that prepare a change together. `isMarked` as in `diffConfig`. */
 export function createPatches(isMarked: (node: object) => boolean): PatchOf {
   /** Weak: a patch and its configurations are large, and not used after the preparation. */
   let last: WeakRef<Created> | undefined
