@@ -1,0 +1,64 @@
+import type { Config } from '../../config/schema.ts'
+import type { Gateway } from '../objects/gateway-api.ts'
+import type { ObjectKey } from '../objects/meta.ts'
+
+// Results that the steps of a translation exchange.
+
+/** A Gateway of a class of this controller, with its listeners. */
+export type GatewayPlan = {
+  readonly key: ObjectKey
+  readonly gateway: Gateway
+  readonly listeners: readonly ListenerPlan[]
+}
+
+export type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute'
+
+/** A listener of a Gateway, valid or not: routes attach to both. */
+export type ListenerPlan = {
+  readonly gateway: ObjectKey
+  readonly name: string
+  readonly port: number
+  readonly hostname: string | undefined
+  /** `HTTP`, `HTTPS`, `TLS` or `TCP`; undefined for protocols that are not supported. */
+  readonly protocol: 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | undefined
+  /** `tls.mode` of protocol TLS. */
+  readonly isPassthrough: boolean
+  /** Kinds of routes that may attach. */
+  readonly kinds: readonly RouteKind[]
+  /** Whether routes of a namespace may attach. */
+  readonly allowsNamespace: (namespace: string) => boolean
+  /** Reference in `gateways` of a Config route, `<port>/<listener>`; undefined if it serves nothing. */
+  readonly reference: string | undefined
+}
+
+export type RoutesConfig = NonNullable<Config['routes']>
+export type TcpRoutesConfig = NonNullable<Config['tcpRoutes']>
+export type BackendsConfig = NonNullable<Config['backends']>
+export type RouteConfig = RoutesConfig[number]
+export type TcpRouteConfig = TcpRoutesConfig[number]
+export type BackendConfig = BackendsConfig[number]
+
+/** Kind of the requests of a backend; routes with backends of several kinds are invalid. */
+export type BackendTraffic = 'http' | 'llm' | 'mcp'
+
+/** A resolved reference to a backend, or the reason against it. */
+export type BackendResolution =
+  | {
+      readonly kind: 'resolved'
+      /** Name in the `backends` section, without slash. */
+      readonly name: string
+      readonly traffic: BackendTraffic
+    }
+  | {
+      readonly kind: 'unresolved'
+      /** Reason of the condition ResolvedRefs. */
+      readonly reason:
+        | 'InvalidKind'
+        | 'BackendNotFound'
+        | 'RefNotPermitted'
+        | 'UnsupportedProtocol'
+        | 'UnsupportedValue'
+      readonly message: string
+      /** Name of a backend without endpoints, for guards, which must stay and fail. */
+      readonly placeholder: string
+    }
