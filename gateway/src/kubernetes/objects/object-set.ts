@@ -55,6 +55,8 @@ export type InvalidObject = {
   readonly metadata: ObjectMeta
   /** One line each, with the path of the value. Values of secrets are omitted. */
   readonly mistakes: readonly string[]
+  /** As written. It may name the controller: class of a Gateway, parents of a route, targets of a policy. */
+  readonly spec?: unknown
 }
 
 export function emptyObjectSet(): ObjectSet {

@@ -34,3 +34,9 @@ export type ObjectStatus = {
       }
     }
 )
+
+/** Orders statuses by kind and key. */
+export function compareStatuses(a: ObjectStatus, b: ObjectStatus): number {
+  if (a.kind !== b.kind) return a.kind < b.kind ? -1 : 1
+  return a.key === b.key ? 0 : a.key < b.key ? -1 : 1
+}

@@ -1,0 +1,2 @@
+/** Name of the controller in GatewayClasses and statuses. */
+export const controllerName = 'tollgate.dev/controller'
