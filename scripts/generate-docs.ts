@@ -3,11 +3,12 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
 import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
+import { crdYaml, ownCrds, renderKubernetesReference } from '../gateway/src/kubernetes/crd/own-crds.ts'
 import { openApiDocument } from '../gateway/src/resources/api/openapi.ts'
 import { renderKindsReference } from '../gateway/src/resources/kinds-reference.ts'
 
-// Generates the reference documentation of the schemas. With --check it writes no file, and exits with 1 if a
-// file differs from its schema.
+// Generates the reference documentation of the schemas and the CustomResourceDefinitions. With --check it
+// writes no file, and exits with 1 if a file differs from its schema.
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL('../gateway/package.json', import.meta.url), 'utf8'),
@@ -19,6 +20,10 @@ const generated: Record<string, () => string> = {
   'docs/reference/resources.md': () => renderKindsReference(renderConfigReference(configSchema)),
   'docs/reference/openapi.json': () =>
     `${JSON.stringify(openApiDocument(configJsonSchema(), version), null, 1)}\n`,
+  'docs/reference/kubernetes.md': renderKubernetesReference,
+  ...Object.fromEntries(
+    ownCrds().map((crd) => [`deploy/crds/${crd.metadata.name}.yaml`, () => crdYaml(crd)]),
+  ),
 }
 
 const checkOnly = process.argv.includes('--check')

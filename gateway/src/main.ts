@@ -9,6 +9,7 @@ import { reasonsOf } from './config/config-rejected.ts'
 import { createDefaultFile, defaultFilePath } from './config/load/default-file.ts'
 import { createWorkerTasks, workerIdleMs } from './config/load/worker-task.ts'
 import { configJsonSchema } from './config/schema.ts'
+import { crdYaml, ownCrds } from './kubernetes/crd/own-crds.ts'
 import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/scheduling/keep-tick-shape.ts'
 import { createThreadPool, serveTasks } from './lib/scheduling/thread-pool.ts'
@@ -22,6 +23,7 @@ Usage:
   tollgate [-f FILE]                    run with a configuration file
   tollgate --validate-only [-f FILE]    check the file and exit, without opening ports
   tollgate schema                       print the JSON Schema of the configuration file
+  tollgate crds                         print the CustomResourceDefinitions for Kubernetes
 
 Options:
   -f, --file FILE        configuration file (YAML); without it ~/.config/tollgate/config.yaml,
@@ -58,6 +60,9 @@ async function main(argv: string[]): Promise<void> {
     case 'schema':
       print(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
       return
+    case 'crds':
+      print(ownCrds().map(crdYaml).join('---\n'))
+      return
     case 'validate':
       return validate(args.file)
     case 'run':
@@ -67,7 +72,7 @@ async function main(argv: string[]): Promise<void> {
 
 type Arguments =
   | { kind: 'mistake'; message: string }
-  | { kind: 'help' | 'version' | 'schema' }
+  | { kind: 'help' | 'version' | 'schema' | 'crds' }
   /** Undefined stands for the default file. */
   | { kind: 'validate' | 'run'; file: string | undefined }
 
@@ -86,7 +91,7 @@ function readArguments(argv: string[]): Arguments {
     if (values.help) return { kind: 'help' }
     if (values.version) return { kind: 'version' }
     const [command, ...rest] = positionals
-    if (command === 'schema' && rest.length === 0) return { kind: 'schema' }
+    if ((command === 'schema' || command === 'crds') && rest.length === 0) return { kind: command }
     if (command !== undefined) return { kind: 'mistake', message: `unknown command "${command}"` }
     // An unset shell variable (`-f "$FILE"`) must not select the default file.
     if (values.file === '')

@@ -11,19 +11,24 @@ type Section = { path: string; shape: ObjectShape; choiceOf: number }
  */
 // biome-ignore-start lint/suspicious/noTemplateCurlyInString: environment references
 export function renderConfigReference(schema: Schema): string {
-  const places: Places = new Map()
-  const sections = sectionsOf(shapeOf(schema), { path: '', choiceOf: 1 }, places)
   return `${[
     '# Configuration reference',
     '<!-- Generated from the schema by `npm run docs`. -->',
     'Fields marked * are required. `[]` stands for any item of a list and `<name>` for any key. Values, not keys, may refer to the ' +
       'environment: `${NAME}`, `$NAME`, `${NAME:-default}`; `$$` is a dollar sign. Durations are written `500ms`, `10s` or ' +
       '`1h30m`. Fields marked secret are never shown in logs, messages or pages.',
-    ...sections.map((section) => renderSection(section, places)),
+    ...renderSections(schema, { path: '', level: '##' }),
   ].join('\n\n')}\n`
 }
 
 // biome-ignore-end lint/suspicious/noTemplateCurlyInString: see above
+
+/** Renders a section for each object of a schema for a path; `level` is the mark of headings. */
+export function renderSections(schema: Schema, { path, level }: { path: string; level: string }): string[] {
+  const places: Places = new Map()
+  const sections = sectionsOf(shapeOf(schema), { path, choiceOf: 1 }, places)
+  return sections.map((section) => `${level} ${renderSection(section, places)}`)
+}
 
 /** Path of the section of each object; an object with several paths has one section. */
 type Places = Map<Shape, string>
@@ -56,7 +61,7 @@ function sectionsOf(shape: Shape, { path, choiceOf }: At, places: Places): Secti
 function renderSection({ path, shape, choiceOf }: Section, places: Places): string {
   const title = path === '' ? 'Top level' : `\`${path}\``
   // Alternatives need distinct headings.
-  const heading = choiceOf > 1 ? `## ${title}: ${[...shape.fields.keys()].join(', ')}` : `## ${title}`
+  const heading = choiceOf > 1 ? `${title}: ${[...shape.fields.keys()].join(', ')}` : title
   const choice =
     shape.exactlyOne.length === 0 ? [] : [`Exactly one of ${shape.exactlyOne.map(code).join(', ')}.`]
   const fields = [...shape.fields].toSorted(([, one], [, other]) => rank(one) - rank(other))

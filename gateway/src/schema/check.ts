@@ -121,9 +121,7 @@ function wrongValue(
     case 'too_small':
       return { message: tooSmall(detail, got) }
     case 'too_big':
-      return {
-        message: `expected ${detail.origin === 'array' ? `at most ${detail.maximum} items` : `at most ${detail.maximum}, got ${got}`}`,
-      }
+      return { message: `expected at most ${tooBig(detail, got)}` }
     case 'custom':
       return { message: `expected ${expectedFormat(shapes)}, got ${got}${inlineAdvice(shapes, value)}` }
     default:
@@ -143,6 +141,11 @@ function tooSmall(detail: z.core.$ZodIssueTooSmall, got: string): string {
   if (detail.origin === 'string') return 'must not be empty'
   if (detail.origin !== 'array') return `expected at least ${detail.minimum}, got ${got}`
   return detail.minimum === 1 ? 'must not be empty' : `expected at least ${detail.minimum} items`
+}
+
+function tooBig({ origin, maximum }: z.core.$ZodIssueTooBig, got: string): string {
+  if (origin === 'array') return `${maximum} items`
+  return origin === 'string' ? `${maximum} characters` : `${maximum}, got ${got}`
 }
 
 function wrongKind(

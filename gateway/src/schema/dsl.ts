@@ -31,13 +31,15 @@ export type Format = 'duration' | 'host:port' | 'cel' | 'url' | 'port' | 'file'
 /** PEM certificates, a PEM private key without a passphrase, a credential on one line, a JSON Web Key Set. */
 export type FileContent = 'certificates' | 'privateKey' | 'credential' | 'keySet'
 
-export function string(meta: FieldMeta): Schema<string> {
-  return z.string().meta(meta)
+/** String; `max` bounds its length. */
+export function string(meta: FieldMeta, size: { max?: number } = {}): Schema<string> {
+  return (size.max === undefined ? z.string() : z.string().max(size.max)).meta({ ...meta, ...size })
 }
 
-/** Non-empty string. */
-export function name(meta: FieldMeta): Schema<string> {
-  return z.string().min(1).meta(meta)
+/** Non-empty string; `max` bounds its length. */
+export function name(meta: FieldMeta, size: { max?: number } = {}): Schema<string> {
+  const text = z.string().min(1)
+  return (size.max === undefined ? text : text.max(size.max)).meta({ ...meta, min: 1, ...size })
 }
 
 export function integer(meta: FieldMeta, range: { min?: number; max?: number } = {}): Schema<number> {

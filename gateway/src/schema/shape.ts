@@ -16,7 +16,8 @@ export type Shape =
 export type Field = { shape: Shape; required: boolean }
 
 /**
- * `min` and `max` bound a number's value or a list's length; `roots` are the variables of a CEL expression.
+ * `min` and `max` bound a number's value or the length of a list or string; `roots` are the variables of a
+ * CEL expression.
  */
 export type ShapeMeta = FieldMeta & { min?: number; max?: number; roots?: readonly string[] }
 

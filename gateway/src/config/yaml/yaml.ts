@@ -8,6 +8,7 @@ import {
   type Pair,
   parseDocument,
   type Scalar,
+  stringify,
 } from 'yaml'
 import { referencesOf, type SourceReference, type SourceValue, sourceValue, type Token } from './source.ts'
 
@@ -85,6 +86,11 @@ export function parseYaml(text: string): unknown {
   if (error === undefined) return document.toJS({ maxAliasCount: 100 })
   const { line, column } = toPosition(lines, error.pos[0])
   throw new Error(`${syntaxMessage(error.code, error.message)} (line ${line}, column ${column})`)
+}
+
+/** Formats plain JSON as a YAML document that readers of YAML 1.1 and 1.2 understand alike. */
+export function formatYaml(value: unknown): string {
+  return stringify(value, { version: '1.1', aliasDuplicateObjects: false, lineWidth: 0 })
 }
 
 /** The offset of the value at a path, or of its key; otherwise of the nearest enclosing value. */

@@ -1,0 +1,80 @@
+import { renderSections } from '../../config/config-reference.ts'
+import { formatYaml } from '../../config/yaml/yaml.ts'
+import { ownGroup } from '../objects/kinds.ts'
+import { gatewayBackendSpec } from '../own-kinds/gateway-backend.ts'
+import { gatewayParametersSpec } from '../own-kinds/gateway-parameters.ts'
+import { gatewayPolicySpec } from '../own-kinds/gateway-policy.ts'
+import { type Column, type CrdOptions, type CustomResourceDefinition, crdVersion, createCrd } from './crd.ts'
+import { conditionsStatus, policyStatus } from './status-schema.ts'
+
+function condition(type: string, description: string, conditions = '.status.conditions'): Column {
+  return { name: type, path: `${conditions}[?(@.type=="${type}")].status`, description }
+}
+
+const ofAncestor = '.status.ancestors[0].conditions'
+
+const ownKinds: readonly CrdOptions[] = [
+  {
+    kind: 'GatewayPolicy',
+    plural: 'gatewaypolicies',
+    shortName: 'tgpol',
+    // Direct policy attachment (GEP-713, GEP-2648).
+    labels: { 'gateway.networking.k8s.io/policy': 'Direct' },
+    spec: gatewayPolicySpec,
+    status: policyStatus,
+    columns: [
+      { name: 'Target', path: '.spec.targetRefs[0].name', description: 'First target.' },
+      condition('Accepted', 'Whether the policy is valid.', ofAncestor),
+      condition('Attached', 'Whether the policy has an effect.', ofAncestor),
+      condition('ResolvedRefs', 'Whether all references are resolved.', ofAncestor),
+    ],
+  },
+  {
+    kind: 'GatewayParameters',
+    plural: 'gatewayparameters',
+    shortName: 'tgparams',
+    spec: gatewayParametersSpec,
+    status: conditionsStatus,
+    columns: [condition('Accepted', 'Whether the parameters are valid.')],
+  },
+  {
+    kind: 'GatewayBackend',
+    plural: 'gatewaybackends',
+    shortName: 'tgbe',
+    spec: gatewayBackendSpec,
+    status: conditionsStatus,
+    columns: [
+      condition('Accepted', 'Whether the backend is valid.'),
+      condition('ResolvedRefs', 'Whether all references are resolved.'),
+    ],
+  },
+]
+
+/** Creates the definitions of the gateway's own kinds. */
+export function ownCrds(): readonly CustomResourceDefinition[] {
+  return ownKinds.map(createCrd)
+}
+
+/** A definition as YAML. */
+export function crdYaml(crd: CustomResourceDefinition): string {
+  return `${generated}${formatYaml(crd)}`
+}
+
+const generated = '# Generated from the schemas by `npm run docs`.\n'
+
+/** Renders the reference of the own kinds in Markdown: a section for each object of their `spec`. */
+export function renderKubernetesReference(): string {
+  const kinds = ownKinds.flatMap(({ kind, plural, shortName, spec }) => [
+    `## ${kind}`,
+    `\`apiVersion: ${ownGroup}/${crdVersion}\`. Names for \`kubectl\`: \`${plural}\`, \`${shortName}\`.`,
+    ...renderSections(spec, { path: 'spec', level: '###' }),
+  ])
+  return `${[
+    '# Reference of the Kubernetes kinds',
+    '<!-- Generated from the schema by `npm run docs`. -->',
+    'Fields marked * are required. `[]` stands for any item of a list and `<name>` for any key. Durations are written `500ms`, ' +
+      '`10s` or `1h30m`. The API server refuses unknown fields and values that violate these types; the controller reports ' +
+      'mistakes that need more context in the conditions of the object.',
+    ...kinds,
+  ].join('\n\n')}\n`
+}
