@@ -19,25 +19,24 @@ import { anyOfShapes, cel, exactlyOne, type Infer, list, object } from '../schem
 import type { ReportIssue } from '../schema/report.ts'
 import type { RuleMeter } from '../telemetry/metrics/rules-and-guards.ts'
 
+/** A rule of one of the three kinds. */
+export const ruleSchema = exactlyOne(
+  {
+    allow: cel({ doc: 'If there are allow rules, at least one must be true.' }),
+    deny: cel({ doc: 'Denies if true or if the evaluation fails.' }),
+    require: cel({ doc: 'Denies unless true.' }),
+  },
+  {},
+  { doc: 'Rule.' },
+)
+
 /** `authorization`: CEL rules on requests. */
 export const authorizationSchema = object(
   {
     rules: list(
-      anyOfShapes(
-        [
-          cel({ doc: 'Short for `allow`.', example: '"admin" in jwt.roles' }),
-          exactlyOne(
-            {
-              allow: cel({ doc: 'If there are allow rules, at least one must be true.' }),
-              deny: cel({ doc: 'Denies if true or if the evaluation fails.' }),
-              require: cel({ doc: 'Denies unless true.' }),
-            },
-            {},
-            { doc: 'Rule.' },
-          ),
-        ],
-        { doc: 'Boolean CEL expression.' },
-      ),
+      anyOfShapes([cel({ doc: 'Short for `allow`.', example: '"admin" in jwt.roles' }), ruleSchema], {
+        doc: 'Boolean CEL expression.',
+      }),
       {
         doc: 'Any true `deny` denies; every `require` must be true; if there are `allow` rules, one must be true.',
         example: [{ deny: 'apiKey.group == "trial"' }, 'request.path.startsWith("/v1/")'],

@@ -22,7 +22,8 @@ import type { ReportIssue } from '../schema/report.ts'
 
 const anyAudience = '*'
 
-const issuerFields = {
+/** Fields of an issuer beside its keys. */
+export const issuerFields = {
   issuer: name({
     doc: 'Issuer of the tokens. Must equal their `iss` exactly.',
     example: 'https://id.example.com/realms/main',
@@ -35,11 +36,13 @@ const issuerFields = {
     },
     { min: 1 },
   ),
-  jwks: jwksSchema(),
   jwtValidationOptions: optional(validationOptionsSchema),
 }
 
-const issuerSchema = object(issuerFields, { doc: 'Issuer.' })
+const { issuer, audiences, jwtValidationOptions } = issuerFields
+const fieldsWithKeys = { issuer, audiences, jwks: jwksSchema(), jwtValidationOptions }
+
+const issuerSchema = object(fieldsWithKeys, { doc: 'Issuer.' })
 
 const commonFields = {
   mode: optional(
@@ -54,7 +57,7 @@ const commonFields = {
 /** `jwtAuth`: tokens of one or several identity providers. */
 export const jwtAuthSchema = anyOfShapes(
   [
-    object({ ...commonFields, ...issuerFields }, { doc: 'Tokens of one issuer.' }),
+    object({ ...commonFields, ...fieldsWithKeys }, { doc: 'Tokens of one issuer.' }),
     object(
       {
         ...commonFields,

@@ -20,6 +20,17 @@ import type { RuleMeter } from '../telemetry/metrics/rules-and-guards.ts'
 const variableNames = ['now', 'request', 'source', 'jwt', 'apiKey', 'mcp']
 const ruleVariables: ReadonlySet<string> = new Set(variableNames)
 
+/** A rule of one of the three kinds. */
+export const mcpRuleSchema = exactlyOne(
+  {
+    allow: cel({ doc: 'If there are allow rules, at least one must be true.' }, variableNames),
+    deny: cel({ doc: 'Hides and denies if true or if the evaluation fails.' }, variableNames),
+    require: cel({ doc: 'Hides and denies unless true.' }, variableNames),
+  },
+  {},
+  { doc: 'Rule.' },
+)
+
 /** `mcpAuthorization`: CEL rules on access to tools, prompts and resources. */
 export const mcpAuthorizationSchema = object(
   {
@@ -27,15 +38,7 @@ export const mcpAuthorizationSchema = object(
       anyOfShapes(
         [
           cel({ doc: 'Short for `allow`.', example: 'mcp.tool.name == "echo"' }, variableNames),
-          exactlyOne(
-            {
-              allow: cel({ doc: 'If there are allow rules, at least one must be true.' }, variableNames),
-              deny: cel({ doc: 'Hides and denies if true or if the evaluation fails.' }, variableNames),
-              require: cel({ doc: 'Hides and denies unless true.' }, variableNames),
-            },
-            {},
-            { doc: 'Rule.' },
-          ),
+          mcpRuleSchema,
         ],
         { doc: 'Boolean CEL expression over `mcp` and the facts of the client.' },
       ),

@@ -16,6 +16,27 @@ import {
 } from '../schema/dsl.ts'
 import { headerModifierSchema } from './header-modifier.ts'
 
+/** Names in certificates of backends. */
+export const serverNameFields = {
+  hostname: optional(
+    name({
+      doc: 'Server name in the TLS handshake; the certificate must contain it.',
+      default: 'the host of the backend',
+      example: 'api.internal.example.com',
+    }),
+  ),
+  subjectAltNames: optional(
+    list(
+      name({ doc: 'A DNS name, an IP address or a URI.' }),
+      {
+        doc: 'Alternative names: the certificate must contain one, instead of the hostname.',
+        advanced: true,
+      },
+      { min: 1, max: 64 },
+    ),
+  ),
+}
+
 /** TLS to a backend. */
 export const backendTlsSchema = object(
   {
@@ -28,23 +49,7 @@ export const backendTlsSchema = object(
         default: 'the well-known authorities',
       }),
     ),
-    hostname: optional(
-      name({
-        doc: 'Server name in the TLS handshake; the certificate must contain it.',
-        default: 'the host of the backend',
-        example: 'api.internal.example.com',
-      }),
-    ),
-    subjectAltNames: optional(
-      list(
-        name({ doc: 'A DNS name, an IP address or a URI.' }),
-        {
-          doc: 'Alternative names: the certificate must contain one, instead of the hostname.',
-          advanced: true,
-        },
-        { min: 1, max: 64 },
-      ),
-    ),
+    ...serverNameFields,
     insecure: optional(
       boolean({ doc: 'Accepts every certificate. For tests only.', default: false, advanced: true }),
     ),
@@ -61,7 +66,8 @@ export const backendTlsSchema = object(
 
 export type BackendTlsConfig = Infer<typeof backendTlsSchema>
 
-const credentialLocation = object(
+/** `location` of credentials for a backend. */
+export const credentialLocation = object(
   {
     header: object(
       {

@@ -78,18 +78,18 @@ export type RouteBackend = {
   readonly policies?: BackendPolicies | undefined
 }
 
-const timeout = object(
-  {
-    requestTimeout: optional(
-      duration({
-        doc: 'Limit on the time from the arrival of a request to its response head, including retries; 504 on timeout. The response body may take longer. `0s` disables the limit.',
-        example: '30s',
-      }),
-    ),
-    backendRequestTimeout: optional(duration({ doc: 'The same limit for each attempt.', example: '10s' })),
-  },
-  { doc: 'Time limits of requests.' },
-)
+/** Fields of `timeout`. */
+export const timeoutFields = {
+  requestTimeout: optional(
+    duration({
+      doc: 'Limit on the time from the arrival of a request to its response head, including retries; 504 on timeout. The response body may take longer. `0s` disables the limit.',
+      example: '30s',
+    }),
+  ),
+  backendRequestTimeout: optional(duration({ doc: 'The same limit for each attempt.', example: '10s' })),
+}
+
+const timeout = object(timeoutFields, { doc: 'Time limits of requests.' })
 
 const retry = object(
   {

@@ -3,7 +3,7 @@ import { formatYaml } from '../../config/yaml/yaml.ts'
 import { ownGroup } from '../objects/kinds.ts'
 import { gatewayBackendSpec } from '../own-kinds/gateway-backend.ts'
 import { gatewayParametersSpec } from '../own-kinds/gateway-parameters.ts'
-import { gatewayPolicySpec } from '../own-kinds/gateway-policy.ts'
+import { gatewayPolicySpec } from '../own-kinds/gateway-policy/gateway-policy.ts'
 import { type Column, type CrdOptions, type CustomResourceDefinition, crdVersion, createCrd } from './crd.ts'
 import { conditionsStatus, policyStatus } from './status-schema.ts'
 

@@ -1,6 +1,6 @@
 import type { GatewayBackend } from '../own-kinds/gateway-backend.ts'
 import type { GatewayParameters } from '../own-kinds/gateway-parameters.ts'
-import type { GatewayPolicy } from '../own-kinds/gateway-policy.ts'
+import type { GatewayPolicy } from '../own-kinds/gateway-policy/gateway-policy.ts'
 import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from './core.ts'
 import type {
   BackendTLSPolicy,

@@ -38,14 +38,13 @@ const rejection = object(
   { doc: 'Response to rejected content.' },
 )
 
-const guard = exactlyOne(
-  kindSchemas,
-  {
-    name: optional(name({ doc: 'Name in metrics and logs.', default: 'scope, kind and number' })),
-    rejection: optional(rejection),
-  },
-  { doc: 'Guard.' },
-)
+/** Fields of guards of every kind. */
+export const guardFields = {
+  name: optional(name({ doc: 'Name in metrics and logs.', default: 'scope, kind and number' })),
+  rejection: optional(rejection),
+}
+
+const guard = exactlyOne(kindSchemas, guardFields, { doc: 'Guard.' })
 
 export type GuardConfig = Infer<typeof guard>
 

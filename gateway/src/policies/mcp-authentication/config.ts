@@ -59,6 +59,43 @@ const resourceMetadata = openObject(
   },
 )
 
+/** Fields without files, secrets and alternatives of form. */
+export const mcpAuthenticationFields = {
+  issuer: url({
+    doc: 'Issuer of the tokens; must be identical to their `iss`.',
+    example: 'https://id.example.com/realms/main',
+  }),
+  audiences: list(
+    name({ doc: 'An audience.' }),
+    {
+      doc: 'Accepted audiences: `aud` of a token must contain one of them.',
+      example: ['https://gateway.example.com/mcp'],
+    },
+    { min: 1 },
+  ),
+  clientId: optional(
+    name({
+      doc: 'Client id registered at the provider. The gateway returns it to every client that registers; with `authorizationServers: front` the gateway uses it itself.',
+    }),
+  ),
+  allowedRedirectUris: optional(
+    list(name({ doc: 'A redirect URI; the port may be `*`, and the path may end with `*`.' }), {
+      doc: 'Redirect URIs that clients may register if `clientId` is set, and with `front` also use. By default all are allowed.',
+      example: ['http://localhost:*/callback', 'https://chat.example.com/oauth/callback'],
+    }),
+  ),
+  resourceMetadata: optional(resourceMetadata),
+  authorizationLocation: optional(locationSchema),
+  jwtValidationOptions: optional(validationOptionsSchema),
+  trustForwardedHeaders: optional(
+    boolean({
+      doc: 'Whether `x-forwarded-proto` and `x-forwarded-host` determine the public address if `resource` is unset. Enable only behind a proxy that sets both.',
+      default: false,
+      advanced: true,
+    }),
+  ),
+}
+
 /** `mcp.policies.mcpAuthentication` (specification, "MCP authentication config"). */
 export const mcpAuthenticationSchema = object(
   {
@@ -68,37 +105,18 @@ export const mcpAuthenticationSchema = object(
         default: 'strict',
       }),
     ),
-    issuer: url({
-      doc: 'Issuer of the tokens; must be identical to their `iss`.',
-      example: 'https://id.example.com/realms/main',
-    }),
-    audiences: list(
-      name({ doc: 'An audience.' }),
-      {
-        doc: 'Accepted audiences: `aud` of a token must contain one of them.',
-        example: ['https://gateway.example.com/mcp'],
-      },
-      { min: 1 },
-    ),
+    issuer: mcpAuthenticationFields.issuer,
+    audiences: mcpAuthenticationFields.audiences,
     provider: optional(providerSchema),
-    clientId: optional(
-      name({
-        doc: 'Client id registered at the provider. The gateway returns it to every client that registers; with `authorizationServers: front` the gateway uses it itself.',
-      }),
-    ),
+    clientId: mcpAuthenticationFields.clientId,
     clientSecret: optional(
       secretSource({
         doc: 'Secret of the client, for token requests that the gateway sends (`authorizationServers: front`) or forwards (`entra`).',
         advanced: true,
       }),
     ),
-    allowedRedirectUris: optional(
-      list(name({ doc: 'A redirect URI; the port may be `*`, and the path may end with `*`.' }), {
-        doc: 'Redirect URIs that clients may register if `clientId` is set, and with `front` also use. By default all are allowed.',
-        example: ['http://localhost:*/callback', 'https://chat.example.com/oauth/callback'],
-      }),
-    ),
-    resourceMetadata: optional(resourceMetadata),
+    allowedRedirectUris: mcpAuthenticationFields.allowedRedirectUris,
+    resourceMetadata: mcpAuthenticationFields.resourceMetadata,
     jwks: optional(jwksSchema({ default: 'derived from issuer and provider' })),
     authorizationServers: optional(
       enumeration(['gateway', 'provider', 'front'], {
@@ -107,15 +125,9 @@ export const mcpAuthenticationSchema = object(
       }),
     ),
     front: optional(authorizationServerSchema),
-    authorizationLocation: optional(locationSchema),
-    jwtValidationOptions: optional(validationOptionsSchema),
-    trustForwardedHeaders: optional(
-      boolean({
-        doc: 'Whether `x-forwarded-proto` and `x-forwarded-host` determine the public address if `resource` is unset. Enable only behind a proxy that sets both.',
-        default: false,
-        advanced: true,
-      }),
-    ),
+    authorizationLocation: mcpAuthenticationFields.authorizationLocation,
+    jwtValidationOptions: mcpAuthenticationFields.jwtValidationOptions,
+    trustForwardedHeaders: mcpAuthenticationFields.trustForwardedHeaders,
   },
   { doc: 'Authentication by OAuth 2.1 access tokens of an identity provider, with discovery for clients.' },
 )

@@ -12,6 +12,7 @@ import {
   name,
   object,
   optional,
+  type Schema,
 } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import type { Rate } from './bucket.ts'
@@ -46,16 +47,8 @@ export const appliesToSchema = enumeration(['llm'], {
   advanced: true,
 })
 
-const commonFields = {
-  appliesTo: optional(appliesToSchema),
-  id: optional(
-    name({
-      doc: 'Identity of the count. Limits with the same `id` share one count over gateways, listeners and routes, and must be equal.',
-      default: 'the place and content of the limit',
-      example: 'team-search',
-      advanced: true,
-    }),
-  ),
+/** Fields of a limit that are independent of its form. */
+export const limitFields = {
   key: optional(
     cel(
       {
@@ -74,18 +67,41 @@ const commonFields = {
   ),
 }
 
-const perUnit = exactlyOne(
-  {
-    requests: integer({ doc: 'Requests per unit.', example: 100 }, { min: 1 }),
-    tokens: integer({ doc: 'LLM tokens per unit, input and output together.', example: 100_000 }, { min: 1 }),
-  },
-  {
-    unit: enumeration(['Seconds', 'Minutes', 'Hours'], { doc: 'Unit of time.' }),
-    burst: optional(integer({ doc: 'Additional allowance, refilled while unused.', default: 0 }, { min: 0 })),
-    ...commonFields,
-  },
-  { doc: 'Allowance per second, minute or hour.' },
-)
+const commonFields = {
+  appliesTo: optional(appliesToSchema),
+  id: optional(
+    name({
+      doc: 'Identity of the count. Limits with the same `id` share one count over gateways, listeners and routes, and must be equal.',
+      default: 'the place and content of the limit',
+      example: 'team-search',
+      advanced: true,
+    }),
+  ),
+  ...limitFields,
+}
+
+/** A limit as an allowance per unit of time, with these further fields. */
+export function allowanceSchema<Fields extends Record<string, Schema>>(fields: Fields) {
+  return exactlyOne(
+    {
+      requests: integer({ doc: 'Requests per unit.', example: 100 }, { min: 1 }),
+      tokens: integer(
+        { doc: 'LLM tokens per unit, input and output together.', example: 100_000 },
+        { min: 1 },
+      ),
+    },
+    {
+      unit: enumeration(['Seconds', 'Minutes', 'Hours'], { doc: 'Unit of time.' }),
+      burst: optional(
+        integer({ doc: 'Additional allowance, refilled while unused.', default: 0 }, { min: 0 }),
+      ),
+      ...fields,
+    },
+    { doc: 'Allowance per second, minute or hour.' },
+  )
+}
+
+const perUnit = allowanceSchema(commonFields)
 
 const perInterval = object(
   {

@@ -20,13 +20,16 @@ const { backendAuth, backendTLS, requestHeaderModifier } = backendPolicyFields
 
 const [firstType = 'completions', ...otherTypes] = Object.keys(routeTypes).filter(isRouteType)
 
+/** Names of API calls. */
+export const routeTypeNames: readonly [RouteType, ...RouteType[]] = [firstType, ...otherTypes]
+
 function isRouteType(text: string): text is RouteType {
   return Object.hasOwn(routeTypes, text)
 }
 
 export const llmPolicyFields = {
   routes: optional(
-    map(enumeration([firstType, ...otherTypes], { doc: 'API call at these paths.' }), {
+    map(enumeration(routeTypeNames, { doc: 'API call at these paths.' }), {
       doc: 'API calls by path suffix. The longest matching suffix wins, and `*` matches all other paths. Without it every path is a chat completion.',
       example: { '/v1/messages': 'messages', '/v1/chat/completions': 'completions', '*': 'passthrough' },
     }),

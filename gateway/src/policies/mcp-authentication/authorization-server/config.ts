@@ -2,6 +2,32 @@ import { parseCidr } from '../../../lib/address/cidr.ts'
 import { boolean, enumeration, type Infer, list, name, object, optional } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 
+/** Fields without enumerations. */
+export const authorizationServerFields = {
+  scopes: optional(
+    list(name({ doc: 'A scope.' }), {
+      doc: 'Scopes that the gateway requests from the provider, in addition to those of the client. Some providers issue refresh tokens only for `offline_access`.',
+      example: ['openid', 'offline_access'],
+    }),
+  ),
+  registration: optional(
+    boolean({ doc: 'Whether dynamic client registration (RFC 7591) is enabled.', default: true }),
+  ),
+  clientDocuments: optional(
+    boolean({
+      doc: 'Whether client ids may be addresses of client metadata documents.',
+      default: true,
+    }),
+  ),
+  clientDocumentNetworks: optional(
+    list(name({ doc: 'An address, or a range such as `10.0.0.0/8`.' }), {
+      doc: 'Networks from which client metadata documents may be fetched, in addition to public addresses.',
+      example: ['10.20.0.0/16'],
+      advanced: true,
+    }),
+  ),
+}
+
 /** `mcpAuthentication.front`. */
 export const authorizationServerSchema = object(
   {
@@ -17,28 +43,7 @@ export const authorizationServerSchema = object(
         default: 'gateway',
       }),
     ),
-    scopes: optional(
-      list(name({ doc: 'A scope.' }), {
-        doc: 'Scopes that the gateway requests from the provider, in addition to those of the client. Some providers issue refresh tokens only for `offline_access`.',
-        example: ['openid', 'offline_access'],
-      }),
-    ),
-    registration: optional(
-      boolean({ doc: 'Whether dynamic client registration (RFC 7591) is enabled.', default: true }),
-    ),
-    clientDocuments: optional(
-      boolean({
-        doc: 'Whether client ids may be addresses of client metadata documents.',
-        default: true,
-      }),
-    ),
-    clientDocumentNetworks: optional(
-      list(name({ doc: 'An address, or a range such as `10.0.0.0/8`.' }), {
-        doc: 'Networks from which client metadata documents may be fetched, in addition to public addresses.',
-        example: ['10.20.0.0/16'],
-        advanced: true,
-      }),
-    ),
+    ...authorizationServerFields,
   },
   { doc: 'Settings of the gateway as authorization server, with `authorizationServers: front`.' },
 )

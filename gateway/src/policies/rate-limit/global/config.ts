@@ -29,16 +29,41 @@ const responseMembers = [
 /** CEL variables of token costs. */
 export const costVariables: ReadonlySet<string> = new Set([...variables, ...responseMembers])
 
-const entry = object(
-  {
-    key: name({ doc: 'Descriptor key that the service expects.', example: 'team' }),
-    value: cel(
-      { doc: 'Descriptor value. A constant is a quoted CEL string: `\'"gold"\'`.', example: 'apiKey.group' },
+/** `key` of a descriptor entry. */
+export const descriptorKeySchema = name({ doc: 'Descriptor key that the service expects.', example: 'team' })
+
+/** `value` of a descriptor entry. */
+export const descriptorValueSchema = cel(
+  { doc: 'Descriptor value. A constant is a quoted CEL string: `\'"gold"\'`.', example: 'apiKey.group' },
+  variables,
+)
+
+const entry = object({ key: descriptorKeySchema, value: descriptorValueSchema }, { doc: 'Descriptor entry.' })
+
+/** Expressions of a descriptor. */
+export const descriptorFields = {
+  cost: optional(
+    cel(
+      {
+        doc: 'Cost of a request, rounded up to an integer. For tokens it is evaluated after the response and may use `llm.inputTokens`, `llm.outputTokens` and the other counts, and `llm.cost` in US dollars if `config.modelCatalog` is set.',
+        default: '1, or the tokens used',
+        example: 'llm.inputTokens + 4 * llm.outputTokens',
+        advanced: true,
+      },
+      [...costVariables],
+    ),
+  ),
+  limitOverride: optional(
+    cel(
+      {
+        doc: 'Overrides the limit of the service: a map of `unit` (second, minute, hour, day, month, year) and `requestsPerUnit`.',
+        example: '{"unit": "minute", "requestsPerUnit": 10}',
+        advanced: true,
+      },
       variables,
     ),
-  },
-  { doc: 'Descriptor entry.' },
-)
+  ),
+}
 
 const descriptor = object(
   {
@@ -55,30 +80,21 @@ const descriptor = object(
         default: 'requests',
       }),
     ),
-    cost: optional(
-      cel(
-        {
-          doc: 'Cost of a request, rounded up to an integer. For tokens it is evaluated after the response and may use `llm.inputTokens`, `llm.outputTokens` and the other counts, and `llm.cost` in US dollars if `config.modelCatalog` is set.',
-          default: '1, or the tokens used',
-          example: 'llm.inputTokens + 4 * llm.outputTokens',
-          advanced: true,
-        },
-        [...costVariables],
-      ),
-    ),
-    limitOverride: optional(
-      cel(
-        {
-          doc: 'Overrides the limit of the service: a map of `unit` (second, minute, hour, day, month, year) and `requestsPerUnit`.',
-          example: '{"unit": "minute", "requestsPerUnit": 10}',
-          advanced: true,
-        },
-        variables,
-      ),
-    ),
+    ...descriptorFields,
   },
   { doc: 'Rate limit descriptor.' },
 )
+
+/** Fields of the service, independent of its address. */
+export const limiterFields = {
+  domain: name({ doc: 'Rate limit domain configured in the service.', example: 'tollgate' }),
+  timeout: optional(
+    duration({
+      doc: 'Total timeout of all checks of a request.',
+      default: '500ms',
+    }),
+  ),
+}
 
 /** `remoteRateLimit`, also known as `rateLimit.global`. */
 export const globalRateLimitSchema = exactlyOne(
@@ -90,7 +106,7 @@ export const globalRateLimitSchema = exactlyOne(
     }),
   },
   {
-    domain: name({ doc: 'Rate limit domain configured in the service.', example: 'tollgate' }),
+    domain: limiterFields.domain,
     descriptors: list(descriptor, { doc: 'Descriptors to count.' }, { min: 1, max: 16 }),
     failureMode: optional(
       enumeration(['failClosed', 'failOpen', 'FailClosed', 'FailOpen'], {
@@ -105,12 +121,7 @@ export const globalRateLimitSchema = exactlyOne(
       }),
     ),
     appliesTo: optional(appliesToSchema),
-    timeout: optional(
-      duration({
-        doc: 'Total timeout of all checks of a request.',
-        default: '500ms',
-      }),
-    ),
+    timeout: limiterFields.timeout,
     name: optional(
       name({ doc: 'Name in metrics and logs.', default: 'global and the domain', advanced: true }),
     ),

@@ -6,10 +6,19 @@ import { CheckFailure, type CompiledKind, type Rejection, type Verdict } from '.
 import { compileSearch } from './search.ts'
 import { type SearchResult, searchIn, searchOnThread } from './task.ts'
 
+/** `pattern` of a rule. */
+export const patternSchema = name({
+  doc: 'RE2 pattern. Matches are replaced by `<masked>`.',
+  example: 'ACME-[0-9]{6}',
+})
+
+/** Names of built-in patterns. */
+export const builtinNames = ['email', 'phoneNumber', 'creditCard', 'ssn', 'caSin'] as const
+
 const rule = exactlyOne(
   {
-    pattern: name({ doc: 'RE2 pattern. Matches are replaced by `<masked>`.', example: 'ACME-[0-9]{6}' }),
-    builtin: enumeration(['email', 'phoneNumber', 'creditCard', 'ssn', 'caSin'], {
+    pattern: patternSchema,
+    builtin: enumeration(builtinNames, {
       doc: 'Built-in pattern. Matches are replaced by its name, for example `<EMAIL_ADDRESS>`.',
     }),
   },

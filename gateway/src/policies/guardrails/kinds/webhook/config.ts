@@ -21,6 +21,39 @@ import { missingBackend } from '../../../../upstream/destination.ts'
 import type { Phase } from '../../guard.ts'
 import { headerTarget, headerVariables, isDerived } from './headers.ts'
 
+/** Headers of calls. */
+export const webhookHeaderFields = {
+  headers: optional(
+    map(cel({ doc: 'Header value.' }, [...headerVariables]), {
+      doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. A header whose evaluation fails is omitted. In response guards `llmRequest` has no value, so headers that need it are omitted.',
+      example: { ':path': '"/v1/check"', 'x-user': 'jwt.sub' },
+    }),
+  ),
+  forwardHeaderMatches: optional(
+    list(
+      object(
+        {
+          name: name({ doc: 'Header name, case-insensitive.', example: 'x-request-id' }),
+          value: exactlyOne(
+            {
+              exact: string({ doc: 'Exact value.' }),
+              regex: string({ doc: 'RE2 pattern that matches the whole value.' }),
+            },
+            {},
+            { doc: 'Condition on the value.' },
+          ),
+        },
+        { doc: 'Header.' },
+      ),
+      {
+        doc: 'Forwarded headers: of the client for request guards, of the model’s response for response guards.',
+        advanced: true,
+      },
+      { max: 64 },
+    ),
+  ),
+}
+
 /** `webhook`: specification, "Guardrail webhook object". */
 export const webhookSchema = object(
   {
@@ -50,35 +83,7 @@ export const webhookSchema = object(
         default: 'reject',
       }),
     ),
-    headers: optional(
-      map(cel({ doc: 'Header value.' }, [...headerVariables]), {
-        doc: 'Headers of the call, or `:path`, `:method` and `:authority`, as expressions over the client’s request. A header whose evaluation fails is omitted. In response guards `llmRequest` has no value, so headers that need it are omitted.',
-        example: { ':path': '"/v1/check"', 'x-user': 'jwt.sub' },
-      }),
-    ),
-    forwardHeaderMatches: optional(
-      list(
-        object(
-          {
-            name: name({ doc: 'Header name, case-insensitive.', example: 'x-request-id' }),
-            value: exactlyOne(
-              {
-                exact: string({ doc: 'Exact value.' }),
-                regex: string({ doc: 'RE2 pattern that matches the whole value.' }),
-              },
-              {},
-              { doc: 'Condition on the value.' },
-            ),
-          },
-          { doc: 'Header.' },
-        ),
-        {
-          doc: 'Forwarded headers: of the client for request guards, of the model’s response for response guards.',
-          advanced: true,
-        },
-        { max: 64 },
-      ),
-    ),
+    ...webhookHeaderFields,
   },
   { doc: 'Calls an external server that allows, modifies or rejects the content.' },
 )
