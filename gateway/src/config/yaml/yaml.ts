@@ -1,4 +1,5 @@
 import {
+  type Document,
   isAlias,
   isMap,
   isScalar,
@@ -6,6 +7,7 @@ import {
   LineCounter,
   type Node,
   type Pair,
+  parseAllDocuments,
   parseDocument,
   type Scalar,
   stringify,
@@ -49,17 +51,29 @@ export function readYamlSource(text: string): YamlSource {
   return { ...yaml, value, references }
 }
 
+/** As `readYaml`, for a stream of documents, such as manifests. Empty documents are omitted. */
+export function readYamlDocuments(text: string): YamlText[] {
+  const lines = new LineCounter()
+  const documents: readonly Document.Parsed[] = parseAllDocuments(text, { lineCounter: lines, ...parsing })
+  return documents
+    .filter(({ contents, errors }) => contents !== null || errors.length > 0)
+    .map((document) => yamlOf(document, text, lines))
+}
+
+// The library compares each key with every other; `entriesOf` uses a Set.
+const parsing = { intAsBigInt: true, prettyErrors: false, uniqueKeys: false }
+
 function readDocument(text: string, keepSourceTokens: boolean): { yaml: YamlText; token?: Token } {
   const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, keepSourceTokens, ...parsing })
+  const yaml = yamlOf(document, text, lines)
+  const isClean = document.errors.length === 0 && document.warnings.length === 0
+  const token = isClean ? document.contents?.srcToken : undefined
+  return token === undefined ? { yaml } : { yaml, token }
+}
+
+function yamlOf(document: Document.Parsed, text: string, lines: LineCounter): YamlText {
   const position = (offset: number) => toPosition(lines, offset)
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    intAsBigInt: true,
-    prettyErrors: false,
-    keepSourceTokens,
-    // The library compares each key with every other; `entriesOf` uses a Set.
-    uniqueKeys: false,
-  })
   const [error] = [...document.errors, ...document.warnings].toSorted(
     (one, other) => one.pos[0] - other.pos[0],
   )
@@ -69,13 +83,11 @@ function readDocument(text: string, keepSourceTokens: boolean): { yaml: YamlText
       offset: error.pos[0],
       message: syntaxMessage(error.code, error.message),
     }
-    return { yaml: { tree: emptyTree, mistakes: [mistake], position } }
+    return { tree: emptyTree, mistakes: [mistake], position }
   }
   const reading: Reading = { mistakes: [], anchors: new Map() }
   const tree = treeOf(document.contents, reading, 0)
-  const yaml = { tree, mistakes: reading.mistakes, position }
-  const token = document.contents?.srcToken
-  return token === undefined ? { yaml } : { yaml, token }
+  return { tree, mistakes: reading.mistakes, position }
 }
 
 /** Parses a YAML 1.2 document other than configuration. Throws an error with the mistake and its position. */

@@ -1,17 +1,21 @@
+import type { Infer } from '../../schema/dsl.ts'
 import type { ObjectMeta, ObjectOf } from './meta.ts'
+import type {
+  configMapContent,
+  endpoint,
+  endpointPort,
+  endpointSliceContent,
+  secretContent,
+  servicePort,
+  serviceSpec,
+} from './schemas/core.ts'
+import type { ReadonlyOf } from './schemas/fields.ts'
 
 // Objects of Kubernetes itself, reduced to the fields read here.
 
 export type Service = ObjectOf<
   'Service',
-  {
-    readonly type?: string | undefined
-    readonly externalName?: string | undefined
-    readonly clusterIP?: string | undefined
-    readonly clusterIPs?: readonly string[] | undefined
-    readonly ports?: readonly ServicePort[] | undefined
-    readonly selector?: Readonly<Record<string, string>> | undefined
-  },
+  ReadonlyOf<Infer<typeof serviceSpec>>,
   {
     readonly loadBalancer?:
       | {
@@ -23,64 +27,18 @@ export type Service = ObjectOf<
   }
 >
 
-export type ServicePort = {
-  readonly name?: string | undefined
-  readonly port: number
-  readonly protocol?: string | undefined
-  readonly appProtocol?: string | undefined
-  readonly targetPort?: number | string | undefined
-}
+export type ServicePort = ReadonlyOf<Infer<typeof servicePort>>
+export type Endpoint = ReadonlyOf<Infer<typeof endpoint>>
+export type EndpointPort = ReadonlyOf<Infer<typeof endpointPort>>
 
-/** Its fields are beside `metadata`. */
-export type EndpointSlice = {
+export type EndpointSlice = ContentOf<'EndpointSlice', Infer<typeof endpointSliceContent>>
+export type Secret = ContentOf<'Secret', Infer<typeof secretContent>>
+export type ConfigMap = ContentOf<'ConfigMap', Infer<typeof configMapContent>>
+export type Namespace = ContentOf<'Namespace', unknown>
+
+/** An object whose fields are beside `metadata`, without `spec`. */
+type ContentOf<Kind extends string, Content> = {
   readonly apiVersion: string
-  readonly kind: 'EndpointSlice'
+  readonly kind: Kind
   readonly metadata: ObjectMeta
-  /** `IPv4`, `IPv6` or `FQDN`. */
-  readonly addressType?: string | undefined
-  readonly endpoints?: readonly Endpoint[] | undefined
-  readonly ports?: readonly EndpointPort[] | undefined
-}
-
-export type Endpoint = {
-  readonly addresses?: readonly string[] | undefined
-  /** Undefined values count as ready, as in the API. */
-  readonly conditions?:
-    | {
-        readonly ready?: boolean | undefined
-        readonly serving?: boolean | undefined
-        readonly terminating?: boolean | undefined
-      }
-    | undefined
-}
-
-export type EndpointPort = {
-  readonly name?: string | undefined
-  readonly port?: number | undefined
-  readonly protocol?: string | undefined
-  readonly appProtocol?: string | undefined
-}
-
-/** Values of `data` are base64. */
-export type Secret = {
-  readonly apiVersion: string
-  readonly kind: 'Secret'
-  readonly metadata: ObjectMeta
-  readonly type?: string | undefined
-  readonly data?: Readonly<Record<string, string>> | undefined
-  /** In manifests only: plain text that takes precedence over `data`. */
-  readonly stringData?: Readonly<Record<string, string>> | undefined
-}
-
-export type ConfigMap = {
-  readonly apiVersion: string
-  readonly kind: 'ConfigMap'
-  readonly metadata: ObjectMeta
-  readonly data?: Readonly<Record<string, string>> | undefined
-}
-
-export type Namespace = {
-  readonly apiVersion: string
-  readonly kind: 'Namespace'
-  readonly metadata: ObjectMeta
-}
+} & ReadonlyOf<Content>

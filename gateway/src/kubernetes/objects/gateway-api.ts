@@ -1,7 +1,32 @@
+import type { Infer } from '../../schema/dsl.ts'
 import type { ObjectOf } from './meta.ts'
+import type { objectReference, parentReference, ReadonlyOf } from './schemas/fields.ts'
+import type {
+  backendTlsPolicySpec,
+  frontendValidation,
+  gatewayClassSpec,
+  gatewayListener,
+  gatewaySpec,
+  labelSelector,
+  referenceGrantSpec,
+} from './schemas/gateways.ts'
+import type {
+  backendReference,
+  grpcRouteRule,
+  grpcRouteSpec,
+  httpHeaderFilter,
+  httpRouteMatch,
+  httpRouteRule,
+  httpRouteSpec,
+  pathModifier,
+  routeBackendReference,
+  routeFilter,
+  tcpRouteSpec,
+  tlsRouteSpec,
+  valueMatch,
+} from './schemas/routes.ts'
 
-// Objects of the Gateway API v1.6, standard channel, reduced to the fields read here. Enumerations are plain
-// strings: later versions add values, which are reported as not supported.
+// Objects of the Gateway API v1.6, standard channel, by the schemas that they are read with.
 
 export type Condition = {
   readonly type: string
@@ -13,106 +38,20 @@ export type Condition = {
   readonly lastTransitionTime?: string | undefined
 }
 
-export type ParametersRef = {
-  readonly group: string
-  readonly kind: string
-  readonly name: string
-  readonly namespace?: string | undefined
-}
-
 export type GatewayClass = ObjectOf<
   'GatewayClass',
-  {
-    readonly controllerName: string
-    readonly parametersRef?: ParametersRef | undefined
-    readonly description?: string | undefined
-  },
+  ReadonlyOf<Infer<typeof gatewayClassSpec>>,
   { readonly conditions?: readonly Condition[] | undefined }
 >
 
-export type LabelSelector = {
-  readonly matchLabels?: Readonly<Record<string, string>> | undefined
-  readonly matchExpressions?:
-    | readonly {
-        readonly key: string
-        readonly operator: string
-        readonly values?: readonly string[] | undefined
-      }[]
-    | undefined
-}
+export type ParametersRef = NonNullable<GatewayClass['spec']['parametersRef']>
 
-export type ObjectReference = {
-  readonly group?: string | undefined
-  readonly kind?: string | undefined
-  readonly name: string
-  readonly namespace?: string | undefined
-}
+export type LabelSelector = ReadonlyOf<Infer<typeof labelSelector>>
+export type ObjectReference = ReadonlyOf<Infer<typeof objectReference>>
+export type GatewayListener = ReadonlyOf<Infer<typeof gatewayListener>>
+export type FrontendValidation = ReadonlyOf<Infer<typeof frontendValidation>>
 
-export type GatewayListener = {
-  readonly name: string
-  readonly hostname?: string | undefined
-  readonly port: number
-  readonly protocol: string
-  readonly tls?:
-    | {
-        readonly mode?: string | undefined
-        readonly certificateRefs?: readonly ObjectReference[] | undefined
-        readonly options?: Readonly<Record<string, string>> | undefined
-      }
-    | undefined
-  readonly allowedRoutes?:
-    | {
-        readonly namespaces?:
-          | { readonly from?: string | undefined; readonly selector?: LabelSelector | undefined }
-          | undefined
-        readonly kinds?: readonly { readonly group?: string | undefined; readonly kind: string }[] | undefined
-      }
-    | undefined
-}
-
-export type FrontendValidation = {
-  readonly caCertificateRefs?: readonly ObjectReference[] | undefined
-  /** `AllowValidOnly` or `AllowInsecureFallback`. */
-  readonly mode?: string | undefined
-}
-
-export type Gateway = ObjectOf<
-  'Gateway',
-  {
-    readonly gatewayClassName: string
-    readonly listeners: readonly GatewayListener[]
-    readonly addresses?:
-      | readonly { readonly type?: string | undefined; readonly value?: string | undefined }[]
-      | undefined
-    readonly infrastructure?:
-      | {
-          readonly labels?: Readonly<Record<string, string>> | undefined
-          readonly annotations?: Readonly<Record<string, string>> | undefined
-          readonly parametersRef?: Omit<ParametersRef, 'namespace'> | undefined
-        }
-      | undefined
-    readonly tls?:
-      | {
-          /** Client certificate of the gateway towards backends. */
-          readonly backend?: { readonly clientCertificateRef?: ObjectReference | undefined } | undefined
-          /** Validation of certificates of clients. */
-          readonly frontend?:
-            | {
-                readonly default?: { readonly validation?: FrontendValidation | undefined } | undefined
-                readonly perPort?:
-                  | readonly {
-                      readonly port: number
-                      readonly tls: { readonly validation?: FrontendValidation | undefined }
-                    }[]
-                  | undefined
-              }
-            | undefined
-        }
-      | undefined
-    readonly allowedListeners?: unknown
-  },
-  GatewayStatus
->
+export type Gateway = ObjectOf<'Gateway', ReadonlyOf<Infer<typeof gatewaySpec>>, GatewayStatus>
 
 export type GatewayStatus = {
   readonly addresses?: readonly { readonly type?: string | undefined; readonly value: string }[] | undefined
@@ -128,14 +67,7 @@ export type ListenerStatus = {
   readonly conditions: readonly Condition[]
 }
 
-export type ParentReference = {
-  readonly group?: string | undefined
-  readonly kind?: string | undefined
-  readonly namespace?: string | undefined
-  readonly name: string
-  readonly sectionName?: string | undefined
-  readonly port?: number | undefined
-}
+export type ParentReference = ReadonlyOf<Infer<typeof parentReference>>
 
 export type RouteStatus = {
   readonly parents: readonly {
@@ -145,192 +77,26 @@ export type RouteStatus = {
   }[]
 }
 
-export type BackendReference = ObjectReference & {
-  readonly port?: number | undefined
-  readonly weight?: number | undefined
-}
+export type BackendReference = ReadonlyOf<Infer<typeof backendReference>>
+export type ValueMatch = ReadonlyOf<Infer<typeof valueMatch>>
+export type HttpHeaderFilter = ReadonlyOf<Infer<typeof httpHeaderFilter>>
+export type PathModifier = ReadonlyOf<Infer<typeof pathModifier>>
+export type RouteFilter = ReadonlyOf<Infer<typeof routeFilter>>
+export type RouteBackendReference = ReadonlyOf<Infer<typeof routeBackendReference>>
+export type HttpRouteRule = ReadonlyOf<Infer<typeof httpRouteRule>>
+export type HttpRouteMatch = ReadonlyOf<Infer<typeof httpRouteMatch>>
+export type GrpcRouteRule = ReadonlyOf<Infer<typeof grpcRouteRule>>
 
-/** `type` is `Exact` or `RegularExpression`. */
-export type ValueMatch = {
-  readonly name: string
-  readonly type?: string | undefined
-  readonly value: string
-}
+export type HTTPRoute = ObjectOf<'HTTPRoute', ReadonlyOf<Infer<typeof httpRouteSpec>>, RouteStatus>
+export type GRPCRoute = ObjectOf<'GRPCRoute', ReadonlyOf<Infer<typeof grpcRouteSpec>>, RouteStatus>
+export type TLSRoute = ObjectOf<'TLSRoute', ReadonlyOf<Infer<typeof tlsRouteSpec>>, RouteStatus>
+export type TCPRoute = ObjectOf<'TCPRoute', ReadonlyOf<Infer<typeof tcpRouteSpec>>, RouteStatus>
 
-export type HttpHeaderFilter = {
-  readonly set?: readonly { readonly name: string; readonly value: string }[] | undefined
-  readonly add?: readonly { readonly name: string; readonly value: string }[] | undefined
-  readonly remove?: readonly string[] | undefined
-}
-
-export type PathModifier = {
-  /** `ReplaceFullPath` or `ReplacePrefixMatch`. */
-  readonly type: string
-  readonly replaceFullPath?: string | undefined
-  readonly replacePrefixMatch?: string | undefined
-}
-
-/** A filter of an HTTPRoute or GRPCRoute; `type` names the field that is set. */
-export type RouteFilter = {
-  readonly type: string
-  readonly requestHeaderModifier?: HttpHeaderFilter | undefined
-  readonly responseHeaderModifier?: HttpHeaderFilter | undefined
-  readonly requestMirror?:
-    | {
-        readonly backendRef: BackendReference
-        readonly percent?: number | undefined
-        readonly fraction?:
-          | { readonly numerator: number; readonly denominator?: number | undefined }
-          | undefined
-      }
-    | undefined
-  readonly requestRedirect?:
-    | {
-        readonly scheme?: string | undefined
-        readonly hostname?: string | undefined
-        readonly path?: PathModifier | undefined
-        readonly port?: number | undefined
-        readonly statusCode?: number | undefined
-      }
-    | undefined
-  readonly urlRewrite?:
-    | { readonly hostname?: string | undefined; readonly path?: PathModifier | undefined }
-    | undefined
-  readonly cors?:
-    | {
-        readonly allowOrigins?: readonly string[] | undefined
-        readonly allowMethods?: readonly string[] | undefined
-        readonly allowHeaders?: readonly string[] | undefined
-        readonly exposeHeaders?: readonly string[] | undefined
-        readonly allowCredentials?: boolean | undefined
-        /** In seconds. */
-        readonly maxAge?: number | undefined
-      }
-    | undefined
-  readonly extensionRef?: { readonly group: string; readonly kind: string; readonly name: string } | undefined
-}
-
-export type RouteBackendReference = BackendReference & {
-  readonly filters?: readonly RouteFilter[] | undefined
-}
-
-export type HttpRouteRule = {
-  readonly name?: string | undefined
-  readonly matches?: readonly HttpRouteMatch[] | undefined
-  readonly filters?: readonly RouteFilter[] | undefined
-  readonly backendRefs?: readonly RouteBackendReference[] | undefined
-  readonly timeouts?:
-    | { readonly request?: string | undefined; readonly backendRequest?: string | undefined }
-    | undefined
-  /** Experimental channel. */
-  readonly retry?:
-    | {
-        readonly codes?: readonly number[] | undefined
-        readonly attempts?: number | undefined
-        readonly backoff?: string | undefined
-      }
-    | undefined
-  readonly sessionPersistence?: unknown
-}
-
-export type HttpRouteMatch = {
-  readonly path?: { readonly type?: string | undefined; readonly value?: string | undefined } | undefined
-  readonly headers?: readonly ValueMatch[] | undefined
-  readonly queryParams?: readonly ValueMatch[] | undefined
-  readonly method?: string | undefined
-}
-
-type CommonRouteSpec = {
-  readonly parentRefs?: readonly ParentReference[] | undefined
-  readonly hostnames?: readonly string[] | undefined
-}
-
-export type HTTPRoute = ObjectOf<
-  'HTTPRoute',
-  CommonRouteSpec & { readonly rules?: readonly HttpRouteRule[] | undefined },
-  RouteStatus
->
-
-export type GrpcRouteRule = {
-  readonly name?: string | undefined
-  readonly matches?:
-    | readonly {
-        readonly method?:
-          | {
-              readonly type?: string | undefined
-              readonly service?: string | undefined
-              readonly method?: string | undefined
-            }
-          | undefined
-        readonly headers?: readonly ValueMatch[] | undefined
-      }[]
-    | undefined
-  readonly filters?: readonly RouteFilter[] | undefined
-  readonly backendRefs?: readonly RouteBackendReference[] | undefined
-  readonly sessionPersistence?: unknown
-}
-
-export type GRPCRoute = ObjectOf<
-  'GRPCRoute',
-  CommonRouteSpec & { readonly rules?: readonly GrpcRouteRule[] | undefined },
-  RouteStatus
->
-
-type ConnectionRouteRule = {
-  readonly name?: string | undefined
-  readonly backendRefs?: readonly BackendReference[] | undefined
-}
-
-export type TLSRoute = ObjectOf<
-  'TLSRoute',
-  CommonRouteSpec & { readonly rules: readonly ConnectionRouteRule[] },
-  RouteStatus
->
-
-export type TCPRoute = ObjectOf<
-  'TCPRoute',
-  {
-    readonly parentRefs?: readonly ParentReference[] | undefined
-    readonly rules: readonly ConnectionRouteRule[]
-  },
-  RouteStatus
->
-
-export type ReferenceGrant = ObjectOf<
-  'ReferenceGrant',
-  {
-    readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]
-    readonly to: readonly {
-      readonly group: string
-      readonly kind: string
-      readonly name?: string | undefined
-    }[]
-  }
->
+export type ReferenceGrant = ObjectOf<'ReferenceGrant', ReadonlyOf<Infer<typeof referenceGrantSpec>>>
 
 export type BackendTLSPolicy = ObjectOf<
   'BackendTLSPolicy',
-  {
-    readonly targetRefs: readonly {
-      readonly group: string
-      readonly kind: string
-      readonly name: string
-      readonly sectionName?: string | undefined
-    }[]
-    readonly validation: {
-      readonly caCertificateRefs?: readonly ObjectReference[] | undefined
-      readonly wellKnownCACertificates?: string | undefined
-      readonly hostname: string
-      readonly subjectAltNames?:
-        | readonly {
-            readonly type: string
-            readonly hostname?: string | undefined
-            readonly uri?: string | undefined
-          }[]
-        | undefined
-    }
-    readonly options?: Readonly<Record<string, string>> | undefined
-  },
+  ReadonlyOf<Infer<typeof backendTlsPolicySpec>>,
   PolicyStatus
 >
 

@@ -1,0 +1,43 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { createManifestReader } from '../../src/kubernetes/objects/manifests/manifests.ts'
+import { createTranslator, type Translation } from '../../src/kubernetes/translate/translate.ts'
+
+/**
+ * Pairs of manifests and their translation: `in.yaml` contains objects, `out.yaml` the Config of each Gateway
+ * and all statuses. UPDATE_GOLDEN=1 writes the outputs, to be reviewed before commit.
+ */
+const update = process.env['UPDATE_GOLDEN'] === '1'
+const root = join(import.meta.dirname, 'kubernetes')
+
+describe('golden kubernetes', () => {
+  for (const name of readdirSync(root).sort()) {
+    it(`translates ${name}`, () => {
+      const objects = readObjects(join(root, name, 'in.yaml'))
+      const found = rendered(createTranslator()(objects))
+      const file = join(root, name, 'out.yaml')
+      if (update) writeFileSync(file, found)
+      const expected = existsSync(file) ? readFileSync(file, 'utf8') : undefined
+      expect(found).toBe(expected)
+    })
+  }
+})
+
+function readObjects(file: string) {
+  const { objects, errors } = createManifestReader()([{ name: 'in.yaml', text: readFileSync(file, 'utf8') }])
+  expect(errors).toEqual([])
+  return objects
+}
+
+function rendered({ gateways, statuses }: Translation): string {
+  const sorted = [...gateways].sort(([one], [other]) => (one < other ? -1 : 1))
+  const value = { gateways: Object.fromEntries(sorted), statuses }
+  return stringify(withoutUndefined(value), { aliasDuplicateObjects: false, lineWidth: 0 })
+}
+
+/** As the controller writes it: JSON has no undefined members. */
+function withoutUndefined(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}
