@@ -4,11 +4,18 @@ import type { ObjectKey } from '../objects/meta.ts'
 
 // Results that the steps of a translation exchange.
 
-/** A Gateway of a class of this controller, with its listeners. */
+/**
+ * A Gateway of a class of this controller, with its listeners. The same object as in the previous call if
+ * nothing but status and resource version has changed.
+ */
 export type GatewayPlan = {
   readonly key: ObjectKey
   readonly gateway: Gateway
   readonly listeners: readonly ListenerPlan[]
+  /** Certificate with key for TLS to backends, as nodes of the Config; undefined without a valid one. */
+  readonly clientCertificate:
+    | { readonly cert: { readonly inline: string }; readonly key: { readonly inline: string } }
+    | undefined
 }
 
 export type RouteKind = 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'TCPRoute'
@@ -62,3 +69,8 @@ export type BackendResolution =
       /** Name of a backend without endpoints, for guards, which must stay and fail. */
       readonly placeholder: string
     }
+
+/** Key of a listener in counts of attached routes. */
+export function listenerKey(gateway: ObjectKey, listener: string): string {
+  return `${gateway}/${listener}`
+}

@@ -1,10 +1,19 @@
+import { shareStructure } from '../../../config/live/structural-share.ts'
 import type { Config } from '../../../config/schema.ts'
-import type { ObjectKey } from '../../objects/meta.ts'
+import type { Gateway, GatewayClass } from '../../objects/gateway-api.ts'
+import { keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
 import type { GatewayParametersSpec } from '../../own-kinds/gateway-parameters.ts'
 import type { References } from '../backends/references.ts'
-import type { GatewayPlan } from '../plan.ts'
+import { controllerName } from '../controller-name.ts'
+import type { GatewayPlan, ListenerPlan } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
+import { compileAllowedNamespaces } from './allowed-namespaces.ts'
+import { createCertificateCache } from './certificates.ts'
+import { type GatewayFacts, readGateway } from './gateway-facts.ts'
+import { classStatus, gatewayStatus, invalidStatuses } from './gateway-status.ts'
+import type { ListenerFacts } from './listeners.ts'
+import { parametersOfClass } from './parameters.ts'
 
 export type GatewaysInput = {
   readonly objects: ObjectSet
@@ -12,7 +21,7 @@ export type GatewaysInput = {
 }
 
 export type GatewaysPlan = {
-  /** Gateways of accepted and refused classes of this controller, sorted by key. */
+  /** Gateways of the classes of this controller, sorted by key. */
   readonly plans: readonly GatewayPlan[]
   /** `gateways` of the Config: the usable listeners. The same object for the same listeners. */
   gatewaysConfig(plan: GatewayPlan): NonNullable<Config['gateways']>
@@ -22,17 +31,98 @@ export type GatewaysPlan = {
   statuses(attachedRoutes: ReadonlyMap<string, number>): readonly ObjectStatus[]
 }
 
+/** A plan with the data that it was created from. */
+type PlannedGateway = { readonly plan: GatewayPlan; readonly facts: GatewayFacts }
+
 /** Creates the step that plans Gateways and their listeners. It caches the results of a call. */
 export function createGatewayPlanner(): (input: GatewaysInput) => GatewaysPlan {
-  return () => ({
-    plans: [],
-    gatewaysConfig: () => ({}),
-    parametersOf: () => ({}),
-    statuses: () => [],
-  })
+  const certificatesOf = createCertificateCache()
+  let planned: ReadonlyMap<ObjectKey, PlannedGateway> = new Map()
+  return ({ objects, references }) => {
+    const certificates = certificatesOf(objects, references)
+    const classes = ownClasses(objects)
+    const parameters = new Map(classes.map((entry) => [keyOf(entry), parametersOfClass(entry, objects)]))
+    const next = new Map<ObjectKey, PlannedGateway>()
+    for (const [key, gateway] of sorted(objects.Gateway)) {
+      const classParameters = parameters.get(gateway.spec.gatewayClassName)
+      if (classParameters === undefined) continue
+      const facts = readGateway({ gateway, classParameters, objects, certificates })
+      next.set(key, planGateway(key, gateway, facts, planned.get(key)))
+    }
+    planned = next
+    const factsOf = (plan: GatewayPlan) => next.get(plan.key)?.facts
+    return {
+      plans: [...next.values()].map(({ plan }) => plan),
+      // Config has mutable types; nodes are never modified.
+      gatewaysConfig: (plan) => (factsOf(plan)?.gateways ?? {}) as NonNullable<Config['gateways']>,
+      parametersOf: (plan) => factsOf(plan)?.parameters,
+      statuses: (attachedRoutes) => [
+        ...classes.map((entry) => classStatus(entry, parameters.get(keyOf(entry)))),
+        ...[...next.values()].map(({ plan, facts }) => gatewayStatus(plan, facts, attachedRoutes)),
+        ...invalidStatuses(objects, parameters),
+      ],
+    }
+  }
 }
 
-/** Key of a listener in `attachedRoutes`. */
-export function listenerKey(gateway: ObjectKey, listener: string): string {
-  return `${gateway}/${listener}`
+/** The classes of this controller, sorted by name. */
+function ownClasses({ GatewayClass }: ObjectSet): GatewayClass[] {
+  return sorted(GatewayClass)
+    .map(([, entry]) => entry)
+    .filter(({ spec }) => spec.controllerName === controllerName)
+}
+
+function sorted<T>(objects: ReadonlyMap<ObjectKey, T>): [ObjectKey, T][] {
+  return [...objects].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+}
+
+/** Returns the previous plan if nothing but status and resource version has changed. */
+function planGateway(
+  key: ObjectKey,
+  gateway: Gateway,
+  read: GatewayFacts,
+  previous: PlannedGateway | undefined,
+): PlannedGateway {
+  const facts = shareStructure(previous?.facts, read)
+  if (previous !== undefined && facts === previous.facts && isSameGateway(gateway, previous.plan.gateway)) {
+    return previous
+  }
+  const { clientCertificate } = facts
+  return {
+    facts,
+    plan: {
+      key,
+      gateway,
+      listeners: facts.listeners.map((listener) => planListener(key, listener)),
+      clientCertificate,
+    },
+  }
+}
+
+function isSameGateway(one: Gateway, other: Gateway): boolean {
+  if (one === other) return true
+  const contentOf = ({
+    spec,
+    metadata: { uid, generation, creationTimestamp, labels, annotations },
+  }: Gateway) => ({
+    spec,
+    metadata: { uid, generation, creationTimestamp, labels, annotations },
+  })
+  const before = contentOf(other)
+  return shareStructure(before, contentOf(one)) === before
+}
+
+function planListener(gateway: ObjectKey, facts: ListenerFacts): ListenerPlan {
+  const { name, port, hostname, protocol, isPassthrough, kinds, namespaces, config } = facts
+  return {
+    gateway,
+    name,
+    port,
+    hostname,
+    protocol,
+    isPassthrough,
+    kinds,
+    allowsNamespace: compileAllowedNamespaces(namespaces),
+    reference: config === undefined ? undefined : `${port}/${name}`,
+  }
 }

@@ -1,0 +1,78 @@
+import type { GatewayClass } from '../../objects/gateway-api.ts'
+import { gatewayApiGroup } from '../../objects/kinds.ts'
+import { keyOf } from '../../objects/meta.ts'
+import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
+import { controllerName } from '../controller-name.ts'
+import { type GatewayPlan, listenerKey } from '../plan.ts'
+import { conditionsOf, type Finding, satisfied, violated } from '../status/conditions.ts'
+import { mistakesText } from '../status/invalid-objects.ts'
+import type { ObjectStatus } from '../status/object-status.ts'
+import type { GatewayFacts } from './gateway-facts.ts'
+import type { ParametersResolution } from './parameters.ts'
+import { supportedFeatures } from './supported-features.ts'
+
+/** Status of a GatewayClass of this controller. `SupportedVersion` is added by the controller. */
+export function classStatus(entry: GatewayClass, parameters: ParametersResolution | undefined): ObjectStatus {
+  const accepted =
+    parameters?.kind === 'invalid'
+      ? violated('Accepted', 'InvalidParameters', parameters.message)
+      : satisfied('Accepted', 'Accepted')
+  return classStatusOf(entry, accepted)
+}
+
+function classStatusOf(entry: Pick<GatewayClass, 'metadata'>, accepted: Finding): ObjectStatus {
+  return {
+    kind: 'GatewayClass',
+    key: keyOf(entry),
+    of: 'conditions',
+    status: { conditions: conditionsOf(entry, [accepted]), supportedFeatures },
+  }
+}
+
+/** Status of a Gateway without `Programmed` and addresses. */
+export function gatewayStatus(
+  { key, gateway }: GatewayPlan,
+  { findings, listeners }: GatewayFacts,
+  attachedRoutes: ReadonlyMap<string, number>,
+): ObjectStatus {
+  return {
+    kind: 'Gateway',
+    key,
+    of: 'gateway',
+    status: {
+      conditions: conditionsOf(gateway, findings),
+      listeners: listeners.map((listener) => ({
+        name: listener.name,
+        supportedKinds: listener.kinds.map((kind) => ({ group: gatewayApiGroup, kind })),
+        attachedRoutes: attachedRoutes.get(listenerKey(key, listener.name)) ?? 0,
+        conditions: conditionsOf(gateway, listener.findings),
+      })),
+    },
+  }
+}
+
+/** Statuses of GatewayClasses and Gateways of this controller that violate the schema of their kind. */
+export function invalidStatuses(
+  { invalid }: ObjectSet,
+  ownClasses: ReadonlyMap<string, unknown>,
+): readonly ObjectStatus[] {
+  return [...invalid.values()].flatMap((object): ObjectStatus[] => {
+    const finding = violated('Accepted', 'Invalid', mistakesText(object))
+    if (object.kind === 'GatewayClass' && textAt(object, 'controllerName') === controllerName) {
+      return [classStatusOf(object, finding)]
+    }
+    if (object.kind === 'Gateway' && ownClasses.has(textAt(object, 'gatewayClassName') ?? '')) {
+      const conditions = conditionsOf(object, [finding])
+      return [{ kind: 'Gateway', key: keyOf(object), of: 'gateway', status: { conditions } }]
+    }
+    return []
+  })
+}
+
+function textAt({ spec }: InvalidObject, field: string): string | undefined {
+  const value: unknown =
+    typeof spec === 'object' && spec !== null && Object.hasOwn(spec, field)
+      ? Reflect.get(spec, field)
+      : undefined
+  return typeof value === 'string' ? value : undefined
+}
