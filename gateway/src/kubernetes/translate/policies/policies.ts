@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../../objects/meta.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
 import type { References } from '../backends/references.ts'
-import type { GatewayPlan, RouteConfig, RouteKind } from '../plan.ts'
+import type { BackendTraffic, GatewayPlan, RouteConfig, RouteKind } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
 
 /** The place of a route rule. */
@@ -11,6 +11,8 @@ export type PolicyPlace = {
   readonly route: { readonly kind: RouteKind; readonly key: ObjectKey }
   /** Name of the rule. */
   readonly rule: string | undefined
+  /** Kind of the requests of the rule. Policies of other kinds have no effect on it. */
+  readonly traffic: BackendTraffic
 }
 
 /** The policies of a place, merged. The same object for the same inputs. */
