@@ -54,7 +54,7 @@ describe.each(specs)('the specification of %s', (_, schema) => {
   })
 
   it('documents every field', () => {
-    expect(fieldsWhere(shapeOf(schema), ({ meta }) => meta.doc === '')).toEqual([])
+    expect(fieldsWhere(shapeOf(schema), ({ kind, meta }) => kind !== 'any' && meta.doc === '')).toEqual([])
   })
 })
 

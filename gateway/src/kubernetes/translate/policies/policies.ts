@@ -4,6 +4,8 @@ import type { References } from '../backends/references.ts'
 import type { BackendTraffic, GatewayPlan, RouteConfig, RouteKind } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
 
+export type RoutePolicies = NonNullable<RouteConfig['policies']>
+
 /** The place of a route rule. */
 export type PolicyPlace = {
   readonly gateway: ObjectKey
@@ -24,7 +26,29 @@ export type Effective = {
   readonly denied?: string | undefined
 }
 
+/**
+ * Adds the policies that a rule itself has, from filters and timeouts, which take precedence. With a
+ * `directResponse` in the result, the rule answers every request and has no backends in the Config.
+ */
+export function withRulePolicies(
+  effective: Effective,
+  own: RoutePolicies | undefined,
+): RoutePolicies | undefined {
+  const { policies } = effective
+  if (own === undefined || policies === undefined) return own ?? policies
+  const known = merged.get(own) ?? new WeakMap<Effective, RoutePolicies>()
+  merged.set(own, known)
+  const existing = known.get(effective)
+  if (existing !== undefined) return existing
+  const { directResponse, ...others } = policies
+  const answers = directResponse !== undefined && own.requestRedirect === undefined
+  const result = { ...others, ...(answers && { directResponse }), ...own }
+  known.set(effective, result)
+  return result
+}
+
 export type PolicyIndex = {
+  /** Called for every accepted place in every pass: statuses report the places. */
   policiesOf(place: PolicyPlace): Effective
   /** Of GatewayPolicies; called after the routes are translated. */
   statuses(): readonly ObjectStatus[]
@@ -35,6 +59,9 @@ export type PoliciesInput = {
   readonly references: References
   readonly plans: readonly GatewayPlan[]
 }
+
+/** Merged policies by those of the rule. */
+const merged = new WeakMap<RoutePolicies, WeakMap<Effective, RoutePolicies>>()
 
 const noPolicies: Effective = { policies: undefined, backends: [] }
 
