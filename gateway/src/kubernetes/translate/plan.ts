@@ -55,6 +55,11 @@ export type BackendResolution =
       /** Name in the `backends` section, without slash. */
       readonly name: string
       readonly traffic: BackendTraffic
+      /**
+       * Reason for which all requests to the backend fail with 503, such as an invalid BackendTLSPolicy. A
+       * guard with it counts as unresolved.
+       */
+      readonly failure?: string | undefined
     }
   | {
       readonly kind: 'unresolved'
@@ -65,8 +70,9 @@ export type BackendResolution =
         | 'RefNotPermitted'
         | 'UnsupportedProtocol'
         | 'UnsupportedValue'
+        | 'InvalidBackend'
       readonly message: string
-      /** Name of a backend without endpoints, for guards, which must stay and fail. */
+      /** Name of a backend without endpoints, for guards, which must stay and fail, without slash. */
       readonly placeholder: string
     }
 

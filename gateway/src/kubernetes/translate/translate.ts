@@ -3,6 +3,7 @@ import type { ObjectKey } from '../objects/meta.ts'
 import type { ObjectSet } from '../objects/object-set.ts'
 import type { GatewayParametersSpec } from '../own-kinds/gateway-parameters.ts'
 import { createBackendTranslator } from './backends/backends.ts'
+import { createMemo } from './backends/memo.ts'
 import { createReferences } from './backends/references.ts'
 import { createGatewayPlanner } from './gateways/gateways.ts'
 import { createPolicyIndexer } from './policies/policies.ts'
@@ -32,13 +33,14 @@ export type Translate = (objects: ObjectSet) => Translation
 
 /** Creates a translator with empty caches. The caches change the time of a call, not its result. */
 export function createTranslator(): Translate {
+  const memo = createMemo()
   const planGateways = createGatewayPlanner()
   const indexPolicies = createPolicyIndexer()
   const translateRoutes = createRouteTranslator()
   const translateBackends = createBackendTranslator()
   let previous: ReadonlyMap<ObjectKey, GatewayTranslation> = new Map()
   return (objects) => {
-    const references = createReferences(objects)
+    const references = createReferences(objects, memo)
     const gateways = planGateways({ objects, references })
     const { plans } = gateways
     const policies = indexPolicies({ objects, references, plans })

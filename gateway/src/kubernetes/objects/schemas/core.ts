@@ -32,6 +32,8 @@ export const serviceSpec = openObject(
     externalName: optionalText('Host of type ExternalName.'),
     clusterIP: optionalText('Address; None without one.'),
     clusterIPs: optionalTexts('Addresses.'),
+    /** `IPv4` or `IPv6`, the preferred family first. */
+    ipFamilies: optionalTexts('Families of the addresses.'),
     ports: optionalList(servicePort, 'Ports.'),
     selector: optional(textMap('Labels of the Pods.')),
   },

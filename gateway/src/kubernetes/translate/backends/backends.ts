@@ -1,8 +1,9 @@
 import type { ObjectKey } from '../../objects/meta.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
-import type { BackendsConfig, GatewayPlan } from '../plan.ts'
+import type { BackendConfig, BackendsConfig, GatewayPlan } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
-import type { References } from './references.ts'
+import { placeholderPrefix, type References } from './references.ts'
+import { type BackendUsage, tlsPolicyStatuses } from './tls-policy-status.ts'
 
 export type BackendsInput = {
   readonly objects: ObjectSet
@@ -21,5 +22,92 @@ export type BackendsTranslation = {
 
 /** Creates the step that translates used Services and GatewayBackends. It caches the results of a call. */
 export function createBackendTranslator(): (input: BackendsInput) => BackendsTranslation {
-  return () => ({ backends: new Map(), statuses: [] })
+  let previous: ReadonlyMap<ObjectKey, BackendsConfig> = new Map()
+  let failing: Placeholders = new Map()
+  return ({ objects, references, plans, used }) => {
+    const placeholders: Placeholders = new Map()
+    const placeholder = (name: string): BackendConfig => {
+      const entry = placeholders.get(name) ?? failing.get(name) ?? { name, endpoints: [] }
+      placeholders.set(name, entry)
+      return entry
+    }
+    const backends = new Map(
+      plans.map((plan) => {
+        const config = backendsConfig(used.get(plan.key) ?? [], plan, { references, placeholder })
+        const before = previous.get(plan.key)
+        return [plan.key, before !== undefined && isSame(before, config) ? before : config]
+      }),
+    )
+    failing = placeholders
+    previous = backends
+    return { backends, statuses: backendStatuses({ objects, references, used }) }
+  }
+}
+
+/** Backends that answer with 503, by name. */
+type Placeholders = Map<string, BackendConfig>
+
+type Context = { readonly references: References; readonly placeholder: (name: string) => BackendConfig }
+
+function isSame(left: BackendsConfig, right: BackendsConfig): boolean {
+  return left.length === right.length && left.every((entry, index) => entry === right[index])
+}
+
+/**
+ * Creates the `backends` section of a Gateway: the named backends and those that they refer to, sorted by
+ * name. Names without backend get one without endpoints, so that requests fail with 503.
+ */
+function backendsConfig(
+  names: Iterable<string>,
+  { clientCertificate }: GatewayPlan,
+  context: Context,
+): BackendsConfig {
+  const all = withReferred(names, context.references)
+  return [...all].sort().map((name) => configOf(name, clientCertificate, context))
+}
+
+/** Adds the Services that GatewayBackends refer to. */
+function withReferred(names: Iterable<string>, { gatewayBackends }: References): Set<string> {
+  const all = new Set(names)
+  for (const name of [...all]) {
+    const key = keyOfGatewayBackend(name)
+    if (key !== undefined) for (const service of gatewayBackends.services(key)) all.add(service)
+  }
+  return all
+}
+
+function configOf(name: string, pair: GatewayPlan['clientCertificate'], context: Context): BackendConfig {
+  const { references, placeholder } = context
+  const { services, gatewayBackends } = references
+  const key = keyOfGatewayBackend(name)
+  if (key !== undefined) return gatewayBackends.config(key, pair) ?? placeholder(name)
+  const service = name.startsWith(placeholderPrefix) ? undefined : services.byName(name)
+  return service === undefined ? placeholder(name) : services.config(service, pair)
+}
+
+function keyOfGatewayBackend(name: string): ObjectKey | undefined {
+  const prefix = 'GatewayBackend/'
+  return name.startsWith(prefix) ? name.slice(prefix.length) : undefined
+}
+
+/** Statuses of GatewayBackends, and of BackendTLSPolicies by the Gateways that use their Services. */
+function backendStatuses({
+  objects,
+  references,
+  used,
+}: Omit<BackendsInput, 'plans'>): readonly ObjectStatus[] {
+  const usage: BackendUsage = new Map()
+  for (const [gateway, names] of used) {
+    for (const name of withReferred(names, references)) {
+      const service = references.services.byName(name)
+      if (service === undefined) continue
+      const gateways = usage.get(service.key) ?? new Map()
+      const ports = gateways.get(gateway) ?? new Set()
+      usage.set(service.key, gateways.set(gateway, ports.add(service.port.name ?? '')))
+    }
+  }
+  return [
+    ...references.gatewayBackends.statuses(),
+    ...tlsPolicyStatuses(objects, usage, references.tlsPolicies),
+  ]
 }

@@ -1,0 +1,144 @@
+import type { BackendTlsConfig } from '../../../upstream/config.ts'
+import type { BackendTLSPolicy } from '../../objects/gateway-api.ts'
+import { compareByAge, keyOf, type ObjectKey } from '../../objects/meta.ts'
+import type { ObjectSet } from '../../objects/object-set.ts'
+import { namedTexts, readCa } from './certificates.ts'
+import type { Memo } from './memo.ts'
+
+/** TLS of a Service port by a BackendTLSPolicy. */
+export type AppliedTls = { readonly policy: BackendTLSPolicy } & (
+  | { readonly kind: 'tls'; readonly config: BackendTlsConfig }
+  | { readonly kind: 'invalid'; readonly message: string }
+)
+
+/** Result of the validation of a policy by itself. */
+export type PolicyReading = {
+  readonly tls: { readonly kind: 'tls'; readonly config: BackendTlsConfig } | { readonly kind: 'invalid' }
+  /** A problem of the policy, for the condition Accepted. */
+  readonly accepted: Problem | undefined
+  /** A problem of its references, for the condition ResolvedRefs. */
+  readonly references: Problem | undefined
+}
+
+export type Problem = { readonly reason: string; readonly message: string }
+
+/** BackendTLSPolicies by target. */
+export type TlsPolicies = {
+  /** The policy of a port of a Service: of its name before the whole Service, the oldest first. */
+  of(service: ObjectKey, portName: string | undefined): AppliedTls | undefined
+  read(policy: BackendTLSPolicy): PolicyReading
+  /** The policy that takes precedence over all others with the same target. */
+  winner(service: ObjectKey, sectionName: string | undefined): BackendTLSPolicy | undefined
+}
+
+/** Indexes the BackendTLSPolicies of Services. Targets of other kinds are not supported. */
+export function indexTlsPolicies(objects: ObjectSet, memo: Memo): TlsPolicies {
+  const winners = new Map<string, BackendTLSPolicy>()
+  for (const policy of objects.BackendTLSPolicy.values()) {
+    for (const { group, kind, name, sectionName } of policy.spec.targetRefs) {
+      if (group !== '' || kind !== 'Service') continue
+      const target = targetKey(`${policy.metadata.namespace}/${name}`, sectionName)
+      const other = winners.get(target)
+      if (other === undefined || compareByAge(policy, other) < 0) winners.set(target, policy)
+    }
+  }
+  const read = (policy: BackendTLSPolicy): PolicyReading => {
+    const { namespace = '' } = policy.metadata
+    const references = policy.spec.validation.caCertificateRefs ?? []
+    return memo(policy, 'reading', namedTexts(references, namespace, objects), () =>
+      readPolicy(policy, objects),
+    )
+  }
+  const applied = (policy: BackendTLSPolicy): AppliedTls => {
+    const reading = read(policy)
+    return memo(policy, 'applied', [reading], () =>
+      reading.tls.kind === 'tls'
+        ? { ...reading.tls, policy }
+        : {
+            kind: 'invalid',
+            policy,
+            message: `BackendTLSPolicy "${keyOf(policy)}" is not valid: ${messageOf(reading)}`,
+          },
+    )
+  }
+  return {
+    read,
+    winner: (service, sectionName) => winners.get(targetKey(service, sectionName)),
+    of(service, portName) {
+      const ofPort = portName === undefined ? undefined : winners.get(targetKey(service, portName))
+      const policy = ofPort ?? winners.get(targetKey(service, undefined))
+      return policy && applied(policy)
+    },
+  }
+}
+
+function messageOf({ accepted, references }: PolicyReading): string {
+  return (references ?? accepted)?.message ?? ''
+}
+
+function targetKey(service: ObjectKey, sectionName: string | undefined): string {
+  return sectionName === undefined || sectionName === '' ? service : `${service}#${sectionName}`
+}
+
+function readPolicy(policy: BackendTLSPolicy, objects: ObjectSet): PolicyReading {
+  const {
+    hostname,
+    caCertificateRefs = [],
+    wellKnownCACertificates,
+    subjectAltNames,
+  } = policy.spec.validation
+  const names = subjectAltNames?.map(({ type, hostname, uri }) => (type === 'URI' ? uri : hostname))
+  const known = names?.filter((name) => name !== undefined && name !== '') as string[] | undefined
+  const common = { hostname, ...(known !== undefined && known.length > 0 && { subjectAltNames: known }) }
+  if (known?.length !== names?.length) {
+    return invalid({
+      reason: 'Invalid',
+      message: 'validation.subjectAltNames: each must have the name of its type',
+    })
+  }
+  const hasSystem = wellKnownCACertificates !== undefined && wellKnownCACertificates !== ''
+  if (hasSystem === caCertificateRefs.length > 0) {
+    const message = 'validation: set one of caCertificateRefs and wellKnownCACertificates'
+    return invalid({ reason: 'Invalid', message })
+  }
+  if (hasSystem) {
+    if (wellKnownCACertificates === 'System') return valid(common)
+    const message = `validation.wellKnownCACertificates: "${wellKnownCACertificates}" is not supported: use System`
+    return invalid({ reason: 'Invalid', message })
+  }
+  const { namespace = '' } = policy.metadata
+  const readings = caCertificateRefs.map((reference) => readCa(reference, namespace, objects))
+  const texts = readings.flatMap((reading) => (reading.kind === 'text' ? [reading.text] : []))
+  const problem = referenceProblem(readings)
+  if (texts.length === 0) {
+    const message = `no CA certificate is usable: ${problem?.message ?? ''}`
+    return {
+      tls: { kind: 'invalid' },
+      accepted: { reason: 'NoValidCACertificate', message },
+      references: problem,
+    }
+  }
+  // Fewer authorities are stricter: servers of an authority that is missing fail the handshake.
+  return { ...valid({ ...common, root: { inline: texts.join('\n') } }), references: problem }
+}
+
+function referenceProblem(readings: readonly ReturnType<typeof readCa>[]): Problem | undefined {
+  const problems = readings.flatMap((reading, index) =>
+    reading.kind === 'text' ? [] : [{ ...reading, index }],
+  )
+  const [first] = problems
+  if (first === undefined) return undefined
+  const message = problems
+    .map(({ index, message }) => `validation.caCertificateRefs[${index}]: ${message}`)
+    .join('; ')
+  const isKind = problems.some(({ kind }) => kind === 'invalid-kind')
+  return { reason: isKind ? 'InvalidKind' : 'InvalidCACertificateRef', message }
+}
+
+function valid(config: BackendTlsConfig): PolicyReading {
+  return { tls: { kind: 'tls', config }, accepted: undefined, references: undefined }
+}
+
+function invalid(accepted: Problem): PolicyReading {
+  return { tls: { kind: 'invalid' }, accepted, references: undefined }
+}
