@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto'
+import type { Config } from '../../../config/schema.ts'
+
+/**
+ * Key of a part of a Config: `<section>/<name>` for an entry of `gateways`, `routes`, `tcpRoutes` or
+ * `backends`, otherwise the name of the section.
+ */
+export type PartKey = string
+
+/** A part: a node of a Config, its key, and the hash of both. */
+export type Part = { readonly key: PartKey; readonly value: unknown; readonly hash: PartHash }
+
+/** 128 bits of SHA-256 over the line of a part, base64url. */
+export type PartHash = string
+
+/** Parts of a Config in order, without their values. Equal content has equal versions, in all processes. */
+export type PartList = {
+  readonly version: string
+  readonly keys: readonly PartKey[]
+  readonly hashes: readonly PartHash[]
+}
+
+/** A Config as parts. */
+export type ConfigParts = PartList & { readonly values: readonly unknown[] }
+
+/** Sections with one part for each entry. */
+const listSections = ['routes', 'tcpRoutes', 'backends'] as const
+const mapSection = 'gateways'
+
+/** Line of a part in messages and in the persisted copy: JSON without newline. */
+export function partLine(key: PartKey, value: unknown): string {
+  return JSON.stringify([key, value])
+}
+
+export function hashLine(line: string): PartHash {
+  return createHash('sha256').update(line).digest().toString('base64url', 0, hashBytes)
+}
+
+const hashBytes = 16
+
+/**
+ * Creates a function that divides Configs into parts. A node is serialised and hashed once: nodes that two
+ * Configs share cost nothing the second time. Yields between parts.
+ */
+export function createDivider(): (config: Config) => Generator<void, ConfigParts> {
+  const known = new WeakMap<object, { key: PartKey; hash: PartHash }>()
+
+  function hashOf(key: PartKey, value: unknown): PartHash {
+    if (typeof value !== 'object' || value === null) return hashLine(partLine(key, value))
+    const found = known.get(value)
+    if (found?.key === key) return found.hash
+    const hash = hashLine(partLine(key, value))
+    known.set(value, { key, hash })
+    return hash
+  }
+
+  return function* divide(config) {
+    const keys: PartKey[] = []
+    const values: unknown[] = []
+    const hashes: PartHash[] = []
+    for (const [key, value] of partsOf(config)) {
+      keys.push(key)
+      values.push(value)
+      hashes.push(hashOf(key, value))
+      yield
+    }
+    return { version: versionOf(hashes), keys, values, hashes }
+  }
+}
+
+/** Version of parts in this order. A hash includes the key of its part. */
+export function versionOf(hashes: readonly PartHash[]): string {
+  return createHash('sha256').update(hashes.join()).digest('base64url')
+}
+
+/** Keys and nodes in the order of the Config. Keys are unique: equal names receive a number. */
+function* partsOf(config: Config): Generator<[PartKey, unknown]> {
+  const used = new Set<PartKey>()
+  const numbers = new Map<PartKey, number>()
+  for (const [section, value] of Object.entries(config)) {
+    if (value === undefined) continue
+    const entries = entriesOf(section, value)
+    if (entries.length === 0) yield [section, value]
+    for (const [name, entry] of entries) {
+      const wanted = `${section}/${name}`
+      let key = wanted
+      while (used.has(key)) {
+        const number = (numbers.get(wanted) ?? 0) + 1
+        numbers.set(wanted, number)
+        key = `${wanted}#${number}`
+      }
+      used.add(key)
+      yield [key, entry]
+    }
+  }
+}
+
+/** Entries of a divided section; empty for other sections. */
+function entriesOf(section: string, value: unknown): [string, unknown][] {
+  if (section === mapSection && isObject(value)) return Object.entries(value)
+  if (!isListSection(section) || !Array.isArray(value)) return []
+  return value.map((entry: unknown) => [nameOf(entry), entry])
+}
+
+/**
+ * Joins parts to a Config, with the same nodes as the parts. `previous` is an earlier result and its parts;
+ * a section with the same nodes in the same order is shared with it.
+ */
+export function joinParts(
+  keys: readonly PartKey[],
+  values: readonly unknown[],
+  previous: Config | undefined,
+): Config {
+  const joined: Record<string, unknown> = {}
+  for (const [index, key] of keys.entries()) {
+    const slash = key.indexOf('/')
+    const section = slash < 0 ? key : key.slice(0, slash)
+    if (slash < 0) joined[section] = values[index]
+    else if (section === mapSection) setMember(mapOf(joined, section), key.slice(slash + 1), values[index])
+    else listOf(joined, section).push(values[index])
+  }
+  const before = new Map<string, unknown>(Object.entries(previous ?? {}))
+  for (const [section, value] of Object.entries(joined)) {
+    const earlier = before.get(section)
+    if (hasSameNodes(earlier, value)) joined[section] = earlier
+  }
+  // Validated by the reader of the stream before use.
+  return joined as Config
+}
+
+/** Whether a key is that of a section or of an entry of a divided section. */
+export function isPartKey(key: string): boolean {
+  const slash = key.indexOf('/')
+  if (slash < 0) return /^[A-Za-z]+$/.test(key)
+  const section = key.slice(0, slash)
+  return section === mapSection || isListSection(section)
+}
+
+function isListSection(section: string): boolean {
+  return listSections.some((name) => name === section)
+}
+
+function mapOf(joined: Record<string, unknown>, section: string): object {
+  const found = joined[section]
+  if (isObject(found)) return found
+  const created = {}
+  joined[section] = created
+  return created
+}
+
+function listOf(joined: Record<string, unknown>, section: string): unknown[] {
+  const found = joined[section]
+  if (Array.isArray(found)) return found
+  const created: unknown[] = []
+  joined[section] = created
+  return created
+}
+
+function hasSameNodes(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((entry, index) => Object.is(entry, other[index]))
+  }
+  if (!isObject(one) || !isObject(other)) return Object.is(one, other)
+  const entries = Object.entries(one)
+  const others = Object.entries(other)
+  return (
+    entries.length === others.length &&
+    entries.every(([key, entry], index) => {
+      const [otherKey, otherEntry] = others[index] ?? []
+      return key === otherKey && Object.is(entry, otherEntry)
+    })
+  )
+}
+
+function nameOf(entry: unknown): string {
+  if (!isObject(entry) || !('name' in entry)) return ''
+  return typeof entry.name === 'string' ? entry.name : ''
+}
+
+/** Defined, not assigned: a name may be `__proto__`. */
+function setMember(object: object, name: string, value: unknown): void {
+  Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
