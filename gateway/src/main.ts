@@ -3,6 +3,8 @@ import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { parentPort, Worker } from 'node:worker_threads'
 import { startApp } from './app/app.ts'
+import type { RunConfigTask } from './app/config-tasks.ts'
+import { createFileFeed } from './app/file-feed.ts'
 import { createPoolTasks } from './app/pool-tasks.ts'
 import { validateConfigFile } from './app/validate-file.ts'
 import { reasonsOf } from './config/config-rejected.ts'
@@ -136,15 +138,16 @@ async function run(named: string | undefined): Promise<void> {
     log.flush().finally(() => process.exit(1))
   })
   try {
+    const runTask: RunConfigTask = createWorkerTasks(
+      createThreadPool({ start: () => startThread(configWorkerUrl), ...configWorkerLimits }),
+      createYieldPoint(systemClock),
+    )
     const app = await startApp({
-      file: named ?? ensureDefaultFile(log),
+      feed: createFileFeed({ file: named ?? ensureDefaultFile(log), env: process.env, runTask }),
       env: process.env,
       version: version(),
       log,
-      runTask: createWorkerTasks(
-        createThreadPool({ start: () => startThread(configWorkerUrl), ...configWorkerLimits }),
-        createYieldPoint(systemClock),
-      ),
+      runTask,
       threadUrls,
       fail(error) {
         log.error({ err: error }, 'the gateway cannot continue, process exits')

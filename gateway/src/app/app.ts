@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { createFileSource, type FileSource } from '../config/live/file-source.ts'
+import { type ConfigVersions, createConfigVersions } from '../config/live/config-versions.ts'
 import { createLiveConfig } from '../config/live/live.ts'
-import { readConfigFile } from '../config/load/config-file.ts'
 import type { Environment } from '../config/load/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -11,14 +10,16 @@ import type { LogLevel, ProcessLog } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import type { ThreadUrls } from '../workers/data-planes.ts'
 import { openDataPlanes } from '../workers/workers.ts'
-import { acceptedConfig, isSmallText, loadConfig, type RunConfigTask } from './config-tasks.ts'
+import type { ConfigFeed } from './config-feed.ts'
+import type { RunConfigTask } from './config-tasks.ts'
 import { createControlLink } from './control-link.ts'
 import { openControlPlane } from './control-plane.ts'
 import { createProcessServers } from './process-servers.ts'
 import { createReload } from './reload.ts'
 
 export type AppOptions = {
-  file: string
+  /** Closed by the app, also if the start fails. */
+  feed: ConfigFeed
   env: Environment
   version: string
   log: ProcessLog
@@ -45,13 +46,12 @@ const processKeyBytes = 32
  * everything is closed again.
  */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { file, env, version, log } = options
+  const { feed, env, version, log } = options
   const clock = systemClock
   const metrics = createMetrics()
-  const text = readConfigFile(file)
-  const source = await createSource(text, options)
-  const settings = source.current.config ?? {}
-  log.setLevel(logLevelOf(source.current))
+  const versions = await firstVersion(feed)
+  const settings = versions.current.config ?? {}
+  log.setLevel(logLevelOf(versions.current))
 
   const link = createControlLink()
   const servers = createProcessServers(clock, metrics)
@@ -82,10 +82,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   })
   live.onCommit((config) => log.setLevel(logLevelOf(config)))
-  const control = await openControlPlane({ ...options, clock, metrics, settings, source, live, dataPlane })
+  const control = await openControlPlane({ ...options, clock, metrics, settings, versions, live, dataPlane })
   const { resources } = control
   link.connect(control)
-  const reload = createReload({ file, log, source, live, resources, evictFile: dataPlane.evictFile })
+  const reload = createReload({ feed, log, versions, live, resources, evictFile: dataPlane.evictFile })
   const shutdown = new AbortController()
 
   function pending(): string[] {
@@ -102,13 +102,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   try {
     const render = async () => metrics.render(await dataPlane.metrics())
     await servers.open({ settings, api: control.api, pending, render })
-    await live.exclusive(() => resources.useFile(source.current))
+    await live.exclusive(() => resources.useFile(versions.current))
   } catch (error) {
     await closeAll()
     throw error
   }
   log.info({ version, listeners: dataPlane.addresses() }, 'serving')
-  reload.watch(text)
+  feed.settled({ kind: 'active' })
+  reload.watch()
 
   return {
     killChildren: dataPlane.killChildren,
@@ -128,12 +129,13 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-async function createSource(text: string, { file, env, runTask }: AppOptions): Promise<FileSource> {
-  const read = async (text: string) => {
-    const request = { text, file, env }
-    return acceptedConfig(isSmallText(text) ? loadConfig(request) : await runTask('load', request))
+async function firstVersion(feed: ConfigFeed): Promise<ConfigVersions> {
+  try {
+    return createConfigVersions({ first: await feed.read(), yieldPoint: createYieldPoint(systemClock) })
+  } catch (error) {
+    feed.close()
+    throw error
   }
-  return createFileSource({ first: await read(text), read, yieldPoint: createYieldPoint(systemClock) })
 }
 
 function logLevelOf({ config }: Config): LogLevel {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { withLimits } from '../admin/limits.ts'
-import type { FileSource } from '../config/live/file-source.ts'
+import type { ConfigVersions } from '../config/live/config-versions.ts'
 import type { LiveConfig } from '../config/live/live.ts'
 import { rereadConfigFile } from '../config/load/config-file.ts'
 import type { Environment } from '../config/load/environment.ts'
@@ -11,17 +11,19 @@ import type { Clock } from '../lib/clock.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import { createConfigApi } from '../resources/api/api.ts'
+import type { ConfigFile } from '../resources/file/file.ts'
 import { editFile } from '../resources/file/file-edit.ts'
 import { createExpand } from '../resources/hybrid/expand.ts'
 import { openResources } from '../resources/open.ts'
 import type { Resources } from '../resources/resources.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
+import type { ConfigFeed, ConfigOrigin } from './config-feed.ts'
 import { isSmallText, type RunConfigTask } from './config-tasks.ts'
 import type { Control } from './control-link.ts'
 
 export type ControlPlaneOptions = {
-  file: string
+  feed: ConfigFeed
   env: Environment
   version: string
   clock: Clock
@@ -29,7 +31,7 @@ export type ControlPlaneOptions = {
   metrics: Metrics
   runTask: RunConfigTask
   settings: NonNullable<Config['config']>
-  source: FileSource
+  versions: ConfigVersions
   live: LiveConfig
   dataPlane: DataPlane
 }
@@ -60,7 +62,8 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
 }
 
 function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {
-  const { file, env, clock, log, metrics, settings, source, live, dataPlane } = options
+  const { feed, env, clock, log, metrics, settings, live, dataPlane } = options
+  const { origin } = feed
   return openResources(settings, {
     host: {
       prepare: live.prepare,
@@ -72,21 +75,29 @@ function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {
         live.report('database', lastError)
       },
     },
-    file: {
-      read: () => rereadConfigFile(file),
-      async edit(plain) {
-        const request = { ...plain, env, allowedEnv: settings.storage?.allowedEnv ?? [] }
-        return isSmallText(plain.text) ? editFile(request) : await options.runTask('edit', request)
-      },
-      load: source.load,
-      write: (next, expected) => writeFileAtomically(file, next, { expected }),
-      written(_text, config) {
-        if (source.accept(config)) log.warn({}, restartNeeded)
-      },
-    },
+    origin: origin.kind === 'file' ? { kind: 'file', file: configFileOf(origin, options) } : origin,
     environment: env,
     randomUuid: randomUUID,
     clock,
     log,
   })
+}
+
+function configFileOf(
+  { file, load }: ConfigOrigin & { kind: 'file' },
+  options: ControlPlaneOptions,
+): ConfigFile {
+  const { env, log, settings, versions } = options
+  return {
+    read: () => rereadConfigFile(file),
+    async edit(plain) {
+      const request = { ...plain, env, allowedEnv: settings.storage?.allowedEnv ?? [] }
+      return isSmallText(plain.text) ? editFile(request) : await options.runTask('edit', request)
+    },
+    load: async (text) => versions.next(await load(text)),
+    write: (next, expected) => writeFileAtomically(file, next, { expected }),
+    written(_text, config) {
+      if (versions.accept(config)) log.warn({}, restartNeeded)
+    },
+  }
 }

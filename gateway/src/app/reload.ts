@@ -1,37 +1,33 @@
 import { reasonsOf } from '../config/config-rejected.ts'
-import type { FileSource } from '../config/live/file-source.ts'
+import type { ConfigVersions } from '../config/live/config-versions.ts'
 import type { ConfigSource, LiveConfig } from '../config/live/live.ts'
 import { watchUsedFiles } from '../config/live/used-files.ts'
-import { type Watcher, watchFile } from '../config/live/watch.ts'
-import { rereadConfigFile } from '../config/load/config-file.ts'
 import { messageOf } from '../lib/thrown.ts'
 import type { Resources } from '../resources/resources.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { ConfigFeed } from './config-feed.ts'
 import { restartNeeded } from './control-plane.ts'
 
 export type ReloadOptions = {
-  file: string
+  feed: ConfigFeed
   log: Log
-  source: FileSource
+  versions: ConfigVersions
   live: LiveConfig
   resources: Resources
   /** Evicts the content of a file that the configuration names. */
   evictFile(path: string): Promise<void>
 }
 
-/** Reloads on changes of the configuration file and of the files that it names. */
+/** Reloads on changes of the source of the configuration and of the files that it names. */
 export type Reload = {
-  /**
-   * Watches the configuration file; `text` is its text in use. The files that it names are watched from each
-   * commit on.
-   */
-  watch(text: string): void
+  /** Watches the source. The files that the configuration names are watched from each commit on. */
+  watch(): void
   close(): void
 }
 
 export function createReload(options: ReloadOptions): Reload {
-  const { file, log, source, live, resources, evictFile } = options
-  let state: { kind: 'idle' } | { kind: 'watching'; watcher: Watcher } | { kind: 'closed' } = { kind: 'idle' }
+  const { feed, log, versions, live, resources, evictFile } = options
+  let isClosed = false
 
   const usedFiles = watchUsedFiles({
     onChange: (path) => void live.exclusive(() => recompile(path)),
@@ -42,7 +38,7 @@ export function createReload(options: ReloadOptions): Reload {
 
   /** Compiles the same configuration with the new content of a file that it names. */
   async function recompile(path: string): Promise<void> {
-    if (state.kind === 'closed') return
+    if (isClosed) return
     try {
       await evictFile(path)
       await resources.reapply()
@@ -55,51 +51,53 @@ export function createReload(options: ReloadOptions): Reload {
     }
   }
 
-  /** Reads the file again: the API may have written to it since the watcher read it. */
+  /** Reads the source again: the API may have written to a file since the watcher read it. */
   async function reload(): Promise<void> {
-    if (state.kind === 'closed') return
+    if (isClosed) return
     try {
-      const next = await source.load(await rereadConfigFile(file))
-      if (next === source.current) {
+      const next = await versions.next(await feed.read())
+      if (next === versions.current) {
         live.report('file', undefined)
         if (!live.status.synchronized) await resources.reapply()
-        log.debug({ file }, 'configuration unchanged')
+        feed.settled({ kind: 'active' })
+        log.debug({}, 'configuration unchanged')
         return
       }
       await resources.useFile(next)
       live.report('file', undefined)
-      if (source.accept(next)) log.warn({}, restartNeeded)
+      feed.settled({ kind: 'active' })
+      if (versions.accept(next)) log.warn({}, restartNeeded)
       log.info({ revision: live.status.revision }, 'configuration reloaded')
     } catch (error) {
-      reject('file', error)
+      const reasons = reject('file', error)
+      feed.settled({ kind: 'rejected', reasons })
     }
   }
 
-  function reject(from: ConfigSource, error: unknown): void {
+  function reject(from: ConfigSource, error: unknown): readonly string[] {
     const reasons = reasonsOf(error)
     live.report(from, reasons.join('\n'))
     for (const reason of reasons)
       log.error({ reason }, 'configuration rejected, the previous one keeps running')
+    return reasons
   }
 
   return {
-    watch(text) {
-      const watcher = watchFile(file, {
-        text,
-        onChange: () => void live.exclusive(reload),
-        onError(error) {
+    watch() {
+      feed.watch({
+        changed: () => void live.exclusive(reload),
+        failed(error) {
           live.report('file', messageOf(error))
           log.error(
             { reason: messageOf(error) },
-            'the configuration file cannot be read, the previous one keeps running',
+            'the configuration cannot be read, the previous one keeps running',
           )
         },
       })
-      state = { kind: 'watching', watcher }
     },
     close() {
-      if (state.kind === 'watching') state.watcher.close()
-      state = { kind: 'closed' }
+      isClosed = true
+      feed.close()
       usedFiles.close()
     },
   }

@@ -6,17 +6,20 @@ import type { Resources } from './resources.ts'
 import { isFlagValue, mask, maskText } from './secrets/secret-text.ts'
 
 /** Source of a part of the effective configuration, by path. */
-export type Source = { readonly path: string; readonly source: 'file' | 'database' }
+export type Source =
+  | { readonly path: string; readonly source: 'file' | 'database' }
+  /** `object` is `<kind>/<namespace>/<name>`. */
+  | { readonly path: string; readonly source: 'object'; readonly object: string }
 
 /**
  * The active configuration of file and database, with secrets masked, and the source of each part. List items
  * are created on iteration.
  */
 export function effectiveConfig(resources: Resources): { config: unknown; sources: Iterable<Source> } {
-  const { config, file } = resources.effective()
+  const { config, file, objectOf } = resources.effective()
   return {
     config: masked(config, alternativesOf(shapeOf(configSchema)), { name: '', isInList: false }),
-    sources: sourcesOf(config, file),
+    sources: sourcesOf(config, file, objectOf ?? (() => undefined)),
   }
 }
 
@@ -55,18 +58,26 @@ function* lazily<T, R>(items: readonly T[], change: (item: T, index: number) => 
 }
 
 /** Parts from the file are the same objects as in the file; others are not. */
-function* sourcesOf(config: ConfigTree, file: ConfigTree): Generator<Source> {
+function* sourcesOf(
+  config: ConfigTree,
+  file: ConfigTree,
+  objectOf: (path: readonly (string | number)[]) => string | undefined,
+): Generator<Source> {
+  const describe = (path: readonly (string | number)[], text: string, isOfFile: boolean): Source => {
+    const object = objectOf(path)
+    if (object !== undefined) return { path: text, source: 'object', object }
+    return { path: text, source: isOfFile ? 'file' : 'database' }
+  }
   const visit = function* (here: unknown, own: unknown, path: readonly string[]): Generator<Source> {
-    const source = here === own ? 'file' : 'database'
     if (Array.isArray(here)) {
       const items = new Set<unknown>(Array.isArray(own) ? own : [])
       for (const [index, item] of here.entries()) {
-        yield { path: `${path.join('.')}[${index}]`, source: items.has(item) ? 'file' : 'database' }
+        yield describe([...path, index], `${path.join('.')}[${index}]`, items.has(item))
       }
     } else if (isTree(here) && (path.length < deepestSection || (own !== undefined && here !== own))) {
       for (const [key, entry] of Object.entries(here))
         yield* visit(entry, ownMember(own, key), [...path, key])
-    } else yield { path: path.join('.'), source }
+    } else yield describe(path, path.join('.'), here === own)
   }
   yield* visit(config, file, [])
 }

@@ -10,6 +10,7 @@ import type { Log } from '../telemetry/log.ts'
 import { type ConfigFile, createFileResources } from './file/file.ts'
 import { createExpand } from './hybrid/expand.ts'
 import { createHybridResources } from './hybrid/hybrid.ts'
+import { createObjectResources, type ObjectView } from './objects/objects.ts'
 import type { ResourceHost, Resources } from './resources.ts'
 import { secretPaths } from './secrets/secret-paths.ts'
 import { createSqliteStore } from './stores/sqlite/sqlite.ts'
@@ -21,9 +22,14 @@ export type ResourceSettings = {
   readonly database?: DatabaseConfig | undefined
 }
 
+/** Source of the configuration that resources change. */
+export type ResourceOrigin =
+  | { readonly kind: 'file'; readonly file: ConfigFile }
+  | { readonly kind: 'objects'; readonly view: ObjectView }
+
 export type ResourceTools = {
   readonly host: ResourceHost
-  readonly file: ConfigFile
+  readonly origin: ResourceOrigin
   readonly environment: Environment
   readonly randomUuid: () => string
   readonly clock: Clock
@@ -35,7 +41,9 @@ export async function openResources(
   { storage, database }: ResourceSettings,
   tools: ResourceTools,
 ): Promise<Resources> {
-  const { host, file, environment, randomUuid, clock, log } = tools
+  const { host, origin, environment, randomUuid, clock, log } = tools
+  if (origin.kind === 'objects') return createObjectResources({ view: origin.view, host })
+  const { file } = origin
   const mode = storage?.mode ?? 'file'
   if (mode !== 'hybrid') return createFileResources({ mode, file, host, randomUuid, log })
   const expand = createExpand(storage?.allowedEnv ?? [], environment)

@@ -23,7 +23,7 @@ export type ResourceHost = {
 export type Requester = { readonly address: string; readonly principal?: string | undefined }
 
 export type StorageStatus = {
-  readonly mode: 'file' | 'hybrid' | 'readOnly'
+  readonly mode: 'file' | 'hybrid' | 'readOnly' | 'objects'
   readonly database?: {
     /** `pending` until the first read; `lost` during an outage. */
     readonly state: 'pending' | 'connected' | 'lost'
@@ -64,7 +64,12 @@ export type Resources = {
   /** Resolves after all changes in progress. */
   idle(): Promise<void>
   /** The active configuration, or that of the file before activation; and the configuration of the file. */
-  effective(): { readonly config: ConfigTree; readonly file: ConfigTree }
+  effective(): {
+    readonly config: ConfigTree
+    readonly file: ConfigTree
+    /** Object of a part, `<kind>/<namespace>/<name>`, if the configuration comes from objects. */
+    readonly objectOf?: (path: readonly (string | number)[]) => string | undefined
+  }
   status(): StorageStatus
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Config } from '../schema.ts'
-import { createFileSource } from './file-source.ts'
+import { createConfigVersions } from './config-versions.ts'
 
 const texts: Record<string, Config> = {
   first: { config: { adminAddr: '127.0.0.1:1' }, llm: { models: [] } },
@@ -15,10 +15,9 @@ const texts: Record<string, Config> = {
 
 function source() {
   const first = texts['first'] ?? {}
-  return createFileSource({
-    first,
-    read: async (text) => structuredClone(texts[text] ?? {}),
-    yieldPoint: () => undefined,
+  const versions = createConfigVersions({ first, yieldPoint: () => undefined })
+  return Object.assign(versions, {
+    load: (text: string) => versions.next(structuredClone(texts[text] ?? {})),
   })
 }
 

@@ -3,28 +3,26 @@ import { ConfigRejected } from '../config-rejected.ts'
 import type { Config } from '../schema.ts'
 import { shareStructureInSteps } from './structural-share.ts'
 
-export type FileSourceOptions = {
+export type ConfigVersionsOptions = {
   /**
    * Configuration at start. Its `config.*` applies until the process ends, except for the reloadable
    * settings.
    */
   first: Config
-  /** Parses and validates a text of the file. Throws `ConfigRejected`. */
-  read(text: string): Promise<Config>
   yieldPoint: YieldPoint
 }
 
-/** Configuration of the file: its latest text, with `config.*` as at start. */
-export type FileSource = {
+/** The versions of the configuration of one source: the latest one, with `config.*` as at start. */
+export type ConfigVersions = {
   readonly current: Config
   /**
-   * Parses a text of the file. Returns `current` if the configuration is equal; otherwise unchanged parts are
-   * the same objects as in `current`.
+   * Compares a valid configuration with the current one. Returns `current` if it is equal; otherwise
+   * unchanged parts are the same objects as in `current`.
    */
-  load(text: string): Promise<Config>
+  next(written: Config): Promise<Config>
   /**
-   * Makes the configuration loaded last the current one. Returns whether it contains changes that need a
-   * restart.
+   * Makes the configuration of the latest call of `next` the current one. Returns whether it contains changes
+   * that need a restart.
    */
   accept(config: Config): boolean
 }
@@ -32,7 +30,7 @@ export type FileSource = {
 /** Settings of `config` that a reload applies. All others are read at start. */
 const reloadable = ['logging', 'modelCatalog'] as const
 
-export function createFileSource({ first, read, yieldPoint }: FileSourceOptions): FileSource {
+export function createConfigVersions({ first, yieldPoint }: ConfigVersionsOptions): ConfigVersions {
   const started = first.config ?? {}
   let current = { written: first, config: first }
   let loaded = current
@@ -52,8 +50,8 @@ export function createFileSource({ first, read, yieldPoint }: FileSourceOptions)
     get current() {
       return current.config
     },
-    async load(text) {
-      const written = await shareStructureInSteps(current.written, await read(text), yieldPoint)
+    async next(given) {
+      const written = await shareStructureInSteps(current.written, given, yieldPoint)
       loaded = written === current.written ? current : { written, config: withStarted(written) }
       return loaded.config
     },
