@@ -12,6 +12,8 @@ export type CrdOptions = {
   readonly status: StructuralSchema
   /** Rules of `spec` over several fields. */
   readonly rules?: readonly Validation[]
+  /** Lists of `spec` whose items have a unique key, so that several owners can each add items. */
+  readonly keys?: Readonly<Record<string, string>>
   /** Names and JSON paths of conditions and fields in the output of `kubectl get`. */
   readonly columns: readonly Column[]
 }
@@ -79,9 +81,9 @@ function printerColumn({ name, path, description, isWide = false }: Column): obj
   return { name, type, jsonPath: path, description, ...(isWide ? { priority: 1 } : {}) }
 }
 
-function rootSchema({ kind, spec, status, rules = [] }: CrdOptions): StructuralSchema {
+function rootSchema({ kind, spec, status, rules = [], keys = {} }: CrdOptions): StructuralSchema {
   const shape = shapeOf(spec)
-  const schema = structuralSchema(shape)
+  const schema = withKeys(structuralSchema(shape), keys)
   const own = schema['x-kubernetes-validations'] as readonly Validation[] | undefined
   const all = [...(own ?? []), ...rules]
   return {
@@ -96,4 +98,14 @@ function rootSchema({ kind, spec, status, rules = [] }: CrdOptions): StructuralS
       status,
     },
   }
+}
+
+function withKeys(schema: StructuralSchema, keys: Readonly<Record<string, string>>): StructuralSchema {
+  const properties = schema['properties'] as Readonly<Record<string, StructuralSchema>> | undefined
+  if (properties === undefined) return schema
+  const keyed = Object.entries(keys).map(([field, key]) => [
+    field,
+    { ...properties[field], 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] },
+  ])
+  return { ...schema, properties: { ...properties, ...Object.fromEntries(keyed) } }
 }

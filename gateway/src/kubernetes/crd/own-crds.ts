@@ -1,5 +1,6 @@
 import { renderSections } from '../../config/config-reference.ts'
 import { formatYaml } from '../../config/yaml/yaml.ts'
+import { reservedVariables } from '../deployer/parameters.ts'
 import { ownGroup } from '../objects/kinds.ts'
 import { gatewayBackendSpec } from '../own-kinds/gateway-backend.ts'
 import { gatewayParametersSpec } from '../own-kinds/gateway-parameters.ts'
@@ -35,6 +36,13 @@ const ownKinds: readonly CrdOptions[] = [
     shortName: 'tgparams',
     spec: gatewayParametersSpec,
     status: conditionsStatus,
+    keys: { env: 'name' },
+    rules: [
+      {
+        rule: `!has(self.env) || self.env.all(e, !(e.name in [${reservedVariables.map((name) => `'${name}'`).join(', ')}]))`,
+        message: `env must not contain variables that the controller sets: ${reservedVariables.join(', ')}`,
+      },
+    ],
     columns: [condition('Accepted', 'Whether the parameters are valid.')],
   },
   {
