@@ -174,19 +174,17 @@ export const backendHostSchema = hostPort({
   example: 'localhost:8080',
 })
 
-const endpoint = object(
+/** `weight` of an endpoint. */
+export const endpointWeightSchema = integer(
   {
-    host: backendHostSchema,
-    weight: optional(
-      integer(
-        {
-          doc: 'Share of the requests relative to the other endpoints; 0 disables the endpoint.',
-          default: 1,
-        },
-        { min: 0, max: 1_000_000 },
-      ),
-    ),
+    doc: 'Share of the requests relative to the other endpoints; 0 disables the endpoint.',
+    default: 1,
   },
+  { min: 0, max: 1_000_000 },
+)
+
+const endpoint = object(
+  { host: backendHostSchema, weight: optional(endpointWeightSchema) },
   { doc: 'A server of the backend.' },
 )
 

@@ -38,29 +38,37 @@ const target = exactlyOne(
   },
 )
 
+/** Values of `statefulMode`, `prefixMode` and `failureMode`. */
+export const mcpModes = {
+  stateful: ['stateful', 'stateless'],
+  prefix: ['conditional', 'always', 'never'],
+  failure: ['failClosed', 'failOpen'],
+} as const
+
+/** `initializeTimeout` of an MCP backend. */
+export const initializeTimeoutSchema = duration({
+  doc: 'Time limit of a target for the response to `initialize`, including the start of its program. The official clients wait for 60 s. Under `failOpen`, a slower target is skipped.',
+  default: '45s',
+})
+
 /** Fields of an MCP backend in each location of the configuration. */
 const backendFields = {
   targets: list(target, { doc: 'MCP servers behind the endpoint.' }),
   statefulMode: optional(
-    enumeration(['stateful', 'stateless'], {
+    enumeration(mcpModes.stateful, {
       doc: '`stateful`: clients have sessions. `stateless`: each request opens a separate session at the targets, and clients receive no session id.',
       default: 'stateful',
     }),
   ),
   prefixMode: optional(
-    enumeration(['conditional', 'always', 'never'], {
+    enumeration(mcpModes.prefix, {
       doc: 'Target prefix of tool and prompt names (`<target>_<name>`): `conditional` adds it if there are several targets.',
       default: 'conditional',
     }),
   ),
-  initializeTimeout: optional(
-    duration({
-      doc: 'Time limit of a target for the response to `initialize`, including the start of its program. The official clients wait for 60 s. Under `failOpen`, a slower target is skipped.',
-      default: '45s',
-    }),
-  ),
+  initializeTimeout: optional(initializeTimeoutSchema),
   failureMode: optional(
-    enumeration(['failClosed', 'failOpen'], {
+    enumeration(mcpModes.failure, {
       doc: 'Effect of a failing target with several targets: `failClosed` fails requests to all targets, `failOpen` skips the target.',
       default: 'failClosed',
     }),

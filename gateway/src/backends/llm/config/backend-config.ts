@@ -70,13 +70,15 @@ const providerSettings = object(
   { doc: 'Settings of the provider.' },
 )
 
-const providerChoice = exactlyOne(
+/** `provider` of an `ai` backend. */
+export const llmProviderSchema = exactlyOne(
   Object.fromEntries(providerNames.map((kind) => [kind, providerSettings])),
   {},
   { doc: 'The provider of the models.', example: { openAI: { model: 'gpt-4o-mini' } } },
 )
 
-const entryFields = {
+/** Name and address of a provider of an `ai` backend. */
+export const llmAddressFields = {
   name: optional(name({ doc: 'Name in logs and metrics.', default: 'the model, or the provider kind' })),
   hostOverride: optional(
     hostPort({
@@ -88,6 +90,10 @@ const entryFields = {
     string({ doc: 'Path of every call in place of the provider’s paths.', example: '/api/v2/chat' }),
   ),
   pathPrefix: optional(string({ doc: 'Path prefix in place of the provider’s own, such as `/v1`.' })),
+}
+
+const entryFields = {
+  ...llmAddressFields,
   policies: optional(
     object(
       { ai: optional(llmPolicySchema), backendAuth, backendTLS, requestHeaderModifier },
@@ -96,7 +102,7 @@ const entryFields = {
   ),
 } satisfies Record<string, Schema>
 
-const entry = object({ ...entryFields, provider: providerChoice }, { doc: 'A provider.' })
+const entry = object({ ...entryFields, provider: llmProviderSchema }, { doc: 'A provider.' })
 
 const group = object(
   { providers: list(entry, { doc: 'Providers that share the load.' }, { min: 1 }) },
@@ -106,7 +112,7 @@ const group = object(
 /** `ai` of a backend: an LLM provider, or groups of providers with failover. */
 export const llmBackendSchema = exactlyOne(
   {
-    provider: providerChoice,
+    provider: llmProviderSchema,
     groups: list(
       group,
       { doc: 'Groups of providers by priority, highest first. Failed requests go to the next group.' },
