@@ -2,7 +2,8 @@
 export const ownGroup = 'tollgate.dev'
 export const gatewayApiGroup = 'gateway.networking.k8s.io'
 
-type ApiKind = {
+/** A kind of the API: its place in URLs. */
+export type ApiKind = {
   /** Empty for the core group. */
   readonly group: string
   readonly version: string
