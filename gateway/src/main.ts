@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 import { parentPort, Worker } from 'node:worker_threads'
 import { startApp } from './app/app.ts'
 import type { RunConfigTask } from './app/config-tasks.ts'
+import { startControllerApp } from './app/controller.ts'
+import { readControllerSettings } from './app/controller-options.ts'
 import { createFileFeed } from './app/file-feed.ts'
 import { createPoolTasks } from './app/pool-tasks.ts'
 import { validateConfigFile } from './app/validate-file.ts'
@@ -25,6 +27,7 @@ Usage:
   tollgate [-f FILE]                    run with a configuration file
   tollgate --validate-only [-f FILE]    check the file and exit, without opening ports
   tollgate schema                       print the JSON Schema of the configuration file
+  tollgate controller [OPTIONS]         run the controller of a Kubernetes cluster
   tollgate crds                         print the CustomResourceDefinitions for Kubernetes
 
 Options:
@@ -50,6 +53,7 @@ if (parentPort) serveTasks(parentPort, createPoolTasks())
 else void main(process.argv.slice(2))
 
 async function main(argv: string[]): Promise<void> {
+  if (argv[0] === 'controller') return runController(argv.slice(1))
   const args = readArguments(argv)
   if (args.kind === 'mistake') return fail([args.message, 'Try tollgate --help.'])
   switch (args.kind) {
@@ -162,6 +166,21 @@ async function run(named: string | undefined): Promise<void> {
   } catch (error) {
     await log.flush()
     fail(reasonsOf(error))
+    process.exit(1)
+  }
+}
+
+async function runController(argv: string[]): Promise<void> {
+  const log = createLog('info', createLogWriter(1))
+  process.on('uncaughtException', (error) => {
+    log.error({ err: error }, 'unexpected error, process exits')
+    log.flush().finally(() => process.exit(1))
+  })
+  try {
+    stopOnSignal(await startControllerApp(readControllerSettings(argv, process.env), process.env, log), log)
+  } catch (error) {
+    await log.flush()
+    fail([messageOf(error)])
     process.exit(1)
   }
 }

@@ -22,6 +22,3 @@ export class AccessError extends Error {
     this.name = 'AccessError'
   }
 }
-
-/** Reads a file as text. */
-export type ReadText = (path: string) => string

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../../lib/clock.ts'
 import { messageOf } from '../../../lib/thrown.ts'
-import { AccessError, type ApiAccess, type ReadText } from './access.ts'
-import { createTokenFile } from './token-file.ts'
+import { AccessError, type ApiAccess } from './access.ts'
+import { createTokenFile, type ReadText } from './token-file.ts'
 
 const folder = '/var/run/secrets/kubernetes.io/serviceaccount'
 

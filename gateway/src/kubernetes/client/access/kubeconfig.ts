@@ -4,8 +4,8 @@ import { isLoopbackHost } from '../../../lib/address/host-port.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/json/json.ts'
 import { messageOf } from '../../../lib/thrown.ts'
-import { AccessError, type ApiAccess, type ReadText } from './access.ts'
-import { createFixedToken, createTokenFile, type TokenSource } from './token-file.ts'
+import { AccessError, type ApiAccess } from './access.ts'
+import { createFixedToken, createTokenFile, type ReadText, type TokenSource } from './token-file.ts'
 
 /** Fields of a user that change the identity in a way that is not supported, with the fix. */
 const unsupportedUserFields: Readonly<Record<string, string>> = {

@@ -1,5 +1,7 @@
 import type { Clock } from '../../../lib/clock.ts'
-import type { ReadText } from './access.ts'
+
+/** Reads a file as text. */
+export type ReadText = (path: string) => string
 
 /** Source of bearer tokens. */
 export type TokenSource = {
