@@ -1,7 +1,9 @@
 import { type BackOff, type BackOffLimits, createBackOff } from './back-off.ts'
 import { ApiError } from './requests/api-error.ts'
 
-/** Queue of work by key: a key is processed by one worker at a time, and additions to a waiting key coalesce. */
+/**
+ * Queue of work by key: a key is processed by one worker at a time, and additions to a waiting key coalesce.
+ */
 export type KeyedQueue = {
   /** Processes the key soon; after its current attempt if there is one, or at the end of its back-off. */
   add(key: string): void
