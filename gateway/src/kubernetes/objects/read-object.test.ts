@@ -64,6 +64,7 @@ describe('readObject', () => {
       invalid: {
         kind: 'HTTPRoute',
         metadata: { name: 'web', namespace: 'default' },
+        spec,
         mistakes: ['spec.rules[0].backendRefs[0].port: expected at most 65535, got the number 70000'],
       },
     })

@@ -36,9 +36,9 @@ export function readObject(value: unknown): ReadOutcome {
   if (metadata === undefined) return { kind: 'unusable', mistakes }
   // Earlier versions of the Gateway API have the same fields.
   if (version !== readKinds[name].version && group !== gatewayApiGroup) {
-    return invalid(name, metadata, [`apiVersion: must be ${apiVersionOf(readKinds[name])}`])
+    return invalid(name, metadata, value, [`apiVersion: must be ${apiVersionOf(readKinds[name])}`])
   }
-  if (mistakes.length > 0) return invalid(name, metadata, mistakes)
+  if (mistakes.length > 0) return invalid(name, metadata, value, mistakes)
   return readContent(name, metadata, value, apiVersion)
 }
 
@@ -55,7 +55,11 @@ function readContent(kind: ReadKind, metadata: ObjectMeta, value: Fields, apiVer
       return printable(`${place === '' ? '' : `${place}: `}${message}`)
     })
     const more = found.length - lines.length
-    return invalid(kind, metadata, [...unknown, ...lines, ...(more > 0 ? [`and ${more} more mistakes`] : [])])
+    return invalid(kind, metadata, value, [
+      ...unknown,
+      ...lines,
+      ...(more > 0 ? [`and ${more} more mistakes`] : []),
+    ])
   }
   const head = { apiVersion, kind, metadata }
   const status = value['status']
@@ -129,8 +133,13 @@ function otherKind(group: string, apiVersion: string, kind: string): ReadOutcome
   return { kind: 'other', description }
 }
 
-function invalid(kind: ReadKind, metadata: ObjectMeta, mistakes: readonly string[]): ReadOutcome {
-  return { kind: 'invalid', invalid: { kind, metadata, mistakes } }
+function invalid(
+  kind: ReadKind,
+  metadata: ObjectMeta,
+  { spec }: Fields,
+  mistakes: readonly string[],
+): ReadOutcome {
+  return { kind: 'invalid', invalid: { kind, metadata, mistakes, spec } }
 }
 
 function unusable(mistake: string): ReadOutcome {

@@ -20,6 +20,8 @@ export type GatewayTranslation = {
 export type Translation = {
   /** By key of the Gateway; without Gateways of other controllers. */
   readonly gateways: ReadonlyMap<ObjectKey, GatewayTranslation>
+  /** Gateways that violate their schema. Their proxies keep the previous Config. */
+  readonly invalidGateways: ReadonlySet<ObjectKey>
   /** Sorted by kind and key. `Programmed` of Gateways and their listeners is added by the controller. */
   readonly statuses: readonly ObjectStatus[]
 }
@@ -64,7 +66,7 @@ export function createTranslator(): Translate {
       ...backends.statuses,
       ...policies.statuses(),
     ]
-    return { gateways: previous, statuses: statuses.sort(compareStatuses) }
+    return { gateways: previous, invalidGateways: gateways.invalid, statuses: statuses.sort(compareStatuses) }
   }
 }
 

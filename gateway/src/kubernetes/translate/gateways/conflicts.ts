@@ -63,23 +63,19 @@ function transportOf(listener: GatewayListener): string {
   return isPassthrough(listener) ? 'TLS passthrough' : listener.protocol
 }
 
-/** Names of the listeners of the same port with TLS whose hostnames have hosts in common with `listener`. */
+/** Names of the HTTPS listeners of the same port whose hostnames have hosts in common with `listener`. */
 export function overlappingListeners(
   listener: GatewayListener,
   listeners: readonly GatewayListener[],
 ): readonly string[] {
-  if (!hasTls(listener)) return []
+  if (listener.protocol !== 'HTTPS') return []
   return listeners
     .filter(
       (other) =>
         other !== listener &&
         other.port === listener.port &&
-        hasTls(other) &&
+        other.protocol === 'HTTPS' &&
         intersectHostnames(hostnameOf(listener), hostnameOf(other)) !== undefined,
     )
     .map(({ name }) => name)
-}
-
-function hasTls({ protocol }: GatewayListener): boolean {
-  return protocol === 'HTTPS' || protocol === 'TLS'
 }

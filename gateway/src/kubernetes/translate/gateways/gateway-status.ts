@@ -51,22 +51,29 @@ export function gatewayStatus(
   }
 }
 
-/** Statuses of GatewayClasses and Gateways of this controller that violate the schema of their kind. */
-export function invalidStatuses(
+/** Status of a GatewayClass or Gateway that violates the schema of its kind. */
+export function invalidStatus(object: InvalidObject): ObjectStatus {
+  const finding = violated('Accepted', 'Invalid', mistakesText(object))
+  if (object.kind === 'GatewayClass') return classStatusOf(object, finding)
+  const conditions = conditionsOf(object, [finding])
+  return { kind: 'Gateway', key: keyOf(object), of: 'gateway', status: { conditions } }
+}
+
+/** The GatewayClasses of this controller that violate their schema. */
+export function invalidClasses({ invalid }: ObjectSet): readonly InvalidObject[] {
+  return [...invalid.values()].filter(
+    (object) => object.kind === 'GatewayClass' && textAt(object, 'controllerName') === controllerName,
+  )
+}
+
+/** The Gateways that violate their schema, of classes with the given names. */
+export function invalidGateways(
   { invalid }: ObjectSet,
-  ownClasses: ReadonlyMap<string, unknown>,
-): readonly ObjectStatus[] {
-  return [...invalid.values()].flatMap((object): ObjectStatus[] => {
-    const finding = violated('Accepted', 'Invalid', mistakesText(object))
-    if (object.kind === 'GatewayClass' && textAt(object, 'controllerName') === controllerName) {
-      return [classStatusOf(object, finding)]
-    }
-    if (object.kind === 'Gateway' && ownClasses.has(textAt(object, 'gatewayClassName') ?? '')) {
-      const conditions = conditionsOf(object, [finding])
-      return [{ kind: 'Gateway', key: keyOf(object), of: 'gateway', status: { conditions } }]
-    }
-    return []
-  })
+  classes: ReadonlyMap<string, unknown>,
+): readonly InvalidObject[] {
+  return [...invalid.values()].filter(
+    (object) => object.kind === 'Gateway' && classes.has(textAt(object, 'gatewayClassName') ?? ''),
+  )
 }
 
 function textAt({ spec }: InvalidObject, field: string): string | undefined {

@@ -2,18 +2,25 @@ import { shareStructure } from '../../../config/live/structural-share.ts'
 import type { Config } from '../../../config/schema.ts'
 import type { Gateway, GatewayClass } from '../../objects/gateway-api.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
-import type { ObjectSet } from '../../objects/object-set.ts'
+import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
 import type { GatewayParametersSpec } from '../../own-kinds/gateway-parameters.ts'
 import type { References } from '../backends/references.ts'
 import { controllerName } from '../controller-name.ts'
 import type { GatewayPlan, ListenerPlan } from '../plan.ts'
+import { mistakesText } from '../status/invalid-objects.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
 import { compileAllowedNamespaces } from './allowed-namespaces.ts'
 import { createCertificateCache } from './certificates.ts'
 import { type GatewayFacts, readGateway } from './gateway-facts.ts'
-import { classStatus, gatewayStatus, invalidStatuses } from './gateway-status.ts'
+import {
+  classStatus,
+  gatewayStatus,
+  invalidClasses,
+  invalidGateways,
+  invalidStatus,
+} from './gateway-status.ts'
 import type { ListenerFacts } from './listeners.ts'
-import { parametersOfClass } from './parameters.ts'
+import { type ParametersResolution, parametersOfClass } from './parameters.ts'
 
 export type GatewaysInput = {
   readonly objects: ObjectSet
@@ -23,6 +30,8 @@ export type GatewaysInput = {
 export type GatewaysPlan = {
   /** Gateways of the classes of this controller, sorted by key. */
   readonly plans: readonly GatewayPlan[]
+  /** Gateways of these classes that violate their schema: nothing is known about their listeners. */
+  readonly invalid: ReadonlySet<ObjectKey>
   /** `gateways` of the Config: the usable listeners. The same object for the same listeners. */
   gatewaysConfig(plan: GatewayPlan): NonNullable<Config['gateways']>
   /** Parameters of the class and the Gateway, merged; undefined if a reference to parameters is broken. */
@@ -41,7 +50,12 @@ export function createGatewayPlanner(): (input: GatewaysInput) => GatewaysPlan {
   return ({ objects, references }) => {
     const certificates = certificatesOf(objects, references)
     const classes = ownClasses(objects)
-    const parameters = new Map(classes.map((entry) => [keyOf(entry), parametersOfClass(entry, objects)]))
+    const brokenClasses = invalidClasses(objects)
+    const parameters = new Map<string, ParametersResolution>([
+      ...brokenClasses.map((entry) => [keyOf(entry), invalidParameters(entry)] as const),
+      ...classes.map((entry) => [keyOf(entry), parametersOfClass(entry, objects)] as const),
+    ])
+    const brokenGateways = invalidGateways(objects, parameters)
     const next = new Map<ObjectKey, PlannedGateway>()
     for (const [key, gateway] of sorted(objects.Gateway)) {
       const classParameters = parameters.get(gateway.spec.gatewayClassName)
@@ -53,16 +67,22 @@ export function createGatewayPlanner(): (input: GatewaysInput) => GatewaysPlan {
     const factsOf = (plan: GatewayPlan) => next.get(plan.key)?.facts
     return {
       plans: [...next.values()].map(({ plan }) => plan),
+      invalid: new Set(brokenGateways.map(keyOf)),
       // Config has mutable types; nodes are never modified.
       gatewaysConfig: (plan) => (factsOf(plan)?.gateways ?? {}) as NonNullable<Config['gateways']>,
       parametersOf: (plan) => factsOf(plan)?.parameters,
       statuses: (attachedRoutes) => [
         ...classes.map((entry) => classStatus(entry, parameters.get(keyOf(entry)))),
         ...[...next.values()].map(({ plan, facts }) => gatewayStatus(plan, facts, attachedRoutes)),
-        ...invalidStatuses(objects, parameters),
+        ...[...brokenClasses, ...brokenGateways].map(invalidStatus),
       ],
     }
   }
+}
+
+/** The parameters of a class that violates its schema are not known. */
+function invalidParameters(entry: InvalidObject): ParametersResolution {
+  return { kind: 'invalid', message: mistakesText(entry) }
 }
 
 /** The classes of this controller, sorted by name. */

@@ -151,7 +151,7 @@ function readTransport(
   const refused =
     clients.mistake === undefined
       ? clients.isUnusable
-        ? violated('Accepted', 'NoValidCACertificate', failure?.message ?? 'no authority is valid')
+        ? violated('Accepted', 'NoValidCACertificate', noAuthority(failure?.message))
         : undefined
       : unsupportedValue(clients.mistake)
   const findings = { ...(unresolved && { unresolved }), ...(refused && { refused }) }
@@ -174,6 +174,10 @@ const authorityReasons = {
 
 function authorityFinding({ reason, message }: { reason: keyof typeof authorityReasons; message: string }) {
   return violated('ResolvedRefs', authorityReasons[reason], `caCertificateRefs: ${message}`)
+}
+
+function noAuthority(cause = 'the list is empty'): string {
+  return `caCertificateRefs must have a valid reference: ${cause}`
 }
 
 function overlap(names: readonly string[]): Finding {

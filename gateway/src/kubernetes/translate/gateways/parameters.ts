@@ -29,7 +29,8 @@ export function resolveParameters(
   if (reference === undefined) return { kind: 'none' }
   const { group, kind, name } = reference
   if (group !== ownGroup || kind !== 'GatewayParameters') {
-    return invalid(`parametersRef must refer to GatewayParameters of ${ownGroup}, got ${kind} of "${group}"`)
+    const got = group === '' ? kind : `${group}/${kind}`
+    return invalid(`parametersRef must refer to ${ownGroup}/GatewayParameters, got ${got}`)
   }
   const key = `${namespace}/${name}`
   const found = objects.GatewayParameters.get(key)

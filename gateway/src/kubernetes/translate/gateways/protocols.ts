@@ -58,7 +58,7 @@ export function protocolMistake(listener: GatewayListener): string | undefined {
   if (protocol === 'TCP' && hostnameOf(listener) !== undefined)
     return 'hostname must be empty for protocol TCP'
   const mistake = hostname === undefined || hostname === '' ? undefined : hostnameMistake(hostname)
-  if (mistake !== undefined) return mistake
+  if (mistake !== undefined) return mistake.startsWith('hostname') ? mistake : `hostname: ${mistake}`
   if (protocol === 'HTTP' || protocol === 'TCP') {
     return tls === undefined ? undefined : `tls must not be set for protocol ${protocol}`
   }
