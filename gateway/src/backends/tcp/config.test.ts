@@ -100,6 +100,20 @@ describe('the backends of a route', () => {
     ])
   })
 
+  it('reset their share of the connections without endpoints, and with `reject`', () => {
+    const backends = [...named, { name: 'empty', endpoints: [] }]
+    const route: TcpRouteConfig = {
+      backends: [{ backend: '/empty', weight: 2 }, { reject: {}, weight: 3 }, { host: 'a:1' }],
+    }
+    expect(mistakes(route)).toEqual([['backends.0.backend', expect.any(String)]])
+    const targets = compileTcpTargets(route, backends, fixtureContext())()
+    expect(targets.map(({ weight, dial }) => [weight, dial?.host])).toEqual([
+      [2, undefined],
+      [3, undefined],
+      [1, 'a'],
+    ])
+  })
+
   it('share compiled TLS settings while the configuration is unchanged', () => {
     const context = fixtureContext()
     const route: TcpRouteConfig = {
@@ -108,8 +122,8 @@ describe('the backends of a route', () => {
     }
     const before = compileTcpTargets(route, named, context)()
     const after = compileTcpTargets(route, named, context)()
-    expect(before[0]?.dial.tls).toBeDefined()
-    expect(new Set([...before, ...after].map(({ dial }) => dial.tls)).size).toBe(1)
+    expect(before[0]?.dial?.tls).toBeDefined()
+    expect(new Set([...before, ...after].map(({ dial }) => dial?.tls)).size).toBe(1)
   })
 
   it('reject files with invalid content', () => {

@@ -15,6 +15,13 @@ const backend = exactlyOne(
       doc: 'Name of an entry of `backends` with a host or endpoints, as `/<name>`.',
       example: '/db',
     }),
+    reject: object(
+      {},
+      {
+        doc: 'Resets its share of the connections, for example in place of an unknown backend.',
+        advanced: true,
+      },
+    ),
   },
   {
     weight: optional(
@@ -48,7 +55,7 @@ export const tcpRouteSchema = object(
     ),
     policies: optional(object({ backendTLS }, { doc: 'Default policies of the backends.' })),
     backends: list(backend, {
-      doc: 'Destinations; one is chosen per connection, by weight. If it is unreachable, the others are tried.',
+      doc: 'Destinations; one is chosen per connection, by weight. If it is unreachable, the others are tried. A backend without endpoints resets its share of the connections.',
     }),
   },
   { doc: 'A route of opaque TCP connections.' },
@@ -75,6 +82,7 @@ export function checkTcpRoute(
       (path, message) =>
         report(['backends', index, ...keys, ...path], message)
     if (backend.policies !== undefined) checkBackendPolicies(backend.policies, under('policies'))
+    if (backend.reject !== undefined) return
     if (backend.host !== undefined) {
       checkBackendHost(backend.host, (message) => under('host')([], message))
       return

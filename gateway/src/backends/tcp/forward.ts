@@ -14,7 +14,8 @@ export type TcpTarget = {
   readonly weight: number
   /** Undefined without health policy. */
   readonly health?: Health | undefined
-  readonly dial: DialTarget
+  /** Undefined resets connections. */
+  readonly dial: DialTarget | undefined
 }
 
 export type ForwardOptions = {
@@ -58,10 +59,11 @@ export function forwardConnection(
 
   function attempt(untried: readonly TcpTarget[], lastFailure: GatewayError): void {
     const target = chooseWeighted(untried.filter(isHealthy), random()) ?? chooseWeighted(untried, random())
-    if (target === undefined) {
+    if (target?.dial === undefined) {
+      const failure = target === undefined ? lastFailure : new GatewayError('upstream_connect', rejected)
       client.off('close', onClientClose)
       reset(client)
-      onEnd({ outcome: 'unavailable', backend: undefined, attempts, failure: lastFailure })
+      onEnd({ outcome: 'unavailable', backend: undefined, attempts, failure })
       return
     }
     attempts += 1
@@ -105,6 +107,8 @@ export function forwardConnection(
     onEnd({ outcome: 'broken', backend: undefined, attempts, failure })
   }
 }
+
+const rejected = 'the chosen backend has no server'
 
 function describeBreak(
   outcome: Exclude<SpliceOutcome, { kind: 'complete' }>,

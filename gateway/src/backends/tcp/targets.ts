@@ -37,6 +37,7 @@ function compileSource(
   { backends, context }: Surroundings,
 ): Source {
   const { weight = 1 } = backend
+  if (backend.reject !== undefined) return { kind: 'fixed', targets: () => [rejecting(weight)] }
   const named = backend.backend === undefined ? undefined : findBackend(backend.backend, backends)
   const host = backend.host ?? named?.host
   const node = named ?? backend
@@ -60,10 +61,10 @@ function compileSource(
   }
   if (named?.endpoints === undefined) throw new Error(missingBackend(backend.backend ?? '', named))
   const { list, destinations } = compileEndpoints(named, servers, context)
-  const compile = () => ({
-    of: list.current,
-    targets: destinations().map((one) => targetOf(one.destination, weight * one.weight)),
-  })
+  const compile = () => {
+    const targets = destinations().map((one) => targetOf(one.destination, weight * one.weight))
+    return { of: list.current, targets: targets.length > 0 ? targets : [rejecting(weight)] }
+  }
   let compiled = compile()
   return {
     kind: 'endpoints',
@@ -72,6 +73,11 @@ function compileSource(
       return compiled.targets
     },
   }
+}
+
+/** Gateway API, `TCPRouteRule.backendRefs`: an invalid backend, or one without endpoints, has its share. */
+function rejecting(weight: number): TcpTarget {
+  return { name: '', weight, dial: undefined }
 }
 
 function compileDialTls(tls: UpstreamTls, backend: string, context: CompileContext): DialTls {

@@ -170,6 +170,21 @@ describe('a connection', () => {
     expect(lines).toMatchObject([{ outcome: 'unavailable', error: { message: 'the route has no backends' } }])
   })
 
+  it('is reset by the share of a backend without servers, although another is reachable', async () => {
+    const up = await serving((socket) => socket.end('hello'))
+    const rejecting: TcpTarget = { name: '', weight: 3, dial: undefined }
+    const context = { ...contextWithMemory(), random: () => 0.5 }
+    const { dial, lines } = await listener(
+      [{ name: 'db', hostnames: [], targets: [rejecting, target(up)] }],
+      undefined,
+      context,
+    )
+    await broken(await dial(undefined))
+    expect(lines).toMatchObject([
+      { outcome: 'unavailable', error: { message: 'the chosen backend has no server' } },
+    ])
+  })
+
   it('waits for a backend up to its limit', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     servers.push(silent)

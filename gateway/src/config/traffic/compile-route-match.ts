@@ -10,7 +10,7 @@ export function routeMatchOf({ path, method, headers, query }: RouteMatchConfig)
 
 function pathMatchOf(path: RouteMatchConfig['path']): RouteMatch['path'] {
   if (path?.exact !== undefined) return { kind: 'exact', value: path.exact }
-  if (path?.regex !== undefined) return { kind: 'regex', value: path.regex }
+  if (path?.regex !== undefined) return { kind: 'regex', value: path.regex, rank: path.rank }
   return { kind: 'prefix', value: path?.pathPrefix ?? '/' }
 }
 

@@ -4,7 +4,17 @@ import { mcpBackendSchema } from '../../backends/mcp/config.ts'
 import { guardrailsSchema } from '../../policies/guardrails/config.ts'
 import { appliesToSchema } from '../../policies/rate-limit/local-config.ts'
 import { routePolicyFields } from '../../policies/registry/schema.ts'
-import { boolean, exactlyOne, type Infer, list, name, object, optional, string } from '../../schema/dsl.ts'
+import {
+  boolean,
+  exactlyOne,
+  type Infer,
+  integer,
+  list,
+  name,
+  object,
+  optional,
+  string,
+} from '../../schema/dsl.ts'
 import { gatewayReferences } from '../../schema/gateway-references.ts'
 import { backendPolicyFields, namedBackendsSchema } from '../../upstream/config.ts'
 
@@ -26,7 +36,18 @@ const path = exactlyOne(
     }),
     regex: name({ doc: 'RE2 pattern of the whole path.', example: '/v[0-9]+/items' }),
   },
-  {},
+  {
+    rank: optional(
+      integer(
+        {
+          doc: 'Length by which a `regex` ranks among prefixes.',
+          default: 'the length of the pattern',
+          advanced: true,
+        },
+        { min: 1, max: 65_536 },
+      ),
+    ),
+  },
   {
     doc: 'The path, normalised: no dot segments, no empty segments. A trailing slash is ignored by `pathPrefix`, and part of the path for `exact` and `regex`.',
   },

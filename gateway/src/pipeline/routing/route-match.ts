@@ -10,7 +10,12 @@ import { parseQuery } from './query-parameters.ts'
  * The path condition of a match. A `regex` must match the whole path, in RE2 syntax. `exact` and `regex` take
  * a trailing slash into account, `prefix` does not.
  */
-export type PathMatch = { readonly kind: 'exact' | 'prefix' | 'regex'; readonly value: string }
+export type PathMatch = {
+  readonly kind: 'exact' | 'prefix' | 'regex'
+  readonly value: string
+  /** Length by which a `regex` ranks among prefixes; that of its text by default. */
+  readonly rank?: number | undefined
+}
 
 /** A condition on the complete value of a header or query parameter. */
 export type ValueMatch = { readonly name: string; readonly kind: 'exact' | 'regex'; readonly value: string }

@@ -59,6 +59,23 @@ describe('compileRouteTable', () => {
     expect(at(`/a${'b'.repeat(9_000)}`, { host: 'a.test' })).toBeUndefined()
   })
 
+  it('ranks a regular expression by its rank, if it has one', () => {
+    const ranked = (path: string, rank: number): RouteMatch => {
+      const plain = match(path)
+      return { ...plain, path: { ...plain.path, rank } }
+    }
+    const find = compileRouteTable([
+      entry('low', [], ranked('regex /[^/]+/Echo', 2)),
+      entry('high', [], ranked('regex /s/X.*', 9)),
+      entry('service', [], match('prefix /s')),
+      entry('rest', [], match('prefix /')),
+    ])
+    const at = (path: string) => find(request(path))?.target
+    expect([at('/s/Echo'), at('/other/Echo'), at('/s/Xyz'), at('/other/Xyz')]).toEqual([
+      ...['service', 'low', 'high', 'rest'],
+    ])
+  })
+
   it('matches prefixes on whole segments', () => {
     const find = compileRouteTable([entry('a', [], match('prefix /foo/'))])
     expect(find(request('/foo'))?.target).toBe('a')

@@ -32,7 +32,7 @@ export type RouteTableBuilder<T> = {
 }
 
 /** Limit on matches by regular expression per hostname: they are evaluated in sequence. */
-const maxRegexMatches = 100
+export const maxRegexMatches = 100
 
 const allRequests: RouteMatch = {
   path: { kind: 'prefix', value: '/' },
@@ -55,8 +55,8 @@ export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRout
  * is searched.
  *
  * The Gateway API does not define the precedence of regular expressions. They rank with prefixes by the
- * length of their text, as in the reference product; on equal lengths the prefix precedes. Hosts without them
- * have no extra cost.
+ * length of their text, as in the reference product, or by their `rank`; on equal lengths the prefix precedes.
+ * Hosts without them have no extra cost.
  *
  * Exact paths and regular expressions take the path as it is forwarded, so a trailing slash is another path
  * (Gateway API conformance); prefixes match segments and ignore it.
@@ -186,8 +186,10 @@ function insert<T>(list: Candidate<T>[], candidate: Candidate<T>): void {
 
 /** Compares candidates of the same kind of path: negative if `a` is more specific. */
 function compare(a: Candidate<unknown>, b: Candidate<unknown>): number {
-  if (a.matchesPath && a.path.value.length !== b.path.value.length)
-    return b.path.value.length - a.path.value.length
+  if (a.matchesPath) {
+    const difference = rankOf(b.path) - rankOf(a.path)
+    if (difference !== 0) return difference
+  }
   const one = a.conditions
   const other = b.conditions
   return (
@@ -196,6 +198,15 @@ function compare(a: Candidate<unknown>, b: Candidate<unknown>): number {
     (other?.query.length ?? 0) - (one?.query.length ?? 0) ||
     a.order - b.order
   )
+}
+
+function ranksAbove(candidate: Candidate<unknown> | undefined, length: number): boolean {
+  return candidate !== undefined && rankOf(candidate.path) > length
+}
+
+/** The length by which a regular expression ranks among prefixes. */
+function rankOf({ rank, value }: RouteMatch['path']): number {
+  return rank ?? value.length
 }
 
 function findOnHost<T>(
@@ -234,7 +245,7 @@ function findAmongRegexes<T>(
 
   function matchLonger(than: number): MatchedRoute<T> | typeof unroutable | undefined {
     const from = evaluated
-    while (evaluated < regexes.length && (regexes[evaluated]?.path.value.length ?? 0) > than) evaluated += 1
+    while (evaluated < regexes.length && ranksAbove(regexes[evaluated], than)) evaluated += 1
     if (evaluated === from) return undefined
     return path.length > maxPatternText ? unroutable : firstMatching(regexes.slice(from, evaluated), request)
   }
