@@ -55,8 +55,8 @@ export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRout
  * is searched.
  *
  * The Gateway API does not define the precedence of regular expressions. They rank with prefixes by the
- * length of their text, as in the reference product, or by their `rank`; on equal lengths the prefix precedes.
- * Hosts without them have no extra cost.
+ * length of their text, as in the reference product, or by their `rank`; on equal lengths the prefix
+ * precedes. Hosts without them have no extra cost.
  *
  * Exact paths and regular expressions take the path as it is forwarded, so a trailing slash is another path
  * (Gateway API conformance); prefixes match segments and ignore it.

@@ -1,33 +1,23 @@
-import type { ObjectKey } from '../../objects/meta.ts'
-import type { ObjectSet } from '../../objects/object-set.ts'
-import type { References } from '../backends/references.ts'
-import type { GatewayPlan, RoutesConfig, TcpRoutesConfig } from '../plan.ts'
-import type { PolicyIndex } from '../policies/policies.ts'
-import type { ObjectStatus } from '../status/object-status.ts'
+import { createConnectionTranslator } from './connection-translator.ts'
+import { createGatewayCollector } from './gateway-collector.ts'
+import { invalidRouteStatuses } from './invalid-routes.ts'
+import { createRequestTranslator } from './request-translator.ts'
+import type { RoutesInput, RoutesTranslation } from './routes-translation.ts'
 
-export type RoutesInput = {
-  readonly objects: ObjectSet
-  readonly references: References
-  readonly plans: readonly GatewayPlan[]
-  readonly policies: PolicyIndex
-}
-
-/** The routes of a Gateway. The same arrays and set for the same entries. */
-export type GatewayRoutes = {
-  readonly routes: RoutesConfig
-  readonly tcpRoutes: TcpRoutesConfig
-  /** Names of the backends that the routes use, with those of their policies. */
-  readonly backends: ReadonlySet<string>
-}
-
-export type RoutesTranslation = {
-  readonly gateways: ReadonlyMap<ObjectKey, GatewayRoutes>
-  readonly statuses: readonly ObjectStatus[]
-  /** Accepted routes by `<Gateway>/<listener>`. */
-  readonly attachedRoutes: ReadonlyMap<string, number>
-}
-
-/** Creates the step that attaches and translates routes. It caches the results of a call. */
+/**
+ * Creates the step that attaches routes to listeners and translates them. It caches the results of a call by
+ * the identity of routes and by the equality of all else they depend on.
+ */
 export function createRouteTranslator(): (input: RoutesInput) => RoutesTranslation {
-  return () => ({ gateways: new Map(), statuses: [], attachedRoutes: new Map() })
+  const translateRequests = createRequestTranslator()
+  const translateConnections = createConnectionTranslator()
+  const collect = createGatewayCollector()
+  return (input) => {
+    const plans = new Map(input.plans.map((plan) => [plan.key, plan]))
+    return collect(input.plans, (collection) => {
+      translateRequests(input, plans, collection)
+      translateConnections(input, plans, collection)
+      for (const status of invalidRouteStatuses(input.objects, plans)) collection.addStatus(status)
+    })
+  }
 }

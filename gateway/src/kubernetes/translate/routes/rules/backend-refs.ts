@@ -1,0 +1,71 @@
+import type { RouteBackendReference } from '../../../objects/gateway-api.ts'
+import type { BackendTraffic } from '../../plan.ts'
+import { translateBackendFilters } from './filters.ts'
+import type { RouteBackends, RuleContext } from './rule-plan.ts'
+
+/** The destinations of a rule. */
+export type RuleBackends = {
+  readonly backends: RouteBackends
+  readonly traffic: BackendTraffic
+  /** Names of the backends in use. */
+  readonly names: readonly string[]
+}
+
+export type BackendRules = {
+  /** Status in place of a backend that cannot be used. */
+  readonly errorStatus: number
+  /** Whether requests need HTTP/2. */
+  readonly needsHttp2: boolean
+}
+
+/** gRPC clients map 503 to `UNAVAILABLE`, which the Gateway API requires. */
+export const grpcRules: BackendRules = { errorStatus: 503, needsHttp2: true }
+export const httpRules: BackendRules = { errorStatus: 500, needsHttp2: false }
+
+/** A rule without a usable backend: an error for every request. */
+export function errorBackends({ errorStatus: status }: BackendRules, message?: string): RouteBackends {
+  return [{ error: { status, ...(message === undefined ? {} : { message }) } }]
+}
+
+/**
+ * Translates the backends of a rule. An invalid reference has its share of the requests, which are answered
+ * with an error; so are all requests without a backend of positive weight.
+ */
+export function translateBackends(
+  references: readonly RouteBackendReference[] | undefined,
+  rules: BackendRules,
+  { resolve, report }: RuleContext,
+): RuleBackends {
+  let traffic: BackendTraffic = 'http'
+  const names: string[] = []
+  const backends = (references ?? []).flatMap((reference, index): RouteBackends => {
+    const { weight = 1, filters } = reference
+    const at = `backendRefs[${index}]`
+    const resolved = resolve(reference, at)
+    const modifiers = translateBackendFilters(filters, `${at}.filters`, report)
+    if (weight === 0) return []
+    const share = weight === 1 ? {} : { weight }
+    if (resolved.kind === 'unresolved') return [{ error: { status: rules.errorStatus }, ...share }]
+    names.push(resolved.name)
+    if (resolved.traffic !== 'http') traffic = resolved.traffic
+    const version = rules.needsHttp2 && resolved.traffic === 'http' && http2
+    const policies = { ...(version && { http: version }), ...modifiers }
+    return [
+      {
+        backend: `/${resolved.name}`,
+        ...share,
+        ...(Object.keys(policies).length > 0 && { policies }),
+      },
+    ]
+  })
+  if (traffic !== 'http' && names.length > 1) {
+    const instead = traffic === 'llm' ? 'providers' : 'targets'
+    report(
+      'backendRefs',
+      `a GatewayBackend with ${traffic === 'llm' ? 'ai' : 'mcp'} must be the only backend: use its ${instead}`,
+    )
+  }
+  return { backends: names.length === 0 ? errorBackends(rules) : backends, traffic, names }
+}
+
+const http2: { version: 'HTTP/2' } = { version: 'HTTP/2' }
