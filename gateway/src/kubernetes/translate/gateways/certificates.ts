@@ -4,6 +4,7 @@ import type { ConfigMap, Secret } from '../../objects/core.ts'
 import type { ObjectReference } from '../../objects/gateway-api.ts'
 import { gatewayApiGroup } from '../../objects/kinds.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
+import { secretText } from '../backends/certificates.ts'
 import type { References } from '../backends/references.ts'
 import { invalidKey, mistakesText } from '../status/invalid-objects.ts'
 
@@ -111,9 +112,7 @@ function failed(reason: Failure, message: string): Resolution<never> {
 
 function readKeyPair(secret: Secret): Content<KeyPair> {
   const [cert, key] = [secretText(secret, 'tls.crt'), secretText(secret, 'tls.key')]
-  if (cert === undefined || key === undefined) {
-    return { kind: 'malformed', message: `has no ${cert === undefined ? 'tls.crt' : 'tls.key'} in data` }
-  }
+  if (!cert || !key) return { kind: 'malformed', message: `has no ${cert ? 'tls.key' : 'tls.crt'} in data` }
   try {
     createTlsIdentity({ cert, key })
   } catch (error) {
@@ -133,14 +132,6 @@ function readAuthorities({ data = {} }: ConfigMap): Content<string> {
   return problem === undefined
     ? { kind: 'valid', value: pem }
     : { kind: 'malformed', message: `has an invalid ca.crt: it ${problem}` }
-}
-
-/** The text of a key of a Secret; undefined if it is absent or empty. */
-function secretText({ data = {}, stringData = {} }: Secret, key: string): string | undefined {
-  const plain = Object.hasOwn(stringData, key) ? stringData[key] : undefined
-  const encoded = Object.hasOwn(data, key) ? data[key] : undefined
-  const text = plain ?? (encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8'))
-  return text === '' ? undefined : text
 }
 
 function cached<K extends object, V>(cache: WeakMap<K, V>, key: K, read: (key: K) => V): V {

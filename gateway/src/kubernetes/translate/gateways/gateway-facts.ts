@@ -6,7 +6,12 @@ import { type Finding, satisfied, violated } from '../status/conditions.ts'
 import type { CertificateSource, KeyPair, Resolution } from './certificates.ts'
 import { allowsInsecureFallback } from './client-validation.ts'
 import { type ListenerFacts, readListeners } from './listeners.ts'
-import { mergeParameters, type ParametersResolution, resolveParameters } from './parameters.ts'
+import {
+  type Combined,
+  combineParameters,
+  type ParametersResolution,
+  resolveParameters,
+} from './parameters.ts'
 
 /** A Gateway as plain data, so that equal facts of two calls can be the same object. */
 export type GatewayFacts = {
@@ -34,7 +39,7 @@ export function readGateway(input: GatewayInput): GatewayFacts {
   const { namespace = '' } = gateway.metadata
   const listeners = readListeners({ gateway, objects, certificates })
   const reference = gateway.spec.infrastructure?.parametersRef
-  const parameters = combine(classParameters, resolveParameters(reference, namespace, objects))
+  const parameters = combineParameters(classParameters, resolveParameters(reference, namespace, objects))
   const clientRef = gateway.spec.tls?.backend?.clientCertificateRef
   const clientCertificate = clientRef && certificates.keyPair(clientRef, namespace)
   return {
@@ -48,18 +53,6 @@ export function readGateway(input: GatewayInput): GatewayFacts {
     clientCertificate: clientCertificate?.kind === 'resolved' ? clientCertificate.value : undefined,
     parameters: parameters.kind === 'invalid' ? undefined : parameters.spec,
   }
-}
-
-type Combined = Exclude<ParametersResolution, { kind: 'none' }>
-
-function combine(ofClass: ParametersResolution, ofGateway: ParametersResolution): Combined {
-  if (ofClass.kind === 'invalid') return { kind: 'invalid', message: `GatewayClass: ${ofClass.message}` }
-  if (ofGateway.kind === 'invalid') {
-    return { kind: 'invalid', message: `infrastructure.${ofGateway.message}` }
-  }
-  if (ofClass.kind === 'none') return ofGateway.kind === 'none' ? { kind: 'resolved', spec: {} } : ofGateway
-  if (ofGateway.kind === 'none') return ofClass
-  return { kind: 'resolved', spec: mergeParameters(ofClass.spec, ofGateway.spec) }
 }
 
 function gatewayRefusal({ spec }: Gateway, parameters: Combined): Finding | undefined {

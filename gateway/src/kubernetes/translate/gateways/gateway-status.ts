@@ -1,3 +1,4 @@
+import { parameterMistakes } from '../../deployer/parameters.ts'
 import type { GatewayClass } from '../../objects/gateway-api.ts'
 import { gatewayApiGroup } from '../../objects/kinds.ts'
 import { keyOf } from '../../objects/meta.ts'
@@ -57,6 +58,23 @@ export function invalidStatus(object: InvalidObject): ObjectStatus {
   if (object.kind === 'GatewayClass') return classStatusOf(object, finding)
   const conditions = conditionsOf(object, [finding])
   return { kind: 'Gateway', key: keyOf(object), of: 'gateway', status: { conditions } }
+}
+
+/** Statuses of GatewayParameters, whether a class or Gateway refers to them or not. */
+export function parametersStatuses({ GatewayParameters, invalid }: ObjectSet): readonly ObjectStatus[] {
+  const valid = [...GatewayParameters.values()].map((object) => ({
+    object,
+    mistakes: parameterMistakes(object.spec).join('; '),
+  }))
+  const broken = [...invalid.values()]
+    .filter(({ kind }) => kind === 'GatewayParameters')
+    .map((object) => ({ object, mistakes: mistakesText(object) }))
+  return [...valid, ...broken].map(({ object, mistakes }) => {
+    const accepted =
+      mistakes === '' ? satisfied('Accepted', 'Accepted') : violated('Accepted', 'Invalid', mistakes)
+    const conditions = conditionsOf(object, [accepted])
+    return { kind: 'GatewayParameters', key: keyOf(object), of: 'conditions', status: { conditions } }
+  })
 }
 
 /** The GatewayClasses of this controller that violate their schema. */

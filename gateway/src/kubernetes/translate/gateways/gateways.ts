@@ -18,6 +18,7 @@ import {
   invalidClasses,
   invalidGateways,
   invalidStatus,
+  parametersStatuses,
 } from './gateway-status.ts'
 import type { ListenerFacts } from './listeners.ts'
 import { type ParametersResolution, parametersOfClass } from './parameters.ts'
@@ -36,7 +37,7 @@ export type GatewaysPlan = {
   gatewaysConfig(plan: GatewayPlan): NonNullable<Config['gateways']>
   /** Parameters of the class and the Gateway, merged; undefined if a reference to parameters is broken. */
   parametersOf(plan: GatewayPlan): GatewayParametersSpec | undefined
-  /** Of GatewayClasses and Gateways; `attachedRoutes` has accepted routes by `<Gateway>/<listener>`. */
+  /** Of GatewayClasses, Gateways and GatewayParameters; counts of accepted routes have `listenerKey`s. */
   statuses(attachedRoutes: ReadonlyMap<string, number>): readonly ObjectStatus[]
 }
 
@@ -75,6 +76,7 @@ export function createGatewayPlanner(): (input: GatewaysInput) => GatewaysPlan {
         ...classes.map((entry) => classStatus(entry, parameters.get(keyOf(entry)))),
         ...[...next.values()].map(({ plan, facts }) => gatewayStatus(plan, facts, attachedRoutes)),
         ...[...brokenClasses, ...brokenGateways].map(invalidStatus),
+        ...parametersStatuses(objects),
       ],
     }
   }

@@ -1,3 +1,4 @@
+import { mergeParameters, parameterMistakes } from '../../deployer/parameters.ts'
 import type { GatewayClass, ParametersRef } from '../../objects/gateway-api.ts'
 import { ownGroup } from '../../objects/kinds.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
@@ -9,6 +10,11 @@ export type ParametersResolution =
   | { readonly kind: 'none' }
   | { readonly kind: 'resolved'; readonly spec: GatewayParametersSpec }
   | { readonly kind: 'invalid'; readonly message: string }
+
+/** Parameters, of a class and a Gateway together. */
+export type Combined = Exclude<ParametersResolution, { kind: 'none' }>
+
+const maxMistakes = 5
 
 /** The parameters of a class. */
 export function parametersOfClass({ spec }: GatewayClass, objects: ObjectSet): ParametersResolution {
@@ -34,7 +40,7 @@ export function resolveParameters(
   }
   const key = `${namespace}/${name}`
   const found = objects.GatewayParameters.get(key)
-  if (found !== undefined) return { kind: 'resolved', spec: found.spec }
+  if (found !== undefined) return validated(found.spec, `GatewayParameters ${key}`)
   const broken = objects.invalid.get(invalidKey('GatewayParameters', key))
   if (broken !== undefined) {
     return invalid(`parametersRef: GatewayParameters ${key} is invalid: ${mistakesText(broken)}`)
@@ -42,15 +48,27 @@ export function resolveParameters(
   return invalid(`parametersRef: GatewayParameters ${key} is not found`)
 }
 
-function invalid(message: string): ParametersResolution {
-  return { kind: 'invalid', message }
+/**
+ * Combines the parameters of a class and a Gateway; those of the Gateway take precedence. A broken reference
+ * makes the result invalid, and so does a combination with mistakes.
+ */
+export function combineParameters(ofClass: ParametersResolution, ofGateway: ParametersResolution): Combined {
+  if (ofClass.kind === 'invalid') return invalid(`GatewayClass: ${ofClass.message}`)
+  if (ofGateway.kind === 'invalid') return invalid(`infrastructure.${ofGateway.message}`)
+  const merged = mergeParameters(specOf(ofClass), specOf(ofGateway))
+  return validated(merged, 'GatewayParameters of class and Gateway')
 }
 
-/** Merges the parameters of a class and a Gateway; the Gateway's take precedence. */
-export function mergeParameters(
-  ofClass: GatewayParametersSpec,
-  ofGateway: GatewayParametersSpec,
-): GatewayParametersSpec {
-  const env = new Map([...(ofClass.env ?? []), ...(ofGateway.env ?? [])].map((entry) => [entry.name, entry]))
-  return { ...ofClass, ...ofGateway, ...(env.size === 0 ? {} : { env: [...env.values()] }) }
+function specOf(resolution: ParametersResolution): GatewayParametersSpec | undefined {
+  return resolution.kind === 'resolved' ? resolution.spec : undefined
+}
+
+function validated(spec: GatewayParametersSpec, owner: string): Combined {
+  const mistakes = parameterMistakes(spec)
+  if (mistakes.length === 0) return { kind: 'resolved', spec }
+  return invalid(`parametersRef: ${owner}: ${mistakes.slice(0, maxMistakes).join('; ')}`)
+}
+
+function invalid(message: string): Combined {
+  return { kind: 'invalid', message }
 }
