@@ -3,16 +3,21 @@ import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { parentPort, Worker } from 'node:worker_threads'
 import { startApp } from './app/app.ts'
+import type { ConfigFeed } from './app/config-feed.ts'
 import type { RunConfigTask } from './app/config-tasks.ts'
 import { startControllerApp } from './app/controller.ts'
 import { readControllerSettings } from './app/controller-options.ts'
 import { createFileFeed } from './app/file-feed.ts'
+import { checkManifests } from './app/manifests/check-manifests.ts'
+import { openManifestFeed } from './app/manifests/manifests.ts'
 import { createPoolTasks } from './app/pool-tasks.ts'
 import { validateConfigFile } from './app/validate-file.ts'
 import { reasonsOf } from './config/config-rejected.ts'
 import { createDefaultFile, defaultFilePath } from './config/load/default-file.ts'
+import type { Environment } from './config/load/environment.ts'
 import { createWorkerTasks, workerIdleMs } from './config/load/worker-task.ts'
 import { configJsonSchema } from './config/schema.ts'
+import { isAccepted, reportJson, reportText } from './kubernetes/check/report.ts'
 import { crdYaml, ownCrds } from './kubernetes/crd/own-crds.ts'
 import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/scheduling/keep-tick-shape.ts'
@@ -26,13 +31,20 @@ const usage = `Tollgate, a gateway between clients and MCP servers and LLM provi
 Usage:
   tollgate [-f FILE]                    run with a configuration file
   tollgate --validate-only [-f FILE]    check the file and exit, without opening ports
+  tollgate --manifests DIR [--gateway NAMESPACE/NAME]
+                                        run a Gateway of Kubernetes manifests, without a cluster
+  tollgate check DIR [--output json]    print the expected conditions of manifests
   tollgate schema                       print the JSON Schema of the configuration file
   tollgate controller [OPTIONS]         run the controller of a Kubernetes cluster
   tollgate crds                         print the CustomResourceDefinitions for Kubernetes
 
 Options:
   -f, --file FILE        configuration file (YAML); without it ~/.config/tollgate/config.yaml,
-                         which is created if it does not exist
+                         which is created if it does not exist; beside --manifests it has only
+                         the section config
+      --manifests DIR    folder with Kubernetes manifests, reloaded on changes
+      --gateway NAME     Gateway of the manifests; not needed if there is only one
+      --output FORMAT    text or json, of check
       --validate-only    only check the configuration
   -V, --version          print the version
   -h, --help             print this text
@@ -71,8 +83,14 @@ async function main(argv: string[]): Promise<void> {
       return
     case 'validate':
       return validate(args.file)
+    case 'check':
+      return check(args)
+    case 'manifests':
+      return run((tools) => openManifestFeed({ ...args, ...tools }))
     case 'run':
-      return run(args.file)
+      return run(({ log, runTask }) =>
+        createFileFeed({ file: args.file ?? ensureDefaultFile(log), env: process.env, runTask }),
+      )
   }
 }
 
@@ -81,6 +99,10 @@ type Arguments =
   | { kind: 'help' | 'version' | 'schema' | 'crds' }
   /** Undefined stands for the default file. */
   | { kind: 'validate' | 'run'; file: string | undefined }
+  | ({ kind: 'check' } & CheckArguments)
+  | { kind: 'manifests'; folder: string; gateway: string | undefined; settingsFile: string | undefined }
+
+type CheckArguments = { folder: string; output: string }
 
 function readArguments(argv: string[]): Arguments {
   try {
@@ -90,6 +112,9 @@ function readArguments(argv: string[]): Arguments {
       options: {
         file: { type: 'string', short: 'f' },
         'validate-only': { type: 'boolean' },
+        manifests: { type: 'string' },
+        gateway: { type: 'string' },
+        output: { type: 'string' },
         version: { type: 'boolean', short: 'V' },
         help: { type: 'boolean', short: 'h' },
       },
@@ -98,13 +123,41 @@ function readArguments(argv: string[]): Arguments {
     if (values.version) return { kind: 'version' }
     const [command, ...rest] = positionals
     if ((command === 'schema' || command === 'crds') && rest.length === 0) return { kind: command }
+    if (command === 'check') return readCheckArguments(rest, values.output)
     if (command !== undefined) return { kind: 'mistake', message: `unknown command "${command}"` }
     // An unset shell variable (`-f "$FILE"`) must not select the default file.
     if (values.file === '')
       return { kind: 'mistake', message: 'no configuration file: the name after -f is empty' }
-    return { kind: values['validate-only'] ? 'validate' : 'run', file: values.file }
+    const { manifests: folder, gateway, file } = values
+    if (folder === '')
+      return { kind: 'mistake', message: 'no manifests: the name after --manifests is empty' }
+    if (folder === undefined && gateway !== undefined)
+      return { kind: 'mistake', message: '--gateway must follow --manifests DIR' }
+    if (folder !== undefined && values['validate-only'])
+      return { kind: 'mistake', message: `--validate-only is for files: run tollgate check ${folder}` }
+    if (folder !== undefined) return { kind: 'manifests', folder, gateway, settingsFile: file }
+    return { kind: values['validate-only'] ? 'validate' : 'run', file }
   } catch (error) {
     return { kind: 'mistake', message: messageOf(error) }
+  }
+}
+
+function readCheckArguments(folders: readonly string[], output = 'text'): Arguments {
+  const [folder, ...rest] = folders
+  if (folder === undefined || folder === '' || rest.length > 0)
+    return { kind: 'mistake', message: 'check must have one folder: tollgate check DIR' }
+  if (output !== 'text' && output !== 'json')
+    return { kind: 'mistake', message: '--output must be text or json' }
+  return { kind: 'check', folder, output }
+}
+
+async function check({ folder, output }: CheckArguments): Promise<void> {
+  try {
+    const report = await checkManifests(folder, process.env)
+    print(output === 'json' ? reportJson(report) : reportText(report))
+    if (!isAccepted(report)) process.exitCode = 1
+  } catch (error) {
+    fail(reasonsOf(error))
   }
 }
 
@@ -134,7 +187,10 @@ function ensureDefaultFile(log: LogSink): string {
   return file
 }
 
-async function run(named: string | undefined): Promise<void> {
+type FeedTools = { log: LogSink; runTask: RunConfigTask; env: Environment }
+
+/** Runs the gateway on the configurations of a feed. */
+async function run(openFeed: (tools: FeedTools) => ConfigFeed | Promise<ConfigFeed>): Promise<void> {
   keepTickShape()
   const log = createLog('info', createLogWriter(1))
   process.on('uncaughtException', (error) => {
@@ -147,7 +203,7 @@ async function run(named: string | undefined): Promise<void> {
       createYieldPoint(systemClock),
     )
     const app = await startApp({
-      feed: createFileFeed({ file: named ?? ensureDefaultFile(log), env: process.env, runTask }),
+      feed: await openFeed({ log, runTask, env: process.env }),
       env: process.env,
       version: version(),
       log,

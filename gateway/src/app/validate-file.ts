@@ -29,6 +29,16 @@ export async function validateConfigFile(
   warn: (line: string) => void = () => {},
 ): Promise<Config> {
   const config = acceptedConfig(loadConfig({ text: readConfigFile(file), file, env }))
+  await compileOffline(config, env, warn)
+  return config
+}
+
+/** Compiles a valid configuration without network and ports. Throws `ConfigRejected`. */
+export async function compileOffline(
+  config: Config,
+  env: Environment,
+  warn: (line: string) => void,
+): Promise<void> {
   const facts = {
     version: '',
     sessionKey: env['SESSION_KEY'],
@@ -38,7 +48,6 @@ export async function validateConfigFile(
   await compileConfig(config, offlineContext(warn), facts).catch((error: unknown) => {
     throw new ConfigRejected([messageOf(error)])
   })
-  return config
 }
 
 /** Context of a compilation without network, processes and threads. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { validateConfig } from '../../src/config/load/validate.ts'
 import { createManifestReader } from '../../src/kubernetes/objects/manifests/manifests.ts'
+import { parseManifest } from '../../src/kubernetes/objects/manifests/parse-manifest.ts'
 import { createTranslator, type Translation } from '../../src/kubernetes/translate/translate.ts'
 
 /**
@@ -16,8 +17,8 @@ const root = join(import.meta.dirname, 'kubernetes')
 
 describe('golden kubernetes', () => {
   for (const name of readdirSync(root).sort()) {
-    it(`translates ${name}`, () => {
-      const objects = readObjects(join(root, name, 'in.yaml'))
+    it(`translates ${name}`, async () => {
+      const objects = await readObjects(join(root, name, 'in.yaml'))
       const translation = createTranslator()(objects)
       for (const { config } of translation.gateways.values()) expect(validateConfig(config)).toEqual([])
       const found = rendered(translation)
@@ -29,8 +30,9 @@ describe('golden kubernetes', () => {
   }
 })
 
-function readObjects(file: string) {
-  const { objects, errors } = createManifestReader()([{ name: 'in.yaml', text: readFileSync(file, 'utf8') }])
+async function readObjects(file: string) {
+  const read = createManifestReader({ parse: parseManifest, yieldPoint: () => undefined })
+  const { objects, errors } = await read([{ name: 'in.yaml', text: readFileSync(file, 'utf8') }])
   expect(errors).toEqual([])
   return objects
 }

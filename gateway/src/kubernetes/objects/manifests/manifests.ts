@@ -1,3 +1,5 @@
+import { shareStructure } from '../../../config/live/structural-share.ts'
+import type { YieldPoint } from '../../../lib/scheduling/yielding.ts'
 import type { ReadKind } from '../kinds.ts'
 import { keyOf, type ObjectMeta } from '../meta.ts'
 import {
@@ -8,13 +10,7 @@ import {
   type ReadObject,
 } from '../object-set.ts'
 import type { ReadOutcome } from '../read-object.ts'
-import {
-  type ManifestFile,
-  type ManifestProblem,
-  type ParsedManifest,
-  type Place,
-  parseManifest,
-} from './parse-manifest.ts'
+import type { ManifestFile, ManifestProblem, ParsedManifest, Place } from './parse-manifest.ts'
 
 /** Objects of manifests. */
 export type Manifests = {
@@ -27,43 +23,39 @@ export type Manifests = {
   readonly warnings: readonly ManifestProblem[]
 }
 
-/** Reads manifests. Files whose text is unchanged since the previous call keep their objects. */
-export type ReadManifests = (files: readonly ManifestFile[]) => Manifests
+/** Reads manifests. Unchanged objects are the same as in the previous call. One call at a time. */
+export type ReadManifests = (files: readonly ManifestFile[]) => Promise<Manifests>
+
+export type ManifestReaderOptions = {
+  /** `parseManifest`, on another thread if the file is large. */
+  parse(file: ManifestFile): ParsedManifest | Promise<ParsedManifest>
+  yieldPoint: YieldPoint
+}
 
 /** Creates a reader of manifests that parses changed files only. */
-export function createManifestReader(): ReadManifests {
+export function createManifestReader({ parse, yieldPoint }: ManifestReaderOptions): ReadManifests {
   let previous: ReadonlyMap<string, Parsed> = new Map()
-  return (files) => {
+  let known: Collected = emptyCollected()
+  return async (files) => {
     const parsed = new Map<string, Parsed>()
     for (const file of files) {
       const before = previous.get(file.name)
       const isSame = before !== undefined && before.text === file.text
-      parsed.set(file.name, isSame ? before : { text: file.text, ...parseManifest(file) })
+      parsed.set(file.name, isSame ? before : { text: file.text, ...(await parse(file)) })
     }
+    const next = collect([...parsed.values()])
+    await share(known.objects, next.objects, yieldPoint)
+    await share(known.invalid, next.invalid, yieldPoint)
     previous = parsed
-    return collect([...parsed.values()])
+    known = next
+    const { places, errors, warnings } = next
+    return { objects: objectSet(next), places, errors, warnings }
   }
 }
 
 type Parsed = ParsedManifest & { readonly text: string }
 
-/** The objects of parsed files, in the order of the files. */
-export function collect(files: readonly ParsedManifest[]): Manifests {
-  const collecting: Collecting = {
-    objects: new Map(),
-    invalid: new Map(),
-    places: new Map(),
-    errors: files.flatMap(({ mistakes }) => mistakes),
-    warnings: [],
-  }
-  for (const { objects } of files) {
-    for (const { outcome, file, line } of objects) add(outcome, { file, line }, collecting)
-  }
-  const { places, errors, warnings } = collecting
-  return { objects: objectSet(collecting), places, errors, warnings }
-}
-
-type Collecting = {
+type Collected = {
   readonly objects: Map<InvalidKey, ReadObject>
   readonly invalid: Map<InvalidKey, InvalidObject>
   readonly places: Map<InvalidKey, Place>
@@ -71,8 +63,22 @@ type Collecting = {
   readonly warnings: ManifestProblem[]
 }
 
-function add(outcome: ReadOutcome, place: Place, collecting: Collecting): void {
-  const { objects, invalid, errors, warnings } = collecting
+function emptyCollected(): Collected {
+  return { objects: new Map(), invalid: new Map(), places: new Map(), errors: [], warnings: [] }
+}
+
+/** The objects of parsed files, in the order of the files. */
+function collect(files: readonly ParsedManifest[]): Collected {
+  const collected = emptyCollected()
+  for (const { objects, mistakes } of files) {
+    collected.errors.push(...mistakes)
+    for (const { outcome, file, line } of objects) add(outcome, { file, line }, collected)
+  }
+  return collected
+}
+
+function add(outcome: ReadOutcome, place: Place, collected: Collected): void {
+  const { objects, invalid, errors, warnings } = collected
   switch (outcome.kind) {
     case 'other':
       warnings.push({ ...place, message: `${outcome.description} is not read` })
@@ -82,12 +88,12 @@ function add(outcome: ReadOutcome, place: Place, collecting: Collecting): void {
       return
     case 'object': {
       const { object } = outcome
-      const key = claim(object, place, collecting)
+      const key = claim(object, place, collected)
       if (key !== undefined) objects.set(key, object)
       return
     }
     case 'invalid': {
-      const key = claim(outcome.invalid, place, collecting)
+      const key = claim(outcome.invalid, place, collected)
       if (key !== undefined) invalid.set(key, outcome.invalid)
       return
     }
@@ -98,7 +104,7 @@ function add(outcome: ReadOutcome, place: Place, collecting: Collecting): void {
 function claim(
   object: { readonly kind: ReadKind; readonly metadata: ObjectMeta },
   place: Place,
-  { places, errors }: Collecting,
+  { places, errors }: Collected,
 ): InvalidKey | undefined {
   const key = `${object.kind}/${keyOf(object)}`
   const first = places.get(key)
@@ -110,7 +116,22 @@ function claim(
   return undefined
 }
 
-function objectSet({ objects, invalid }: Collecting): ObjectSet {
+/** Replaces objects by equal previous ones: translations find changes by identity. */
+async function share<T>(
+  previous: ReadonlyMap<InvalidKey, T>,
+  next: Map<InvalidKey, T>,
+  yieldPoint: YieldPoint,
+): Promise<void> {
+  for (const [key, object] of next) {
+    const before = previous.get(key)
+    if (before === undefined || before === object) continue
+    next.set(key, shareStructure(before, object))
+    const pause = yieldPoint()
+    if (pause) await pause
+  }
+}
+
+function objectSet({ objects, invalid }: Collected): ObjectSet {
   const set = emptyObjectSet()
   for (const object of objects.values()) mapOf(set, object.kind).set(keyOf(object), object)
   return { ...set, invalid }

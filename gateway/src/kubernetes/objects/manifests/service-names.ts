@@ -6,35 +6,43 @@ import type { ObjectSet } from '../object-set.ts'
 const serviceNameLabel = 'kubernetes.io/service-name'
 
 /**
- * Adds EndpointSlices for the Services of manifests that have none: a cluster creates them from Pods. Their
- * address is the DNS name of the Service, `<name>.<namespace>.svc`, or its `externalName`. The ports are
- * those of the Service; of a headless Service, whose name resolves to Pods, the target ports.
+ * Returns a function that adds EndpointSlices for the Services of manifests that have none: a cluster creates
+ * them from Pods. Their address is the DNS name of the Service, `<name>.<namespace>.svc`. The ports are those
+ * of the Service; of a headless Service, whose name resolves to Pods, the target ports.
  */
-export function withServiceNames(objects: ObjectSet): ObjectSet {
-  const added = slicesByName(objects).map((slice) => [keyOf(slice), slice] as const)
-  if (added.length === 0) return objects
-  return { ...objects, EndpointSlice: new Map([...objects.EndpointSlice, ...added]) }
+export function createServiceNames(): (objects: ObjectSet) => ObjectSet {
+  const slices = new WeakMap<Service, EndpointSlice>()
+  const sliceFor = (service: Service): EndpointSlice => {
+    const slice = slices.get(service) ?? sliceOf(service)
+    slices.set(service, slice)
+    return slice
+  }
+  return (objects) => {
+    const added = unservedServices(objects).map((service) => [keyOf(service), sliceFor(service)] as const)
+    // An EndpointSlice of another Service may have the name.
+    return { ...objects, EndpointSlice: new Map([...added, ...objects.EndpointSlice]) }
+  }
 }
 
-function slicesByName({ Service: services, EndpointSlice: slices }: ObjectSet): EndpointSlice[] {
+function unservedServices({ Service: services, EndpointSlice: slices }: ObjectSet): Service[] {
   const served = new Set(
     slices
       .values()
       .map(({ metadata: { namespace, labels } }) => `${namespace}/${labels?.[serviceNameLabel]}`),
   )
-  return [...services].filter(([key]) => !served.has(key)).map(([, service]) => sliceOf(service))
+  return [...services.values()].filter(
+    (service) => service.spec.type !== 'ExternalName' && !served.has(keyOf(service)),
+  )
 }
 
 function sliceOf({ metadata: { name, namespace }, spec }: Service): EndpointSlice {
-  const isExternal = spec.type === 'ExternalName'
-  const host = isExternal ? (spec.externalName ?? '') : `${name}.${namespace}.svc`
   const isHeadless = spec.clusterIP === 'None'
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: { name, ...(namespace !== undefined && { namespace }), labels: { [serviceNameLabel]: name } },
     addressType: 'FQDN',
-    endpoints: host === '' ? [] : [{ addresses: [host] }],
+    endpoints: [{ addresses: [`${name}.${namespace}.svc`] }],
     ports: (spec.ports ?? []).map(({ name: portName, port, targetPort, protocol, appProtocol }) => ({
       name: portName,
       port: isHeadless && typeof targetPort === 'number' ? targetPort : port,
