@@ -194,7 +194,7 @@ const maxEndpoints = 10_000
 const endpointsSchema = list(
   endpoint,
   {
-    doc: 'Servers of a backend for routes, TCP routes, mirrors and guardrails, with the same policies. Requests are 503 if the list is empty. A reload that changes nothing else applies at once, without compiling routes.',
+    doc: 'Servers of a backend for routes, TCP routes, mirrors, guardrails and rate limit services, with the same policies. Requests are 503 if the list is empty. A reload that changes nothing else applies at once, without compiling routes.',
     advanced: true,
   },
   { max: maxEndpoints },

@@ -42,6 +42,7 @@ export type RoutesConfig = NonNullable<Config['routes']>
 export type TcpRoutesConfig = NonNullable<Config['tcpRoutes']>
 export type BackendsConfig = NonNullable<Config['backends']>
 export type RouteConfig = RoutesConfig[number]
+export type RoutePolicies = NonNullable<RouteConfig['policies']>
 export type TcpRouteConfig = TcpRoutesConfig[number]
 export type BackendConfig = BackendsConfig[number]
 

@@ -1,10 +1,16 @@
-import type { ObjectKey } from '../../objects/meta.ts'
-import type { ObjectSet } from '../../objects/object-set.ts'
+import { compareByAge, type ObjectKey } from '../../objects/meta.ts'
+import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
+import type { GatewayPolicy } from '../../own-kinds/gateway-policy/gateway-policy.ts'
 import type { References } from '../backends/references.ts'
-import type { BackendTraffic, GatewayPlan, RouteConfig, RouteKind } from '../plan.ts'
+import type { BackendTraffic, GatewayPlan, RouteConfig, RouteKind, RoutePolicies } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
-
-export type RoutePolicies = NonNullable<RouteConfig['policies']>
+import { invalidPolicy } from './invalid-policy.ts'
+import { createLevels, type OwnerLevels } from './levels-by-target.ts'
+import { createLookups, type RecordedLookups, type Surroundings, surroundingsOf } from './lookups.ts'
+import { createNode, mergedAt, nodeBelow, type PlaceNode } from './place-tree.ts'
+import { policyStatuses, type SeenPlaces } from './policy-status.ts'
+import { targetsOf } from './targets.ts'
+import { type TranslatedPolicy, translatePolicy } from './translate-policy.ts'
 
 /** The place of a route rule. */
 export type PolicyPlace = {
@@ -63,9 +69,83 @@ export type PoliciesInput = {
 /** Merged policies by those of the rule. */
 const merged = new WeakMap<RoutePolicies, WeakMap<Effective, RoutePolicies>>()
 
-const noPolicies: Effective = { policies: undefined, backends: [] }
-
 /** Creates the step that indexes GatewayPolicies by target. It caches the results of a call. */
 export function createPolicyIndexer(): (input: PoliciesInput) => PolicyIndex {
-  return () => ({ policiesOf: () => noPolicies, statuses: () => [] })
+  const translate = createCachedTranslation()
+  const levelOf = createLevels()
+  const root = createNode([])
+  return ({ objects, references, plans }) => {
+    const context = { objects, plans: new Map(plans.map((plan) => [plan.key, plan])) }
+    const targeted = translate(objects, surroundingsOf(objects, references)).map((policy) => ({
+      policy,
+      targets: targetsOf(policy, context),
+    }))
+    const owners = levelOf(targeted)
+    const seen: SeenPlaces = new Map()
+    return {
+      policiesOf({ gateway, listener, route, rule, traffic }) {
+        const ofGateway = owners.Gateway.get(gateway)
+        const ofRoute = isTargetKind(route.kind) ? owners[route.kind].get(route.key) : undefined
+        if (ofGateway === undefined && ofRoute === undefined) return noPolicies
+        const above = ofGateway === undefined ? root : sectionNode(root, ofGateway, listener)
+        const node = ofRoute === undefined ? above : sectionNode(above, ofRoute, rule)
+        if (node === root) return noPolicies
+        markSeen(seen, node, gateway, traffic)
+        return mergedAt(node, traffic)
+      },
+      statuses: () => policyStatuses(targeted, { owners, seen }),
+    }
+  }
+}
+
+const noPolicies: Effective = { policies: undefined, backends: [] }
+
+function isTargetKind(kind: RouteKind): kind is 'HTTPRoute' | 'GRPCRoute' {
+  return kind === 'HTTPRoute' || kind === 'GRPCRoute'
+}
+
+function sectionNode(
+  node: PlaceNode,
+  { whole, sections }: OwnerLevels,
+  section: string | undefined,
+): PlaceNode {
+  const below = nodeBelow(node, whole)
+  return section === undefined ? below : nodeBelow(below, sections.get(section))
+}
+
+function markSeen(seen: SeenPlaces, node: PlaceNode, gateway: ObjectKey, traffic: BackendTraffic): void {
+  const gateways = seen.get(node) ?? new Map<ObjectKey, Set<BackendTraffic>>()
+  seen.set(node, gateways)
+  const kinds = gateways.get(gateway) ?? new Set<BackendTraffic>()
+  gateways.set(gateway, kinds.add(traffic))
+}
+
+type Source = GatewayPolicy | InvalidObject
+
+type Translated = { readonly policy: TranslatedPolicy; readonly lookups?: RecordedLookups }
+
+function translateSource(source: Source, surroundings: Surroundings): Translated {
+  if ('mistakes' in source) return { policy: invalidPolicy(source) }
+  const lookups = createLookups(source.metadata.namespace ?? '', surroundings)
+  return { policy: translatePolicy(source, lookups), lookups }
+}
+
+/** Translates policies, sorted by precedence; unchanged ones once. */
+function createCachedTranslation() {
+  const known = new WeakMap<Source, Translated>()
+
+  function translated(source: Source, surroundings: Surroundings): TranslatedPolicy {
+    const existing = known.get(source)
+    if (existing !== undefined && existing.lookups?.isCurrent(surroundings) !== false) return existing.policy
+    const created = translateSource(source, surroundings)
+    known.set(source, created)
+    return created.policy
+  }
+
+  return ({ GatewayPolicy: policies, invalid }: ObjectSet, surroundings: Surroundings) => {
+    const wrong = [...invalid.values()].filter(({ kind }) => kind === 'GatewayPolicy')
+    return [...policies.values(), ...wrong]
+      .sort(compareByAge)
+      .map((source) => translated(source, surroundings))
+  }
 }

@@ -13,7 +13,7 @@ import {
 } from '../../../schema/dsl.ts'
 import type { ReportIssue } from '../../../schema/report.ts'
 import { checkBackendHost } from '../../../upstream/check.ts'
-import { backendHostSchema, findBackend, type NamedBackend } from '../../../upstream/config.ts'
+import { backendHostSchema, findBackend, hasServers, type NamedBackend } from '../../../upstream/config.ts'
 import { missingBackend } from '../../../upstream/destination.ts'
 import { appliesToSchema, keyVariables } from '../local-config.ts'
 
@@ -173,7 +173,7 @@ export function checkGlobalRateLimit(
   })
 }
 
-/** Reports a reference to an unknown backend or a backend without a host. */
+/** Reports a reference to an unknown backend or a backend without servers. */
 export function checkGlobalBackend(
   { backend: reference }: GlobalRateLimitConfig,
   backends: readonly NamedBackend[],
@@ -181,5 +181,5 @@ export function checkGlobalBackend(
 ): void {
   if (reference === undefined) return
   const found = findBackend(reference, backends)
-  if (found?.host === undefined) report(['backend'], missingBackend(reference, found))
+  if (found === undefined || !hasServers(found)) report(['backend'], missingBackend(reference, found))
 }

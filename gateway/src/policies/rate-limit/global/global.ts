@@ -18,7 +18,7 @@ import { type Breaker, createBreaker } from './breaker.ts'
 import { type GlobalRateLimitConfig, timeoutOf } from './config.ts'
 import { type CompiledDescriptor, compileDescriptor } from './descriptors.ts'
 import { type GlobalLimitState, globalLimitState, labelOf } from './state.ts'
-import { limiterTarget } from './target.ts'
+import { limiterService } from './target.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 import {
   checkRateLimit,
@@ -53,15 +53,15 @@ export function compileGlobalRateLimit(
   context: CompileContext,
   { scope, hasTokens }: GlobalRateLimitOptions,
 ): GlobalRateLimit {
-  const target = limiterTarget(config, context)
+  const service = limiterService(config, context)
   const own = config.protocol === 'kuadrant'
-  const breakerName = `rate-limit/breaker/${target.host} ${target.port} ${target.tlsKey}`
+  const breakerName = `rate-limit/breaker/${service.key}`
   const limiter: Limiter = {
     label: labelOf(config, scope),
     domain: config.domain,
-    countRequest: context.grpc.method(target, shouldRateLimit),
-    checkTokens: context.grpc.method(target, own ? checkRateLimit : shouldRateLimit),
-    reportTokens: context.grpc.method(target, own ? reportUsage : shouldRateLimit),
+    countRequest: service.method(shouldRateLimit),
+    checkTokens: service.method(own ? checkRateLimit : shouldRateLimit),
+    reportTokens: service.method(own ? reportUsage : shouldRateLimit),
     checksByDescriptor: own,
     deadlineMs: timeoutOf(config),
     clock: context.clock,
