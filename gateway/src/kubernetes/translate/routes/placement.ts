@@ -3,8 +3,7 @@ import type { ListenerPlan, RouteConfig } from '../plan.ts'
 import { type Effective, type PolicyIndex, withRulePolicies } from '../policies/policies.ts'
 import { type BackendRules, errorBackends, grpcRules, httpRules } from './rules/backend-refs.ts'
 import { redirectAuthority } from './rules/filters.ts'
-import type { CheckPolicies } from './rules/policy-check.ts'
-import type { RouteBackends, RoutePolicies, RuleMistake, RulePlan } from './rules/rule-plan.ts'
+import type { CheckPolicies, RouteBackends, RoutePolicies, RuleMistake, RulePlan } from './rules/rule-plan.ts'
 import { invalidRuleMessage } from './rules/rules.ts'
 
 /** The listeners of one Gateway that serve a route. */
@@ -139,7 +138,7 @@ function outcomeOf(
   const mistake = policies && effective.policies && checkPolicies(policies, plan.traffic, names)
   if (mistake === undefined)
     return { policies, backends: responds ? [] : plan.backends, names, mistake: undefined }
-  const message = `spec.rules[${plan.index}]: must fit its GatewayPolicies: ${mistake}`
+  const message = `spec.rules[${plan.index}]: must fit its GatewayPolicies: ${mistake.message}`
   return { ...refused, mistake: { reason: 'UnsupportedValue', message } }
 }
 

@@ -58,7 +58,7 @@ function acceptance({ refusal }: Attachment, findings: RuleFindings): Finding[] 
   if (isInvalid(findings)) return [violated('Accepted', reason, messages)]
   const accepted = satisfied('Accepted', 'Accepted')
   if (mistakes.length === 0) return [accepted]
-  const dropped = `Dropped Rule ${invalid.join(', ')} (requests receive an error): ${messages}`
+  const dropped = `Dropped Rule ${invalid.join(', ')}: ${messages}`
   return [accepted, satisfied('PartiallyInvalid', reason, dropped)]
 }
 

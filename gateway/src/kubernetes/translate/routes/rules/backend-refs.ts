@@ -14,13 +14,11 @@ export type RuleBackends = {
 export type BackendRules = {
   /** Status in place of a backend that cannot be used. */
   readonly errorStatus: number
-  /** Whether requests need HTTP/2. */
-  readonly needsHttp2: boolean
 }
 
 /** gRPC clients map 503 to `UNAVAILABLE`, which the Gateway API requires. */
-export const grpcRules: BackendRules = { errorStatus: 503, needsHttp2: true }
-export const httpRules: BackendRules = { errorStatus: 500, needsHttp2: false }
+export const grpcRules: BackendRules = { errorStatus: 503 }
+export const httpRules: BackendRules = { errorStatus: 500 }
 
 /** A rule without a usable backend: an error for every request. */
 export function errorBackends({ errorStatus: status }: BackendRules, message?: string): RouteBackends {
@@ -34,7 +32,7 @@ export function errorBackends({ errorStatus: status }: BackendRules, message?: s
 export function translateBackends(
   references: readonly RouteBackendReference[] | undefined,
   rules: BackendRules,
-  { resolve, report }: RuleContext,
+  { resolve, report, checkPolicies }: RuleContext,
 ): RuleBackends {
   let traffic: BackendTraffic = 'http'
   const names: string[] = []
@@ -43,20 +41,15 @@ export function translateBackends(
     const at = `backendRefs[${index}]`
     const resolved = resolve(reference, at)
     const modifiers = translateBackendFilters(filters, `${at}.filters`, report)
+    const mistake = filters === undefined ? undefined : checkPolicies(modifiers, 'http', [])
+    if (mistake !== undefined) report(`${at}.filters`, mistake.message)
     if (weight === 0) return []
     const share = weight === 1 ? {} : { weight }
     if (resolved.kind === 'unresolved') return [{ error: { status: rules.errorStatus }, ...share }]
     names.push(resolved.name)
     if (resolved.traffic !== 'http') traffic = resolved.traffic
-    const version = rules.needsHttp2 && resolved.traffic === 'http' && http2
-    const policies = { ...(version && { http: version }), ...modifiers }
-    return [
-      {
-        backend: `/${resolved.name}`,
-        ...share,
-        ...(Object.keys(policies).length > 0 && { policies }),
-      },
-    ]
+    const policies = Object.keys(modifiers).length === 0 ? {} : { policies: modifiers }
+    return [{ backend: `/${resolved.name}`, ...share, ...policies }]
   })
   if (traffic !== 'http' && names.length > 1) {
     const instead = traffic === 'llm' ? 'providers' : 'targets'
@@ -67,5 +60,3 @@ export function translateBackends(
   }
   return { backends: names.length === 0 ? errorBackends(rules) : backends, traffic, names }
 }
-
-const http2: { version: 'HTTP/2' } = { version: 'HTTP/2' }

@@ -29,10 +29,24 @@ export type RulePlan = {
   readonly mistakes: readonly RuleMistake[]
 }
 
+/** The first mistake of policies: the policy, and a message that begins with the path of the value. */
+export type PolicyMistake = { readonly policy: string; readonly message: string }
+
+/**
+ * Checks policies of routes of a kind of traffic. `names` are those of the backends that the policies refer
+ * to.
+ */
+export type CheckPolicies = (
+  policies: RoutePolicies,
+  traffic: BackendTraffic,
+  names: readonly string[],
+) => PolicyMistake | undefined
+
 /** Functions for the translation of one rule. */
 export type RuleContext = {
   /** Resolves a reference at a path below the rule, and reports failures in the condition ResolvedRefs. */
   resolve(reference: BackendReference, at: string): BackendResolution
   /** Reports a mistake at a path below the rule. */
   report(at: string, message: string, reason?: RuleMistake['reason']): void
+  checkPolicies: CheckPolicies
 }

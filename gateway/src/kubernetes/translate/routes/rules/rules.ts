@@ -4,8 +4,7 @@ import type { BackendResolution } from '../../plan.ts'
 import { type BackendRules, errorBackends, grpcRules, httpRules, translateBackends } from './backend-refs.ts'
 import { translateFilters } from './filters.ts'
 import { grpcMatches, httpMatches } from './matches.ts'
-import type { CheckPolicies } from './policy-check.ts'
-import type { RoutePolicies, RuleContext, RuleMistake, RulePlan } from './rule-plan.ts'
+import type { CheckPolicies, RoutePolicies, RuleContext, RuleMistake, RulePlan } from './rule-plan.ts'
 
 /** Inputs that the rules of a route share. */
 export type RuleSurroundings = {
@@ -56,6 +55,7 @@ function planRule(
     report(at, message, reason = 'UnsupportedValue') {
       mistakes.push({ reason, message: `${path}.${at}: ${message}` })
     },
+    checkPolicies,
   }
   const { report } = context
   const own = translateOwn(report)
@@ -75,7 +75,7 @@ function planRule(
   const usedNames = [...new Set([...names, ...filters.names])]
   if (policies !== undefined && mistakes.length === 0) {
     const mistake = checkPolicies(policies, traffic, usedNames)
-    if (mistake !== undefined) report('filters', mistake)
+    if (mistake !== undefined) report(fieldOf.get(mistake.policy) ?? 'filters', mistake.message)
   }
   if (mistakes.length > 0) {
     return {
@@ -95,6 +95,12 @@ function planRule(
     names: isUnused ? [] : usedNames,
   }
 }
+
+/** Fields of rules by policy of the Config; others are filters. */
+const fieldOf: ReadonlyMap<string, string> = new Map([
+  ['timeout', 'timeouts'],
+  ['retry', 'retry'],
+])
 
 /** Response to requests of a rule with mistakes; the status of the route names them. */
 export const invalidRuleMessage = 'the rule of this route is not valid'
