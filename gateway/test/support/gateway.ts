@@ -62,6 +62,8 @@ export type GatewayOptions = {
   env?: Record<string, string>
   /** Of the MCP listener, where it has to be known beforehand. */
   mcpPort?: number
+  /** Further arguments of the command line. */
+  args?: readonly string[]
   /** Flags of the runtime. */
   nodeFlags?: readonly string[]
   /** Largest file that the process may write, in units of 512 bytes or, in some shells, of 1024. */
@@ -113,7 +115,7 @@ export async function startGateway(config: GatewayConfig, options: GatewayOption
     )
   if (!again) writeFileSync(file, textOf(config))
 
-  const process = launch(['-f', file], { ...options, cwd: folder })
+  const process = launch(['-f', file, ...(options.args ?? [])], { ...options, cwd: folder })
   const { child, exited } = process
   let stopping = false
   const gateway: Gateway = {

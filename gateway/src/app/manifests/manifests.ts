@@ -55,6 +55,12 @@ export function openManifestFeed({ settingsFile, env, runTask, ...options }: Man
 function readSettings(file: string, env: Environment): NonNullable<Config['config']> {
   const { config, ...others } = acceptedConfig(loadConfig({ text: readConfigFile(file), file, env }))
   const [section] = Object.keys(others)
+  const stored = (['storage', 'database'] as const).find((field) => config?.[field] !== undefined)
+  if (stored !== undefined) {
+    throw new ConfigRejected([
+      `${file}: config.${stored} is not allowed beside manifests, which are read-only`,
+    ])
+  }
   if (section === undefined) return config ?? {}
   throw new ConfigRejected([
     `${file}: ${section} is not allowed beside manifests: only the section config is`,
