@@ -1,5 +1,5 @@
 import { milliseconds } from '../../lib/duration.ts'
-import type { JsonObject } from '../../lib/json/json.ts'
+import { isJsonObject, type JsonObject } from '../../lib/json/json.ts'
 import type { GatewayParametersSpec } from '../own-kinds/gateway-parameters.ts'
 import { combinePatches, unknownDirectives } from './strategic-merge.ts'
 
@@ -12,6 +12,9 @@ export const reservedVariables: readonly string[] = [
   'STATE_DIR',
   'SESSION_KEY',
 ]
+
+/** Name of the container of the gateway in the Pods. */
+export const proxyContainerName = 'proxy'
 
 export const defaultShutdown = { min: '10s', max: '60s' }
 
@@ -84,8 +87,37 @@ function overlayMistakes({ overlays = {}, ...spec }: GatewayParametersSpec): str
   return [
     ...directives,
     ...(selector === undefined ? [] : ['overlays.deployment.spec.selector must not be set: it is immutable']),
+    ...reservedInOverlays(overlays),
     ...withoutObject.map((kind) => `overlays.${kind} must be used with ${kind}`),
   ]
+}
+
+/** Variables in overlays of the Pod, whose containers are lists in free JSON. */
+function reservedInOverlays({ deployment, podTemplate }: Overlays): string[] {
+  const templates: [path: string, template: unknown][] = [
+    ['overlays.podTemplate', podTemplate],
+    ['overlays.deployment.spec.template', deployment?.spec?.['template']],
+  ]
+  return templates.flatMap(([path, template]) => {
+    const containers = itemsAt(fieldOf(fieldOf(template, 'spec'), 'containers'))
+    return containers.flatMap((container) =>
+      fieldOf(container, 'name') === proxyContainerName
+        ? itemsAt(fieldOf(container, 'env')).flatMap((variable) => {
+            const name = fieldOf(variable, 'name')
+            const isReserved = typeof name === 'string' && reservedVariables.includes(name)
+            return isReserved ? [`${path} must not set ${name}: the controller sets this variable`] : []
+          })
+        : [],
+    )
+  })
+}
+
+function fieldOf(value: unknown, field: string): unknown {
+  return isJsonObject(value) ? value[field] : undefined
+}
+
+function itemsAt(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function mergedField<Key extends string, Value>(key: Key, value: Value | undefined): { [K in Key]?: Value } {
