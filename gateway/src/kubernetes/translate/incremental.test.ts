@@ -45,9 +45,10 @@ describe('createTranslator', () => {
     expect(shared(before.routes, edited.routes)).toEqual(['HTTPRoute/a/models/0', 'HTTPRoute/b/two/0'])
     expect(edited.gateways).toBe(before.gateways)
 
-    translate(clusterOf(slots, all))
+    const again = configOf(translate(clusterOf(slots, all)))
     const moved = configOf(translate(clusterOf(slots, replaced(all, 'EndpointSlice', 's-1'))))
-    expect(moved.routes).toBe(edited.routes)
+    expect(moved.routes).toBe(again.routes)
+    expect(moved.backends).not.toBe(again.backends)
   })
 })
 
