@@ -4,21 +4,15 @@ import { parseArgs } from 'node:util'
 import { parentPort, Worker } from 'node:worker_threads'
 import { startApp } from './app/app.ts'
 import type { ConfigFeed } from './app/config-feed.ts'
-import type { RunConfigTask } from './app/config-tasks.ts'
-import { startControllerApp } from './app/controller.ts'
-import { readControllerSettings } from './app/controller-options.ts'
 import { createFileFeed } from './app/file-feed.ts'
-import { checkManifests } from './app/manifests/check-manifests.ts'
-import { openManifestFeed } from './app/manifests/manifests.ts'
 import { createPoolTasks } from './app/pool-tasks.ts'
 import { validateConfigFile } from './app/validate-file.ts'
+import type { RunConfigTask } from './app/worker-tasks.ts'
 import { reasonsOf } from './config/config-rejected.ts'
 import { createDefaultFile, defaultFilePath } from './config/load/default-file.ts'
 import type { Environment } from './config/load/environment.ts'
 import { createWorkerTasks, workerIdleMs } from './config/load/worker-task.ts'
 import { configJsonSchema } from './config/schema.ts'
-import { isAccepted, reportJson, reportText } from './kubernetes/check/report.ts'
-import { crdYaml, ownCrds } from './kubernetes/crd/own-crds.ts'
 import { systemClock } from './lib/clock.ts'
 import { keepTickShape } from './lib/scheduling/keep-tick-shape.ts'
 import { createThreadPool, serveTasks } from './lib/scheduling/thread-pool.ts'
@@ -60,6 +54,8 @@ const threadUrls = {
   pool: new URL(import.meta.url),
 }
 
+// Kubernetes is loaded on demand: its schemas take 70 ms.
+
 // The threads of the pool run this file too: their tasks share most code with the gateway.
 if (parentPort) serveTasks(parentPort, createPoolTasks())
 else void main(process.argv.slice(2))
@@ -78,15 +74,20 @@ async function main(argv: string[]): Promise<void> {
     case 'schema':
       print(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
       return
-    case 'crds':
+    case 'crds': {
+      const { crdYaml, ownCrds } = await import('./kubernetes/crd/own-crds.ts')
       print(ownCrds().map(crdYaml).join('---\n'))
       return
+    }
     case 'validate':
       return validate(args.file)
     case 'check':
       return check(args)
     case 'manifests':
-      return run((tools) => openManifestFeed({ ...args, ...tools }))
+      return run(async (tools) => {
+        const { openManifestFeed } = await import('./app/manifests/manifests.ts')
+        return openManifestFeed({ ...args, ...tools })
+      })
     case 'run':
       return run(({ log, runTask }) =>
         createFileFeed({ file: args.file ?? ensureDefaultFile(log), env: process.env, runTask }),
@@ -102,7 +103,7 @@ type Arguments =
   | ({ kind: 'check' } & CheckArguments)
   | { kind: 'manifests'; folder: string; gateway: string | undefined; settingsFile: string | undefined }
 
-type CheckArguments = { folder: string; output: string }
+type CheckArguments = { folder: string; output: 'text' | 'json' }
 
 function readArguments(argv: string[]): Arguments {
   try {
@@ -153,9 +154,10 @@ function readCheckArguments(folders: readonly string[], output = 'text'): Argume
 
 async function check({ folder, output }: CheckArguments): Promise<void> {
   try {
-    const report = await checkManifests(folder, process.env)
-    print(output === 'json' ? reportJson(report) : reportText(report))
-    if (!isAccepted(report)) process.exitCode = 1
+    const { checkManifests } = await import('./app/manifests/check-manifests.ts')
+    const { text, isAccepted } = await checkManifests({ folder, output, env: process.env })
+    print(text)
+    if (!isAccepted) process.exitCode = 1
   } catch (error) {
     fail(reasonsOf(error))
   }
@@ -233,6 +235,8 @@ async function runController(argv: string[]): Promise<void> {
     log.flush().finally(() => process.exit(1))
   })
   try {
+    const { readControllerSettings } = await import('./app/controller-options.ts')
+    const { startControllerApp } = await import('./app/controller.ts')
     stopOnSignal(await startControllerApp(readControllerSettings(argv, process.env), process.env, log), log)
   } catch (error) {
     await log.flush()

@@ -11,11 +11,11 @@ import { createMetrics } from '../telemetry/metrics/metrics.ts'
 import type { ThreadUrls } from '../workers/data-planes.ts'
 import { openDataPlanes } from '../workers/workers.ts'
 import type { ConfigFeed } from './config-feed.ts'
-import type { RunConfigTask } from './config-tasks.ts'
 import { createControlLink } from './control-link.ts'
 import { openControlPlane } from './control-plane.ts'
 import { createProcessServers } from './process-servers.ts'
 import { createReload } from './reload.ts'
+import type { RunConfigTask } from './worker-tasks.ts'
 
 export type AppOptions = {
   /** Closed by the app, also if the start fails. */

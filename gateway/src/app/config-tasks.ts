@@ -3,16 +3,7 @@ import type { Environment } from '../config/load/environment.ts'
 import { formatChecks } from '../config/load/formats.ts'
 import { formatIssue, loadConfigText } from '../config/load/load.ts'
 import { checkNamedFiles } from '../config/load/named-files.ts'
-import type { createWorkerTasks } from '../config/load/worker-task.ts'
 import { type Config, checkConfig, configSchema } from '../config/schema.ts'
-import { parseManifest } from '../kubernetes/objects/manifests/parse-manifest.ts'
-import { editFile } from '../resources/file/file-edit.ts'
-
-/** Tasks of the config worker (config-worker.ts): for a large file they would delay traffic. */
-export const configTasks = { load: loadConfig, edit: editFile, manifest: parseManifest }
-
-/** Runs a task on the config worker. */
-export type RunConfigTask = ReturnType<typeof createWorkerTasks<typeof configTasks>>
 
 type LoadRequest = { text: string; file: string; env: Environment }
 

@@ -19,8 +19,9 @@ import type { Resources } from '../resources/resources.ts'
 import type { LogSink } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { ConfigFeed, ConfigOrigin } from './config-feed.ts'
-import { isSmallText, type RunConfigTask } from './config-tasks.ts'
+import { isSmallText } from './config-tasks.ts'
 import type { Control } from './control-link.ts'
+import type { RunConfigTask } from './worker-tasks.ts'
 
 export type ControlPlaneOptions = {
   feed: ConfigFeed

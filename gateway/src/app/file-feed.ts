@@ -3,7 +3,8 @@ import { rereadConfigFile } from '../config/load/config-file.ts'
 import type { Environment } from '../config/load/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { ConfigFeed } from './config-feed.ts'
-import { acceptedConfig, isSmallText, loadConfig, type RunConfigTask } from './config-tasks.ts'
+import { acceptedConfig, isSmallText, loadConfig } from './config-tasks.ts'
+import type { RunConfigTask } from './worker-tasks.ts'
 
 export type FileFeedOptions = { file: string; env: Environment; runTask: RunConfigTask }
 

@@ -25,7 +25,8 @@ import { systemClock } from '../../lib/clock.ts'
 import { createYieldPoint, runYielding, type YieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { LogSink } from '../../telemetry/log.ts'
 import type { ConfigFeed } from '../config-feed.ts'
-import { acceptedConfig, isSmallText, loadConfig, type RunConfigTask } from '../config-tasks.ts'
+import { acceptedConfig, isSmallText, loadConfig } from '../config-tasks.ts'
+import type { RunConfigTask } from '../worker-tasks.ts'
 
 export type ManifestOptions = {
   folder: string
