@@ -17,6 +17,7 @@ import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/
 import { compilePolicies, type Reach } from '../policies/registry/registry.ts'
 import type { PolicyScope } from '../policies/registry/scope.ts'
 import { compileNamedDestination, type UpstreamContext } from '../upstream/destination.ts'
+import { compileNamedEndpoints } from '../upstream/endpoints.ts'
 import { portsOf } from './ports.ts'
 import { mcpLimitsOf } from './process-limits.ts'
 import type { Config } from './schema.ts'
@@ -157,6 +158,7 @@ function mcpSection(
       rules,
       scope: 'mcp',
       destination: (reference) => compileNamedDestination(reference, sections.backends, context),
+      endpoints: (reference) => compileNamedEndpoints(reference, sections.backends, context),
     })
   return {
     references: config.gateways,

@@ -34,7 +34,7 @@ import {
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import type { Path } from '../schema/path.ts'
 import type { ReportIssue } from '../schema/report.ts'
-import { findBackend } from '../upstream/config.ts'
+import { findBackend, hasServers } from '../upstream/config.ts'
 import { missingBackend } from '../upstream/destination.ts'
 import { bindsSchema } from './compat/binds.ts'
 import { type LocatedScope, policyScopes } from './policy-scopes.ts'
@@ -337,6 +337,6 @@ function checkPorts(config: Config, { gateways, written }: TrafficSections, repo
 function checkBackendReferences({ mcp }: Config, { backends }: TrafficSections, report: ReportIssue): void {
   for (const { reference, path } of mcp ? backendReferences(mcp) : []) {
     const found = findBackend(reference, backends)
-    if (found?.host === undefined) report(['mcp', ...path], missingBackend(reference, found))
+    if (found === undefined || !hasServers(found)) report(['mcp', ...path], missingBackend(reference, found))
   }
 }

@@ -85,6 +85,23 @@ export function singleServer(destination: Destination): CallServers {
   return { settings: destination, key: destination.origin, choose: () => destination }
 }
 
+/** Compiles the servers of a named backend; undefined if it has no endpoints. */
+export function compileNamedEndpoints(
+  reference: string,
+  backends: readonly NamedBackend[],
+  context: CompileContext,
+): EndpointServers | undefined {
+  const backend = findBackend(reference, backends)
+  if (backend?.endpoints === undefined) return undefined
+  return context.cached(backend, 'endpoints', () =>
+    compileEndpoints(
+      backend,
+      compileServers({ node: backend, policies: [backend.policies] }, context),
+      context,
+    ),
+  )
+}
+
 /** Compiles a named backend with a host or endpoints. Throws if there is none of that name. */
 export function compileNamedServers(
   reference: string,

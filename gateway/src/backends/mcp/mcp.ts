@@ -8,6 +8,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
 import type { Destination } from '../../upstream/destination.ts'
 import { sendFrom } from '../../upstream/egress.ts'
+import type { EndpointServers } from '../../upstream/endpoints.ts'
 import type { McpBackendConfig, TargetConfig } from './config.ts'
 import type { McpRules } from './endpoint/call-context.ts'
 import { createEndpoint } from './endpoint/endpoint.ts'
@@ -24,6 +25,7 @@ import {
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessions, type Sessions } from './sessions/sessions.ts'
 import { compileOpenApi, type OpenApiContext } from './targets/openapi/openapi.ts'
+import { compileSpreadTarget } from './targets/spread.ts'
 import { compileSse } from './targets/sse.ts'
 import { compileStdio } from './targets/stdio.ts'
 import { compileStreamableHttp } from './targets/streamable-http/streamable-http.ts'
@@ -57,6 +59,8 @@ export type McpOptions = {
   scope?: string
   /** Resolves the named backend of a target. */
   destination?: FindDestination | undefined
+  /** Resolves the named backend of a target to its endpoints; undefined if it has none. */
+  endpoints?: ((reference: string) => EndpointServers | undefined) | undefined
 }
 
 /** Compiled MCP endpoint. */
@@ -94,22 +98,19 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
     retainSessions(context, { ...options, slots, links: hub.links?.join(scope) }, scope),
   )
   const { prefixMode = 'conditional', failureMode, targets } = config
-  const resolved = targets.map((target) => ({
-    target,
-    destination: destinationOf(target, options.destination),
-  }))
+  const resolved = targets.map((target) => ({ target, server: serverOf(target, options) }))
   const node = cacheNode(
     targets,
-    resolved.map(({ destination }) => destination),
+    resolved.map(({ server }) => server),
     context,
   )
   const initializeTimeoutMs = milliseconds(config.initializeTimeout) ?? defaultInitializeTimeoutMs
   const settings = `${prefixMode} ${failureMode} ${initializeTimeoutMs}`
   const federation = context.cached(node, `${scope}/federation ${settings}`, () =>
     federate(
-      resolved.map(({ target, destination }) =>
-        context.cached(cacheNode(target, [destination], context), 'mcp/target', () => ({
-          ...compileTarget(target, destination, { ...context, programs }),
+      resolved.map(({ target, server }) =>
+        context.cached(cacheNode(target, [server], context), 'mcp/target', () => ({
+          ...compileServedTarget(target, server, { ...context, programs }),
           signature: hub.links && digestOf(target),
         })),
       ),
@@ -137,16 +138,16 @@ function refuseAll(exchange: Exchange): Reply {
 }
 
 /**
- * Cache key with the lifetime of the node and its destinations, because named backends have separate nodes.
+ * Cache key with the lifetime of the node and its servers, because named backends have separate nodes.
  */
 function cacheNode(
   node: object,
-  destinations: readonly (Destination | undefined)[],
+  servers: readonly (Server | undefined)[],
   { cached }: CompileContext,
 ): object {
-  return destinations.reduce<object>((joint, destination) => {
-    if (destination === undefined) return joint
-    const joints = cached(destination, 'mcp/joint', () => new WeakMap<object, object>())
+  return servers.reduce<object>((joint, server) => {
+    if (server === undefined) return joint
+    const joints = cached(server, 'mcp/joint', () => new WeakMap<object, object>())
     const known = joints.get(joint)
     if (known !== undefined) return known
     const made = {}
@@ -155,21 +156,41 @@ function cacheNode(
   }, node)
 }
 
-function destinationOf(
+/** The named backend of a target: one server, or endpoints. */
+type Server = Destination | EndpointServers
+
+function serverOf(
   { name, mcp, sse, openapi }: TargetConfig,
-  find: FindDestination | undefined,
-): Destination | undefined {
+  { destination: find, endpoints }: McpOptions,
+): Server | undefined {
   const reference = (mcp ?? sse ?? openapi)?.backend
   if (reference === undefined) return undefined
-  const destination = find?.(reference)
-  if (destination === undefined) throw new Error(`target "${name}": backend ${reference} does not exist`)
-  return destination
+  const server = endpoints?.(reference) ?? find?.(reference)
+  if (server === undefined) throw new Error(`target "${name}": backend ${reference} does not exist`)
+  return server
+}
+
+type TargetContext = CompileContext & { programs: Slots }
+
+function compileServedTarget(
+  target: TargetConfig,
+  server: Server | undefined,
+  context: TargetContext,
+): Target {
+  if (server === undefined || !('destinations' in server)) return compileTarget(target, server, context)
+  return compileSpreadTarget({
+    name: target.name,
+    servers: server,
+    compileAt: (destination) => compileTarget(target, destination, context),
+    sessionless: target.mcp !== undefined,
+    random: context.random,
+  })
 }
 
 function compileTarget(
   target: TargetConfig,
   destination: Destination | undefined,
-  context: CompileContext & { programs: Slots },
+  context: TargetContext,
 ): Target {
   const { name, policies, stdio } = target
   if (stdio !== undefined) return compileStdio(name, stdio, context)

@@ -12,7 +12,7 @@ import { checkNoBody } from '../../policies/registry/expressions.ts'
 import type { Path } from '../../schema/path.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { checkBackendAuth, checkBackendTls, checkNamedBackends } from '../../upstream/check.ts'
-import { findBackend } from '../../upstream/config.ts'
+import { findBackend, hasServers } from '../../upstream/config.ts'
 import { missingBackend } from '../../upstream/destination.ts'
 import { type ListenerPlan, listenersAt, referencesOf } from './attachments.ts'
 import { checkAttachment } from './check-attachment.ts'
@@ -185,7 +185,7 @@ function checkMcp(mcp: McpBackendConfig, { backends }: TrafficSections, report: 
   checkMcpBackend(mcp, report)
   for (const { reference, path } of backendReferences(mcp)) {
     const found = findBackend(reference, backends)
-    if (found?.host === undefined) report(path, missingBackend(reference, found))
+    if (found === undefined || !hasServers(found)) report(path, missingBackend(reference, found))
   }
 }
 

@@ -16,6 +16,7 @@ import { compilePolicies, type Reach } from '../../policies/registry/registry.ts
 import type { PolicyScope } from '../../policies/registry/scope.ts'
 import { findBackend } from '../../upstream/config.ts'
 import { compileNamedDestination } from '../../upstream/destination.ts'
+import { compileNamedEndpoints } from '../../upstream/endpoints.ts'
 import { chooseWeighted } from '../../upstream/weighted-choice.ts'
 import { plainRoute } from './compile-gateway.ts'
 import { jointNode } from './joint-node.ts'
@@ -183,6 +184,7 @@ function compileMcpRoute(
       rules,
       scope: `route ${name}`,
       destination: (reference) => compileNamedDestination(reference, sections.backends, context),
+      endpoints: (reference) => compileNamedEndpoints(reference, sections.backends, context),
     })
   return {
     behind(scopes) {

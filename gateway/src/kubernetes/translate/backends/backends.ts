@@ -2,7 +2,9 @@ import type { ObjectKey } from '../../objects/meta.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
 import type { BackendConfig, BackendsConfig, GatewayPlan } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
+import { gatewayBackendPrefix } from './gateway-backends/translate-gateway-backend.ts'
 import { placeholderPrefix, type References } from './references.ts'
+import type { ServiceBackend } from './services.ts'
 import { type BackendUsage, tlsPolicyStatuses } from './tls-policy-status.ts'
 
 export type BackendsInput = {
@@ -62,32 +64,36 @@ function backendsConfig(
   { clientCertificate }: GatewayPlan,
   context: Context,
 ): BackendsConfig {
-  const all = withReferred(names, context.references)
-  return [...all].sort().map((name) => configOf(name, clientCertificate, context))
+  const sorted = [...new Set(names)].sort()
+  return sorted.flatMap((name) => configOf(name, clientCertificate, context))
 }
 
-/** Adds the Services that GatewayBackends refer to. */
-function withReferred(names: Iterable<string>, { gatewayBackends }: References): Set<string> {
-  const all = new Set(names)
-  for (const name of [...all]) {
-    const key = keyOfGatewayBackend(name)
-    if (key !== undefined) for (const service of gatewayBackends.services(key)) all.add(service)
-  }
-  return all
-}
-
-function configOf(name: string, pair: GatewayPlan['clientCertificate'], context: Context): BackendConfig {
+function configOf(
+  name: string,
+  pair: GatewayPlan['clientCertificate'],
+  context: Context,
+): readonly BackendConfig[] {
   const { references, placeholder } = context
   const { services, gatewayBackends } = references
   const key = keyOfGatewayBackend(name)
-  if (key !== undefined) return gatewayBackends.config(key, pair) ?? placeholder(name)
+  if (key !== undefined) {
+    const config = gatewayBackends.config(key, pair)
+    return config.length === 0 ? [placeholder(name)] : config
+  }
   const service = name.startsWith(placeholderPrefix) ? undefined : services.byName(name)
-  return service === undefined ? placeholder(name) : services.config(service, pair)
+  return [service === undefined ? placeholder(name) : services.config(service, pair)]
+}
+
+/** The Services of a backend. */
+function servicesOf(name: string, { services, gatewayBackends }: References): readonly ServiceBackend[] {
+  const key = keyOfGatewayBackend(name)
+  if (key !== undefined) return gatewayBackends.services(key)
+  const service = services.byName(name)
+  return service === undefined ? [] : [service]
 }
 
 function keyOfGatewayBackend(name: string): ObjectKey | undefined {
-  const prefix = 'GatewayBackend/'
-  return name.startsWith(prefix) ? name.slice(prefix.length) : undefined
+  return name.startsWith(gatewayBackendPrefix) ? name.slice(gatewayBackendPrefix.length) : undefined
 }
 
 /** Statuses of GatewayBackends, and of BackendTLSPolicies by the Gateways that use their Services. */
@@ -98,12 +104,12 @@ function backendStatuses({
 }: Omit<BackendsInput, 'plans'>): readonly ObjectStatus[] {
   const usage: BackendUsage = new Map()
   for (const [gateway, names] of used) {
-    for (const name of withReferred(names, references)) {
-      const service = references.services.byName(name)
-      if (service === undefined) continue
-      const gateways = usage.get(service.key) ?? new Map()
-      const ports = gateways.get(gateway) ?? new Set()
-      usage.set(service.key, gateways.set(gateway, ports.add(service.port.name ?? '')))
+    for (const name of names) {
+      for (const { key, port } of servicesOf(name, references)) {
+        const gateways = usage.get(key) ?? new Map()
+        const ports = gateways.get(gateway) ?? new Set()
+        usage.set(key, gateways.set(gateway, ports.add(port.name ?? '')))
+      }
     }
   }
   return [

@@ -69,8 +69,12 @@ export function createServices(objects: ObjectSet, policies: TlsPolicies, memo: 
     if (protocol.kind === 'unsupported')
       return { kind: 'unsupported', message: `${place}: ${protocol.message}` }
     const { version } = protocol
-    const name = `Service/${key}:${number}${variantOf(found.port, use, policies.of(key, found.port.name))}`
-    return { kind: 'service', backend: { name, key, service, port: found.port, tls, version } }
+    const { port } = found
+    const name = `Service/${key}:${number}${variantOf(port, use, policies.of(key, port.name))}`
+    return memo<ServiceReading>(service, `${use} ${name}`, [tls, version], () => ({
+      kind: 'service',
+      backend: { name, key, service, port, tls, version },
+    }))
   }
 
   const endpoints = ({ key, service, port }: ServiceBackend): readonly EndpointConfig[] =>

@@ -1,8 +1,9 @@
 import type { BackendTlsConfig } from '../../../upstream/config.ts'
-import type { BackendTLSPolicy } from '../../objects/gateway-api.ts'
+import type { ConfigMap, Secret } from '../../objects/core.ts'
+import type { BackendTLSPolicy, ObjectReference } from '../../objects/gateway-api.ts'
 import { compareByAge, keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
-import { namedTexts, readCa } from './certificates.ts'
+import { readCa, type TextReading } from './certificates.ts'
 import type { Memo } from './memo.ts'
 
 /** TLS of a Service port by a BackendTLSPolicy. */
@@ -45,9 +46,8 @@ export function indexTlsPolicies(objects: ObjectSet, memo: Memo): TlsPolicies {
   const read = (policy: BackendTLSPolicy): PolicyReading => {
     const { namespace = '' } = policy.metadata
     const references = policy.spec.validation.caCertificateRefs ?? []
-    return memo(policy, 'reading', namedTexts(references, namespace, objects), () =>
-      readPolicy(policy, objects),
-    )
+    const found = references.map((reference) => objectOf(reference, namespace, objects))
+    return memo(policy, 'reading', found, () => readPolicy(policy, objects))
   }
   const applied = (policy: BackendTLSPolicy): AppliedTls => {
     const reading = read(policy)
@@ -107,7 +107,7 @@ function readPolicy(policy: BackendTLSPolicy, objects: ObjectSet): PolicyReading
     return invalid({ reason: 'Invalid', message })
   }
   const { namespace = '' } = policy.metadata
-  const readings = caCertificateRefs.map((reference) => readCa(reference, namespace, objects))
+  const readings = caCertificateRefs.map((reference) => readReference(reference, namespace, objects))
   const texts = readings.flatMap((reading) => (reading.kind === 'text' ? [reading.text] : []))
   const problem = referenceProblem(readings)
   if (texts.length === 0) {
@@ -122,7 +122,30 @@ function readPolicy(policy: BackendTLSPolicy, objects: ObjectSet): PolicyReading
   return { ...valid({ ...common, root: { inline: texts.join('\n') } }), references: problem }
 }
 
-function referenceProblem(readings: readonly ReturnType<typeof readCa>[]): Problem | undefined {
+type Reading = TextReading | { readonly kind: 'invalid-kind'; readonly message: string }
+
+function readReference(reference: ObjectReference, namespace: string, objects: ObjectSet): Reading {
+  const { group = '', kind = 'ConfigMap', name } = reference
+  if (group !== '' || (kind !== 'ConfigMap' && kind !== 'Secret')) {
+    const written = group === '' ? kind : `${group}/${kind}`
+    return { kind: 'invalid-kind', message: `${written} "${name}" must be a ConfigMap or a Secret` }
+  }
+  const place = `${kind} "${namespace}/${name}"`
+  const object = objectOf(reference, namespace, objects)
+  return object === undefined
+    ? { kind: 'invalid', message: `${place} does not exist` }
+    : readCa(object, place)
+}
+
+function objectOf(
+  { kind = 'ConfigMap', name }: ObjectReference,
+  namespace: string,
+  { Secret, ConfigMap }: ObjectSet,
+): Secret | ConfigMap | undefined {
+  return (kind === 'Secret' ? Secret : ConfigMap).get(`${namespace}/${name}`)
+}
+
+function referenceProblem(readings: readonly Reading[]): Problem | undefined {
   const problems = readings.flatMap((reading, index) =>
     reading.kind === 'text' ? [] : [{ ...reading, index }],
   )
