@@ -194,7 +194,9 @@ async function applyAll(
   for (const object of objects) {
     const before = live.get(`${object.kind}/${object.metadata.name}`)
     try {
-      const isCurrent = before !== undefined && contains(before, object)
+      // Items of lists have no version and kind.
+      const { apiVersion: _, kind: __, ...fields } = object
+      const isCurrent = before !== undefined && contains(before, fields)
       results.set(object.kind, isCurrent ? before : await applyOne(client, object, before))
     } catch (error) {
       mistakes.push(`${object.kind} ${object.metadata.name}: ${messageOf(error)}`)

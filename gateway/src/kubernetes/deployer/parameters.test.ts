@@ -106,6 +106,7 @@ describe('parameterMistakes', () => {
     ],
     [{ env: [{ name: 'A=B', value: '1' }] }, 'env[0].name must not contain "="'],
     [{ shutdown: { min: '2m' } }, 'shutdown.min must be at most shutdown.max'],
+    [{ shutdown: { min: '11m', max: '1h' } }, 'shutdown.min must be at most 10m'],
     [
       { horizontalPodAutoscaler: { minReplicas: 3, maxReplicas: 2 } },
       'horizontalPodAutoscaler.minReplicas must be at most horizontalPodAutoscaler.maxReplicas',

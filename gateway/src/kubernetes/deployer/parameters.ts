@@ -10,11 +10,15 @@ export const reservedVariables: readonly string[] = [
   'CONTROLLER_CA_FILE',
   'TOKEN_FILE',
   'STATE_DIR',
+  'DRAIN_DELAY',
   'SESSION_KEY',
 ]
 
 /** Name of the container of the gateway in the Pods. */
 export const proxyContainerName = 'proxy'
+
+/** The proxies refuse a longer delay. */
+const longestDrainMs = 600_000
 
 export const defaultShutdown = { min: '10s', max: '60s' }
 
@@ -66,6 +70,7 @@ function variableMistakes(env: NonNullable<GatewayParametersSpec['env']>): strin
 function shutdownMistakes(shutdown: GatewayParametersSpec['shutdown']): string[] {
   const min = milliseconds(shutdown?.min ?? defaultShutdown.min) ?? 0
   const max = milliseconds(shutdown?.max ?? defaultShutdown.max) ?? 0
+  if (min > longestDrainMs) return ['shutdown.min must be at most 10m']
   return min <= max ? [] : ['shutdown.min must be at most shutdown.max']
 }
 

@@ -26,7 +26,8 @@ const defaultRequests = { cpu: '100m', memory: '128Mi' }
 /** The template of the Pods of a Gateway, independent of listeners and routes, which never restart Pods. */
 export function podTemplate(input: RenderInput, { labels, annotations }: PodMetadata): JsonObject {
   const { gateway, parameters, sessionKey } = input
-  const { maxSeconds } = shutdownOf(parameters)
+  // Whole seconds, as Kubernetes requires.
+  const maxMs = milliseconds(parameters.shutdown?.max ?? defaultShutdown.max) ?? 0
   return {
     metadata: {
       labels: { ...labels },
@@ -35,7 +36,7 @@ export function podTemplate(input: RenderInput, { labels, annotations }: PodMeta
     spec: {
       serviceAccountName: proxyName(gateway),
       automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: maxSeconds,
+      terminationGracePeriodSeconds: Math.ceil(maxMs / 1_000),
       securityContext: {
         runAsNonRoot: true,
         runAsUser: nonRootId,
@@ -52,7 +53,6 @@ export function podTemplate(input: RenderInput, { labels, annotations }: PodMeta
 
 function proxyContainer({ gateway, parameters, settings }: RenderInput): JsonObject {
   const { image } = parameters
-  const { minSeconds } = shutdownOf(parameters)
   const ready = { httpGet: { path: '/healthz/ready', port: readinessPort } }
   return {
     name: proxyContainerName,
@@ -66,6 +66,8 @@ function proxyContainer({ gateway, parameters, settings }: RenderInput): JsonObj
         { name: 'CONTROLLER_CA_FILE', value: `${controllerDirectory}/ca.crt` },
         { name: 'TOKEN_FILE', value: `${controllerDirectory}/token` },
         { name: 'STATE_DIR', value: stateDirectory },
+        // New connections arrive until all load balancers have removed the Pod.
+        { name: 'DRAIN_DELAY', value: parameters.shutdown?.min ?? defaultShutdown.min },
         {
           name: 'SESSION_KEY',
           valueFrom: { secretKeyRef: { name: sessionSecretName(gateway), key: 'key' } },
@@ -84,8 +86,6 @@ function proxyContainer({ gateway, parameters, settings }: RenderInput): JsonObj
     // Ready with the first complete configuration, from the controller or the persisted copy.
     startupProbe: { ...ready, periodSeconds: 1, failureThreshold: 600 },
     readinessProbe: { ...ready, periodSeconds: 5, timeoutSeconds: 2, failureThreshold: 2 },
-    // New connections arrive until all load balancers have removed the Pod.
-    ...(minSeconds === 0 ? {} : { lifecycle: { preStop: { sleep: { seconds: minSeconds } } } }),
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -138,13 +138,4 @@ function environment(generated: readonly JsonObject[], { env = [] }: GatewayPara
 function variableOf({ name, value, valueFrom }: Variable): JsonObject {
   if (valueFrom === undefined) return { name, value: value ?? '' }
   return { name, valueFrom: JSON.parse(JSON.stringify(valueFrom)) as JsonObject }
-}
-
-/** Whole seconds, as Kubernetes requires. */
-function shutdownOf({ shutdown }: GatewayParametersSpec): { minSeconds: number; maxSeconds: number } {
-  const seconds = (text: string) => Math.ceil((milliseconds(text) ?? 0) / 1_000)
-  return {
-    minSeconds: seconds(shutdown?.min ?? defaultShutdown.min),
-    maxSeconds: seconds(shutdown?.max ?? defaultShutdown.max),
-  }
 }
