@@ -11,6 +11,8 @@ export type Merged = {
   readonly policies: RoutePolicies | undefined
   readonly backends: readonly string[]
   readonly denied?: string
+  /** The kind of traffic that the fields are for: `http` with a fixed response. */
+  readonly traffic: BackendTraffic
   readonly applied: readonly AppliedField[]
   /** Fields that contradict those of a more general level, with the reason. */
   readonly contradicting: readonly { readonly field: AppliedField; readonly message: string }[]
@@ -38,6 +40,7 @@ export function mergeLevels(levels: readonly Level[], traffic: BackendTraffic): 
     policies: isInvalid || applied.length === 0 ? undefined : policies,
     backends: isInvalid ? [] : [...new Set(applied.flatMap(({ field }) => field.field.backends))],
     ...(isInvalid && { denied: refusal }),
+    traffic,
     applied,
     contradicting,
   }

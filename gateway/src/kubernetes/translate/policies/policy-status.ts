@@ -20,6 +20,8 @@ export type StatusContext = { readonly owners: Owners; readonly seen: SeenPlaces
 type Uses = {
   readonly traffic: ReadonlyMap<Level, ReadonlyMap<ObjectKey, ReadonlySet<BackendTraffic>>>
   readonly contradictions: ReadonlyMap<TranslatedPolicy, ReadonlySet<string>>
+  /** Policies with a mistake that makes rules refuse requests. */
+  readonly refusing: ReadonlySet<TranslatedPolicy>
 }
 
 /** Creates the statuses of policies. */
@@ -50,6 +52,7 @@ export function policyStatuses(
 function usesOf(seen: SeenPlaces): Uses {
   const traffic = new Map<Level, Map<ObjectKey, Set<BackendTraffic>>>()
   const contradictions = new Map<TranslatedPolicy, Set<string>>()
+  const refusing = new Set<TranslatedPolicy>()
   for (const [node, gateways] of seen) {
     for (const [gateway, kinds] of gateways) {
       for (const level of node.levels) {
@@ -61,11 +64,22 @@ function usesOf(seen: SeenPlaces): Uses {
         for (const { field, message } of mergedAt(node, kind).contradicting) {
           const messages = contradictions.get(field.policy) ?? new Set<string>()
           contradictions.set(field.policy, messages.add(message))
+          refusing.add(field.policy)
         }
+        for (const policy of mistakenPolicies(node, kind)) refusing.add(policy)
       }
     }
   }
-  return { traffic, contradictions }
+  return { traffic, contradictions, refusing }
+}
+
+/** The policies whose mistakes apply at a place. */
+function mistakenPolicies(node: PlaceNode, kind: BackendTraffic): TranslatedPolicy[] {
+  const merged = mergedAt(node, kind)
+  if (merged.denied === undefined) return []
+  const applied = merged.applied.filter(({ field }) => field.mistakesFor(merged.traffic).length > 0)
+  const invalid = node.levels.flatMap(({ policies }) => policies.filter(({ isInvalid }) => isInvalid))
+  return [...applied.map(({ policy }) => policy), ...invalid]
 }
 
 /** A target with the Gateways whose routes it affects. */
@@ -124,7 +138,7 @@ function accepted(policy: TranslatedPolicy, placed: readonly PlacedTarget[], use
   }
   for (const message of uses.contradictions.get(policy) ?? []) mistakes.add(message)
   if (mistakes.size === 0) return satisfied('Accepted', 'Accepted')
-  const effect = policy.fields.length === 0 && !policy.isInvalid ? '' : '; affected routes answer 500'
+  const effect = uses.refusing.has(policy) ? '; affected rules answer 500' : ''
   return violated('Accepted', 'Invalid', `${[...mistakes].sort().join('; ')}${effect}`)
 }
 
@@ -186,9 +200,10 @@ function withoutEffect(policy: TranslatedPolicy, targets: readonly AncestorTarge
     [...kinds].every((kind) => field.policiesFor(kind) === undefined),
   )
   return unused
-    .map(({ kind: { path, traffic } }) => {
-      const names = traffic.map((kind) => namesOfTraffic[kind]).join(' or ')
-      return `spec.${path} has no effect: no attached rule has ${names} traffic`
+    .map((field) => {
+      const needed = field.kind.traffic.filter((kind) => field.policiesFor(kind) !== undefined)
+      const names = needed.map((kind) => namesOfTraffic[kind]).join(' or ')
+      return `spec.${field.kind.path} has no effect: no attached rule has ${names} traffic`
     })
     .join('; ')
 }

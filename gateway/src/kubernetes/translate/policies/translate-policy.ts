@@ -1,5 +1,5 @@
 import { validatePart } from '../../../config/load/validate.ts'
-import { formatPath } from '../../../schema/path.ts'
+import { formatPath, type Path } from '../../../schema/path.ts'
 import type { ObjectMeta } from '../../objects/meta.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { GatewayPolicy, TargetRef } from '../../own-kinds/gateway-policy/gateway-policy.ts'
@@ -72,5 +72,12 @@ function validate(field: Field, policies: RoutePolicies, traffic: BackendTraffic
   if (own.length > 0) return own
   const backends = field.backends.map((name) => ({ name, endpoints: [] }))
   const issues = validatePart({ kind: 'policies', of: traffic, value: policies }, { backends })
-  return issues.map(({ path, message }) => `spec.${formatPath(field.written(path))}: ${message}`)
+  return issues
+    .filter(({ path }) => !isAboutBackends(path))
+    .map(({ path, message }) => `spec.${formatPath(field.written(path))}: ${message}`)
+}
+
+/** A part is validated with a backend, which routes with a fixed response do not have. */
+function isAboutBackends(path: Path): boolean {
+  return path.length === 1 && path[0] === 'directResponse'
 }

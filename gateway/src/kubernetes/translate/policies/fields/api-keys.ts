@@ -75,6 +75,7 @@ type ReadKey =
 
 /** Reads a key as plain text or as a record in JSON. Keys become hashes, and problems omit them. */
 function readKey(entry: string, text: string): ReadKey {
+  if (text === '') return { kind: 'unusable', problem: 'must not be empty' }
   const value = text.startsWith('{') ? parsed(text) : { key: text }
   if (value === undefined) return { kind: 'unusable', problem: 'must be a key or a JSON object' }
   const checked = check(apiKeyRecordSchema, value)

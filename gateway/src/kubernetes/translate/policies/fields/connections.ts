@@ -1,5 +1,6 @@
 import type { Path } from '../../../../schema/path.ts'
 import { secretText } from '../../../objects/secret-text.ts'
+import { credentialKey } from '../../../own-kinds/backend-settings.ts'
 import type { AuthPolicy, TlsPolicy } from '../../../own-kinds/gateway-policy/backend.ts'
 import type { Found, Lookups } from '../lookups.ts'
 import { type Field, type FieldKind, fieldOf } from './field.ts'
@@ -75,11 +76,16 @@ function translateAuth({ secretRef, location }: AuthPolicy, lookups: Lookups): F
   const place = { place: ['backendAuth'], path: authPath, rename: () => ['secretRef'] }
   const common = location && { location }
   if (secretRef === undefined) return fieldOf({ backendAuth: { passthrough: {}, ...common } }, place)
-  const { key = 'credential', ...reference } = secretRef
+  const { key = credentialKey, ...reference } = secretRef
   const path = [...authPath, 'secretRef']
   const found = textOf(lookups.secret(reference), (secret) => secretText(secret, key), path, key)
   if (found.problem !== undefined) return withProblems(fieldOf({}, place), [found])
-  return fieldOf({ backendAuth: { key: found.text.trim(), ...common } }, place)
+  return fieldOf({ backendAuth: { key: credentialOf(found.text), ...common } }, place)
+}
+
+/** The location adds a prefix of its own. */
+function credentialOf(text: string): string {
+  return text.trim().replace(/^bearer +/i, '')
 }
 
 function textOf<T>(found: Found<T>, read: (object: T) => string | undefined, path: Path, key: string): Text {
