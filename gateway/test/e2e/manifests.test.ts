@@ -229,7 +229,7 @@ describe('the command check', () => {
     write('shop.yaml', route('shop', '/shop', { name: 'shop', port: 80 }), ...service('shop', shop))
     const { code, stdout } = await runTollgate(['check', folder])
     expect(stdout).toContain('ok       HTTPRoute default/shop  (shop.yaml:1)')
-    expect(stdout).toContain('3 objects, 0 not accepted, 0 errors, 0 warnings')
+    expect(stdout).toContain('objects: 3, not accepted: 0, errors: 0, warnings: 0')
     expect(code).toBe(0)
   })
 

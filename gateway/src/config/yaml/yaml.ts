@@ -51,13 +51,11 @@ export function readYamlSource(text: string): YamlSource {
   return { ...yaml, value, references }
 }
 
-/** As `readYaml`, for a stream of documents, such as manifests. Empty documents are omitted. */
+/** As `readYaml`, for a stream of documents, such as manifests. */
 export function readYamlDocuments(text: string): YamlText[] {
   const lines = new LineCounter()
   const documents: readonly Document.Parsed[] = parseAllDocuments(text, { lineCounter: lines, ...parsing })
-  return documents
-    .filter(({ contents, errors }) => contents !== null || errors.length > 0)
-    .map((document) => yamlOf(document, text, lines))
+  return documents.map((document) => yamlOf(document, text, lines))
 }
 
 // The library compares each key with every other; `entriesOf` uses a Set.

@@ -28,7 +28,8 @@ export function reportText(report: CheckReport): string {
 
 /** Renders a report for programs. */
 export function reportJson(report: CheckReport): string {
-  return `${JSON.stringify({ accepted: isAccepted(report), ...report }, null, 2)}\n`
+  const { errors, warnings, objects } = report
+  return `${JSON.stringify({ accepted: isAccepted(report), errors, warnings, objects }, null, 2)}\n`
 }
 
 const outcomeWords = {
@@ -67,10 +68,10 @@ function conditionLine(condition: CheckedCondition): string {
 function summary({ errors, warnings, objects }: CheckReport): string {
   const refused = objects.filter(({ outcome }) => outcome === 'refused' || outcome === 'detached').length
   const counts = [
-    `${objects.length} objects`,
-    `${refused} not accepted`,
-    `${errors.length} errors`,
-    `${warnings.length} warnings`,
+    `objects: ${objects.length}`,
+    `not accepted: ${refused}`,
+    `errors: ${errors.length}`,
+    `warnings: ${warnings.length}`,
   ]
   return counts.join(', ')
 }

@@ -74,6 +74,7 @@ function collect(files: readonly ParsedManifest[]): Collected {
     collected.errors.push(...mistakes)
     for (const { outcome, file, line } of objects) add(outcome, { file, line }, collected)
   }
+  collected.errors.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1))
   return collected
 }
 

@@ -50,7 +50,8 @@ function parseYaml({ name, text }: ManifestFile): ParsedManifest {
     for (const { offset, message } of found) {
       mistakes.push({ file: name, line: document.position(offset).line, message: printable(message) })
     }
-    if (found.length > 0) continue
+    // A document of comments is empty.
+    if (found.length > 0 || value === null) continue
     const items = itemsOf(value)
     if (objects.length + items.length > maxItems) {
       mistakes.push({ file: name, line: lineOf(document, []), message: tooManyItems })
