@@ -235,9 +235,10 @@ async function runController(argv: string[]): Promise<void> {
     log.flush().finally(() => process.exit(1))
   })
   try {
-    const { readControllerSettings } = await import('./app/controller-options.ts')
-    const { startControllerApp } = await import('./app/controller.ts')
-    stopOnSignal(await startControllerApp(readControllerSettings(argv, process.env), process.env, log), log)
+    const { readControllerSettings } = await import('./app/controller/options.ts')
+    const { startControllerApp } = await import('./app/controller/controller.ts')
+    const settings = readControllerSettings(argv, process.env)
+    stopOnSignal(await startControllerApp({ settings, env: process.env, version: version(), log }), log)
   } catch (error) {
     await log.flush()
     fail([messageOf(error)])

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { parseArgs } from 'node:util'
-import { type HostPort, parseHostPort } from '../lib/address/host-port.ts'
-import type { LogLevel } from '../telemetry/log.ts'
+import { type HostPort, parseHostPort } from '../../lib/address/host-port.ts'
+import type { LogLevel } from '../../telemetry/log.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -19,6 +19,10 @@ export type ControllerSettings = {
   readonly stats: HostPort
   readonly readiness: HostPort
   readonly logLevel: LogLevel
+  /** URL of the stream for proxies; undefined for the Service of the controller. */
+  readonly controllerUrl: string | undefined
+  /** Image of proxies without `image` in their parameters. */
+  readonly proxyImage: string | undefined
   /** Name of this replica in the lease. */
   readonly identity: string
 }
@@ -32,6 +36,8 @@ const options = {
   stats: { variable: 'STATS_ADDR', fallback: '[::]:15020' },
   readiness: { variable: 'READINESS_ADDR', fallback: '[::]:15021' },
   'log-level': { variable: 'LOG_LEVEL', fallback: 'info' },
+  'controller-url': { variable: 'CONTROLLER_URL', fallback: undefined },
+  'proxy-image': { variable: 'PROXY_IMAGE', fallback: undefined },
   identity: { variable: 'POD_NAME', fallback: undefined },
 } as const
 
@@ -61,6 +67,8 @@ export function readControllerSettings(argv: string[], env: Environment): Contro
     stats: addressOf('stats', read('stats')),
     readiness: addressOf('readiness', read('readiness')),
     logLevel: logLevelOf(read('log-level')),
+    controllerUrl: urlOf('controller-url', read('controller-url')),
+    proxyImage: read('proxy-image'),
     // Names of Pods are unique; a host may run several controllers.
     identity: read('identity') ?? `${hostname()}_${randomBytes(4).toString('hex')}`,
   }
@@ -74,6 +82,12 @@ function addressOf(name: OptionName, text: string | undefined): HostPort {
   const address = text === undefined ? undefined : parseHostPort(text)
   if (address === undefined) throw new Error(`${describe(name)} must be HOST:PORT`)
   return address
+}
+
+function urlOf(name: OptionName, text: string | undefined): string | undefined {
+  if (text !== undefined && URL.parse(text)?.protocol !== 'https:')
+    throw new Error(`${describe(name)} must be an https URL`)
+  return text
 }
 
 function namespaceOf(name: OptionName, text: string | undefined): string | undefined {

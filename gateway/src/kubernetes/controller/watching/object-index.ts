@@ -1,8 +1,8 @@
-import type { ApiObject } from '../client/client.ts'
-import { type ReadKind, readKindNames } from '../objects/kinds.ts'
-import type { ObjectKey } from '../objects/meta.ts'
-import type { InvalidObject, ObjectSet, ReadObject } from '../objects/object-set.ts'
-import { readObject } from '../objects/read-object.ts'
+import type { ApiObject } from '../../client/client.ts'
+import { type ReadKind, readKindNames } from '../../objects/kinds.ts'
+import type { ObjectKey } from '../../objects/meta.ts'
+import type { InvalidObject, ObjectSet, ReadObject } from '../../objects/object-set.ts'
+import { readObject } from '../../objects/read-object.ts'
 
 /** Objects of the API as a translation reads them. */
 export type ObjectIndex = {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import type { ApiAccess } from '../kubernetes/client/access/access.ts'
-import { AccessError } from '../kubernetes/client/access/access.ts'
-import { inClusterAccess, isInCluster } from '../kubernetes/client/access/in-cluster.ts'
-import { readKubeconfig } from '../kubernetes/client/access/kubeconfig.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { ApiAccess } from '../../kubernetes/client/access/access.ts'
+import { AccessError } from '../../kubernetes/client/access/access.ts'
+import { inClusterAccess, isInCluster } from '../../kubernetes/client/access/in-cluster.ts'
+import { readKubeconfig } from '../../kubernetes/client/access/kubeconfig.ts'
+import type { Clock } from '../../lib/clock.ts'
 
 const readText = (path: string) => readFileSync(path, 'utf8')
 

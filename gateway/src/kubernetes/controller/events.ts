@@ -1,0 +1,75 @@
+import type { Clock } from '../../lib/clock.ts'
+import { messageOf } from '../../lib/thrown.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { ApiClient } from '../client/client.ts'
+import { eventKind } from '../client/requests/other-kinds.ts'
+import type { Gateway } from '../objects/gateway-api.ts'
+import { controllerName } from '../translate/controller-name.ts'
+import type { WriteRate } from './status/write-rate.ts'
+
+/** Writes events of Gateways. */
+export type Events = {
+  /** Writes a warning, once in ten minutes for the same text. */
+  warn(gateway: Gateway, reason: string, note: string): void
+}
+
+export type EventsOptions = {
+  readonly client: Pick<ApiClient, 'create'>
+  /** Name of this replica. */
+  readonly identity: string
+  readonly rate: WriteRate
+  readonly clock: Clock
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+const repeatMs = 600_000
+const maxNotes = 1_000
+/** Limit of the API. */
+const maxNoteLength = 1_024
+
+export function createEvents({ client, identity, rate, clock, log, signal }: EventsOptions): Events {
+  /** Times of the last events by object and text. */
+  const written = new Map<string, number>()
+
+  function isRepeated(id: string): boolean {
+    const now = clock.monotonic()
+    const last = written.get(id)
+    if (last !== undefined && now - last < repeatMs) return true
+    written.delete(id)
+    written.set(id, now)
+    const [oldest] = written.keys()
+    if (written.size > maxNotes && oldest !== undefined) written.delete(oldest)
+    return false
+  }
+
+  async function write({ apiVersion, kind, metadata }: Gateway, reason: string, note: string): Promise<void> {
+    await rate.acquire(signal)
+    const { namespace = 'default', name, uid, resourceVersion } = metadata
+    const eventTime = new Date(clock.now()).toISOString().replace('Z', '000Z')
+    const event = {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { generateName: `${name}-`, namespace },
+      eventTime,
+      type: 'Warning',
+      reason,
+      action: 'Configure',
+      note,
+      regarding: { apiVersion, kind, namespace, name, uid, resourceVersion },
+      reportingController: controllerName,
+      reportingInstance: identity.slice(0, 128),
+    }
+    await client.create(eventKind, event, namespace)
+  }
+
+  return {
+    warn(gateway, reason, text) {
+      const note = text.slice(0, maxNoteLength)
+      if (isRepeated(`${gateway.metadata.uid} ${reason} ${note}`)) return
+      write(gateway, reason, note).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ reason, error: messageOf(error) }, 'event not written')
+      })
+    },
+  }
+}
