@@ -20,7 +20,12 @@ export type References = {
    * the kind of `from`; routes of TLS passthrough name it. Equal results of one References are the same
    * object.
    */
-  backend(ref: BackendReference, from: Referrer, use?: BackendUse): BackendResolution
+  backend(ref: BackendReference, from: Referrer): BackendResolution
+  /**
+   * The name of a backend for connections in which clients use TLS with it (passthrough): without the TLS of
+   * the gateway.
+   */
+  passthrough(name: string): string
   /** Whether a reference stays in its namespace or has a ReferenceGrant. */
   readonly permits: Permits
   readonly services: Services
@@ -67,7 +72,12 @@ export function createReferences(objects: ObjectSet, memo: Memo = createMemo()):
     services,
     gatewayBackends,
     tlsPolicies,
-    backend({ group = '', kind = 'Service', name, namespace, port }, from, use = useOf(from)) {
+    passthrough(name) {
+      const tls = name.startsWith('Service/') ? services.byName(name)?.tls : undefined
+      return tls === undefined ? name : `${name}@passthrough`
+    },
+    backend({ group = '', kind = 'Service', name, namespace, port }, from) {
+      const use = useOf(from)
       const target = { group, kind, namespace: namespace ?? from.namespace, name, port }
       const id = `${from.group}/${from.kind}/${from.namespace} ${use} ${written(target)}:${port}`
       const known = results.get(id)

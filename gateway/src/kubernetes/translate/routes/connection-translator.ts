@@ -1,6 +1,7 @@
 import type { TCPRoute, TLSRoute } from '../../objects/gateway-api.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
-import type { GatewayPlan, TcpRouteConfig } from '../plan.ts'
+import type { References } from '../backends/references.ts'
+import type { GatewayPlan, ListenerPlan, TcpRouteConfig } from '../plan.ts'
 import { attach } from './attachment/attachment.ts'
 import { listenersByGateway } from './attachment/listeners.ts'
 import { type ConnectionPlan, planConnections } from './connection-routes.ts'
@@ -43,10 +44,11 @@ export function createConnectionTranslator(): (
       const accepted = attachments.filter((attachment) => isAccepted(attachment, findings))
       collection.addAttached(new Set(accepted.flatMap(({ listeners }) => listeners)))
       for (const [gateway, listeners] of listenersByGateway(attachments)) {
-        const references = listeners.flatMap(({ reference }) => reference ?? [])
-        const isReachable = plan.hostnames === undefined || plan.hostnames.length > 0
-        if (references.length > 0 && isReachable) {
-          collection.addTcpRoutes(gateway, [configOf(route, key, plan, references)], plan.names)
+        if (plan.hostnames?.length === 0) continue
+        for (const { used, plan: own, suffix } of partsOf(listeners, plan, input.references)) {
+          const names = used.flatMap(({ reference }) => reference ?? [])
+          if (names.length === 0) continue
+          collection.addTcpRoutes(gateway, [configOf(route, `${key}/0${suffix}`, own, names)], own.names)
         }
       }
       const parents = attachments.map((attachment) => ({ attachment, findings }))
@@ -55,14 +57,44 @@ export function createConnectionTranslator(): (
   }
 }
 
+type Part = {
+  readonly used: readonly ListenerPlan[]
+  readonly plan: ConnectionPlan
+  /** Suffix of the name of the route. */
+  readonly suffix: string
+}
+
+/** Splits the listeners where passthrough makes a difference: there, clients use TLS with the backends. */
+function partsOf(listeners: readonly ListenerPlan[], plan: ConnectionPlan, references: References): Part[] {
+  const direct = withoutTls(plan, references)
+  if (direct === plan) return [{ used: listeners, plan, suffix: '' }]
+  return [
+    { used: listeners.filter(({ isPassthrough }) => !isPassthrough), plan, suffix: '' },
+    {
+      used: listeners.filter(({ isPassthrough }) => isPassthrough),
+      plan: direct,
+      suffix: '@passthrough',
+    },
+  ]
+}
+
+function withoutTls(plan: ConnectionPlan, { passthrough }: References): ConnectionPlan {
+  const names = plan.names.map(passthrough)
+  if (names.every((name, index) => name === plan.names[index])) return plan
+  const backends = plan.backends.map((entry) =>
+    entry.backend === undefined ? entry : { ...entry, backend: `/${passthrough(entry.backend.slice(1))}` },
+  )
+  return { ...plan, names, backends }
+}
+
 function configOf(
   { kind }: ConnectionRoute,
-  key: ObjectKey,
+  place: string,
   { hostnames, backends }: ConnectionPlan,
   gateways: string[],
 ): TcpRouteConfig {
   return {
-    name: `${kind}/${key}/0`,
+    name: `${kind}/${place}`,
     gateways,
     ...(hostnames && { hostnames: [...hostnames] }),
     backends,
