@@ -14,10 +14,10 @@ const caKey = 'ca.crt'
 export function readCa(object: ConfigMap | Secret, place: string): TextReading {
   const text = object.kind === 'Secret' ? secretText(object, caKey) : object.data?.[caKey]
   if (text === undefined || text.trim() === '') {
-    return { kind: 'invalid', message: `${place} must have the key "${caKey}"` }
+    return { kind: 'invalid', message: `${place} must have the key ${caKey}` }
   }
   const problem = certificateProblem(text)
-  if (problem !== undefined) return { kind: 'invalid', message: `"${caKey}" of ${place} ${problem}` }
+  if (problem !== undefined) return { kind: 'invalid', message: `${caKey} of ${place} ${problem}` }
   return { kind: 'text', text }
 }
 

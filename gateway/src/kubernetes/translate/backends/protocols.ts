@@ -50,20 +50,18 @@ export function protocolOf(
   const application = applications.get(appProtocol.toLowerCase())
   if (application === undefined) {
     return unsupported(
-      `appProtocol "${appProtocol}" of port ${port} is not supported: use kubernetes.io/h2c, kubernetes.io/ws, http or https`,
+      `appProtocol ${appProtocol} of port ${port} is not supported: use kubernetes.io/h2c, kubernetes.io/ws, http or https`,
     )
   }
   if (application.needsTls === true && !hasTls) {
-    return unsupported(
-      `appProtocol "${appProtocol}" of port ${port} needs a BackendTLSPolicy for the Service`,
-    )
+    return unsupported(`appProtocol ${appProtocol} of port ${port} needs a BackendTLSPolicy for the Service`)
   }
   if (use === 'requests') {
     return { kind: 'protocol', version: application.version === 'HTTP/2' ? 'HTTP/2' : undefined }
   }
   if (application.version === 'HTTP/1.1' && application.needsTls !== true) {
     return unsupported(
-      `appProtocol "${appProtocol}" of port ${port} cannot transport gRPC: use kubernetes.io/h2c`,
+      `appProtocol ${appProtocol} of port ${port} cannot transport gRPC: use kubernetes.io/h2c`,
     )
   }
   return { kind: 'protocol', version: 'HTTP/2' }

@@ -76,9 +76,9 @@ describe('references', () => {
   })
 
   it.each([
-    [{ name: 'web', port: 81 }, 'BackendNotFound', 'Service "app/web" has no port 81: its ports are 80'],
-    [{ name: 'web' }, 'UnsupportedValue', 'the reference to Service "app/web" must have a port'],
-    [{ name: 'none', port: 80 }, 'BackendNotFound', 'Service "app/none" does not exist'],
+    [{ name: 'web', port: 81 }, 'BackendNotFound', 'Service app/web has no port 81: its ports are 80'],
+    [{ name: 'web' }, 'UnsupportedValue', 'the reference to Service app/web must have a port'],
+    [{ name: 'none', port: 80 }, 'BackendNotFound', 'Service app/none does not exist'],
     [
       { name: 'web', port: 80, kind: 'Pod' },
       'InvalidKind',
@@ -87,7 +87,7 @@ describe('references', () => {
     [
       { name: 'web', port: 80, namespace: 'other' },
       'RefNotPermitted',
-      'no ReferenceGrant in namespace "other" permits objects of kind HTTPRoute in namespace "app" to refer to Service "web"',
+      'no ReferenceGrant in namespace other permits objects of kind HTTPRoute in namespace app to refer to Service web',
     ],
   ])('reports %o as %s', (ref, reason, message) => {
     const references = createReferences(withService(service()))

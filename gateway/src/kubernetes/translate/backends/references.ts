@@ -56,13 +56,13 @@ export function createReferences(objects: ObjectSet, memo: Memo = createMemo()):
       return unresolved(target, 'InvalidKind', `${written(target)} must be a Service or a GatewayBackend`)
     }
     if (!permits(from, target)) {
-      const message = `no ReferenceGrant in namespace "${namespace}" permits objects of kind ${from.kind} in namespace "${from.namespace}" to refer to ${kind} "${name}"`
+      const message = `no ReferenceGrant in namespace ${namespace} permits objects of kind ${from.kind} in namespace ${from.namespace} to refer to ${kind} ${name}`
       return unresolved(target, 'RefNotPermitted', message)
     }
     const key = `${namespace}/${name}`
     if (!isService) return ofGatewayBackend(gatewayBackends.find(key), target, use)
     if (port === undefined) {
-      return unresolved(target, 'UnsupportedValue', `the reference to Service "${key}" must have a port`)
+      return unresolved(target, 'UnsupportedValue', `the reference to Service ${key} must have a port`)
     }
     return ofService(services.find(key, port, use), target)
   }
@@ -121,7 +121,7 @@ function ofGatewayBackend(
   }
   const { name, traffic } = reading
   if (use !== 'requests' && traffic !== 'http') {
-    const message = `GatewayBackend "${target.namespace}/${target.name}" must have static hosts: this route cannot use ai or mcp`
+    const message = `GatewayBackend ${target.namespace}/${target.name} must have static hosts: this route cannot use ai or mcp`
     return unresolved(target, 'UnsupportedProtocol', message)
   }
   return { kind: 'resolved', name, traffic }

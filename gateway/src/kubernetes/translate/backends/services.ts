@@ -48,7 +48,7 @@ export function createServices(objects: ObjectSet, policies: TlsPolicies, memo: 
   }
 
   function find(key: ObjectKey, number: number, use: BackendUse): ServiceReading {
-    const place = `Service "${key}"`
+    const place = `Service ${key}`
     const service = objects.Service.get(key)
     if (service === undefined) {
       const invalid = objects.invalid.get(`Service/${key}`)
@@ -96,12 +96,11 @@ export function createServices(objects: ObjectSet, policies: TlsPolicies, memo: 
     endpoints,
     config(backend, pair) {
       const { name, service, tls, version } = backend
-      const slot = `${name} ${pair === undefined ? '' : 'with client certificate'}`
-      const settings = memo(service, `policies ${slot}`, [tls, version, pair], () =>
-        policiesOf(backend, pair),
-      )
+      // Each client certificate has its own nodes.
+      const owner = pair ?? service
+      const settings = memo(owner, `policies ${name}`, [tls, version], () => policiesOf(backend, pair))
       const list = tls?.kind === 'invalid' ? none : endpoints(backend)
-      return memo<BackendConfig>(service, `node ${slot}`, [list, settings], () => ({
+      return memo<BackendConfig>(owner, `node ${name}`, [list, settings], () => ({
         name,
         // The Config has mutable types, and nobody changes it.
         endpoints: list as EndpointConfig[],

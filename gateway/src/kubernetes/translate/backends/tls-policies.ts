@@ -57,7 +57,7 @@ export function indexTlsPolicies(objects: ObjectSet, memo: Memo): TlsPolicies {
         : {
             kind: 'invalid',
             policy,
-            message: `BackendTLSPolicy "${keyOf(policy)}" is not valid: ${messageOf(reading)}`,
+            message: `BackendTLSPolicy ${keyOf(policy)} is not valid: ${messageOf(reading)}`,
           },
     )
   }
@@ -103,7 +103,7 @@ function readPolicy(policy: BackendTLSPolicy, objects: ObjectSet): PolicyReading
   }
   if (hasSystem) {
     if (wellKnownCACertificates === 'System') return valid(common)
-    const message = `validation.wellKnownCACertificates: "${wellKnownCACertificates}" is not supported: use System`
+    const message = `validation.wellKnownCACertificates: ${wellKnownCACertificates} is not supported: use System`
     return invalid({ reason: 'Invalid', message })
   }
   const { namespace = '' } = policy.metadata
@@ -128,9 +128,9 @@ function readReference(reference: ObjectReference, namespace: string, objects: O
   const { group = '', kind = 'ConfigMap', name } = reference
   if (group !== '' || (kind !== 'ConfigMap' && kind !== 'Secret')) {
     const written = group === '' ? kind : `${group}/${kind}`
-    return { kind: 'invalid-kind', message: `${written} "${name}" must be a ConfigMap or a Secret` }
+    return { kind: 'invalid-kind', message: `${written} ${name} must be a ConfigMap or a Secret` }
   }
-  const place = `${kind} "${namespace}/${name}"`
+  const place = `${kind} ${namespace}/${name}`
   const object = objectOf(reference, namespace, objects)
   return object === undefined
     ? { kind: 'invalid', message: `${place} does not exist` }

@@ -61,13 +61,13 @@ function targetProblem(
   objects: ObjectSet,
 ): Problem | undefined {
   if (group !== '' || kind !== 'Service') {
-    return { reason: 'Invalid', message: `target ${kind} "${name}" must be a Service` }
+    return { reason: 'Invalid', message: `target ${kind} ${name} must be a Service` }
   }
-  const place = `Service "${namespace}/${name}"`
+  const place = `Service ${namespace}/${name}`
   const service = objects.Service.get(`${namespace}/${name}`)
   if (service === undefined) return { reason: 'TargetNotFound', message: `${place} does not exist` }
   if (!sectionName || service.spec.ports?.some((port) => port.name === sectionName)) return undefined
-  return { reason: 'TargetNotFound', message: `${place} has no port named "${sectionName}"` }
+  return { reason: 'TargetNotFound', message: `${place} has no port named ${sectionName}` }
 }
 
 /** The Gateways that use a target, sorted. */
@@ -93,7 +93,7 @@ function conflictOf(policy: BackendTLSPolicy, policies: TlsPolicies): Problem | 
   if (winner === undefined || winners.includes(policy)) return undefined
   return {
     reason: 'Conflicted',
-    message: `BackendTLSPolicy "${keyOf(winner)}" has the same target and takes precedence`,
+    message: `BackendTLSPolicy ${keyOf(winner)} has the same target and takes precedence`,
   }
 }
 

@@ -71,11 +71,11 @@ describe('ai', () => {
   })
 
   it.each([
-    [[], 'Secret "app/key" does not exist'],
-    [[secret({ other: 'x' })], 'entry "Authorization" of Secret "app/key" does not exist'],
+    [[], 'Secret app/key does not exist'],
+    [[secret({ other: 'x' })], 'entry Authorization of Secret app/key does not exist'],
     [
       [secret({ Authorization: 'two words' })],
-      'entry "Authorization" of Secret "app/key" must be a credential: printable ASCII without spaces',
+      'entry Authorization of Secret app/key must be a credential: printable ASCII without spaces',
     ],
   ])('is not usable without its credential: %j', (others, message) => {
     const objects = manifest({ ai: { ...openAi, ...withKey } }, ...others)

@@ -77,7 +77,7 @@ export function createGatewayBackends(
 
   function targetConfig({ name, backend, policies }: TargetService, pair: ClientCertificate): BackendConfig {
     const own = services.config(backend, policies?.backendTLS === undefined ? pair : undefined)
-    const owner = backend.service
+    const owner = pair ?? backend.service
     // A BackendTLSPolicy that is not valid has no effect on a target with TLS settings of its own.
     const endpoints = policies?.backendTLS === undefined ? own.endpoints : services.endpoints(backend)
     return memo<BackendConfig>(owner, `target ${name}`, [endpoints, own.policies, policies], () => {
@@ -98,10 +98,10 @@ export function createGatewayBackends(
     find(key) {
       const entry = entryAt(key)
       if (entry !== undefined) return entry.reading
-      const place = `GatewayBackend "${key}"`
+      const place = `GatewayBackend ${key}`
       const invalid = objects.invalid.get(invalidKey('GatewayBackend', key))
       if (invalid === undefined) return { kind: 'missing', message: `${place} does not exist` }
-      return { kind: 'invalid', message: `${place} is not valid: ${mistakesText(invalid)}` }
+      return { kind: 'invalid', message: `${place} is not usable: its status has the reasons` }
     },
     config(key, pair) {
       const draft = entryAt(key)?.draft
@@ -125,9 +125,8 @@ function translate(backend: GatewayBackend, surroundings: Surroundings): Entry {
   const findings: Findings = { mistakes: [], broken: [] }
   const draft = translateGatewayBackend(backend, { lookups, findings })
   if (draft !== undefined && findings.mistakes.length === 0) findings.mistakes.push(...mistakesOf(draft))
-  const problems = [...findings.mistakes, ...findings.broken.map(({ message }) => message)]
   if (draft === undefined || findings.mistakes.length > 0) {
-    const message = `GatewayBackend "${key}" is not valid: ${problems.join('; ')}`
+    const message = `GatewayBackend ${key} is not usable: its status has the reasons`
     return { lookups, findings, draft: undefined, reading: { kind: 'invalid', message } }
   }
   const { main, traffic } = draft

@@ -21,7 +21,7 @@ export function translateHost(address: HostPort, path: Path, translation: Transl
   const service = serviceOf(host, translation)
   const { lookups } = translation
   if (service !== undefined && !lookups.permits({ group: '', kind: 'Service', ...service })) {
-    const message = `"${host}" is Service "${service.namespace}/${service.name}", and no ReferenceGrant in namespace "${service.namespace}" permits GatewayBackends of namespace "${lookups.namespace}"`
+    const message = `${host} is Service ${service.namespace}/${service.name}, and no ReferenceGrant in namespace ${service.namespace} permits GatewayBackends of namespace ${lookups.namespace}`
     reportBroken(translation, path, { reason: 'RefNotPermitted', message })
   }
   return text

@@ -50,7 +50,7 @@ export function createLookups(namespace: string, surroundings: Surroundings): Re
 
   const permits = (to: Referent) => record((current) => current.permits(from, to))
   const denied = ({ kind, namespace: there, name }: Referent) => {
-    const message = `no ReferenceGrant in namespace "${there}" permits GatewayBackends of namespace "${namespace}" to refer to ${kind} "${name}"`
+    const message = `no ReferenceGrant in namespace ${there} permits GatewayBackends of namespace ${namespace} to refer to ${kind} ${name}`
     return { kind: 'missing', reason: 'RefNotPermitted', message } as const
   }
 
@@ -61,11 +61,11 @@ export function createLookups(namespace: string, surroundings: Surroundings): Re
       const to = { group: '', kind: 'Secret', namespace: there, name }
       if (!permits(to)) return denied(to)
       const object = record(({ objects }) => objects.Secret.get(`${there}/${name}`))
-      return foundOr(object, `Secret "${there}/${name}" does not exist`)
+      return foundOr(object, `Secret ${there}/${name} does not exist`)
     },
     configMap(name) {
       const object = record(({ objects }) => objects.ConfigMap.get(`${namespace}/${name}`))
-      return foundOr(object, `ConfigMap "${namespace}/${name}" does not exist`)
+      return foundOr(object, `ConfigMap ${namespace}/${name} does not exist`)
     },
     service({ name, namespace: there = namespace, port }) {
       const to = { group: '', kind: 'Service', namespace: there, name }

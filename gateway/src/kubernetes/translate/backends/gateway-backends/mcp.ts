@@ -124,7 +124,7 @@ function selectedTargets(target: TargetSpec, path: Path, context: Context): Targ
     const marked = ports.filter(({ appProtocol }) => protocols.has(appProtocol))
     const chosen = marked.length === 0 && ports.length === 1 ? ports : marked
     if (chosen.length === 0) {
-      const message = `Service "${metadata.namespace}/${metadata.name}" must have one port, or a port with the appProtocol tollgate.dev/mcp`
+      const message = `Service ${metadata.namespace}/${metadata.name} must have one port, or a port with the appProtocol tollgate.dev/mcp`
       reportBroken(translation, [...path, 'selector'], { reason: 'UnsupportedProtocol', message })
     }
     return chosen.flatMap(({ port, appProtocol }) => {
@@ -171,13 +171,13 @@ function readDocument({ schemaRef }: TargetFields, path: Path, translation: Tran
   }
   const text = found.value.data?.[key]
   if (text === undefined) {
-    const message = `ConfigMap "${translation.lookups.namespace}/${name}" has no entry "${key}"`
+    const message = `ConfigMap ${translation.lookups.namespace}/${name} has no entry ${key}`
     reportBroken(translation, place, { reason: 'InvalidRef', message })
     return {}
   }
   const document = parseDocument(text)
   if (document.kind === 'document') return document.value
-  const message = `entry "${key}" of ConfigMap "${translation.lookups.namespace}/${name}" ${document.problem}`
+  const message = `entry ${key} of ConfigMap ${translation.lookups.namespace}/${name} ${document.problem}`
   reportBroken(translation, place, { reason: 'InvalidRef', message })
   return {}
 }

@@ -44,7 +44,7 @@ function readAuthorities(
   const texts = references.map(({ kind = 'ConfigMap', name }, index) => {
     const found = kind === 'Secret' ? lookups.secret({ name }) : lookups.configMap(name)
     const reading =
-      found.kind === 'missing' ? found : readCa(found.value, `${kind} "${lookups.namespace}/${name}"`)
+      found.kind === 'missing' ? found : readCa(found.value, `${kind} ${lookups.namespace}/${name}`)
     if (reading.kind === 'text') return reading.text
     reportBroken(translation, [...path, index], { reason: 'InvalidRef', message: reading.message })
     return ''
@@ -89,7 +89,7 @@ export function translateAuth(
   if (key !== undefined && isCredential(key)) return { key, ...common }
   const problem =
     key === undefined ? 'does not exist' : 'must be a credential: printable ASCII without spaces'
-  const message = `entry "${entry}" of ${placeOf(secretRef, translation)} ${problem}`
+  const message = `entry ${entry} of ${placeOf(secretRef, translation)} ${problem}`
   reportBroken(translation, place, { reason: 'InvalidRef', message })
   return undefined
 }
@@ -98,7 +98,7 @@ function placeOf(
   { name, namespace }: { readonly name: string; readonly namespace?: string | undefined },
   { lookups }: Translation,
 ): string {
-  return `Secret "${namespace ?? lookups.namespace}/${name}"`
+  return `Secret ${namespace ?? lookups.namespace}/${name}`
 }
 
 type LlmPolicy = NonNullable<NonNullable<AiSpec['policies']>['ai']>
