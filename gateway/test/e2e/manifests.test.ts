@@ -1,61 +1,20 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
-import { endAfter } from '../support/cleanup.ts'
 import { freePorts } from '../support/free-port.ts'
 import { type Gateway, runTollgate, startGateway } from '../support/gateway.ts'
-import { type MockServer, startMockServer } from '../support/mock-server.ts'
+import {
+  gatewayClass,
+  gatewayOn,
+  type Manifest,
+  manifestFolder,
+  own,
+  route,
+  service,
+  settled,
+} from '../support/manifests.ts'
+import { startMockServer } from '../support/mock-server.ts'
 import { until } from '../support/wait.ts'
-
-const gatewayApi = 'gateway.networking.k8s.io/v1'
-const own = 'tollgate.dev/v1alpha1'
-
-type Manifest = Record<string, unknown>
-
-const gatewayClass: Manifest = {
-  apiVersion: gatewayApi,
-  kind: 'GatewayClass',
-  metadata: { name: 'tollgate' },
-  spec: { controllerName: 'tollgate.dev/controller' },
-}
-
-function gatewayOn(port: number, name = 'web'): Manifest {
-  return {
-    apiVersion: gatewayApi,
-    kind: 'Gateway',
-    metadata: { name },
-    spec: { gatewayClassName: 'tollgate', listeners: [{ name: 'http', port, protocol: 'HTTP' }] },
-  }
-}
-
-function route(name: string, path: string, backend: Manifest): Manifest {
-  return {
-    apiVersion: gatewayApi,
-    kind: 'HTTPRoute',
-    metadata: { name },
-    spec: {
-      parentRefs: [{ name: 'web' }],
-      rules: [{ matches: [{ path: { type: 'PathPrefix', value: path } }], backendRefs: [backend] }],
-    },
-  }
-}
-
-/** A Service with the server of a test. */
-function service(name: string, server: MockServer): Manifest[] {
-  return [
-    { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports: [{ port: 80 }] } },
-    {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name, labels: { 'kubernetes.io/service-name': name } },
-      addressType: 'IPv4',
-      endpoints: [{ addresses: ['127.0.0.1'] }],
-      ports: [{ port: server.port }],
-    },
-  ]
-}
 
 function limit(requests: number): Manifest {
   return {
@@ -69,34 +28,8 @@ function limit(requests: number): Manifest {
   }
 }
 
-/** A folder of manifests that ends with the test. */
-function manifestFolder() {
-  const folder = mkdtempSync(join(tmpdir(), 'manifests-test-'))
-  endAfter('test', () => rmSync(folder, { recursive: true, force: true }))
-  return {
-    folder,
-    write(name: string, ...manifests: readonly Manifest[]) {
-      mkdirSync(dirname(join(folder, name)), { recursive: true })
-      writeFileSync(join(folder, name), manifests.map((manifest) => stringify(manifest)).join('---\n'))
-    },
-    writeText(name: string, text: string) {
-      writeFileSync(join(folder, name), text)
-    },
-  }
-}
-
 async function start(folder: string, args: readonly string[] = []): Promise<Gateway> {
   return startGateway({}, { args: ['--manifests', folder, ...args] })
-}
-
-/** Waits until the gateway has applied or refused a change. */
-async function settled(gateway: Gateway, change: () => void) {
-  const before = await gateway.status()
-  change()
-  return until('the change is applied or refused', async () => {
-    const status = await gateway.status()
-    return (status.revision !== before.revision || status.lastError !== before.lastError) && status
-  })
 }
 
 describe('a gateway of manifests', () => {
