@@ -2,15 +2,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { parentPort, Worker } from 'node:worker_threads'
-import { startApp } from './app/app.ts'
-import type { ConfigFeed } from './app/config-feed.ts'
+import { type App, type AppOptions, startApp } from './app/app.ts'
 import { createFileFeed } from './app/file-feed.ts'
 import { createPoolTasks } from './app/pool-tasks.ts'
 import { validateConfigFile } from './app/validate-file.ts'
 import type { RunConfigTask } from './app/worker-tasks.ts'
 import { reasonsOf } from './config/config-rejected.ts'
 import { createDefaultFile, defaultFilePath } from './config/load/default-file.ts'
-import type { Environment } from './config/load/environment.ts'
 import { createWorkerTasks, workerIdleMs } from './config/load/worker-task.ts'
 import { configJsonSchema } from './config/schema.ts'
 import { systemClock } from './lib/clock.ts'
@@ -30,6 +28,7 @@ Usage:
   tollgate check DIR [--output json]    print the expected conditions of manifests
   tollgate schema                       print the JSON Schema of the configuration file
   tollgate controller [OPTIONS]         run the controller of a Kubernetes cluster
+  tollgate proxy                        run a proxy of a Gateway in a Kubernetes cluster
   tollgate crds                         print the CustomResourceDefinitions for Kubernetes
 
 Options:
@@ -84,20 +83,28 @@ async function main(argv: string[]): Promise<void> {
     case 'check':
       return check(args)
     case 'manifests':
-      return run(async (tools) => {
+      return run(async (options) => {
         const { openManifestFeed } = await import('./app/manifests/manifests.ts')
-        return openManifestFeed({ ...args, ...tools })
+        return startApp({ ...options, feed: await openManifestFeed({ ...args, ...options }) })
+      })
+    case 'proxy':
+      return run(async (options) => {
+        const { startProxy } = await import('./app/proxy/proxy.ts')
+        return startProxy(options)
       })
     case 'run':
-      return run(({ log, runTask }) =>
-        createFileFeed({ file: args.file ?? ensureDefaultFile(log), env: process.env, runTask }),
+      return run((options) =>
+        startApp({
+          ...options,
+          feed: createFileFeed({ ...options, file: args.file ?? ensureDefaultFile(options.log) }),
+        }),
       )
   }
 }
 
 type Arguments =
   | { kind: 'mistake'; message: string }
-  | { kind: 'help' | 'version' | 'schema' | 'crds' }
+  | { kind: 'help' | 'version' | 'schema' | 'crds' | 'proxy' }
   /** Undefined stands for the default file. */
   | { kind: 'validate' | 'run'; file: string | undefined }
   | ({ kind: 'check' } & CheckArguments)
@@ -123,7 +130,8 @@ function readArguments(argv: string[]): Arguments {
     if (values.help) return { kind: 'help' }
     if (values.version) return { kind: 'version' }
     const [command, ...rest] = positionals
-    if ((command === 'schema' || command === 'crds') && rest.length === 0) return { kind: command }
+    const isCommand = command === 'schema' || command === 'crds' || command === 'proxy'
+    if (isCommand && rest.length === 0) return { kind: command }
     if (command === 'check') return readCheckArguments(rest, values.output)
     if (command !== undefined) return { kind: 'mistake', message: `unknown command "${command}"` }
     // An unset shell variable (`-f "$FILE"`) must not select the default file.
@@ -189,10 +197,10 @@ function ensureDefaultFile(log: LogSink): string {
   return file
 }
 
-type FeedTools = { log: LogSink; runTask: RunConfigTask; env: Environment }
+type StartOptions = Omit<AppOptions, 'feed'>
 
-/** Runs the gateway on the configurations of a feed. */
-async function run(openFeed: (tools: FeedTools) => ConfigFeed | Promise<ConfigFeed>): Promise<void> {
+/** Runs the gateway until a signal. */
+async function run(start: (options: StartOptions) => Promise<App>): Promise<void> {
   keepTickShape()
   const log = createLog('info', createLogWriter(1))
   process.on('uncaughtException', (error) => {
@@ -204,8 +212,7 @@ async function run(openFeed: (tools: FeedTools) => ConfigFeed | Promise<ConfigFe
       createThreadPool({ start: () => startThread(configWorkerUrl), ...configWorkerLimits }),
       createYieldPoint(systemClock),
     )
-    const app = await startApp({
-      feed: await openFeed({ log, runTask, env: process.env }),
+    const app = await start({
       env: process.env,
       version: version(),
       log,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type ConfigVersions, createConfigVersions } from '../config/live/config-versions.ts'
 import { createLiveConfig } from '../config/live/live.ts'
 import type { Environment } from '../config/load/environment.ts'
@@ -7,7 +8,7 @@ import { systemClock } from '../lib/clock.ts'
 import { longestTimerMs, parseDuration } from '../lib/duration.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import type { LogLevel, ProcessLog } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics/metrics.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import type { ThreadUrls } from '../workers/data-planes.ts'
 import { openDataPlanes } from '../workers/workers.ts'
 import type { ConfigFeed } from './config-feed.ts'
@@ -25,6 +26,10 @@ export type AppOptions = {
   log: ProcessLog
   runTask: RunConfigTask
   threadUrls: ThreadUrls
+  /** Metrics of the process that exist before the app; created if undefined. */
+  metrics?: Metrics
+  /** Time between the failure of readiness and the end of the listeners at `stop`; 0 if undefined. */
+  drainDelayMs?: number
   /** Ends the process after an error that it cannot continue from. */
   fail(error: Error): void
 }
@@ -46,9 +51,8 @@ const processKeyBytes = 32
  * everything is closed again.
  */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { feed, env, version, log } = options
+  const { feed, env, version, log, metrics = createMetrics(), drainDelayMs = 0 } = options
   const clock = systemClock
-  const metrics = createMetrics()
   const versions = await firstVersion(feed)
   const settings = versions.current.config ?? {}
   log.setLevel(logLevelOf(versions.current))
@@ -115,6 +119,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     killChildren: dataPlane.killChildren,
     async stop() {
       shutdown.abort()
+      // Clients that read the addresses of this process elsewhere connect until they see the change.
+      if (drainDelayMs > 0) await delay(drainDelayMs)
       reload.close()
       // Pending changes receive a response; an unresponsive database does not delay the exit.
       const changes = resources.idle()

@@ -1,4 +1,5 @@
 import type { PreparedConfig } from '../config/live/live.ts'
+import type { StreamStatus } from '../config/live/stream-status.ts'
 import type { ConfigTree } from '../config/load/validate.ts'
 import type { Config } from '../config/schema.ts'
 import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change/change.ts'
@@ -36,6 +37,8 @@ export type StorageStatus = {
     /** `<kind> <id>` of records that are not active because the file has the same entry. */
     readonly shadowed: readonly string[]
   }
+  /** Stream of a controller; absent outside of clusters. */
+  readonly stream?: StreamStatus
 }
 
 export type ListedResources = { readonly kind: 'listed'; readonly envelopes: Iterable<Envelope> }

@@ -200,9 +200,10 @@ export async function runTollgate(
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
-type Launched = { child: ChildProcess; exited: Promise<Exit>; stdout(): string; stderr(): string }
+export type Launched = { child: ChildProcess; exited: Promise<Exit>; stdout(): string; stderr(): string }
 
-function launch(
+/** Starts the command line with an environment of its own. */
+export function launch(
   args: readonly string[],
   options: Pick<GatewayOptions, 'env' | 'nodeFlags' | 'maxFileBlocks'> & { cwd?: string },
 ): Launched {

@@ -1,3 +1,4 @@
+import type { StreamStatus } from '../../config/live/stream-status.ts'
 import type { Config } from '../../config/schema.ts'
 import { notFound, refusal } from '../change/change.ts'
 import type { ResourceHost, Resources } from '../resources.ts'
@@ -8,6 +9,8 @@ export type ObjectView = {
   readonly readOnlyReason: string
   /** `<kind>/<namespace>/<name>` of the object of a part of a configuration, by its path. */
   objectOf(config: Config, path: readonly (string | number)[]): string | undefined
+  /** State of the stream of the controller; absent without one. */
+  status?(): StreamStatus
 }
 
 export type ObjectResourcesOptions = { readonly view: ObjectView; readonly host: ResourceHost }
@@ -36,7 +39,7 @@ export function createObjectResources({ view, host }: ObjectResourcesOptions): R
       file: current,
       objectOf: (path) => view.objectOf(current, path),
     }),
-    status: () => ({ mode: 'objects' }),
+    status: () => ({ mode: 'objects', ...(view.status && { stream: view.status() }) }),
     close: () => Promise.resolve(),
   }
 }

@@ -23,6 +23,8 @@ export type StreamClientOptions = {
   /** Activates a configuration. Never rejects. */
   apply(received: ReceivedConfig): Promise<ApplyOutcome>
   onState(state: StreamState): void
+  /** Called for each sign of life of the controller after the first configuration of a stream. */
+  onConfirmed(): void
   readonly clock: Pick<Clock, 'now'>
   random(): number
   readonly log: Log
@@ -76,6 +78,8 @@ export function startStreamClient(options: StreamClientOptions): StreamClient {
   }
 
   async function connectOnce(): Promise<void> {
+    /** Whether the stream has had a configuration: before it, a heartbeat confirms nothing. */
+    let isCurrent = false
     const [ca, token] = await Promise.all([options.readCa(), options.readToken()])
     const end = await readStream({
       url: options.url,
@@ -91,8 +95,15 @@ export function startStreamClient(options: StreamClientOptions): StreamClient {
         options.onState({ kind: 'connected' })
         reports.use(connection)
       },
-      onLine: backOff.reset,
-      onReceived: apply,
+      onLine() {
+        backOff.reset()
+        if (isCurrent) options.onConfirmed()
+      },
+      async onReceived(received) {
+        isCurrent = true
+        await apply(received)
+        options.onConfirmed()
+      },
     })
     reports.use(undefined)
     if (end.isBroken) latest = undefined

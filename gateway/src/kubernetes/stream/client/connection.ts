@@ -129,7 +129,7 @@ async function readLines(
       if (line.kind === 'closing') return { reason: line.reason, isBroken: false, isAnnounced: true }
       const result = assemble(line, text)
       if (result.kind === 'broken') return broken(result.reason)
-      onLine()
+      if (line.kind !== 'part') onLine()
       if (result.kind === 'received') {
         // Activation pauses the stream, and with it the bytes that would restart the watchdog.
         watchdog.pause()

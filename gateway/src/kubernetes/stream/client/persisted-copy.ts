@@ -35,6 +35,8 @@ export type PersistedCopy = {
   read(): Promise<CopiedConfig | undefined>
   /** Writes a configuration; of several within a short time, the last one. */
   save(received: ReceivedConfig): void
+  /** As `save`, if the time of the copy is older than some minutes. */
+  confirm(received: ReceivedConfig): void
   /** Writes what is pending. */
   close(): Promise<void>
 }
@@ -47,6 +49,8 @@ export type CopiedConfig = {
 
 const fileName = 'configuration.enc'
 const defaultEveryMs = 10_000
+/** Bound on the error of the age that the copy states. */
+const confirmEveryMs = 300_000
 const ivBytes = 12
 const tagBytes = 16
 const timeBytes = 8
@@ -112,6 +116,11 @@ export function createPersistedCopy(options: PersistedCopyOptions): PersistedCop
       }
     },
     save(received) {
+      pending = received
+      schedule()
+    },
+    confirm(received) {
+      if (clock.now() - lastAt < confirmEveryMs || pending !== undefined) return
       pending = received
       schedule()
     },

@@ -14,7 +14,7 @@ export type StreamTimes = {
 export type StreamConnectionOptions = StreamTimes & {
   readonly response: ServerHttp2Stream
   readonly channel: Channel
-  /** Version that the proxy has. */
+  /** Version that the proxy has from an earlier stream. */
   readonly resume: string | undefined
 }
 
@@ -30,7 +30,10 @@ const heartbeat = zstdCompressSync(Buffer.from(heartbeatLine))
 export function createStreamConnection(options: StreamConnectionOptions): ProxyStream {
   const { response, channel, heartbeatMs, stallMs } = options
   const ended = Promise.withResolvers<void>()
-  let sent = options.resume
+  /** Version that the proxy has. */
+  let known = options.resume
+  /** Version sent on this stream: a proxy that is current receives an empty change. */
+  let sent: string | undefined
   let state: 'idle' | 'sending' | 'ended' = 'idle'
 
   const timer = setInterval(() => {
@@ -46,9 +49,10 @@ export function createStreamConnection(options: StreamConnectionOptions): ProxyS
 
   async function sendNewest(): Promise<void> {
     while (state === 'sending' && channel.version !== undefined && channel.version !== sent) {
-      const frame = await channel.frameFrom(sent)
+      const frame = await channel.frameFrom(known)
       if (frame === undefined) return
       await write(frame.bytes)
+      known = frame.version
       sent = frame.version
     }
   }
