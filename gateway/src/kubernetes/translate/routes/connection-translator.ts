@@ -1,60 +1,85 @@
+import { shareStructure } from '../../../config/live/structural-share.ts'
 import type { TCPRoute, TLSRoute } from '../../objects/gateway-api.ts'
-import { keyOf, type ObjectKey } from '../../objects/meta.ts'
+import { compareByAge, keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { References } from '../backends/references.ts'
 import type { GatewayPlan, ListenerPlan, TcpRouteConfig } from '../plan.ts'
-import { attach } from './attachment/attachment.ts'
+import { type Attachment, attach, type Parent, parentsOf } from './attachment/attachment.ts'
 import { listenersByGateway } from './attachment/listeners.ts'
 import { type ConnectionPlan, planConnections } from './connection-routes.ts'
-import type { Collection } from './gateway-collector.ts'
-import { createResolutions, type Resolutions } from './resolution.ts'
-import { createOrder } from './route-order.ts'
+import { attachedKeys, type Contribution } from './gateway-collector.ts'
+import type { ReferenceTable, Resolutions } from './reference-table.ts'
+import { createStates } from './route-order.ts'
 import { isAccepted, routeStatus } from './route-status.ts'
 import type { RoutesInput } from './routes-translation.ts'
 
 type ConnectionRoute = TLSRoute | TCPRoute
-type Cached = { readonly resolutions: Resolutions; readonly plan: ConnectionPlan }
+
+/** A route with its results in the last pass. */
+type RouteState = {
+  readonly route: ConnectionRoute
+  readonly key: ObjectKey
+  readonly parents: readonly Parent[]
+  readonly pass: { last: number }
+  planned: Planned | undefined
+  contribution: Contribution | undefined
+}
+
+type Planned = { readonly resolutions: Resolutions; readonly plan: ConnectionPlan }
 
 /** Creates the translator of TLSRoutes and TCPRoutes. */
-export function createConnectionTranslator(): (
-  input: RoutesInput,
-  plans: ReadonlyMap<ObjectKey, GatewayPlan>,
-  collection: Collection,
-) => void {
-  const sort = createOrder<ConnectionRoute>()
-  const cache = new WeakMap<ConnectionRoute, Cached>()
+export function createConnectionTranslator(
+  table: ReferenceTable,
+): (input: RoutesInput, plans: ReadonlyMap<ObjectKey, GatewayPlan>) => readonly Contribution[] {
+  const statesOf = createStates<ConnectionRoute, RouteState>(createState, compareStates)
 
-  function planOf(route: ConnectionRoute, { references }: RoutesInput): Cached {
-    const known = cache.get(route)
-    if (known?.resolutions.areCurrent(references)) return known
-    const resolutions = createResolutions(route, references)
-    const planned = { resolutions, plan: planConnections(route, resolutions.resolve) }
-    cache.set(route, planned)
-    return planned
+  function planOf(state: RouteState): Planned {
+    if (state.planned?.resolutions.areCurrent()) return state.planned
+    const resolutions = table.resolutionsOf(state.route)
+    state.planned = { resolutions, plan: planConnections(state.route, resolutions.resolve) }
+    return state.planned
   }
 
-  return (input, plans, collection) => {
-    const { objects } = input
-    for (const route of sort([objects.TLSRoute, objects.TCPRoute])) {
-      const attachments = attach(route, plans)
-      if (attachments.length === 0) continue
-      const key = keyOf(route)
-      const { resolutions, plan } = planOf(route, input)
-      const { mistakes, invalid } = plan
-      const findings = { rules: route.spec.rules.length, invalid, mistakes }
-      const accepted = attachments.filter((attachment) => isAccepted(attachment, findings))
-      collection.addAttached(new Set(accepted.flatMap(({ listeners }) => listeners)))
-      for (const [gateway, listeners] of listenersByGateway(attachments)) {
-        if (plan.hostnames?.length === 0) continue
-        for (const { used, plan: own, suffix } of partsOf(listeners, plan, input.references)) {
-          const names = used.flatMap(({ reference }) => reference ?? [])
-          if (names.length === 0) continue
-          collection.addTcpRoutes(gateway, [configOf(route, `${key}/0${suffix}`, own, names)], own.names)
-        }
-      }
-      const parents = attachments.map((attachment) => ({ attachment, findings }))
-      collection.addStatus(routeStatus(route, key, parents, resolutions.unresolved))
+  return ({ objects: { TLSRoute, TCPRoute }, references }, plans) =>
+    statesOf([TLSRoute, TCPRoute]).flatMap((state) => {
+      const attachments = attach(state.route, state.parents, plans)
+      if (attachments.length === 0) return []
+      const contribution = translateRoute(state, planOf(state), attachments, references)
+      state.contribution = shareStructure(state.contribution, contribution)
+      return [state.contribution]
+    })
+}
+
+function createState(route: ConnectionRoute): RouteState {
+  const parents = parentsOf(route)
+  return { route, key: keyOf(route), parents, pass: { last: 0 }, planned: undefined, contribution: undefined }
+}
+
+/** TLSRoutes precede TCPRoutes of the same age and name. */
+function compareStates({ route: a }: RouteState, { route: b }: RouteState): number {
+  return compareByAge(a, b) || (a.kind < b.kind ? 1 : a.kind > b.kind ? -1 : 0)
+}
+
+function translateRoute(
+  { route, key }: RouteState,
+  { plan, resolutions }: Planned,
+  attachments: readonly Attachment[],
+  references: References,
+): Contribution {
+  const findings = { rules: route.spec.rules.length, invalid: plan.invalid, mistakes: plan.mistakes }
+  const accepted = attachments.filter((attachment) => isAccepted(attachment, findings))
+  const parts: Contribution['parts'][number][] = []
+  for (const [gateway, listeners] of listenersByGateway(attachments)) {
+    if (plan.hostnames?.length === 0) continue
+    const serving = listeners.filter(({ reference }) => reference !== undefined)
+    for (const { used, plan: own, suffix } of partsOf(serving, plan, references)) {
+      if (used.length === 0) continue
+      const config = configOf(`${route.kind}/${key}/0${suffix}`, own, used)
+      parts.push({ gateway, tcpConfigs: [config], names: own.names })
     }
   }
+  const parents = attachments.map((attachment) => ({ attachment, findings }))
+  const status = routeStatus(route, key, parents, resolutions.unresolved)
+  return { parts, attached: attachedKeys(accepted), status }
 }
 
 type Part = {
@@ -70,11 +95,7 @@ function partsOf(listeners: readonly ListenerPlan[], plan: ConnectionPlan, refer
   if (direct === plan) return [{ used: listeners, plan, suffix: '' }]
   return [
     { used: listeners.filter(({ isPassthrough }) => !isPassthrough), plan, suffix: '' },
-    {
-      used: listeners.filter(({ isPassthrough }) => isPassthrough),
-      plan: direct,
-      suffix: '@passthrough',
-    },
+    { used: listeners.filter(({ isPassthrough }) => isPassthrough), plan: direct, suffix: '@passthrough' },
   ]
 }
 
@@ -88,14 +109,13 @@ function withoutTls(plan: ConnectionPlan, { passthrough }: References): Connecti
 }
 
 function configOf(
-  { kind }: ConnectionRoute,
-  place: string,
+  name: string,
   { hostnames, backends }: ConnectionPlan,
-  gateways: string[],
+  listeners: readonly ListenerPlan[],
 ): TcpRouteConfig {
   return {
-    name: `${kind}/${place}`,
-    gateways,
+    name,
+    gateways: listeners.flatMap(({ reference }) => reference ?? []),
     ...(hostnames && { hostnames: [...hostnames] }),
     backends,
   }

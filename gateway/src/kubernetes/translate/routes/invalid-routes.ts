@@ -5,7 +5,7 @@ import { controllerName } from '../controller-name.ts'
 import type { GatewayPlan, RouteKind } from '../plan.ts'
 import { conditionsOf, satisfied, violated } from '../status/conditions.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
-import { attach } from './attachment/attachment.ts'
+import { attach, parentsOf } from './attachment/attachment.ts'
 
 const routeKinds: ReadonlySet<string> = new Set<RouteKind>(['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute'])
 
@@ -17,7 +17,8 @@ export function invalidRouteStatuses(
   return [...invalid.values()].flatMap((object) => {
     if (!isRoute(object)) return []
     const { kind, metadata, mistakes } = object
-    const attachments = attach({ kind, metadata, spec: { parentRefs: readParents(object) } }, plans)
+    const route = { kind, metadata, spec: { parentRefs: readParents(object) } }
+    const attachments = attach(route, parentsOf(route), plans)
     if (attachments.length === 0) return []
     const refused = violated('Accepted', 'Invalid', mistakes.join('; '))
     const conditions = conditionsOf(object, [refused, satisfied('ResolvedRefs', 'ResolvedRefs')])

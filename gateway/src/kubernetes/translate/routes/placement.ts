@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../objects/meta.ts'
 import type { ListenerPlan, RouteConfig } from '../plan.ts'
-import { type Effective, type PolicyIndex, withRulePolicies } from '../policies/policies.ts'
+import { type Effective, type PolicyIndex, type PolicyPlace, withRulePolicies } from '../policies/policies.ts'
 import { type BackendRules, errorBackends, grpcRules, httpRules } from './rules/backend-refs.ts'
 import { redirectAuthority } from './rules/filters.ts'
 import type { CheckPolicies, RouteBackends, RoutePolicies, RuleMistake, RulePlan } from './rules/rule-plan.ts'
@@ -15,8 +15,12 @@ export type Place = {
   readonly hostnames: readonly string[] | undefined
 }
 
+/** The policies of a place. */
+export type PlacedPolicies = { readonly place: PolicyPlace; readonly effective: Effective }
+
 /** A rule as routes of the Config of one Gateway. */
 export type PlacedRule = {
+  readonly policies: readonly PlacedPolicies[]
   readonly configs: readonly RouteConfig[]
   /** Names of the backends in use, with those of policies. */
   readonly names: readonly string[]
@@ -33,28 +37,34 @@ type Variant = {
   readonly listeners: ListenerPlan[]
 }
 
-/** Creates the function that places rules on listeners. Unchanged inputs have the same result. */
+type Cached = { readonly variants: readonly Variant[]; readonly placed: Omit<PlacedRule, 'policies'> }
+
+/** Creates the function that places rules on listeners. Unchanged inputs have the same routes. */
 export function createPlacement(checkPolicies: CheckPolicies): PlaceRule {
-  const cache = new WeakMap<RulePlan, Map<ObjectKey, { variants: readonly Variant[]; placed: PlacedRule }>>()
-  return (plan, place, policies) => {
-    const variants = variantsOf(plan, place, policies)
-    const ofPlan = cache.get(plan) ?? new Map()
-    const known = ofPlan.get(place.gateway)
-    if (known !== undefined && areEqual(known.variants, variants)) return known.placed
-    const placed = placeVariants(plan, place, variants, checkPolicies)
-    cache.set(plan, ofPlan.set(place.gateway, { variants, placed }))
-    return placed
+  const cache = new WeakMap<RulePlan, Map<ObjectKey, Cached>>()
+  return (plan, at, policies) => {
+    const { gateway, listeners, route } = at
+    const { name: rule, traffic } = plan
+    const found = listeners.map((listener) => {
+      const place: PolicyPlace = { gateway, listener: listener.name, route, rule, traffic }
+      return { listener, place, effective: policies.policiesOf(place) }
+    })
+    const variants = variantsOf(plan, found)
+    const ofPlan: Map<ObjectKey, Cached> = cache.get(plan) ?? new Map()
+    const known = ofPlan.get(gateway)
+    const isKnown = known !== undefined && areEqual(known.variants, variants)
+    const placed = isKnown ? known.placed : placeVariants(plan, at, variants, checkPolicies)
+    if (!isKnown) cache.set(plan, ofPlan.set(gateway, { variants, placed }))
+    return { ...placed, policies: found }
   }
 }
 
 function variantsOf(
-  { name, traffic, redirectsToListenerPort }: RulePlan,
-  { gateway, listeners, route }: Place,
-  policies: PolicyIndex,
+  { redirectsToListenerPort }: RulePlan,
+  found: readonly { readonly listener: ListenerPlan; readonly effective: Effective }[],
 ): readonly Variant[] {
   const variants: Variant[] = []
-  for (const listener of listeners) {
-    const effective = policies.policiesOf({ gateway, listener: listener.name, route, rule: name, traffic })
+  for (const { listener, effective } of found) {
     const port = redirectsToListenerPort ? listener.port : undefined
     const same = variants.find((one) => one.effective === effective && one.port === port)
     if (same === undefined) variants.push({ effective, port, listeners: [listener] })
@@ -84,7 +94,7 @@ function placeVariants(
   place: Place,
   variants: readonly Variant[],
   checkPolicies: CheckPolicies,
-): PlacedRule {
+): Omit<PlacedRule, 'policies'> {
   const mistakes: RuleMistake[] = []
   const names = new Set<string>()
   // No match, or no valid one.

@@ -1,21 +1,21 @@
-import { attachedHostnames } from '../../../pipeline/routing/hostnames.ts'
+import { shareStructure } from '../../../config/live/structural-share.ts'
 import { maxRegexMatches } from '../../../pipeline/routing/route-table.ts'
 import type { GRPCRoute, HTTPRoute } from '../../objects/gateway-api.ts'
-import { keyOf, type ObjectKey } from '../../objects/meta.ts'
-import type { GatewayPlan, ListenerPlan } from '../plan.ts'
-import { type Attachment, attach } from './attachment/attachment.ts'
-import { createHostnameClaims, type HostnameClaims } from './attachment/hostname-claims.ts'
+import { compareByAge, keyOf, type ObjectKey } from '../../objects/meta.ts'
+import type { GatewayPlan } from '../plan.ts'
+import { type Attachment, attach, type Parent, parentsOf } from './attachment/attachment.ts'
+import { type Claims, createClaims } from './attachment/claims.ts'
 import { listenersByGateway } from './attachment/listeners.ts'
 import { validHostnames } from './connection-routes.ts'
-import type { Collection } from './gateway-collector.ts'
-import { createPlacement, type PlaceRule } from './placement.ts'
+import { attachedKeys, type Contribution } from './gateway-collector.ts'
+import { createPlacement, type PlacedPolicies, type PlaceRule } from './placement.ts'
+import type { ReferenceTable, Resolutions } from './reference-table.ts'
 import { createRegexCounts, type RegexCounts } from './regex-counts.ts'
-import { createResolutions, type Resolutions } from './resolution.ts'
-import { createOrder } from './route-order.ts'
+import { createStates } from './route-order.ts'
 import { isAccepted, type RuleFindings, routeStatus } from './route-status.ts'
 import type { RoutesInput } from './routes-translation.ts'
 import { createPolicyCheck } from './rules/policy-check.ts'
-import type { RuleMistake, RulePlan } from './rules/rule-plan.ts'
+import type { CheckPolicies, RuleMistake, RulePlan } from './rules/rule-plan.ts'
 import { planGrpcRule, planHttpRule, type RuleSurroundings } from './rules/rules.ts'
 
 type RequestRoute = HTTPRoute | GRPCRoute
@@ -26,54 +26,118 @@ type RoutePlan = {
   /** Valid hostnames; undefined for all. */
   readonly hostnames: readonly string[] | undefined
   readonly rules: readonly RulePlan[]
+  /** Whether matches count towards a limit that routes share. */
+  readonly hasRegexes: boolean
+}
+
+/** A route with its results in the last pass, and what they depend on. */
+type RouteState = {
+  readonly route: RequestRoute
+  readonly key: ObjectKey
+  readonly parents: readonly Parent[]
+  readonly pass: { last: number }
+  plans: readonly (GatewayPlan | undefined)[]
+  attachments: readonly Attachment[]
+  plan: RoutePlan | undefined
+  result: RouteResult | undefined
+}
+
+type RouteResult = {
+  /** Accepted and refused attachments, after conflicts with routes of the other kind. */
+  readonly attachments: readonly Attachment[]
+  readonly plan: RoutePlan
+  readonly policies: readonly PlacedPolicies[]
+  readonly contribution: Contribution
 }
 
 /** State of one translation. */
 type Pass = {
   readonly input: RoutesInput
-  readonly collection: Collection
+  readonly plans: ReadonlyMap<ObjectKey, GatewayPlan>
   readonly claims: Claims | undefined
   readonly regexes: RegexCounts
+}
+
+/** Functions that all passes share. */
+type Shared = {
+  readonly table: ReferenceTable
   readonly place: PlaceRule
+  readonly checkPolicies: CheckPolicies
 }
 
 /** Creates the translator of HTTPRoutes and GRPCRoutes. */
-export function createRequestTranslator(): (
-  input: RoutesInput,
-  plans: ReadonlyMap<ObjectKey, GatewayPlan>,
-  collection: Collection,
-) => void {
-  const sort = createOrder<RequestRoute>()
+export function createRequestTranslator(
+  table: ReferenceTable,
+): (input: RoutesInput, plans: ReadonlyMap<ObjectKey, GatewayPlan>) => readonly Contribution[] {
+  const statesOf = createStates<RequestRoute, RouteState>(createState, compareStates)
   const checkPolicies = createPolicyCheck()
-  const place = createPlacement(checkPolicies)
-  const cache = new WeakMap<RequestRoute, RoutePlan>()
-
-  function planOf(route: RequestRoute, { references }: RoutesInput): RoutePlan {
-    const known = cache.get(route)
-    if (known?.resolutions.areCurrent(references)) return known
-    const resolutions = createResolutions(route, references)
-    const mistakes: RuleMistake[] = []
-    const hostnames = validHostnames(route.spec.hostnames, mistakes)
-    const surroundings = { resolve: resolutions.resolve, checkPolicies, mistakes }
-    const planned = { resolutions, hostnames, rules: planRules(route, surroundings) }
-    cache.set(route, planned)
-    return planned
-  }
-
-  return (input, plans, collection) => {
+  const shared: Shared = { table, checkPolicies, place: createPlacement(checkPolicies) }
+  return (input, plans) => {
     const { objects } = input
-    const pass: Pass = {
-      input,
-      collection,
-      claims: objects.HTTPRoute.size > 0 && objects.GRPCRoute.size > 0 ? createClaims() : undefined,
-      regexes: createRegexCounts(maxRegexMatches),
-      place,
+    const hasBothKinds = objects.HTTPRoute.size > 0 && objects.GRPCRoute.size > 0
+    const claims = hasBothKinds ? createClaims() : undefined
+    const pass: Pass = { input, plans, claims, regexes: createRegexCounts(maxRegexMatches) }
+    const contributions: Contribution[] = []
+    for (const state of statesOf([objects.HTTPRoute, objects.GRPCRoute])) {
+      const contribution = translateRoute(state, pass, shared)
+      if (contribution !== undefined) contributions.push(contribution)
     }
-    for (const route of sort([objects.HTTPRoute, objects.GRPCRoute])) {
-      const attachments = attach(route, plans)
-      if (attachments.length > 0) translateRoute(route, planOf(route, input), attachments, pass)
-    }
+    return contributions
   }
+}
+
+function createState(route: RequestRoute): RouteState {
+  const parents = parentsOf(route)
+  const empty = { plans: [], attachments: [], plan: undefined, result: undefined }
+  return { route, key: keyOf(route), parents, pass: { last: 0 }, ...empty }
+}
+
+/** HTTPRoutes precede GRPCRoutes of the same age and name. */
+function compareStates({ route: a }: RouteState, { route: b }: RouteState): number {
+  return compareByAge(a, b) || (a.kind < b.kind ? 1 : a.kind > b.kind ? -1 : 0)
+}
+
+/** The result of a route: that of the last pass, if nothing has changed. Undefined without own parents. */
+function translateRoute(state: RouteState, pass: Pass, shared: Shared): Contribution | undefined {
+  const { route, key, parents } = state
+  if (!parents.every(({ gateway }, index) => pass.plans.get(gateway) === state.plans[index])) {
+    state.plans = parents.map(({ gateway }) => pass.plans.get(gateway))
+    state.attachments = attach(route, parents, pass.plans)
+  }
+  if (state.attachments.length === 0) return undefined
+  const attachments = pass.claims?.claim(route, key, state.attachments) ?? state.attachments
+  const plan = state.plan?.resolutions.areCurrent() ? state.plan : planRoute(route, shared)
+  state.plan = plan
+  const { result } = state
+  if (result !== undefined && isCurrent(result, attachments, plan, pass)) return result.contribution
+  state.result = placeRoute(state, { plan, attachments }, pass, shared.place)
+  return state.result.contribution
+}
+
+function isCurrent(
+  result: RouteResult,
+  attachments: readonly Attachment[],
+  plan: RoutePlan,
+  { input: { policies } }: Pass,
+): boolean {
+  if (result.plan !== plan || plan.hasRegexes || attachments.length !== result.attachments.length)
+    return false
+  const isAttachedAsBefore = attachments.every((one, index) => one === result.attachments[index])
+  // All places are reported to the index, also after a difference.
+  let hasPolicies = isAttachedAsBefore
+  for (const { place, effective } of result.policies) {
+    if (policies.policiesOf(place) !== effective) hasPolicies = false
+  }
+  return hasPolicies
+}
+
+function planRoute(route: RequestRoute, { table, checkPolicies }: Shared): RoutePlan {
+  const resolutions = table.resolutionsOf(route)
+  const mistakes: RuleMistake[] = []
+  const hostnames = validHostnames(route.spec.hostnames, mistakes)
+  const rules = planRules(route, { resolve: resolutions.resolve, checkPolicies, mistakes })
+  const hasRegexes = rules.some(({ matches }) => matches?.some(({ path }) => path?.regex !== undefined))
+  return { resolutions, hostnames, rules, hasRegexes }
 }
 
 function planRules(route: RequestRoute, surroundings: RuleSurroundings): readonly RulePlan[] {
@@ -83,100 +147,51 @@ function planRules(route: RequestRoute, surroundings: RuleSurroundings): readonl
   return (route.spec.rules ?? [{}]).map((rule, index) => planHttpRule(rule, index, surroundings))
 }
 
-function translateRoute(
-  route: RequestRoute,
-  plan: RoutePlan,
-  found: readonly Attachment[],
+const noFindings: RuleFindings = { rules: 0, invalid: [], mistakes: [] }
+
+/** Places a route on its listeners. */
+function placeRoute(
+  { route, key, result }: RouteState,
+  { plan, attachments }: { readonly plan: RoutePlan; readonly attachments: readonly Attachment[] },
   pass: Pass,
-): void {
-  const key = keyOf(route)
-  const attachments = pass.claims === undefined ? found : pass.claims.claim(route, key, found)
+  place: PlaceRule,
+): RouteResult {
   const findings = new Map<ObjectKey, RuleFindings>()
-  for (const [gateway, listeners] of listenersByGateway(attachments)) {
-    findings.set(gateway, placeRoute({ route, key, gateway, listeners }, plan, pass))
+  const policies: PlacedPolicies[] = []
+  const parts: Contribution['parts'][number][] = []
+  const { rules, hostnames } = plan
+  const isReachable = hostnames === undefined || hostnames.length > 0
+  for (const [gateway, all] of listenersByGateway(attachments)) {
+    const listeners = isReachable ? all.filter(({ reference }) => reference !== undefined) : []
+    const at = { gateway, listeners, route: { kind: route.kind, key }, hostnames }
+    const mistakes: RuleMistake[] = []
+    const invalid: number[] = []
+    for (const rule of rules) {
+      const placed = place(rule, at, pass.input.policies)
+      policies.push(...placed.policies)
+      const excess = pass.regexes.add(gateway, hostnames, placed.configs)
+      const found = [...rule.mistakes, ...placed.mistakes, ...excessMistake(rule, excess)]
+      if (excess === undefined) parts.push({ gateway, configs: placed.configs, names: placed.names })
+      mistakes.push(...found)
+      if (found.length > 0) invalid.push(rule.index)
+    }
+    findings.set(gateway, { rules: rules.length, invalid, mistakes })
   }
   const parents = attachments.map((attachment) => ({
     attachment,
     findings: findings.get(attachment.gateway) ?? noFindings,
   }))
   const accepted = parents.filter((parent) => isAccepted(parent.attachment, parent.findings))
-  pass.collection.addAttached(new Set(accepted.flatMap(({ attachment }) => attachment.listeners)))
-  pass.collection.addStatus(routeStatus(route, key, parents, plan.resolutions.unresolved))
-}
-
-const noFindings: RuleFindings = { rules: 0, invalid: [], mistakes: [] }
-
-type PlacedRoute = {
-  readonly route: RequestRoute
-  readonly key: ObjectKey
-  readonly gateway: ObjectKey
-  readonly listeners: readonly ListenerPlan[]
-}
-
-/** Adds the rules of a route to the Config of a Gateway; returns the mistakes of its rules. */
-function placeRoute(
-  { route, key, gateway, listeners }: PlacedRoute,
-  { rules, hostnames }: RoutePlan,
-  { input, collection, regexes, place }: Pass,
-): RuleFindings {
-  const serving = listeners.filter(({ reference }) => reference !== undefined)
-  const isReachable = serving.length > 0 && (hostnames === undefined || hostnames.length > 0)
-  const at = { gateway, listeners: serving, route: { kind: route.kind, key }, hostnames }
-  const mistakes: RuleMistake[] = []
-  const invalid: number[] = []
-  for (const rule of rules) {
-    const placed = isReachable ? place(rule, at, input.policies) : unplaced
-    const excess = regexes.add(gateway, hostnames, placed.configs)
-    const found = [...rule.mistakes, ...placed.mistakes]
-    if (excess !== undefined) {
-      const message = `spec.rules[${rule.index}].matches: ${excess}`
-      found.push({ reason: 'UnsupportedValue', message })
-    } else collection.addRoutes(gateway, placed.configs, placed.names)
-    mistakes.push(...found)
-    if (found.length > 0) invalid.push(rule.index)
+  const status = routeStatus(route, key, parents, plan.resolutions.unresolved)
+  const contribution = {
+    parts,
+    attached: attachedKeys(accepted.map(({ attachment }) => attachment)),
+    status: shareStructure(result?.contribution.status, status),
   }
-  return { rules: rules.length, invalid, mistakes }
+  return { attachments, plan, policies, contribution }
 }
 
-const unplaced = { configs: [], names: [], mistakes: [] }
-
-/** Hostnames of routes by listener and kind. */
-type Claims = {
-  /** Claims the hostnames of a route on its listeners; refuses those where another kind has one of them. */
-  claim(route: RequestRoute, key: ObjectKey, attachments: readonly Attachment[]): readonly Attachment[]
-}
-
-/**
- * A listener accepts one of an HTTPRoute and a GRPCRoute with a common hostname: the first by precedence
- * (Gateway API, `GRPCRouteSpec.hostnames`). Routes must be passed in that order.
- */
-function createClaims(): Claims {
-  const byListener = new Map<ListenerPlan, Record<RequestRoute['kind'], HostnameClaims>>()
-  const claimsOf = (listener: ListenerPlan) => {
-    const known = byListener.get(listener)
-    if (known !== undefined) return known
-    const created = { HTTPRoute: createHostnameClaims(), GRPCRoute: createHostnameClaims() }
-    byListener.set(listener, created)
-    return created
-  }
-  return {
-    claim({ kind, spec: { hostnames = [] } }, key, attachments) {
-      const other = kind === 'HTTPRoute' ? 'GRPCRoute' : 'HTTPRoute'
-      return attachments.map((attachment): Attachment => {
-        if (attachment.refusal !== undefined) return attachment
-        let conflict: string | undefined
-        const listeners = attachment.listeners.filter((listener) => {
-          const common = attachedHostnames(listener.hostname, hostnames) ?? []
-          const claims = claimsOf(listener)
-          const owner = claims[other].find(common)
-          if (owner === undefined) claims[kind].add(common, key)
-          else
-            conflict ??= `${other} ${owner} has a common hostname on listener ${listener.name}, and precedes`
-          return owner === undefined
-        })
-        if (conflict === undefined || listeners.length > 0) return { ...attachment, listeners }
-        return { ...attachment, listeners, refusal: { reason: 'HostnameConflict', message: conflict } }
-      })
-    },
-  }
+function excessMistake({ index }: RulePlan, excess: string | undefined): RuleMistake[] {
+  if (excess === undefined) return []
+  return [{ reason: 'UnsupportedValue', message: `spec.rules[${index}].matches: ${excess}` }]
 }

@@ -33,31 +33,32 @@ export type Refusal = {
   readonly message: string
 }
 
-/** Finds the listeners of a route. Parents of other controllers and kinds are left out. */
-export function attach(
-  route: AttachingRoute,
-  plans: ReadonlyMap<ObjectKey, GatewayPlan>,
-): readonly Attachment[] {
-  const attachments: Attachment[] = []
-  const seen = new Set<string>()
-  for (const parentRef of route.spec.parentRefs ?? []) {
-    const plan = gatewayOf(parentRef, route, plans)
-    if (plan === undefined) continue
-    const identity = `${plan.key} ${parentRef.sectionName ?? ''} ${parentRef.port ?? ''}`
-    if (seen.has(identity)) continue
-    seen.add(identity)
-    attachments.push(attachTo(plan, parentRef, route))
+/** A reference to a Gateway, of this or another controller. */
+export type Parent = { readonly parentRef: ParentReference; readonly gateway: ObjectKey }
+
+/** The distinct references of a route to Gateways. Parents of other kinds are left out. */
+export function parentsOf({ metadata, spec }: AttachingRoute): readonly Parent[] {
+  const parents = new Map<string, Parent>()
+  for (const parentRef of spec.parentRefs ?? []) {
+    const { group = gatewayApiGroup, kind = 'Gateway', name, sectionName = '', port = '' } = parentRef
+    if (group !== gatewayApiGroup || kind !== 'Gateway') continue
+    const gateway = `${parentRef.namespace ?? metadata.namespace}/${name}`
+    const identity = `${gateway} ${sectionName} ${port}`
+    if (!parents.has(identity)) parents.set(identity, { parentRef, gateway })
   }
-  return attachments
+  return [...parents.values()]
 }
 
-function gatewayOf(
-  { group = gatewayApiGroup, kind = 'Gateway', namespace, name }: ParentReference,
-  { metadata }: AttachingRoute,
+/** Finds the listeners of a route. Gateways of other controllers are left out. */
+export function attach(
+  route: AttachingRoute,
+  parents: readonly Parent[],
   plans: ReadonlyMap<ObjectKey, GatewayPlan>,
-): GatewayPlan | undefined {
-  if (group !== gatewayApiGroup || kind !== 'Gateway') return undefined
-  return plans.get(`${namespace ?? metadata.namespace}/${name}`)
+): readonly Attachment[] {
+  return parents.flatMap(({ parentRef, gateway }) => {
+    const plan = plans.get(gateway)
+    return plan === undefined ? [] : [attachTo(plan, parentRef, route)]
+  })
 }
 
 function attachTo(plan: GatewayPlan, parentRef: ParentReference, route: AttachingRoute): Attachment {
