@@ -1,9 +1,9 @@
 import type { ObjectMeta } from '../../objects/meta.ts'
 import { keyOf } from '../../objects/meta.ts'
 import type { BackendTraffic, RoutePolicies } from '../plan.ts'
+import { mergeAi } from './fields/ai.ts'
 import { mergeRules } from './fields/authorization.ts'
 import { fieldKinds } from './fields/fields.ts'
-import { type Guardrails, mergeGuards } from './fields/guards.ts'
 import type { AppliedField, Level } from './levels.ts'
 
 /** Merged policies with the fields they consist of. */
@@ -90,19 +90,6 @@ function identified(limit: Limit, index: number, { policy, target }: AppliedFiel
 
 function identityOf({ metadata }: { readonly metadata: ObjectMeta }): string {
   return metadata.uid ?? keyOf({ metadata })
-}
-
-function mergeAi(all: readonly NonNullable<RoutePolicies['ai']>[]): RoutePolicies['ai'] {
-  if (all.length === 0) return undefined
-  const guards = all.flatMap(({ promptGuard }) => promptGuard ?? [])
-  const ofPhase = (phase: 'request' | 'response'): Guardrails | undefined =>
-    guards.find((each) => each[phase] !== undefined)
-  const others: NonNullable<RoutePolicies['ai']> = Object.assign(
-    {},
-    ...all.map(({ promptGuard: _, ...rest }) => rest),
-  )
-  if (guards.length === 0) return others
-  return { ...others, promptGuard: mergeGuards(ofPhase('request'), ofPhase('response')) }
 }
 
 type Part = { readonly source: AppliedField; readonly policies: RoutePolicies }

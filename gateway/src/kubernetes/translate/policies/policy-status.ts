@@ -128,18 +128,29 @@ function referenceOf(kind: Target['kind'], key: ObjectKey): ParentReference {
 function accepted(policy: TranslatedPolicy, placed: readonly PlacedTarget[], uses: Uses): Finding {
   const mistakes = new Set<string>(policy.mistakes)
   for (const field of policy.fields) {
-    const base = field.kind.traffic.includes('llm') ? 'llm' : (field.kind.traffic[0] ?? 'http')
-    const own = field.mistakesFor(base)
-    for (const mistake of own) mistakes.add(mistake)
-    if (own.length > 0) continue
-    for (const kind of kindsAt(field, policy, placed)) {
-      for (const mistake of field.mistakesFor(kind)) mistakes.add(`${mistake} (on ${kind} routes)`)
-    }
+    for (const mistake of mistakesAt(field, kindsAt(field, policy, placed))) mistakes.add(mistake)
   }
   for (const message of uses.contradictions.get(policy) ?? []) mistakes.add(message)
   if (mistakes.size === 0) return satisfied('Accepted', 'Accepted')
   const effect = uses.refusing.has(policy) ? '; affected rules answer 500' : ''
   return violated('Accepted', 'Invalid', `${[...mistakes].sort().join('; ')}${effect}`)
+}
+
+/**
+ * The mistakes of a field at its places, or without places those on LLM routes, which have the most
+ * variables. A mistake on other routes only names their kind.
+ */
+function mistakesAt(field: PolicyField, kinds: readonly BackendTraffic[]): string[] {
+  const { traffic } = field.kind
+  const base = traffic.includes('llm') ? 'llm' : (traffic[0] ?? 'http')
+  if (kinds.length === 0) return [...field.mistakesFor(base)]
+  return kinds.flatMap((kind) =>
+    field
+      .mistakesFor(kind)
+      .map((mistake) =>
+        field.mistakesFor(base).includes(mistake) ? mistake : `${mistake} (on ${kind} routes)`,
+      ),
+  )
 }
 
 /** Kinds of traffic of the places at which a field of a policy applies. */

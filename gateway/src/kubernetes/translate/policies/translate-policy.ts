@@ -4,6 +4,7 @@ import type { ObjectMeta } from '../../objects/meta.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { GatewayPolicy, TargetRef } from '../../own-kinds/gateway-policy/gateway-policy.ts'
 import type { BackendTraffic, RoutePolicies } from '../plan.ts'
+import { mergeAi } from './fields/ai.ts'
 import type { Field, FieldKind } from './fields/field.ts'
 import { fieldKinds } from './fields/fields.ts'
 import type { Lookups } from './lookups.ts'
@@ -31,10 +32,12 @@ export type PolicyField = {
 
 /** Translates the fields of a policy. Its fields are validated on first use. */
 export function translatePolicy({ metadata, spec }: GatewayPolicy, lookups: Lookups): TranslatedPolicy {
-  const fields = fieldKinds.flatMap((kind) => {
+  const fields: PolicyField[] = []
+  const areValid = createJointCheck(fields)
+  for (const kind of fieldKinds) {
     const field = kind.translate(spec, lookups)
-    return field === undefined ? [] : [createField(kind, field)]
-  })
+    if (field !== undefined) fields.push(createField(kind, field, areValid))
+  }
   const mistakes = fields.length === 0 ? ['spec: must have a field in traffic or backend'] : []
   return {
     key: keyOf({ metadata }),
@@ -46,7 +49,36 @@ export function translatePolicy({ metadata, spec }: GatewayPolicy, lookups: Look
   }
 }
 
-function createField(kind: FieldKind, field: Field): PolicyField {
+/** Creates a check of all fields at once: single fields are validated only for the paths of mistakes. */
+function createJointCheck(fields: readonly PolicyField[]): (traffic: BackendTraffic) => boolean {
+  const results = new Map<BackendTraffic, boolean>()
+  return (traffic) => {
+    const known = results.get(traffic)
+    if (known !== undefined) return known
+    const isValid =
+      fields.every(({ field }) => field.mistakes.length === 0) &&
+      issuesOf(jointField(fields, traffic), traffic).length === 0
+    results.set(traffic, isValid)
+    return isValid
+  }
+}
+
+type Validated = Pick<Field, 'policies' | 'backends'>
+
+function jointField(fields: readonly PolicyField[], traffic: BackendTraffic): Validated {
+  const parts = fields.map((field) => field.policiesFor(traffic) ?? {})
+  const ai = mergeAi(parts.flatMap((part) => part.ai ?? []))
+  return {
+    policies: { ...Object.assign({}, ...parts), ...(ai && { ai }) },
+    backends: fields.flatMap(({ field }) => field.backends),
+  }
+}
+
+function createField(
+  kind: FieldKind,
+  field: Field,
+  areValid: (traffic: BackendTraffic) => boolean,
+): PolicyField {
   const results = new Map<BackendTraffic, readonly string[]>()
   const policiesFor = (traffic: BackendTraffic): RoutePolicies | undefined => {
     if (!kind.traffic.includes(traffic)) return undefined
@@ -57,24 +89,27 @@ function createField(kind: FieldKind, field: Field): PolicyField {
     field,
     policiesFor,
     mistakesFor(traffic) {
-      const known = results.get(traffic)
-      if (known !== undefined) return known
       const policies = policiesFor(traffic)
-      const found = policies === undefined ? [] : validate(field, policies, traffic)
+      if (policies === undefined || areValid(traffic)) return []
+      const found = results.get(traffic) ?? mistakesOf(field, policies, traffic)
       results.set(traffic, found)
       return found
     },
   }
 }
 
-function validate(field: Field, policies: RoutePolicies, traffic: BackendTraffic): string[] {
+function mistakesOf(field: Field, policies: RoutePolicies, traffic: BackendTraffic): string[] {
   const own = field.mistakes.map(({ path, message }) => `spec.${formatPath(path)}: ${message}`)
   if (own.length > 0) return own
-  const backends = field.backends.map((name) => ({ name, endpoints: [] }))
-  const issues = validatePart({ kind: 'policies', of: traffic, value: policies }, { backends })
-  return issues
-    .filter(({ path }) => !isAboutBackends(path))
-    .map(({ path, message }) => `spec.${formatPath(field.written(path))}: ${message}`)
+  return issuesOf({ policies, backends: field.backends }, traffic).map(
+    ({ path, message }) => `spec.${formatPath(field.written(path))}: ${message}`,
+  )
+}
+
+function issuesOf({ policies, backends }: Validated, traffic: BackendTraffic) {
+  const surroundings = { backends: backends.map((name) => ({ name, endpoints: [] })) }
+  const issues = validatePart({ kind: 'policies', of: traffic, value: policies }, surroundings)
+  return issues.filter(({ path }) => !isAboutBackends(path))
 }
 
 /** A part is validated with a backend, which routes with a fixed response do not have. */

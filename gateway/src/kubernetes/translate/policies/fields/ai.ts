@@ -2,6 +2,7 @@ import { fileValue } from '../../../own-kinds/enumerations.ts'
 import type { AiPolicy } from '../../../own-kinds/gateway-policy/backend.ts'
 import type { RoutePolicies } from '../../plan.ts'
 import { type FieldKind, fieldOf } from './field.ts'
+import { type Guardrails, mergeGuards } from './guards.ts'
 
 type FileAi = NonNullable<RoutePolicies['ai']>
 
@@ -27,4 +28,18 @@ function aiField(name: string, translate: (ai: AiPolicy) => FileAi | undefined):
       return ai && fieldOf({ ai }, { place: ['ai', name], path: ['backend', 'ai', name] })
     },
   }
+}
+
+/** Merges the fields of `ai`, which are distinct. */
+export function mergeAi(all: readonly NonNullable<RoutePolicies['ai']>[]): RoutePolicies['ai'] {
+  if (all.length === 0) return undefined
+  const guards = all.flatMap(({ promptGuard }) => promptGuard ?? [])
+  const ofPhase = (phase: 'request' | 'response'): Guardrails | undefined =>
+    guards.find((each) => each[phase] !== undefined)
+  const others: NonNullable<RoutePolicies['ai']> = Object.assign(
+    {},
+    ...all.map(({ promptGuard: _, ...rest }) => rest),
+  )
+  if (guards.length === 0) return others
+  return { ...others, promptGuard: mergeGuards(ofPhase('request'), ofPhase('response')) }
 }
