@@ -122,13 +122,9 @@ function isCurrent(
 ): boolean {
   if (result.plan !== plan || plan.hasRegexes || attachments.length !== result.attachments.length)
     return false
-  const isAttachedAsBefore = attachments.every((one, index) => one === result.attachments[index])
-  // All places are reported to the index, also after a difference.
-  let hasPolicies = isAttachedAsBefore
-  for (const { place, effective } of result.policies) {
-    if (policies.policiesOf(place) !== effective) hasPolicies = false
-  }
-  return hasPolicies
+  // Only places of this pass are reported to the index.
+  if (!attachments.every((one, index) => one === result.attachments[index])) return false
+  return result.policies.every(({ place, effective }) => policies.policiesOf(place) === effective)
 }
 
 function planRoute(route: RequestRoute, { table, checkPolicies }: Shared): RoutePlan {
