@@ -3,12 +3,13 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
 import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
-import { crdYaml, ownCrds, renderKubernetesReference } from '../gateway/src/kubernetes/crd/own-crds.ts'
+import { renderKubernetesReference } from '../gateway/src/kubernetes/crd/own-crds.ts'
+import { deployFiles } from '../gateway/src/kubernetes/install/deploy-files.ts'
 import { openApiDocument } from '../gateway/src/resources/api/openapi.ts'
 import { renderKindsReference } from '../gateway/src/resources/kinds-reference.ts'
 
-// Generates the reference documentation of the schemas and the CustomResourceDefinitions. With --check it
-// writes no file, and exits with 1 if a file differs from its schema.
+// Generates the reference documentation of the schemas, and the files for Kubernetes. With --check it writes
+// no file, and exits with 1 if a file differs from its schema.
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL('../gateway/package.json', import.meta.url), 'utf8'),
@@ -21,9 +22,7 @@ const generated: Record<string, () => string> = {
   'docs/reference/openapi.json': () =>
     `${JSON.stringify(openApiDocument(configJsonSchema(), version), null, 1)}\n`,
   'docs/reference/kubernetes.md': renderKubernetesReference,
-  ...Object.fromEntries(
-    ownCrds().map((crd) => [`deploy/crds/${crd.metadata.name}.yaml`, () => crdYaml(crd)]),
-  ),
+  ...deployFiles(version),
 }
 
 const checkOnly = process.argv.includes('--check')

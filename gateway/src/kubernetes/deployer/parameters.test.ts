@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { GatewayParametersSpec } from '../own-kinds/gateway-parameters.ts'
-import { mergeParameters, parameterMistakes, reservedVariables } from './parameters.ts'
+import { mergedMistakes, mergeParameters, parameterMistakes, reservedVariables } from './parameters.ts'
 
 describe('mergeParameters', () => {
   it.each<[string, GatewayParametersSpec, GatewayParametersSpec, GatewayParametersSpec]>([
@@ -120,11 +120,34 @@ describe('parameterMistakes', () => {
       'overlays.podTemplate.spec.containers[0].$patch is not supported: use $patch with the value delete or replace',
     ],
     [
-      { overlays: { podDisruptionBudget: { spec: {} } } },
-      'overlays.podDisruptionBudget must be used with podDisruptionBudget',
+      {
+        overlays: {
+          podTemplate: { spec: { containers: [{ name: 'proxy', env: [{ name: 'GATEWAY', value: 'x' }] }] } },
+        },
+      },
+      'overlays.podTemplate must not set GATEWAY: the controller sets this variable',
+    ],
+    [
+      {
+        overlays: {
+          deployment: {
+            spec: { template: { spec: { containers: [{ name: 'proxy', env: [{ name: 'TOKEN_FILE' }] }] } } },
+          },
+        },
+      },
+      'overlays.deployment.spec.template must not set TOKEN_FILE: the controller sets this variable',
     ],
   ])('reports %j', (spec, mistake) => {
     expect(parameterMistakes(spec)).toEqual([mistake])
+  })
+
+  it('reports overlays of objects that do not exist, for merged parameters only', () => {
+    const spec: GatewayParametersSpec = { overlays: { podDisruptionBudget: { spec: {} } } }
+    expect(parameterMistakes(spec)).toEqual([])
+    expect(mergedMistakes(spec)).toEqual([
+      'overlays.podDisruptionBudget must be used with podDisruptionBudget',
+    ])
+    expect(mergedMistakes({ ...spec, podDisruptionBudget: { minAvailable: 1 } })).toEqual([])
   })
 
   it('accepts parameters without mistakes', () => {

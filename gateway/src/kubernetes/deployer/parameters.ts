@@ -44,13 +44,25 @@ export function mergeParameters(
   }
 }
 
-/** Mistakes of merged parameters that the schema does not express; each names the field. */
+/** Mistakes of parameters that the schema does not express; each names the field. */
 export function parameterMistakes(spec: GatewayParametersSpec): string[] {
   return [
     ...variableMistakes(spec.env ?? []),
     ...shutdownMistakes(spec.shutdown),
     ...autoscalerMistakes(spec.horizontalPodAutoscaler),
-    ...overlayMistakes(spec),
+    ...overlayMistakes(spec.overlays),
+  ]
+}
+
+/** Mistakes of the parameters of a class and a Gateway together, which each of them may be without. */
+export function mergedMistakes(spec: GatewayParametersSpec): string[] {
+  const kinds = ['horizontalPodAutoscaler', 'podDisruptionBudget'] as const
+  const withoutObject = kinds.filter(
+    (kind) => spec.overlays?.[kind] !== undefined && spec[kind] === undefined,
+  )
+  return [
+    ...parameterMistakes(spec),
+    ...withoutObject.map((kind) => `overlays.${kind} must be used with ${kind}`),
   ]
 }
 
@@ -81,19 +93,15 @@ function autoscalerMistakes(autoscaler: GatewayParametersSpec['horizontalPodAuto
     : ['horizontalPodAutoscaler.minReplicas must be at most horizontalPodAutoscaler.maxReplicas']
 }
 
-function overlayMistakes({ overlays = {}, ...spec }: GatewayParametersSpec): string[] {
+function overlayMistakes(overlays: Overlays = {}): string[] {
   const directives = unknownDirectives(overlays, 'overlays').map(
     (path) => `${path} is not supported: use $patch with the value delete or replace`,
   )
   const selector = overlays.deployment?.spec?.['selector']
-  const withoutObject = (['horizontalPodAutoscaler', 'podDisruptionBudget'] as const).filter(
-    (kind) => overlays[kind] !== undefined && spec[kind] === undefined,
-  )
   return [
     ...directives,
     ...(selector === undefined ? [] : ['overlays.deployment.spec.selector must not be set: it is immutable']),
     ...reservedInOverlays(overlays),
-    ...withoutObject.map((kind) => `overlays.${kind} must be used with ${kind}`),
   ]
 }
 

@@ -1,4 +1,4 @@
-import { mergeParameters, parameterMistakes } from '../../deployer/parameters.ts'
+import { mergedMistakes, mergeParameters, parameterMistakes } from '../../deployer/parameters.ts'
 import type { GatewayClass, ParametersRef } from '../../objects/gateway-api.ts'
 import { ownGroup } from '../../objects/kinds.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
@@ -40,7 +40,8 @@ export function resolveParameters(
   }
   const key = `${namespace}/${name}`
   const found = objects.GatewayParameters.get(key)
-  if (found !== undefined) return validated(found.spec, `GatewayParameters ${key}`)
+  if (found !== undefined)
+    return validated(found.spec, `GatewayParameters ${key}`, parameterMistakes(found.spec))
   const broken = objects.invalid.get(invalidKey('GatewayParameters', key))
   if (broken !== undefined) {
     return invalid(`parametersRef: GatewayParameters ${key} is invalid: ${mistakesText(broken)}`)
@@ -56,15 +57,14 @@ export function combineParameters(ofClass: ParametersResolution, ofGateway: Para
   if (ofClass.kind === 'invalid') return invalid(`GatewayClass: ${ofClass.message}`)
   if (ofGateway.kind === 'invalid') return invalid(`infrastructure.${ofGateway.message}`)
   const merged = mergeParameters(specOf(ofClass), specOf(ofGateway))
-  return validated(merged, 'GatewayParameters of class and Gateway')
+  return validated(merged, 'GatewayParameters of class and Gateway', mergedMistakes(merged))
 }
 
 function specOf(resolution: ParametersResolution): GatewayParametersSpec | undefined {
   return resolution.kind === 'resolved' ? resolution.spec : undefined
 }
 
-function validated(spec: GatewayParametersSpec, owner: string): Combined {
-  const mistakes = parameterMistakes(spec)
+function validated(spec: GatewayParametersSpec, owner: string, mistakes: readonly string[]): Combined {
   if (mistakes.length === 0) return { kind: 'resolved', spec }
   return invalid(`parametersRef: ${owner}: ${mistakes.slice(0, maxMistakes).join('; ')}`)
 }
