@@ -157,7 +157,7 @@ export const httpRouteRule = openObject(
 
 const attachmentFields = {
   parentRefs: optionalList(parentReference, 'Parents.'),
-  hostnames: optionalTexts('Hosts.'),
+  hostnames: optionalList(name({ doc: 'Host.' }), 'Hosts.'),
 }
 
 export const httpRouteSpec = openObject(
