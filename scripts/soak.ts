@@ -9,7 +9,11 @@ import { parseArgs } from 'node:util'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { short: { type: 'boolean', default: false } },
+  options: {
+    short: { type: 'boolean', default: false },
+    step: { type: 'string', multiple: true, default: [] },
+    keep: { type: 'boolean', default: false },
+  },
 })
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
@@ -18,11 +22,14 @@ const campaigns = globSync('gateway/test/soak/*.ts')
   .filter((file) => positionals.length === 0 || positionals.some((name) => basename(file).startsWith(name)))
   .sort()
 
+// Steps of a campaign, and whether its environment remains.
+const more = [...values.step.flatMap((step) => ['--step', step]), ...(values.keep ? ['--keep'] : [])]
+
 const failed: string[] = []
 for (const file of campaigns) {
   process.stdout.write(`\n== ${basename(file, '.ts')}\n`)
   const startedAt = Date.now()
-  const { status } = spawnSync(process.execPath, [file, ...(values.short ? ['--short'] : [])], {
+  const { status } = spawnSync(process.execPath, [file, ...(values.short ? ['--short'] : []), ...more], {
     stdio: 'inherit',
   })
   process.stdout.write(
