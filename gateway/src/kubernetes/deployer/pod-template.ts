@@ -15,7 +15,7 @@ type PodMetadata = {
 
 const nonRootId = 65_532
 const stateDirectory = '/var/lib/tollgate'
-const controllerDirectory = '/var/run/tollgate'
+const controllerDirectory = '/run/tollgate'
 const tokenSeconds = 3_600
 /** Also the audience that the controller demands. */
 const tokenAudience = 'tollgate'
