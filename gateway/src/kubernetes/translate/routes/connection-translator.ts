@@ -33,9 +33,10 @@ export function createConnectionTranslator(
   const statesOf = createStates<ConnectionRoute, RouteState>(createState, compareStates)
 
   function planOf(state: RouteState): Planned {
-    if (state.planned?.resolutions.areCurrent()) return state.planned
+    if (state.planned !== undefined && table.areCurrent(state.planned.resolutions)) return state.planned
     const resolutions = table.resolutionsOf(state.route)
-    state.planned = { resolutions, plan: planConnections(state.route, resolutions.resolve) }
+    const plan = planConnections(state.route, (reference, at) => table.resolve(resolutions, reference, at))
+    state.planned = { resolutions, plan }
     return state.planned
   }
 

@@ -15,60 +15,79 @@ export type Place = {
   readonly hostnames: readonly string[] | undefined
 }
 
-/** The policies of a place. */
-export type PlacedPolicies = { readonly place: PolicyPlace; readonly effective: Effective }
-
-/** A rule as routes of the Config of one Gateway. */
+/** A rule on the listeners of a Gateway. */
 export type PlacedRule = {
-  readonly policies: readonly PlacedPolicies[]
+  readonly plan: RulePlan
+  readonly gateway: ObjectKey
+  readonly variants: readonly Variant[]
+  readonly outcome: PlacedOutcome
+}
+
+export type PlacedOutcome = {
   readonly configs: readonly RouteConfig[]
   /** Names of the backends in use, with those of policies. */
   readonly names: readonly string[]
   readonly mistakes: readonly RuleMistake[]
 }
 
-export type PlaceRule = (plan: RulePlan, place: Place, policies: PolicyIndex) => PlacedRule
+/** Places a rule; with the previous result for the same rule and Gateway, unchanged inputs have its routes. */
+export type PlaceRule = (
+  plan: RulePlan,
+  at: Place,
+  policies: PolicyIndex,
+  previous: PlacedRule | undefined,
+) => PlacedRule
 
 /** Listeners with the same policies and the same redirects: one route of the Config. */
-type Variant = {
+export type Variant = {
   readonly effective: Effective
   /** Port of redirects; undefined if it does not depend on the listener. */
   readonly port: number | undefined
   readonly listeners: ListenerPlan[]
+  /** A place for each of the listeners. */
+  readonly places: PolicyPlace[]
 }
 
-type Cached = { readonly variants: readonly Variant[]; readonly placed: Omit<PlacedRule, 'policies'> }
-
-/** Creates the function that places rules on listeners. Unchanged inputs have the same routes. */
+/** Creates the function that places rules on listeners. */
 export function createPlacement(checkPolicies: CheckPolicies): PlaceRule {
-  const cache = new WeakMap<RulePlan, Map<ObjectKey, Cached>>()
-  return (plan, at, policies) => {
-    const { gateway, listeners, route } = at
-    const { name: rule, traffic } = plan
-    const found = listeners.map((listener) => {
-      const place: PolicyPlace = { gateway, listener: listener.name, route, rule, traffic }
-      return { listener, place, effective: policies.policiesOf(place) }
-    })
-    const variants = variantsOf(plan, found)
-    const ofPlan: Map<ObjectKey, Cached> = cache.get(plan) ?? new Map()
-    const known = ofPlan.get(gateway)
-    const isKnown = known !== undefined && areEqual(known.variants, variants)
-    const placed = isKnown ? known.placed : placeVariants(plan, at, variants, checkPolicies)
-    if (!isKnown) cache.set(plan, ofPlan.set(gateway, { variants, placed }))
-    return { ...placed, policies: found }
+  return (plan, at, policies, previous) => {
+    const variants = variantsOf(plan, at, policies)
+    const { gateway } = at
+    const isSame =
+      previous !== undefined &&
+      previous.plan === plan &&
+      previous.gateway === gateway &&
+      areEqual(previous.variants, variants)
+    if (isSame) return previous
+    return { plan, gateway, variants, outcome: placeVariants(plan, at, variants, checkPolicies) }
   }
 }
 
+/** Whether all policies of a placed rule are the same in this pass; reports its places to the index. */
+export function hasSamePolicies({ variants }: PlacedRule, policies: PolicyIndex): boolean {
+  return variants.every(({ effective, places }) =>
+    places.every((place) => policies.policiesOf(place) === effective),
+  )
+}
+
 function variantsOf(
-  { redirectsToListenerPort }: RulePlan,
-  found: readonly { readonly listener: ListenerPlan; readonly effective: Effective }[],
+  { name: rule, traffic, redirectsToListenerPort }: RulePlan,
+  { gateway, listeners, route }: Place,
+  policies: PolicyIndex,
 ): readonly Variant[] {
-  const variants: Variant[] = []
-  for (const { listener, effective } of found) {
+  let variants: readonly Variant[] = []
+  for (const listener of listeners) {
+    const place: PolicyPlace = { gateway, listener: listener.name, route, rule, traffic }
+    const effective = policies.policiesOf(place)
     const port = redirectsToListenerPort ? listener.port : undefined
     const same = variants.find((one) => one.effective === effective && one.port === port)
-    if (same === undefined) variants.push({ effective, port, listeners: [listener] })
-    else same.listeners.push(listener)
+    if (same === undefined) {
+      // Lists of exact length: there is one for each rule of the cluster.
+      variants = [...variants, { effective, port, listeners: [listener], places: [place] }]
+      continue
+    }
+    same.listeners.push(listener)
+    same.places.push(place)
   }
   return variants
 }
@@ -94,7 +113,7 @@ function placeVariants(
   place: Place,
   variants: readonly Variant[],
   checkPolicies: CheckPolicies,
-): Omit<PlacedRule, 'policies'> {
+): PlacedOutcome {
   const mistakes: RuleMistake[] = []
   const names = new Set<string>()
   // No match, or no valid one.

@@ -14,16 +14,26 @@ type Entry = {
 
 /** The references of a route with their results, in order of their use. */
 export type Resolutions = {
-  resolve(reference: BackendReference, at: string): BackendResolution
+  readonly route: AttachingRoute
+  readonly entries: readonly Entry[]
+  readonly results: readonly BackendResolution[]
   readonly unresolved: readonly Unresolved[]
-  /** Whether every reference has an equal result in this pass. */
-  areCurrent(): boolean
+}
+
+type OpenResolutions = Resolutions & {
+  readonly entries: Entry[]
+  readonly results: BackendResolution[]
+  readonly unresolved: Unresolved[]
 }
 
 /** Resolves each distinct reference once in a pass, however many routes have it. */
 export type ReferenceTable = {
   beginPass(references: References): void
-  resolutionsOf(route: AttachingRoute): Resolutions
+  resolutionsOf(route: AttachingRoute): OpenResolutions
+  /** Resolves a reference of a route at a path, and records it. */
+  resolve(resolutions: OpenResolutions, reference: BackendReference, at: string): BackendResolution
+  /** Whether every reference has an equal result in this pass. */
+  areCurrent(resolutions: Resolutions): boolean
 }
 
 /** Unused entries that a table may have beyond the used ones. */
@@ -71,22 +81,18 @@ export function createReferenceTable(): ReferenceTable {
       pass += 1
       used = 0
     },
-    resolutionsOf(route) {
-      const uses: { readonly entry: Entry; readonly result: BackendResolution }[] = []
-      const unresolved: Unresolved[] = []
-      return {
-        unresolved,
-        resolve(reference, at) {
-          const entry = entryOf(reference, route)
-          const result = resultOf(entry)
-          uses.push({ entry, result })
-          if (result.kind === 'unresolved')
-            unresolved.push({ reason: result.reason, message: `${at}: ${result.message}` })
-          return result
-        },
-        areCurrent: () => uses.every(({ entry, result }) => resultOf(entry) === result),
-      }
+    resolutionsOf: (route) => ({ route, entries: [], results: [], unresolved: [] }),
+    resolve({ route, entries: used, results, unresolved }, reference, at) {
+      const entry = entryOf(reference, route)
+      const result = resultOf(entry)
+      used.push(entry)
+      results.push(result)
+      if (result.kind === 'unresolved')
+        unresolved.push({ reason: result.reason, message: `${at}: ${result.message}` })
+      return result
     },
+    areCurrent: ({ entries: used, results }) =>
+      used.every((entry, index) => resultOf(entry) === results[index]),
   }
 }
 

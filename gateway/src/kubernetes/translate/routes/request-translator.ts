@@ -8,7 +8,7 @@ import { type Claims, createClaims } from './attachment/claims.ts'
 import { listenersByGateway } from './attachment/listeners.ts'
 import { validHostnames } from './connection-routes.ts'
 import { attachedKeys, type Contribution } from './gateway-collector.ts'
-import { createPlacement, type PlacedPolicies, type PlaceRule } from './placement.ts'
+import { createPlacement, hasSamePolicies, type PlacedRule, type PlaceRule } from './placement.ts'
 import type { ReferenceTable, Resolutions } from './reference-table.ts'
 import { createRegexCounts, type RegexCounts } from './regex-counts.ts'
 import { createStates } from './route-order.ts'
@@ -46,7 +46,8 @@ type RouteResult = {
   /** Accepted and refused attachments, after conflicts with routes of the other kind. */
   readonly attachments: readonly Attachment[]
   readonly plan: RoutePlan
-  readonly policies: readonly PlacedPolicies[]
+  /** The rules on each Gateway. */
+  readonly placed: readonly PlacedRule[]
   readonly contribution: Contribution
 }
 
@@ -106,7 +107,10 @@ function translateRoute(state: RouteState, pass: Pass, shared: Shared): Contribu
   }
   if (state.attachments.length === 0) return undefined
   const attachments = pass.claims?.claim(route, key, state.attachments) ?? state.attachments
-  const plan = state.plan?.resolutions.areCurrent() ? state.plan : planRoute(route, shared)
+  const plan =
+    state.plan !== undefined && shared.table.areCurrent(state.plan.resolutions)
+      ? state.plan
+      : planRoute(route, shared)
   state.plan = plan
   const { result } = state
   if (result !== undefined && isCurrent(result, attachments, plan, pass)) return result.contribution
@@ -124,14 +128,15 @@ function isCurrent(
     return false
   // Only places of this pass are reported to the index.
   if (!attachments.every((one, index) => one === result.attachments[index])) return false
-  return result.policies.every(({ place, effective }) => policies.policiesOf(place) === effective)
+  return result.placed.every((rule) => hasSamePolicies(rule, policies))
 }
 
 function planRoute(route: RequestRoute, { table, checkPolicies }: Shared): RoutePlan {
   const resolutions = table.resolutionsOf(route)
   const mistakes: RuleMistake[] = []
   const hostnames = validHostnames(route.spec.hostnames, mistakes)
-  const rules = planRules(route, { resolve: resolutions.resolve, checkPolicies, mistakes })
+  const resolve: RuleSurroundings['resolve'] = (reference, at) => table.resolve(resolutions, reference, at)
+  const rules = planRules(route, { resolve, checkPolicies, mistakes })
   const hasRegexes = rules.some(({ matches }) => matches?.some(({ path }) => path?.regex !== undefined))
   return { resolutions, hostnames, rules, hasRegexes }
 }
@@ -153,7 +158,7 @@ function placeRoute(
   place: PlaceRule,
 ): RouteResult {
   const findings = new Map<ObjectKey, RuleFindings>()
-  const policies: PlacedPolicies[] = []
+  const placedRules: PlacedRule[] = []
   const parts: Contribution['parts'][number][] = []
   const { rules, hostnames } = plan
   const isReachable = hostnames === undefined || hostnames.length > 0
@@ -163,11 +168,12 @@ function placeRoute(
     const mistakes: RuleMistake[] = []
     const invalid: number[] = []
     for (const rule of rules) {
-      const placed = place(rule, at, pass.input.policies)
-      policies.push(...placed.policies)
-      const excess = pass.regexes.add(gateway, hostnames, placed.configs)
-      const found = [...rule.mistakes, ...placed.mistakes, ...excessMistake(rule, excess)]
-      if (excess === undefined) parts.push({ gateway, configs: placed.configs, names: placed.names })
+      const placed = place(rule, at, pass.input.policies, result?.placed[placedRules.length])
+      placedRules.push(placed)
+      const { configs, names, mistakes: ofPlace } = placed.outcome
+      const excess = pass.regexes.add(gateway, hostnames, configs)
+      const found = [...rule.mistakes, ...ofPlace, ...excessMistake(rule, excess)]
+      if (excess === undefined) parts.push({ gateway, configs, names })
       mistakes.push(...found)
       if (found.length > 0) invalid.push(rule.index)
     }
@@ -180,11 +186,11 @@ function placeRoute(
   const accepted = parents.filter((parent) => isAccepted(parent.attachment, parent.findings))
   const status = routeStatus(route, key, parents, plan.resolutions.unresolved)
   const contribution = {
-    parts,
+    parts: [...parts],
     attached: attachedKeys(accepted.map(({ attachment }) => attachment)),
     status: shareStructure(result?.contribution.status, status),
   }
-  return { attachments, plan, policies, contribution }
+  return { attachments, plan, placed: [...placedRules], contribution }
 }
 
 function excessMistake({ index }: RulePlan, excess: string | undefined): RuleMistake[] {

@@ -55,10 +55,12 @@ export function attach(
   parents: readonly Parent[],
   plans: ReadonlyMap<ObjectKey, GatewayPlan>,
 ): readonly Attachment[] {
-  return parents.flatMap(({ parentRef, gateway }) => {
+  let attachments: readonly Attachment[] = []
+  for (const { parentRef, gateway } of parents) {
     const plan = plans.get(gateway)
-    return plan === undefined ? [] : [attachTo(plan, parentRef, route)]
-  })
+    if (plan !== undefined) attachments = [...attachments, attachTo(plan, parentRef, route)]
+  }
+  return attachments
 }
 
 function attachTo(plan: GatewayPlan, parentRef: ParentReference, route: AttachingRoute): Attachment {

@@ -37,18 +37,26 @@ function translate<Match>(
   report: ReportMatch,
 ): readonly RouteMatchConfig[] | undefined {
   if (matches === undefined || matches.length === 0) return undefined
-  return matches.flatMap((match, index) => {
+  const translated = matches.map((match, index) => {
     let isValid = true
     const reportHere: ReportMatch = (at, message) => {
       isValid = false
       report(`matches[${index}]${at}`, message)
     }
-    const translated = translateOne(match, reportHere)
+    const one = translateOne(match, reportHere)
     if (isValid) {
-      checkMatch(routeMatchOf(translated), (path, message) => reportHere(`.${formatPath(path)}`, message))
+      checkMatch(routeMatchOf(one), (path, message) => reportHere(`.${formatPath(path)}`, message))
     }
-    return isValid ? [translated] : []
+    return isValid ? one : undefined
   })
+  return withoutUndefined(translated)
+}
+
+/** The list itself if it has no undefined items: `filter` allocates more than the list needs. */
+function withoutUndefined<Item>(items: readonly (Item | undefined)[]): readonly Item[] {
+  const isComplete = (list: readonly (Item | undefined)[]): list is readonly Item[] =>
+    !list.includes(undefined)
+  return isComplete(items) ? items : items.filter((item) => item !== undefined)
 }
 
 function httpMatch(
