@@ -30,7 +30,7 @@ export type PlacedOutcome = {
   readonly mistakes: readonly RuleMistake[]
 }
 
-/** Places a rule; with the previous result for the same rule and Gateway, unchanged inputs have its routes. */
+/** Places a rule. Unchanged inputs have the routes of the previous result. */
 export type PlaceRule = (
   plan: RulePlan,
   at: Place,
