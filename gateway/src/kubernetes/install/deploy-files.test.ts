@@ -128,9 +128,13 @@ describe('the Helm chart', () => {
   it.skipIf(!hasHelm)('renders the manifests with its defaults', () => {
     const rendered = (...args: string[]) =>
       documentsOf(
-        execFileSync('helm', ['template', 'tollgate', chart, '-n', 'tollgate-system', ...args], {
-          encoding: 'utf8',
-        }),
+        execFileSync(
+          'helm',
+          ['template', 'tollgate', chart, '-n', 'tollgate-system', '--kube-version', '1.36.0', ...args],
+          {
+            encoding: 'utf8',
+          },
+        ),
       )
     const key = (object: JsonObject) => `${object['kind']}/${JSON.stringify(object['metadata'])}`
     const byKey = (objects: JsonObject[]) => objects.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
