@@ -1,4 +1,4 @@
-import { encodeOrder, isOrder, type Order } from './order.ts'
+import { type CommonEnds, commonEnds, encodeOrder, isOrder, type Order } from './order.ts'
 import { type ConfigParts, type PartHash, type PartKey, type PartList, partLine } from './parts.ts'
 
 // A stream consists of lines of JSON. A configuration is a head, one line for each part, and an end. Each
@@ -28,13 +28,28 @@ export function* fullMessage({ version, keys, values }: ConfigParts): Generator<
 
 /** Text of the changes since `from`, in pieces. */
 export function* deltaMessage(from: PartList, to: ConfigParts): Generator<string, void> {
-  const known = new Map<PartKey, PartHash>()
-  for (const [index, key] of from.keys.entries()) known.set(key, from.hashes[index] ?? '')
-  const changed: number[] = []
-  for (const [index, key] of to.keys.entries()) if (known.get(key) !== to.hashes[index]) changed.push(index)
-  const order = encodeOrder(from.keys, to.keys)
+  const ends = commonEnds(from.keys, to.keys)
+  const changed = changedParts(from, to, ends)
+  const order = encodeOrder(from.keys, to.keys, ends)
   yield headLine({ kind: 'delta', from: from.version, version: to.version, parts: changed.length, order })
   for (const index of changed) yield `${partLine(to.keys[index] ?? '', to.values[index])}\n`
+}
+
+/** Indexes of parts with another content than before. */
+function changedParts(from: PartList, to: ConfigParts, { prefix, suffix }: CommonEnds): number[] {
+  const known = new Map<PartKey, PartHash>()
+  for (let index = prefix; index < from.keys.length - suffix; index++) {
+    known.set(from.keys[index] ?? '', from.hashes[index] ?? '')
+  }
+  const shift = from.keys.length - to.keys.length
+  const changed: number[] = []
+  for (const [index, hash] of to.hashes.entries()) {
+    const isMoved = index >= prefix && index < to.keys.length - suffix
+    const fromIndex = index < prefix ? index : index + shift
+    const before = isMoved ? known.get(to.keys[index] ?? '') : from.hashes[fromIndex]
+    if (before !== hash) changed.push(index)
+  }
+  return changed
 }
 
 export function closingLine(reason: string): string {

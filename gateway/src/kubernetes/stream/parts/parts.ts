@@ -40,9 +40,10 @@ const hashBytes = 16
 
 /**
  * Creates a function that divides Configs into parts. A node is serialised and hashed once: nodes that two
- * Configs share cost nothing the second time. Yields between parts.
+ * Configs share cost little the second time, and those at the same place as in `previous` less. Yields
+ * between parts.
  */
-export function createDivider(): (config: Config) => Generator<void, ConfigParts> {
+export function createDivider(): (config: Config, previous?: ConfigParts) => Generator<void, ConfigParts> {
   const known = new WeakMap<object, { key: PartKey; hash: PartHash }>()
 
   function hashOf(key: PartKey, value: unknown): PartHash {
@@ -54,15 +55,15 @@ export function createDivider(): (config: Config) => Generator<void, ConfigParts
     return hash
   }
 
-  return function* divide(config) {
-    const keys: PartKey[] = []
-    const values: unknown[] = []
+  return function* divide(config, previous) {
+    const sections = sectionsOf(config)
+    const values = sections.flatMap(({ values }) => values)
+    const keys = sameKeys(sections, previous) ?? uniqueKeys(sections)
     const hashes: PartHash[] = []
-    for (const [key, value] of partsOf(config)) {
-      keys.push(key)
-      values.push(value)
-      hashes.push(hashOf(key, value))
-      yield
+    for (const [index, value] of values.entries()) {
+      const isSame = keys === previous?.keys && Object.is(value, previous.values[index])
+      hashes.push((isSame ? previous.hashes[index] : undefined) ?? hashOf(keys[index] ?? '', value))
+      if (!isSame) yield
     }
     return { version: versionOf(hashes), keys, values, hashes }
   }
@@ -73,16 +74,61 @@ export function versionOf(hashes: readonly PartHash[]): string {
   return createHash('sha256').update(hashes.join()).digest('base64url')
 }
 
-/** Keys and nodes in the order of the Config. Keys are unique: equal names receive a number. */
-function* partsOf(config: Config): Generator<[PartKey, unknown]> {
+/** A section as parts. */
+type Section = {
+  readonly name: string
+  readonly values: readonly unknown[]
+  /** Name of an entry; undefined if the section is one part. */
+  readonly nameAt: ((index: number) => string) | undefined
+}
+
+function sectionsOf(config: Config): Section[] {
+  return Object.entries(config)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => sectionOf(name, value))
+}
+
+function sectionOf(name: string, value: unknown): Section {
+  if (name === mapSection && isObject(value)) {
+    const names = Object.keys(value)
+    const nameAt = (index: number) => names[index] ?? ''
+    if (names.length > 0) return { name, values: Object.values(value), nameAt }
+  }
+  if (isListSection(name) && Array.isArray(value) && value.length > 0) {
+    const values: readonly unknown[] = value
+    return { name, values, nameAt: (index) => nameOf(values[index]) }
+  }
+  return { name, values: [value], nameAt: undefined }
+}
+
+function keyOf({ name, nameAt }: Section, index: number): PartKey {
+  return nameAt === undefined ? name : `${name}/${nameAt(index)}`
+}
+
+/** The keys of `previous` if they apply here too: most changes edit some parts in place. */
+function sameKeys(
+  sections: readonly Section[],
+  previous: ConfigParts | undefined,
+): readonly PartKey[] | undefined {
+  if (previous === undefined) return undefined
+  let place = 0
+  for (const section of sections) {
+    for (const [index, value] of section.values.entries()) {
+      const isSame = Object.is(value, previous.values[place])
+      if (!isSame && keyOf(section, index) !== previous.keys[place]) return undefined
+      place += 1
+    }
+  }
+  return place === previous.keys.length ? previous.keys : undefined
+}
+
+/** Keys are unique: equal names receive a number. */
+function uniqueKeys(sections: readonly Section[]): readonly PartKey[] {
   const used = new Set<PartKey>()
   const numbers = new Map<PartKey, number>()
-  for (const [section, value] of Object.entries(config)) {
-    if (value === undefined) continue
-    const entries = entriesOf(section, value)
-    if (entries.length === 0) yield [section, value]
-    for (const [name, entry] of entries) {
-      const wanted = `${section}/${name}`
+  for (const section of sections) {
+    for (const index of section.values.keys()) {
+      const wanted = keyOf(section, index)
       let key = wanted
       while (used.has(key)) {
         const number = (numbers.get(wanted) ?? 0) + 1
@@ -90,21 +136,14 @@ function* partsOf(config: Config): Generator<[PartKey, unknown]> {
         key = `${wanted}#${number}`
       }
       used.add(key)
-      yield [key, entry]
     }
   }
-}
-
-/** Entries of a divided section; empty for other sections. */
-function entriesOf(section: string, value: unknown): [string, unknown][] {
-  if (section === mapSection && isObject(value)) return Object.entries(value)
-  if (!isListSection(section) || !Array.isArray(value)) return []
-  return value.map((entry: unknown) => [nameOf(entry), entry])
+  return [...used]
 }
 
 /**
- * Joins parts to a Config, with the same nodes as the parts. `previous` is an earlier result and its parts;
- * a section with the same nodes in the same order is shared with it.
+ * Joins parts to a Config, with the same nodes as the parts. `previous` is an earlier result; a section with
+ * the same nodes in the same order is shared with it.
  */
 export function joinParts(
   keys: readonly PartKey[],
@@ -126,6 +165,50 @@ export function joinParts(
   }
   // Validated by the reader of the stream before use.
   return joined as Config
+}
+
+/**
+ * Replaces parts of a Config by their places in its keys, the order of the Config; other sections are shared.
+ */
+export function replaceParts(
+  config: Config,
+  keys: readonly PartKey[],
+  replaced: ReadonlyMap<number, unknown>,
+): Config {
+  const sections = new Map<string, unknown>(Object.entries(config))
+  const copies = new Map<string, unknown[] | object>()
+  const starts = startsOf(keys)
+  for (const [place, value] of replaced) {
+    const key = keys[place] ?? ''
+    const slash = key.indexOf('/')
+    const name = slash < 0 ? key : key.slice(0, slash)
+    const whole = copies.get(name) ?? copyOf(sections.get(name))
+    if (slash < 0 || whole === undefined) {
+      sections.set(name, value)
+      continue
+    }
+    copies.set(name, whole)
+    sections.set(name, whole)
+    if (Array.isArray(whole)) whole[place - (starts.get(name) ?? 0)] = value
+    else setMember(whole, key.slice(slash + 1), value)
+  }
+  // As `joinParts`.
+  return Object.fromEntries(sections) as Config
+}
+
+/** The place of the first part of each section. */
+function startsOf(keys: readonly PartKey[]): Map<string, number> {
+  const starts = new Map<string, number>()
+  for (const section of listSections) {
+    const place = keys.findIndex((key) => key.startsWith(`${section}/`))
+    if (place >= 0) starts.set(section, place)
+  }
+  return starts
+}
+
+function copyOf(section: unknown): unknown[] | object | undefined {
+  if (Array.isArray(section)) return [...section]
+  return isObject(section) ? { ...section } : undefined
 }
 
 /** Whether a key is that of a section or of an entry of a divided section. */

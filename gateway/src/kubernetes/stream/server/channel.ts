@@ -12,6 +12,7 @@ export type Frame = { readonly version: string; readonly bytes: Uint8Array }
 export type Channel = {
   /** Undefined before the first configuration. */
   readonly version: string | undefined
+  readonly parts: ConfigParts | undefined
   readonly connections: ProxyConnections
   publish(parts: ConfigParts): void
   /**
@@ -55,6 +56,9 @@ export function createChannel({ yieldPoint, onProxyChange }: ChannelOptions): Ch
   return {
     get version() {
       return current?.version
+    },
+    get parts() {
+      return current
     },
     connections,
     publish(parts) {

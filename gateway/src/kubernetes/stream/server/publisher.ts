@@ -52,7 +52,7 @@ export function createPublisher({ yieldPoint, onProxyChange }: PublisherOptions)
     channelOf,
     publish(gateway, config) {
       const done = last.then(async () => {
-        const parts = await runYielding(divide(config), yieldPoint)
+        const parts = await runYielding(divide(config, channels.get(gateway)?.parts), yieldPoint)
         channelOf(gateway).publish(parts)
         return parts.version
       })
