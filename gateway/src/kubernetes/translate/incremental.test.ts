@@ -21,10 +21,11 @@ describe('createTranslator', () => {
       fc.property(initial, fc.array(choice, { maxLength: 8 }), fc.boolean(), (start, edits, reversed) => {
         const translate = createTranslator()
         let chosen: readonly SlotChoice[] = start.map((variant, slot) => ({ slot, variant }))
-        translate(clusterOf(slots, chosen))
+        let objects = clusterOf(slots, chosen)
+        translate(objects)
         for (const edit of edits) {
           chosen = chosen.map((before) => (before.slot === edit.slot ? edit : before))
-          const objects = clusterOf(slots, chosen)
+          objects = clusterOf(slots, chosen, objects)
           const found = translate(objects)
           const fresh = createTranslator()(clusterOf(slots, reversed ? chosen.toReversed() : chosen))
           expect(found).toEqual(fresh)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Namespace } from '../../objects/core.ts'
 import type { GatewayListener, LabelSelector } from '../../objects/gateway-api.ts'
+import { createMemo } from '../backends/memo.ts'
 import { compileAllowedNamespaces, readAllowedNamespaces } from './allowed-namespaces.ts'
 import { matchesSelector } from './label-selector.ts'
 
@@ -41,7 +42,12 @@ describe('allowed namespaces', () => {
     const clusters = fc.dictionary(fc.constantFrom('one', 'two', 'three'), labels)
     fc.assert(
       fc.property(selector, clusters, (chosen, cluster) => {
-        const read = readAllowedNamespaces(listenerFor('Selector', chosen), 'one', namespacesOf(cluster))
+        const read = readAllowedNamespaces(
+          listenerFor('Selector', chosen),
+          'one',
+          namespacesOf(cluster),
+          createMemo(),
+        )
         const allows = compileAllowedNamespaces(read)
         for (const name of ['one', 'two', 'three', 'absent']) {
           const own = { 'kubernetes.io/metadata.name': name, ...cluster[name] }
@@ -54,20 +60,20 @@ describe('allowed namespaces', () => {
   it('have equal data while labels outside the selector change', () => {
     const chosen = { matchLabels: { a: '1' } }
     const read = (own: Readonly<Record<string, string>>) =>
-      readAllowedNamespaces(listenerFor('Selector', chosen), 'one', namespacesOf({ one: own }))
+      readAllowedNamespaces(listenerFor('Selector', chosen), 'one', namespacesOf({ one: own }), createMemo())
     expect(read({ a: '1', b: '1' })).toEqual(read({ a: '1', b: '2' }))
     expect(read({ a: '1' })).not.toEqual(read({ a: '2' }))
   })
 
   it('are the namespace of the Gateway by default', () => {
     const { allowedRoutes, ...listener } = listenerFor('All')
-    const allows = compileAllowedNamespaces(readAllowedNamespaces(listener, 'one', new Map()))
+    const allows = compileAllowedNamespaces(readAllowedNamespaces(listener, 'one', new Map(), createMemo()))
     expect([allows('one'), allows('two')]).toEqual([true, false])
   })
 
   it('are none for values that are not supported', () => {
     for (const listener of [listenerFor('None'), listenerFor('Selector')]) {
-      const read = readAllowedNamespaces(listener, 'one', new Map())
+      const read = readAllowedNamespaces(listener, 'one', new Map(), createMemo())
       expect(read.kind).toBe('invalid')
       expect(compileAllowedNamespaces(read)('one')).toBe(false)
     }

@@ -1,5 +1,6 @@
 import type { Namespace } from '../../objects/core.ts'
 import type { GatewayListener, LabelSelector } from '../../objects/gateway-api.ts'
+import type { Memo } from '../backends/memo.ts'
 import { matchesSelector, selectorMistake } from './label-selector.ts'
 
 /** The namespaces whose routes may attach to a listener, as data: equal data allow equal namespaces. */
@@ -19,6 +20,7 @@ export function readAllowedNamespaces(
   { allowedRoutes }: GatewayListener,
   namespace: string,
   namespaces: ReadonlyMap<string, Namespace>,
+  memo: Memo,
 ): AllowedNamespaces {
   const { from = 'Same', selector } = allowedRoutes?.namespaces ?? {}
   if (from === 'All') return { kind: 'all' }
@@ -32,10 +34,16 @@ export function readAllowedNamespaces(
   }
   const mistake = selectorMistake(selector)
   if (mistake !== undefined) return { kind: 'invalid', message: `${path}.selector.${mistake}` }
-  const exceptions = [...namespaces.values()]
+  // Up to 64 listeners evaluate every namespace.
+  const exceptions = memo(selector, 'exceptions', [namespaces], () => exceptionsOf(selector, namespaces))
+  return { kind: 'selected', selector, exceptions }
+}
+
+function exceptionsOf(selector: LabelSelector, namespaces: ReadonlyMap<string, Namespace>): string[] {
+  return [...namespaces.values()]
     .filter(({ metadata: { name, labels } }) => matches(selector, name, labels) !== matches(selector, name))
     .map(({ metadata: { name } }) => name)
-  return { kind: 'selected', selector, exceptions: exceptions.sort() }
+    .sort()
 }
 
 /** Returns the check of a namespace. A namespace without object has no labels but its name. */

@@ -2,6 +2,7 @@ import type { ListenerConfig } from '../../../config/traffic/gateway-config.ts'
 import type { Gateway } from '../../objects/gateway-api.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
 import type { GatewayParametersSpec } from '../../own-kinds/gateway-parameters.ts'
+import type { Memo } from '../backends/memo.ts'
 import { type Finding, satisfied, violated } from '../status/conditions.ts'
 import type { CertificateSource, KeyPair, Resolution } from './certificates.ts'
 import { allowsInsecureFallback } from './client-validation.ts'
@@ -31,13 +32,14 @@ export type GatewayInput = {
   readonly classParameters: ParametersResolution
   readonly objects: ObjectSet
   readonly certificates: CertificateSource
+  readonly memo: Memo
 }
 
 /** Reads a Gateway with the objects that it refers to. */
 export function readGateway(input: GatewayInput): GatewayFacts {
-  const { gateway, classParameters, objects, certificates } = input
+  const { gateway, classParameters, objects, certificates, memo } = input
   const { namespace = '' } = gateway.metadata
-  const listeners = readListeners({ gateway, objects, certificates })
+  const listeners = readListeners({ gateway, objects, certificates, memo })
   const reference = gateway.spec.infrastructure?.parametersRef
   const parameters = combineParameters(classParameters, resolveParameters(reference, namespace, objects))
   const clientRef = gateway.spec.tls?.backend?.clientCertificateRef

@@ -4,6 +4,7 @@ import type { Gateway, GatewayClass } from '../../objects/gateway-api.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
 import type { GatewayParametersSpec } from '../../own-kinds/gateway-parameters.ts'
+import { createMemo } from '../backends/memo.ts'
 import type { References } from '../backends/references.ts'
 import { controllerName } from '../controller-name.ts'
 import type { GatewayPlan, ListenerPlan } from '../plan.ts'
@@ -47,9 +48,11 @@ type PlannedGateway = { readonly plan: GatewayPlan; readonly facts: GatewayFacts
 /** Creates the step that plans Gateways and their listeners. It caches the results of a call. */
 export function createGatewayPlanner(): (input: GatewaysInput) => GatewaysPlan {
   const certificatesOf = createCertificateCache()
+  const memo = createMemo()
   let planned: ReadonlyMap<ObjectKey, PlannedGateway> = new Map()
   return ({ objects, references }) => {
     const certificates = certificatesOf(objects, references)
+    const inputs = inputsOf(objects)
     const classes = ownClasses(objects)
     const brokenClasses = invalidClasses(objects)
     const parameters = new Map<string, ParametersResolution>([
@@ -61,7 +64,9 @@ export function createGatewayPlanner(): (input: GatewaysInput) => GatewaysPlan {
     for (const [key, gateway] of sorted(objects.Gateway)) {
       const classParameters = parameters.get(gateway.spec.gatewayClassName)
       if (classParameters === undefined) continue
-      const facts = readGateway({ gateway, classParameters, objects, certificates })
+      const facts = memo(gateway, 'facts', inputs, () =>
+        readGateway({ gateway, classParameters, objects, certificates, memo }),
+      )
       next.set(key, planGateway(key, gateway, facts, planned.get(key)))
     }
     planned = next
@@ -80,6 +85,12 @@ export function createGatewayPlanner(): (input: GatewaysInput) => GatewaysPlan {
       ],
     }
   }
+}
+
+/** The maps that Gateways depend on; those of kinds without changes are the maps of the previous snapshot. */
+function inputsOf(objects: ObjectSet): readonly unknown[] {
+  const { GatewayClass, GatewayParameters, Namespace, ReferenceGrant, Secret, ConfigMap, invalid } = objects
+  return [GatewayClass, GatewayParameters, Namespace, ReferenceGrant, Secret, ConfigMap, invalid]
 }
 
 /** The parameters of a class that violates its schema are not known. */

@@ -2,6 +2,7 @@ import type { ListenerConfig } from '../../../config/traffic/gateway-config.ts'
 import type { Gateway, GatewayListener } from '../../objects/gateway-api.ts'
 import { gatewayApiGroup } from '../../objects/kinds.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
+import type { Memo } from '../backends/memo.ts'
 import type { RouteKind } from '../plan.ts'
 import { type Finding, satisfied, violated } from '../status/conditions.ts'
 import { type AllowedNamespaces, readAllowedNamespaces } from './allowed-namespaces.ts'
@@ -37,6 +38,7 @@ export type ListenersInput = {
   readonly gateway: Gateway
   readonly objects: ObjectSet
   readonly certificates: CertificateSource
+  readonly memo: Memo
 }
 
 /** Reads the listeners of a Gateway. A mistake in one does not affect the others. */
@@ -48,13 +50,13 @@ export function readListeners(input: ListenersInput): readonly ListenerFacts[] {
 
 function readListener(
   listener: GatewayListener,
-  { gateway, objects, certificates }: ListenersInput,
+  { gateway, objects, certificates, memo }: ListenersInput,
   conflict: Conflict | undefined,
 ): ListenerFacts {
   const { listeners } = gateway.spec
   const { namespace = '' } = gateway.metadata
   const { kinds, unsupported } = readKinds(listener)
-  const namespaces = readAllowedNamespaces(listener, namespace, objects.Namespace)
+  const namespaces = readAllowedNamespaces(listener, namespace, objects.Namespace, memo)
   const transport = readTransport(listener, gateway, certificates)
   const refused =
     acceptance(listener, listeners) ??
