@@ -2,7 +2,6 @@ import { ConfigRejected } from '../../config/config-rejected.ts'
 import type { Watcher } from '../../config/live/watch.ts'
 import { readConfigFile } from '../../config/load/config-file.ts'
 import type { Environment } from '../../config/load/environment.ts'
-import { validationSteps } from '../../config/load/validate.ts'
 import type { Config } from '../../config/schema.ts'
 import { checkObjects, isViolated } from '../../kubernetes/check/check.ts'
 import { type FolderState, readManifestFolder } from '../../kubernetes/objects/manifests/folder.ts'
@@ -22,7 +21,7 @@ import {
   type Translation,
 } from '../../kubernetes/translate/translate.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { createYieldPoint, runYielding, type YieldPoint } from '../../lib/scheduling/yielding.ts'
+import { createYieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { LogSink } from '../../telemetry/log.ts'
 import type { ConfigFeed } from '../config-feed.ts'
 import { acceptedConfig, isSmallText, loadConfig } from '../config-tasks.ts'
@@ -41,15 +40,13 @@ export type ManifestOptions = {
 
 /** Opens a folder with manifests. Throws `ConfigRejected`, or the error of the file with settings. */
 export function openManifestFeed({ settingsFile, env, runTask, ...options }: ManifestOptions): ConfigFeed {
-  const yieldPoint = createYieldPoint(systemClock)
   return createManifestFeed({
     ...options,
     settings: settingsFile === undefined ? {} : readSettings(settingsFile, env),
     readManifests: createManifestReader({
       parse: (file) => (isSmallText(file.text) ? parseManifest(file) : runTask('manifest', file)),
-      yieldPoint,
+      yieldPoint: createYieldPoint(systemClock),
     }),
-    yieldPoint,
   })
 }
 
@@ -72,16 +69,14 @@ type ManifestFeedOptions = Pick<ManifestOptions, 'folder' | 'gateway' | 'log'> &
   /** `config` of the process. */
   settings: NonNullable<Config['config']>
   readManifests: ReadManifests
-  yieldPoint: YieldPoint
 }
 
 /** A folder with manifests, translated into the configuration of one Gateway. */
 function createManifestFeed(options: ManifestFeedOptions): ConfigFeed {
-  const { folder, gateway, settings, readManifests, yieldPoint, log } = options
+  const { folder, gateway, settings, readManifests, log } = options
   const translate = createTranslator()
   const withServiceNames = createServiceNames()
   const report = createReporter(log)
-  const validated = new WeakSet<object>()
   let state: FolderState = { appearance: '', folders: [] }
   let watcher: Watcher | undefined
   let active: ObjectKey | undefined
@@ -103,12 +98,9 @@ function createManifestFeed(options: ManifestFeedOptions): ConfigFeed {
       }
       const translation = translate(withServiceNames(manifests.objects))
       const [key, translated] = chosenGateway(translation, gateway)
-      const config: Config = { ...translated.config, config: settings }
-      const issues = await runYielding(validationSteps(config, validated), yieldPoint)
-      if (issues.length > 0) throw new ConfigRejected(issues)
       report(manifests, translation, translated)
       active = key
-      return config
+      return { ...translated.config, config: settings }
     },
     watch({ changed, failed }) {
       watcher = watchManifestFolder(folder, { state, onChange: changed, onError: failed })

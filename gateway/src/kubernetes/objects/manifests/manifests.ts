@@ -42,6 +42,8 @@ export function createManifestReader({ parse, yieldPoint }: ManifestReaderOption
       const before = previous.get(file.name)
       const isSame = before !== undefined && before.text === file.text
       parsed.set(file.name, isSame ? before : { text: file.text, ...(await parse(file)) })
+      const pause = yieldPoint()
+      if (pause) await pause
     }
     const next = collect([...parsed.values()])
     await share(known.objects, next.objects, yieldPoint)
