@@ -102,6 +102,9 @@ function backendStatuses({
   references,
   used,
 }: Omit<BackendsInput, 'plans'>): readonly ObjectStatus[] {
+  const { gatewayBackends, tlsPolicies } = references
+  const ofBackends = gatewayBackends.statuses()
+  if (objects.BackendTLSPolicy.size === 0) return ofBackends
   const usage: BackendUsage = new Map()
   for (const [gateway, names] of used) {
     for (const name of names) {
@@ -112,8 +115,5 @@ function backendStatuses({
       }
     }
   }
-  return [
-    ...references.gatewayBackends.statuses(),
-    ...tlsPolicyStatuses(objects, usage, references.tlsPolicies),
-  ]
+  return [...ofBackends, ...tlsPolicyStatuses(objects, usage, tlsPolicies)]
 }

@@ -41,6 +41,8 @@ const namePattern = /^Service\/([^/]+\/[^/:]+):(\d+)(?:@(grpc|passthrough))?$/
 
 /** Creates the Services of a set of objects. */
 export function createServices(objects: ObjectSet, policies: TlsPolicies, memo: Memo): Services {
+  /** Backends by name, found in this set of objects. */
+  const known = new Map<string, ServiceBackend>()
   let slices: ReadonlyMap<ObjectKey, readonly EndpointSlice[]> | undefined
   const slicesOf = (key: ObjectKey): readonly EndpointSlice[] => {
     slices ??= indexSlices(objects.EndpointSlice.values())
@@ -68,13 +70,17 @@ export function createServices(objects: ObjectSet, policies: TlsPolicies, memo: 
     const protocol = protocolOf(found.port, use, tls !== undefined)
     if (protocol.kind === 'unsupported')
       return { kind: 'unsupported', message: `${place}: ${protocol.message}` }
-    const { version } = protocol
     const { port } = found
     const name = `Service/${key}:${number}${variantOf(port, use, policies.of(key, port.name))}`
-    return memo<ServiceReading>(service, `${use} ${name}`, [tls, version], () => ({
-      kind: 'service',
-      backend: { name, key, service, port, tls, version },
-    }))
+    const reading = memo<Extract<ServiceReading, { kind: 'service' }>>(
+      service,
+      `${use} ${name}`,
+      [tls, protocol.version],
+      () => ({ kind: 'service', backend: { name, key, service, port, tls, version: protocol.version } }),
+    )
+    // Routes of connections ignore the protocol, which other users of the name do not.
+    if (use !== 'connections') known.set(name, reading.backend)
+    return reading
   }
 
   const endpoints = ({ key, service, port }: ServiceBackend): readonly EndpointConfig[] =>
@@ -85,6 +91,8 @@ export function createServices(objects: ObjectSet, policies: TlsPolicies, memo: 
   return {
     find,
     byName(name) {
+      const backend = known.get(name)
+      if (backend !== undefined) return backend
       const [, key = '', port, variant] = namePattern.exec(name) ?? []
       const use = variant === 'grpc' || variant === 'passthrough' ? variant : 'requests'
       const reading = find(key, Number(port), use)
@@ -98,7 +106,10 @@ export function createServices(objects: ObjectSet, policies: TlsPolicies, memo: 
       const { name, service, tls, version } = backend
       // Each client certificate has its own nodes.
       const owner = pair ?? service
-      const settings = memo(owner, `policies ${name}`, [tls, version], () => policiesOf(backend, pair))
+      const isPlain = tls === undefined && version === undefined
+      const settings = isPlain
+        ? undefined
+        : memo(owner, `policies ${name}`, [tls, version], () => policiesOf(backend, pair))
       const list = tls?.kind === 'invalid' ? none : endpoints(backend)
       return memo<BackendConfig>(owner, `node ${name}`, [list, settings], () => ({
         name,

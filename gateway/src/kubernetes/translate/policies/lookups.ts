@@ -30,6 +30,8 @@ export type Lookups = {
 type Recorded = { readonly find: (surroundings: Surroundings) => unknown; readonly found: unknown }
 
 export type RecordedLookups = Lookups & {
+  /** Ends the lookups, and releases the objects of their cluster: results live longer. */
+  complete(): void
   /** Whether all lookups have the same results in other surroundings. */
   isCurrent(surroundings: Surroundings): boolean
 }
@@ -39,8 +41,11 @@ export function createLookups(namespace: string, surroundings: Surroundings): Re
   const from = { group: ownGroup, kind: 'GatewayPolicy', namespace }
   const records: Recorded[] = []
 
+  let current: Surroundings | undefined = surroundings
+
   function record<T>(find: (surroundings: Surroundings) => T): T {
-    const found = find(surroundings)
+    if (current === undefined) throw new Error('the lookups are complete')
+    const found = find(current)
     records.push({ find, found })
     return found
   }
@@ -62,7 +67,10 @@ export function createLookups(namespace: string, surroundings: Surroundings): Re
         return foundOr(objects.ConfigMap.get(key), `ConfigMap ${key} is not found`)
       }),
     secretsWith: (labels) =>
-      record((current) => current.secretsIn(namespace).filter((secret) => hasLabels(secret, labels))),
+      record((here) => here.secretsIn(namespace).filter((secret) => hasLabels(secret, labels))),
+    complete() {
+      current = undefined
+    },
     isCurrent: (others) => records.every(({ find, found }) => isSame(find(others), found)),
   }
 }

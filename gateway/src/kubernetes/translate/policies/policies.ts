@@ -127,7 +127,9 @@ type Translated = { readonly policy: TranslatedPolicy; readonly lookups?: Record
 function translateSource(source: Source, surroundings: Surroundings): Translated {
   if ('mistakes' in source) return { policy: invalidPolicy(source) }
   const lookups = createLookups(source.metadata.namespace ?? '', surroundings)
-  return { policy: translatePolicy(source, lookups), lookups }
+  const policy = translatePolicy(source, lookups)
+  lookups.complete()
+  return { policy, lookups }
 }
 
 /** Translates policies, sorted by precedence; unchanged ones once. */

@@ -124,6 +124,7 @@ function translate(backend: GatewayBackend, surroundings: Surroundings): Entry {
   const lookups = createLookups(backend.metadata.namespace ?? '', surroundings)
   const findings: Findings = { mistakes: [], broken: [] }
   const draft = translateGatewayBackend(backend, { lookups, findings })
+  lookups.complete()
   if (draft !== undefined && findings.mistakes.length === 0) findings.mistakes.push(...mistakesOf(draft))
   if (draft === undefined || findings.mistakes.length > 0) {
     const message = `GatewayBackend ${key} is not usable: its status has the reasons`

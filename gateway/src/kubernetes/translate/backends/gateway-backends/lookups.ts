@@ -32,6 +32,8 @@ export type Lookups = {
 
 /** Lookups that record their results: a translation is valid until one of them changes. */
 export type RecordedLookups = Lookups & {
+  /** Ends the lookups, and releases the objects of their cluster: results live longer. */
+  complete(): void
   isCurrent(surroundings: Surroundings): boolean
 }
 
@@ -41,14 +43,16 @@ type Recorded = { readonly find: (surroundings: Surroundings) => unknown; readon
 export function createLookups(namespace: string, surroundings: Surroundings): RecordedLookups {
   const from = { group: ownGroup, kind: 'GatewayBackend', namespace }
   const records: Recorded[] = []
+  let current: Surroundings | undefined = surroundings
 
   function record<T>(find: (surroundings: Surroundings) => T): T {
-    const found = find(surroundings)
+    if (current === undefined) throw new Error('the lookups are complete')
+    const found = find(current)
     records.push({ find, found })
     return found
   }
 
-  const permits = (to: Referent) => record((current) => current.permits(from, to))
+  const permits = (to: Referent) => record((here) => here.permits(from, to))
   const denied = ({ kind, namespace: there, name }: Referent) => {
     const message = `no ReferenceGrant in namespace ${there} permits GatewayBackends of namespace ${namespace} to refer to ${kind} ${name}`
     return { kind: 'missing', reason: 'RefNotPermitted', message } as const
@@ -73,8 +77,11 @@ export function createLookups(namespace: string, surroundings: Surroundings): Re
       return record(({ services }) => services.find(`${there}/${name}`, port, 'requests'))
     },
     servicesWith: (labels) =>
-      record((current) => current.servicesIn(namespace).filter((service) => hasLabels(service, labels))),
+      record((here) => here.servicesIn(namespace).filter((service) => hasLabels(service, labels))),
     hasNamespace: (name) => record(({ objects }) => objects.Namespace.has(name)),
+    complete() {
+      current = undefined
+    },
     isCurrent: (others) => records.every(({ find, found }) => isSame(find(others), found)),
   }
 }
