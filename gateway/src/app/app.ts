@@ -30,6 +30,8 @@ export type AppOptions = {
   metrics?: Metrics
   /** Time between the failure of readiness and the end of the listeners at `stop`; 0 if undefined. */
   drainDelayMs?: number
+  /** Time for pending requests at `stop`, unless the configuration sets it. */
+  drainDeadlineMs?: number
   /** Ends the process after an error that it cannot continue from. */
   fail(error: Error): void
 }
@@ -41,7 +43,7 @@ export type App = {
   stop(): Promise<void>
 }
 
-const defaultTerminationDeadline = '25s'
+const defaultTerminationDeadlineMs = 25_000
 /** Time for the usage reports and log lines of requests that the deadline aborts. */
 const abortedRequestsMs = 1_000
 const processKeyBytes = 32
@@ -125,7 +127,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       // Pending changes receive a response; an unresponsive database does not delay the exit.
       const changes = resources.idle()
       const drained = dataPlane.drain()
-      await atMost(Promise.all([drained, changes]), deadlineMsOf(settings))
+      await atMost(Promise.all([drained, changes]), deadlineMsOf(settings, options.drainDeadlineMs))
       // Aborts the remaining requests, whose usage and log lines are still to be written.
       dataPlane.abortRequests()
       await atMost(drained, abortedRequestsMs)
@@ -148,8 +150,14 @@ function logLevelOf({ config }: Config): LogLevel {
   return config?.logging?.level ?? 'info'
 }
 
-function deadlineMsOf({ connectionTerminationDeadline }: NonNullable<Config['config']>): number {
-  const deadlineMs = parseDuration(connectionTerminationDeadline ?? defaultTerminationDeadline) ?? 0
+function deadlineMsOf(
+  { connectionTerminationDeadline }: NonNullable<Config['config']>,
+  defaultMs = defaultTerminationDeadlineMs,
+): number {
+  const deadlineMs =
+    connectionTerminationDeadline === undefined
+      ? defaultMs
+      : (parseDuration(connectionTerminationDeadline) ?? 0)
   return Math.min(deadlineMs, longestTimerMs)
 }
 

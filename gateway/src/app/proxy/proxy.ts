@@ -15,7 +15,7 @@ import { type App, type AppOptions, startApp } from '../app.ts'
 import { type ProxySettings, readProxySettings } from './settings.ts'
 import { createStreamFeed } from './stream-feed.ts'
 
-export type ProxyOptions = Omit<AppOptions, 'feed' | 'metrics' | 'drainDelayMs'>
+export type ProxyOptions = Omit<AppOptions, 'feed' | 'metrics' | 'drainDelayMs' | 'drainDeadlineMs'>
 
 const idBytes = 16
 
@@ -51,6 +51,7 @@ export async function startProxy(options: ProxyOptions): Promise<App> {
       ...options,
       metrics,
       drainDelayMs: settings.drainDelayMs,
+      drainDeadlineMs: settings.drainDeadlineMs,
       feed: createStreamFeed({ subscription, validated, view, yieldPoint }),
     })
   const app = await startWhenAccepted(startOnce, subscription, options.log)

@@ -15,11 +15,14 @@ export type ProxySettings = {
   readonly stateDir: string | undefined
   /** Time between a stop signal and the end of the listeners. */
   readonly drainDelayMs: number
+  /** Time for pending requests after the end of the listeners. */
+  readonly drainDeadlineMs: number
 }
 
 /** Time in which load balancers and kube-proxy learn that the endpoint is withdrawn. */
 const defaultDrainDelay = '5s'
 const maxDrainDelayMs = 600_000
+const defaultDrainDeadline = '25s'
 
 type ReadSettings =
   | { readonly kind: 'settings'; readonly settings: ProxySettings }
@@ -32,6 +35,7 @@ export function readProxySettings(env: Environment): ReadSettings {
   const controllerCaFile = env['CONTROLLER_CA_FILE'] ?? ''
   const tokenFile = env['TOKEN_FILE'] ?? ''
   const drainDelayMs = parseDuration(env['DRAIN_DELAY'] ?? defaultDrainDelay) ?? -1
+  const drainDeadlineMs = parseDuration(env['DRAIN_DEADLINE'] ?? defaultDrainDeadline) ?? -1
   const checks: readonly [boolean, string][] = [
     [/^[^/\s]+\/[^/\s]+$/.test(gateway), 'GATEWAY must be <namespace>/<name>'],
     [isOrigin(controllerUrl), 'CONTROLLER_URL must be an origin such as https://controller.example:15012'],
@@ -41,13 +45,22 @@ export function readProxySettings(env: Environment): ReadSettings {
       drainDelayMs >= 0 && drainDelayMs <= maxDrainDelayMs,
       'DRAIN_DELAY must be a duration such as 5s, at most 10m',
     ],
+    [drainDeadlineMs >= 0, 'DRAIN_DEADLINE must be a duration such as 25s'],
   ]
   const mistakes = checks.flatMap(([isValid, mistake]) => (isValid ? [] : [mistake]))
   if (mistakes.length > 0) return { kind: 'mistakes', mistakes }
   const stateDir = env['STATE_DIR'] === '' ? undefined : env['STATE_DIR']
   return {
     kind: 'settings',
-    settings: { gateway, controllerUrl, controllerCaFile, tokenFile, stateDir, drainDelayMs },
+    settings: {
+      gateway,
+      controllerUrl,
+      controllerCaFile,
+      tokenFile,
+      stateDir,
+      drainDelayMs,
+      drainDeadlineMs,
+    },
   }
 }
 

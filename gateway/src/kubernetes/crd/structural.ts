@@ -127,7 +127,10 @@ function oneOf(
   count: number,
 ): StructuralSchema {
   if (keys.length === 0) return {}
-  const isTyped = keys.every((key) => properties[key]?.['type'] !== undefined)
+  const isTyped = keys.every((key) => {
+    const { type, 'x-kubernetes-int-or-string': isEither } = properties[key] ?? {}
+    return type !== undefined || isEither === true
+  })
   const cost = 30 * keys.length + 10
   if (!isTyped || cost * count > maxRuleCost) return { oneOf: keys.map((key) => ({ required: [key] })) }
   const present = keys.map((key) => `has(self.${celName(key)})`)

@@ -11,6 +11,7 @@ export const reservedVariables: readonly string[] = [
   'TOKEN_FILE',
   'STATE_DIR',
   'DRAIN_DELAY',
+  'DRAIN_DEADLINE',
   'SESSION_KEY',
 ]
 

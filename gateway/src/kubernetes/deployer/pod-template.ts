@@ -21,13 +21,13 @@ const tokenSeconds = 3_600
 const tokenAudience = 'tollgate'
 const metricsPort = 15_020
 const readinessPort = 15_021
+/** For the log lines and reports of aborted requests. */
+const shutdownReserveMs = 5_000
 const defaultRequests = { cpu: '100m', memory: '128Mi' }
 
 /** The template of the Pods of a Gateway, independent of listeners and routes, which never restart Pods. */
 export function podTemplate(input: RenderInput, { labels, annotations }: PodMetadata): JsonObject {
   const { gateway, parameters, sessionKey } = input
-  // Whole seconds, as Kubernetes requires.
-  const maxMs = milliseconds(parameters.shutdown?.max ?? defaultShutdown.max) ?? 0
   return {
     metadata: {
       labels: { ...labels },
@@ -36,7 +36,7 @@ export function podTemplate(input: RenderInput, { labels, annotations }: PodMeta
     spec: {
       serviceAccountName: proxyName(gateway),
       automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: Math.ceil(maxMs / 1_000),
+      terminationGracePeriodSeconds: shutdownOf(parameters).maxSeconds,
       securityContext: {
         runAsNonRoot: true,
         runAsUser: nonRootId,
@@ -53,6 +53,7 @@ export function podTemplate(input: RenderInput, { labels, annotations }: PodMeta
 
 function proxyContainer({ gateway, parameters, settings }: RenderInput): JsonObject {
   const { image } = parameters
+  const shutdown = shutdownOf(parameters)
   const ready = { httpGet: { path: '/healthz/ready', port: readinessPort } }
   return {
     name: proxyContainerName,
@@ -67,7 +68,8 @@ function proxyContainer({ gateway, parameters, settings }: RenderInput): JsonObj
         { name: 'TOKEN_FILE', value: `${controllerDirectory}/token` },
         { name: 'STATE_DIR', value: stateDirectory },
         // New connections arrive until all load balancers have removed the Pod.
-        { name: 'DRAIN_DELAY', value: parameters.shutdown?.min ?? defaultShutdown.min },
+        { name: 'DRAIN_DELAY', value: shutdown.min },
+        { name: 'DRAIN_DEADLINE', value: shutdown.deadline },
         {
           name: 'SESSION_KEY',
           valueFrom: { secretKeyRef: { name: sessionSecretName(gateway), key: 'key' } },
@@ -138,4 +140,17 @@ function environment(generated: readonly JsonObject[], { env = [] }: GatewayPara
 function variableOf({ name, value, valueFrom }: Variable): JsonObject {
   if (valueFrom === undefined) return { name, value: value ?? '' }
   return { name, valueFrom: JSON.parse(JSON.stringify(valueFrom)) as JsonObject }
+}
+
+/** `deadline` is the time for requests after `min`, up to a moment before the process is killed. */
+function shutdownOf({ shutdown }: GatewayParametersSpec) {
+  const { min = defaultShutdown.min, max = defaultShutdown.max } = shutdown ?? {}
+  const maxMs = milliseconds(max) ?? 0
+  const deadlineMs = maxMs - (milliseconds(min) ?? 0) - shutdownReserveMs
+  return {
+    min,
+    deadline: `${Math.max(deadlineMs, 0)}ms`,
+    // Whole seconds, as Kubernetes requires.
+    maxSeconds: Math.ceil(maxMs / 1_000),
+  }
 }
