@@ -53,7 +53,7 @@ export async function startControllerApp(options: ControllerAppOptions): Promise
     const authority = await awaitAuthority(client, namespace, { clock, log, signal: closing.signal })
     const publisher = createPublisher({
       yieldPoint: createYieldPoint(clock),
-      onProxyChange: (gateway) => controller.proxiesChanged(gateway),
+      onProxyChange: () => controller.proxiesChanged(),
     })
     const controller = startController({
       client,
@@ -65,6 +65,7 @@ export async function startControllerApp(options: ControllerAppOptions): Promise
         caBundle: authority.certificate,
         version,
       },
+      namespace,
       identity,
       clock,
       random: Math.random,

@@ -15,6 +15,7 @@ import { createTranslator, type Translation } from '../translate/translate.ts'
 import { createDebounce } from './debounce.ts'
 import { findDeployed } from './find-deployed.ts'
 import { type Leader, startLeader } from './leader.ts'
+import { startPeerReports } from './proxies/peer-reports.ts'
 import { createProxyStates } from './proxies/proxy-states.ts'
 import { completeStatuses } from './status/complete-statuses.ts'
 import { watchObjects } from './watching/watched-objects.ts'
@@ -26,6 +27,8 @@ export type ControllerOptions = {
   readonly publisher: ConfigPublisher
   /** Facts for the deployment of proxies. */
   readonly settings: DeploySettings
+  /** Namespace of the controller. */
+  readonly namespace: string
   /** Name of this replica. */
   readonly identity: string
   readonly clock: Clock
@@ -40,8 +43,8 @@ export type Controller = {
   pending(): readonly string[]
   /** Deploys proxies and writes statuses until the signal. */
   lead(signal: AbortSignal): void
-  /** Called after a proxy of a Gateway connects, acknowledges, refuses or disconnects. */
-  proxiesChanged(gateway: ObjectKey): void
+  /** Called after a proxy connects, acknowledges, refuses or disconnects. */
+  proxiesChanged(): void
   findGateway(key: ObjectKey): Gateway | undefined
   close(): Promise<void>
 }
@@ -51,13 +54,18 @@ const translateTimes = { quietMs: 10, maxMs: 1_000 }
 /** A rolling update of proxies is one change of a status. */
 const statusTimes = { quietMs: 20, maxMs: 500 }
 
+const noAddresses = { addresses: [], unusableAddresses: [] }
+
 type Current = { readonly objects: ObjectSet; readonly translation: Translation }
 
 /** Starts to read the cluster. Nothing is published or written before all kinds are complete. */
 export function startController(options: ControllerOptions): Controller {
   const { log, clock, meter, publisher } = options
   const translate = createTranslator()
-  const states = createProxyStates(publisher.proxies)
+  const states = createProxyStates({
+    proxies: publisher.proxies,
+    peers: (gateway) => peers.reportsOf(gateway),
+  })
   let current: Current = {
     objects: emptyObjectSet(),
     translation: { gateways: new Map(), invalidGateways: new Set(), statuses: [] },
@@ -78,8 +86,17 @@ export function startController(options: ControllerOptions): Controller {
 
   const statuses = createDebounce(statusTimes, clock, () => {
     if (state !== 'translated') return
-    leader?.updateStatuses(completeStatuses(current.translation, { states, latest: objects.latest }))
+    peers.update()
+    if (leader === undefined) return
+    leader.updateStatuses(completeStatuses(current.translation, { states, latest: objects.latest }))
+    warnOfRefusals(leader)
   })
+
+  function warnOfRefusals({ warn }: Leader): void {
+    for (const [key, gateway] of current.objects.Gateway)
+      for (const error of states.stateOf(key, noAddresses).errors)
+        warn(gateway, 'ConfigurationRefused', error)
+  }
 
   /** Undefined after a defect: proxies and statuses remain as they are. */
   function translateNow(): Current | undefined {
@@ -138,6 +155,12 @@ export function startController(options: ControllerOptions): Controller {
     else if (kind === 'Service') statuses.request()
   }
 
+  const peers = startPeerReports({
+    ...options,
+    isLeader: () => leader !== undefined,
+    ownReport: states.ownReport,
+    changed: () => statuses.request(),
+  })
   const objects = watchObjects({ ...options, changed })
   objects.synced.then(() => {
     log.info({}, 'kubernetes objects complete')
@@ -161,21 +184,19 @@ export function startController(options: ControllerOptions): Controller {
       statuses.request()
       signal.addEventListener('abort', () => {
         if (leader === started) leader = undefined
+        // The next leader reads the report of this replica.
+        statuses.request()
         started.close()
       })
     },
-    proxiesChanged(key) {
-      statuses.request()
-      const gateway = current.objects.Gateway.get(key)
-      if (gateway === undefined) return
-      for (const error of states.errorsOf(key)) leader?.warn(gateway, 'ConfigurationRefused', error)
-    },
+    proxiesChanged: statuses.request,
     findGateway: (key) => current.objects.Gateway.get(key),
     async close() {
       state = 'closed'
       translation.close()
       statuses.close()
       objects.close()
+      await peers.close()
       await leader?.close()
     },
   }

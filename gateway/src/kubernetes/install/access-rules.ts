@@ -51,10 +51,13 @@ export function namespacedRules(): AccessRule[] {
   ]
 }
 
-/** Rights in the namespace of the controller: election of the leader, and its certificate authority. */
+/**
+ * Rights in the namespace of the controller: election of the leader, reports about proxies, certificate
+ * authority.
+ */
 export function ownRules(): AccessRule[] {
   return [
-    ...rulesOf([leaseKind], ['get', 'create', 'update']),
+    ...rulesOf([leaseKind], ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']),
     ...rulesOf([readKinds.Secret], ['get', 'create', 'update']),
   ]
 }

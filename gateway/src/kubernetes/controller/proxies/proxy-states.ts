@@ -1,6 +1,7 @@
 import type { ObjectKey } from '../../objects/meta.ts'
 import type { ConnectedProxy } from '../../stream/server/proxy-connections.ts'
 import type { ProxyState } from '../../translate/status/programmed.ts'
+import type { ProxyReport } from './peer-reports.ts'
 
 /** Facts about the proxies of each Gateway: publications, acknowledgements, deployment. */
 export type ProxyStates = {
@@ -9,9 +10,17 @@ export type ProxyStates = {
   /** Records the result of a deployment; undefined for success. */
   deployed(gateway: ObjectKey, error: string | undefined): void
   remove(gateway: ObjectKey): void
+  /** State for the status, with the reports of other replicas. */
   stateOf(gateway: ObjectKey, addresses: Addresses): ProxyState
-  /** Reasons of proxies that refuse the latest version, without duplicates. */
-  errorsOf(gateway: ObjectKey): readonly string[]
+  /** Gateways with proxies that are connected here. */
+  ownReport(): ReadonlyMap<ObjectKey, ProxyReport>
+}
+
+export type ProxyStatesOptions = {
+  /** Proxies that are connected here. */
+  proxies(gateway: ObjectKey): readonly ConnectedProxy[]
+  /** Reports of other replicas. */
+  peers(gateway: ObjectKey): readonly ProxyReport[]
 }
 
 export type Addresses = Pick<ProxyState, 'addresses' | 'unusableAddresses'>
@@ -26,8 +35,7 @@ type GatewayState = {
   deploymentError: string | undefined
 }
 
-/** `proxies` returns the proxies that are connected now. */
-export function createProxyStates(proxies: (gateway: ObjectKey) => readonly ConnectedProxy[]): ProxyStates {
+export function createProxyStates({ proxies, peers }: ProxyStatesOptions): ProxyStates {
   const states = new Map<ObjectKey, GatewayState>()
 
   function stateFor(gateway: ObjectKey): GatewayState {
@@ -38,12 +46,18 @@ export function createProxyStates(proxies: (gateway: ObjectKey) => readonly Conn
     return created
   }
 
-  function errorsOf(gateway: ObjectKey): readonly string[] {
-    const latest = states.get(gateway)?.latest
-    const refusals = proxies(gateway).flatMap(({ refused }) =>
-      refused !== undefined && refused.version === latest ? refused.errors : [],
+  function reportOf(gateway: ObjectKey): ProxyReport {
+    const state = states.get(gateway)
+    const connected = proxies(gateway)
+    const refusals = connected.flatMap(({ refused }) =>
+      refused !== undefined && refused.version === state?.latest ? refused.errors : [],
     )
-    return [...new Set(refusals)].sort()
+    return {
+      acknowledgedGeneration: latest(
+        connected.map(({ serving }) => (serving === undefined ? undefined : state?.versions.get(serving))),
+      ),
+      errors: unique(refusals),
+    }
   }
 
   return {
@@ -60,17 +74,28 @@ export function createProxyStates(proxies: (gateway: ObjectKey) => readonly Conn
     },
     remove: (gateway) => void states.delete(gateway),
     stateOf(gateway, addresses) {
-      const state = states.get(gateway)
-      const generations = proxies(gateway)
-        .map(({ serving }) => (serving === undefined ? undefined : state?.versions.get(serving)))
-        .filter((generation) => generation !== undefined)
+      const reports = [reportOf(gateway), ...peers(gateway)]
       return {
-        acknowledgedGeneration: generations.length === 0 ? undefined : Math.max(...generations),
-        errors: errorsOf(gateway),
+        acknowledgedGeneration: latest(reports.map(({ acknowledgedGeneration }) => acknowledgedGeneration)),
+        errors: unique(reports.flatMap(({ errors }) => errors)),
         ...addresses,
-        deploymentError: state?.deploymentError,
+        deploymentError: states.get(gateway)?.deploymentError,
       }
     },
-    errorsOf,
+    ownReport: () =>
+      new Map(
+        [...states.keys()]
+          .filter((gateway) => proxies(gateway).length > 0)
+          .map((gateway) => [gateway, reportOf(gateway)]),
+      ),
   }
+}
+
+function latest(generations: readonly (number | undefined)[]): number | undefined {
+  const known = generations.filter((generation) => generation !== undefined)
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+function unique(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].sort()
 }
