@@ -1,4 +1,4 @@
-import { enumeration, type Infer, integer, name, object, optional } from '../../schema/dsl.ts'
+import { enumeration, integer, name, object, optional } from '../../schema/dsl.ts'
 import { ownGroup } from '../objects/kinds.ts'
 
 const namespace = optional(
@@ -50,5 +50,3 @@ export const authoritiesReferenceSchema = object(
   },
   { doc: 'PEM certificates of authorities.' },
 )
-
-export type SecretReference = Infer<ReturnType<typeof secretReferenceSchema>>

@@ -113,6 +113,5 @@ export const mcpAuthenticationSchema = object(
 )
 
 export type KeySet = Infer<typeof keySet>
-export type JwtAuthentication = Infer<typeof jwtAuthenticationSchema>
 export type ApiKeyAuthentication = Infer<typeof apiKeyAuthenticationSchema>
 export type McpAuthentication = Infer<typeof mcpAuthenticationSchema>

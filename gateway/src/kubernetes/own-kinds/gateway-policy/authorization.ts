@@ -1,4 +1,4 @@
-import { cel, exactlyOne, type Infer, list, optional, type Schema } from '../../../schema/dsl.ts'
+import { cel, exactlyOne, list, optional, type Schema } from '../../../schema/dsl.ts'
 import { clusterEnumeration } from '../enumerations.ts'
 
 const maxRules = 256
@@ -25,5 +25,3 @@ export function authorizationSchema<T>(rule: Schema<T>, doc: string) {
     { doc },
   )
 }
-
-export type Authorization = Infer<ReturnType<typeof authorizationSchema<unknown>>>

@@ -5,7 +5,7 @@ import {
   limiterFields,
 } from '../../../policies/rate-limit/global/config.ts'
 import { allowanceSchema, limitFields } from '../../../policies/rate-limit/local-config.ts'
-import { type Infer, list, object, optional } from '../../../schema/dsl.ts'
+import { list, object, optional } from '../../../schema/dsl.ts'
 import { clusterEnumeration } from '../enumerations.ts'
 import { backendReferenceSchema } from '../references.ts'
 
@@ -65,6 +65,3 @@ export const rateLimitSchema = object(
   },
   { doc: 'Limits of requests and LLM tokens.' },
 )
-
-export type GlobalLimit = Infer<typeof global>
-export type LocalLimits = NonNullable<Infer<typeof rateLimitSchema>['local']>

@@ -1,6 +1,7 @@
 import { messageOf } from '../../../lib/thrown.ts'
 import { certificateProblem, createTlsIdentity } from '../../../net/tls/server-tls.ts'
 import type { ConfigMap, Secret } from '../../objects/core.ts'
+import { secretText } from '../../objects/secret-text.ts'
 
 /** A text of an object, or the reason why it is not usable. Messages never contain the text. */
 export type TextReading =
@@ -41,12 +42,4 @@ export function readKeyPair(secret: Secret, place: string): KeyPairReading {
     return { kind: 'invalid', message: `${place} is not a certificate with its key: ${messageOf(error)}` }
   }
   return { kind: 'pair', pair: { cert: { inline: cert }, key: { inline: key } } }
-}
-
-/** The value of a key of a Secret, decoded; undefined if it is missing. */
-export function secretText({ data, stringData }: Secret, key: string): string | undefined {
-  if (stringData !== undefined && Object.hasOwn(stringData, key)) return stringData[key]
-  if (data === undefined || !Object.hasOwn(data, key)) return undefined
-  const encoded = data[key]
-  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
 }

@@ -4,7 +4,7 @@ import type { ConfigMap, Secret } from '../../objects/core.ts'
 import type { ObjectReference } from '../../objects/gateway-api.ts'
 import { gatewayApiGroup } from '../../objects/kinds.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
-import { secretText } from '../backends/certificates.ts'
+import { secretText } from '../../objects/secret-text.ts'
 import type { References } from '../backends/references.ts'
 import { invalidKey, mistakesText } from '../status/invalid-objects.ts'
 

@@ -19,8 +19,11 @@ export type PolicyPlace = {
   readonly route: { readonly kind: RouteKind; readonly key: ObjectKey }
   /** Name of the rule. */
   readonly rule: string | undefined
-  /** Kind of the requests of the rule. Policies of other kinds have no effect on it. */
-  readonly traffic: BackendTraffic
+  /**
+   * Kind of the requests of the rule. Policies of other kinds have no effect on it. Undefined without usable
+   * backends: a fixed response still applies.
+   */
+  readonly traffic: BackendTraffic | undefined
 }
 
 /** The policies of a place, merged. The same object for the same inputs. */
@@ -91,7 +94,7 @@ export function createPolicyIndexer(): (input: PoliciesInput) => PolicyIndex {
         const node = ofRoute === undefined ? above : sectionNode(above, ofRoute, rule)
         if (node === root) return noPolicies
         markSeen(seen, node, gateway, traffic)
-        return mergedAt(node, traffic)
+        return mergedAt(node, traffic ?? 'http')
       },
       statuses: () => policyStatuses(targeted, { owners, seen }),
     }
@@ -113,11 +116,17 @@ function sectionNode(
   return section === undefined ? below : nodeBelow(below, sections.get(section))
 }
 
-function markSeen(seen: SeenPlaces, node: PlaceNode, gateway: ObjectKey, traffic: BackendTraffic): void {
+function markSeen(
+  seen: SeenPlaces,
+  node: PlaceNode,
+  gateway: ObjectKey,
+  traffic: BackendTraffic | undefined,
+): void {
   const gateways = seen.get(node) ?? new Map<ObjectKey, Set<BackendTraffic>>()
   seen.set(node, gateways)
   const kinds = gateways.get(gateway) ?? new Set<BackendTraffic>()
-  gateways.set(gateway, kinds.add(traffic))
+  gateways.set(gateway, kinds)
+  if (traffic !== undefined) kinds.add(traffic)
 }
 
 type Source = GatewayPolicy | InvalidObject

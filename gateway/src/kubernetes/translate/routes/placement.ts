@@ -70,11 +70,18 @@ export function hasSamePolicies({ variants }: PlacedRule, policies: PolicyIndex)
   )
 }
 
+/** Undefined for a rule without backends: that of its backends is unknown. */
+function trafficOf({ names, policies, traffic }: RulePlan): PolicyPlace['traffic'] {
+  return names.length === 0 && policies?.requestRedirect === undefined ? undefined : traffic
+}
+
 function variantsOf(
-  { name: rule, traffic, redirectsToListenerPort }: RulePlan,
+  plan: RulePlan,
   { gateway, listeners, route }: Place,
   policies: PolicyIndex,
 ): readonly Variant[] {
+  const { name: rule, redirectsToListenerPort } = plan
+  const traffic = trafficOf(plan)
   let variants: readonly Variant[] = []
   for (const listener of listeners) {
     const place: PolicyPlace = { gateway, listener: listener.name, route, rule, traffic }

@@ -2,10 +2,11 @@ import { parseHostPort } from '../../../../lib/address/host-port.ts'
 import type { Path } from '../../../../schema/path.ts'
 import { isCredential } from '../../../../upstream/auth.ts'
 import type { BackendAuthConfig, BackendPolicies, BackendTlsConfig } from '../../../../upstream/config.ts'
+import { secretText } from '../../../objects/secret-text.ts'
 import { type AuthSettings, credentialKey, type TlsSettings } from '../../../own-kinds/backend-settings.ts'
 import { fileValue } from '../../../own-kinds/enumerations.ts'
 import type { AiSpec, GatewayBackendSpec } from '../../../own-kinds/gateway-backend.ts'
-import { readCa, readKeyPair, secretText } from '../certificates.ts'
+import { readCa, readKeyPair } from '../certificates.ts'
 import { reportBroken, type Translation } from './findings.ts'
 
 type Policies = NonNullable<GatewayBackendSpec['policies']>

@@ -1,15 +1,18 @@
 import type { Path } from '../../../../schema/path.ts'
+import { isCredential } from '../../../../upstream/auth.ts'
+import { keyOf } from '../../../objects/meta.ts'
 import { secretText } from '../../../objects/secret-text.ts'
 import { credentialKey } from '../../../own-kinds/backend-settings.ts'
 import type { AuthPolicy, TlsPolicy } from '../../../own-kinds/gateway-policy/backend.ts'
-import type { Found, Lookups } from '../lookups.ts'
+import { type KeyPair, readCa, readKeyPair } from '../../backends/certificates.ts'
+import type { Lookups } from '../lookups.ts'
 import { type Field, type FieldKind, fieldOf } from './field.ts'
 import { secretProblem } from './secret-problem.ts'
 
 type Problem = Pick<Field, 'mistakes' | 'unresolved'>
 
-/** A text of another object, or the problem with it. */
-type Text = { readonly text: string; readonly problem?: undefined } | { readonly problem: Problem }
+/** A part of a field from another object, or the problem with it. */
+type Part<T> = { readonly value: T; readonly problem?: undefined } | { readonly problem: Problem }
 
 const tlsPath: Path = ['backend', 'tls']
 const authPath: Path = ['backend', 'auth']
@@ -26,29 +29,34 @@ export const tlsField: FieldKind = {
 
 function translateTls(tls: TlsPolicy, lookups: Lookups): Field {
   const { caCertificateRefs = [], clientCertificateRef, insecureSkipVerify, ...names } = tls
-  const authorities = caCertificateRefs.map((reference, index): Text => {
-    const { name } = reference
+  const authorities = caCertificateRefs.map(({ kind = 'ConfigMap', name }, index): Part<string> => {
     const path = [...tlsPath, 'caCertificateRefs', index]
-    if (reference.kind === 'Secret')
-      return textOf(lookups.secret({ name }), (secret) => secretText(secret, 'ca.crt'), path, 'ca.crt')
-    return textOf(lookups.configMap(name), ({ data }) => data?.['ca.crt'], path, 'ca.crt')
+    const found = kind === 'Secret' ? lookups.secret({ name }) : lookups.configMap(name)
+    if (found.kind === 'missing') return { problem: secretProblem(found, path) }
+    const read = readCa(found.object, `${kind} ${keyOf(found.object)}`)
+    return read.kind === 'text' ? { value: read.text } : unusable(read.message, path)
   })
-  const certificate = ['tls.crt', 'tls.key'].flatMap((key): Text[] => {
-    if (clientCertificateRef === undefined) return []
-    const path = [...tlsPath, 'clientCertificateRef']
-    return [textOf(lookups.secret(clientCertificateRef), (secret) => secretText(secret, key), path, key)]
-  })
-  const texts = authorities.flatMap((found) => (found.problem === undefined ? [found.text] : []))
-  const [cert, key] = certificate.flatMap((found) => (found.problem === undefined ? [found.text] : []))
+  const client = clientCertificateRef && readClient(clientCertificateRef, lookups)
+  const texts = authorities.flatMap((part) => (part.problem === undefined ? [part.value] : []))
   const backendTLS = {
     ...names,
     ...(texts.length > 0 && { root: { inline: texts.join('\n') } }),
-    ...(cert !== undefined && key !== undefined && { cert: { inline: cert }, key: { inline: key } }),
+    ...(client !== undefined && client.problem === undefined && client.value),
     ...(insecureSkipVerify !== undefined && { insecure: insecureSkipVerify }),
   }
   const field = fieldOf({ backendTLS }, { place: ['backendTLS'], path: tlsPath, rename: renameTls })
-  return withProblems(field, [...authorities, ...certificate])
+  return withProblems(field, [...authorities, ...(client === undefined ? [] : [client])])
 }
+
+function readClient(reference: ClientReference, lookups: Lookups): Part<KeyPair> {
+  const path = [...tlsPath, 'clientCertificateRef']
+  const found = lookups.secret(reference)
+  if (found.kind === 'missing') return { problem: secretProblem(found, path) }
+  const read = readKeyPair(found.object, `Secret ${keyOf(found.object)}`)
+  return read.kind === 'pair' ? { value: read.pair } : unusable(read.message, path)
+}
+
+type ClientReference = NonNullable<TlsPolicy['clientCertificateRef']>
 
 const tlsNames: Readonly<Record<string, string>> = {
   root: 'caCertificateRefs',
@@ -76,11 +84,15 @@ function translateAuth({ secretRef, location }: AuthPolicy, lookups: Lookups): F
   const place = { place: ['backendAuth'], path: authPath, rename: () => ['secretRef'] }
   const common = location && { location }
   if (secretRef === undefined) return fieldOf({ backendAuth: { passthrough: {}, ...common } }, place)
-  const { key = credentialKey, ...reference } = secretRef
   const path = [...authPath, 'secretRef']
-  const found = textOf(lookups.secret(reference), (secret) => secretText(secret, key), path, key)
-  if (found.problem !== undefined) return withProblems(fieldOf({}, place), [found])
-  return fieldOf({ backendAuth: { key: credentialOf(found.text), ...common } }, place)
+  const found = lookups.secret(secretRef)
+  if (found.kind === 'missing')
+    return withProblems(fieldOf({}, place), [{ problem: secretProblem(found, path) }])
+  const { key: entry = credentialKey } = secretRef
+  const key = credentialOf(secretText(found.object, entry) ?? '')
+  if (isCredential(key)) return fieldOf({ backendAuth: { key, ...common } }, place)
+  const message = `entry ${entry} of Secret ${keyOf(found.object)} must be a credential: printable ASCII without spaces`
+  return withProblems(fieldOf({}, place), [unusable(message, path)])
 }
 
 /** The location adds a prefix of its own. */
@@ -88,15 +100,12 @@ function credentialOf(text: string): string {
   return text.trim().replace(/^bearer +/i, '')
 }
 
-function textOf<T>(found: Found<T>, read: (object: T) => string | undefined, path: Path, key: string): Text {
-  if (found.kind === 'missing') return { problem: secretProblem(found, path) }
-  const text = read(found.object)
-  if (text !== undefined && text !== '') return { text }
-  return { problem: secretProblem({ reason: 'InvalidRef', message: `the object has no entry ${key}` }, path) }
+function unusable(message: string, path: Path): { readonly problem: Problem } {
+  return { problem: secretProblem({ reason: 'InvalidRef', message }, path) }
 }
 
-function withProblems(field: Field, texts: readonly Text[]): Field {
-  const problems = texts.flatMap(({ problem }) => problem ?? [])
+function withProblems(field: Field, parts: readonly Part<unknown>[]): Field {
+  const problems = parts.flatMap(({ problem }) => problem ?? [])
   return {
     ...field,
     mistakes: problems.flatMap(({ mistakes }) => mistakes),
