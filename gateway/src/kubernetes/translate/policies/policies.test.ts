@@ -152,4 +152,54 @@ describe('policies of a place', () => {
       ResolvedRefs: 'False BackendNotFound',
     })
   })
+
+  it('follow changes of a Secret', () => {
+    const apiKeyAuthentication = { secretRef: { name: 'keys' } }
+    const keys = (ada: string) => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'keys', namespace: 'default' },
+      stringData: { ada },
+    })
+    const own = policy('a', { targets: ['Gateway/g'], traffic: { apiKeyAuthentication } })
+    const hashOf = (world: PolicyWorld) => effective(world).policies?.apiKey?.keys[0]?.keyHash
+    const missing = createPolicyWorld([own])
+    expect(effective(missing).denied).toBeDefined()
+    const first = missing.again([own, keys('tg-1')])
+    const hash = hashOf(first)
+    expect(hash).toMatch(/^sha256:/)
+    expect(hashOf(first.again([own, keys('tg-2')]))).not.toBe(hash)
+    expect(JSON.stringify(effective(first))).not.toContain('tg-1')
+  })
+})
+
+describe('the status of a policy', () => {
+  it('has at most 16 ancestors, the last of which counts the others', () => {
+    const world = createPolicyWorld([policy('a', { targets: ['HTTPRoute/r'], traffic: requests(1) })])
+    for (let index = 10; index < 30; index++) effective(world, { gateway: `default/g${index}` })
+    const found = conditionsOf(world.index.statuses(), 'a')
+    expect(found.map(({ ancestor }) => ancestor)).toEqual([
+      ...Array.from({ length: 15 }, (_, index) => `Gateway/g${index + 10}`),
+      'GatewayPolicy/status-summary',
+    ])
+    expect(JSON.stringify(world.index.statuses())).toContain(
+      '5 further ancestors, of which 0 are not attached',
+    )
+  })
+
+  it('reports the places of the same pass only', () => {
+    const world = createPolicyWorld([policy('a', { targets: ['HTTPRoute/r'], traffic: requests(1) })])
+    effective(world)
+    expect(conditionsOf(world.index.statuses(), 'a')[0]).toMatchObject({ Attached: 'True Attached' })
+    expect(conditionsOf(world.again().index.statuses(), 'a')[0]).toMatchObject({ Attached: 'False Pending' })
+  })
+
+  it('is the same for an invalid field at no place and at places of its kind', () => {
+    const backend = { mcp: { mcpAuthorization: { matchExpressions: ['llm.model == "x"'] } } }
+    const world = createPolicyWorld([policy('a', { targets: ['Gateway/g'], backend })])
+    expect(conditionsOf(world.index.statuses(), 'a')[0]).toMatchObject({ Accepted: 'False Invalid' })
+    expect(effective(world).denied).toBeUndefined()
+    expect(effective(world, { traffic: 'mcp' }).denied).toBeDefined()
+    expect(conditionsOf(world.index.statuses(), 'a')[0]).toMatchObject({ Accepted: 'False Invalid' })
+  })
 })
