@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -310,6 +310,14 @@ describe('the command line', () => {
     expect((await runTollgate(['--help'])).stdout).toContain('--validate-only')
     const schema: unknown = JSON.parse((await runTollgate(['schema'])).stdout)
     expect(schema).toMatchObject({ type: 'object', properties: { llm: expect.anything() } })
+  })
+
+  it('prints the CustomResourceDefinitions that the repository contains', async () => {
+    const folder = new URL('../../../deploy/crds/', import.meta.url)
+    const files = ['gatewaypolicies', 'gatewayparameters', 'gatewaybackends'].map((plural) =>
+      readFileSync(new URL(`${plural}.tollgate.dev.yaml`, folder), 'utf8').replaceAll('\r\n', '\n'),
+    )
+    expect((await runTollgate(['crds'])).stdout).toBe(files.join('---\n'))
   })
 
   it.each([[['--nonsense']], [['run']], [['-f']]])('refuses %j with a hint', async (args) => {

@@ -257,14 +257,33 @@ describe('shutdown of a proxy', () => {
     expect(await answerOf(proxy.url)).toBe('200 one')
     expect((await proxy.exited).code).toBe(0)
   })
+
+  it('aborts requests at the drain deadline', async () => {
+    const controller = await startStreamController()
+    const upstream = await startMockServer(() => undefined)
+    const proxy = await startProxy(controller, { env: { DRAIN_DEADLINE: '100ms' } })
+    await controller.serve(serviceConfig(proxy, `127.0.0.1:${upstream.port}`))
+    await proxy.ready()
+    const pending = fetch(proxy.url).catch(() => undefined)
+    await until('the request arrives', () => upstream.seen.length === 1)
+    const stoppedAt = performance.now()
+    proxy.child.kill('SIGTERM')
+    expect((await proxy.exited).code).toBe(0)
+    // The default deadline is 25 s.
+    expect(performance.now() - stoppedAt).toBeLessThan(20_000)
+    await pending
+  })
 })
 
 describe('the environment of a proxy', () => {
   it('is reported by variable', async () => {
     const controller = await startStreamController()
-    const proxy = await startProxy(controller, { env: { GATEWAY: 'edge', DRAIN_DELAY: 'soon' } })
+    const proxy = await startProxy(controller, {
+      env: { GATEWAY: 'edge', DRAIN_DELAY: 'soon', DRAIN_DEADLINE: '1' },
+    })
     expect((await proxy.exited).code).toBe(1)
     expect(proxy.stderr()).toContain('GATEWAY must be <namespace>/<name>')
     expect(proxy.stderr()).toContain('DRAIN_DELAY must be a duration')
+    expect(proxy.stderr()).toContain('DRAIN_DEADLINE must be a duration')
   })
 })

@@ -81,7 +81,7 @@ export function render(input: RenderInput): DeployedObject[] {
 }
 
 /** Labels that select the Pods of a Gateway. */
-export function selectorOf(gateway: Gateway): Record<string, string> {
+function selectorOf(gateway: Gateway): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'tollgate',
     'app.kubernetes.io/instance': proxyName(gateway),
