@@ -21,7 +21,7 @@ const noValidation: ClientValidation = {
   mistake: undefined,
 }
 
-export const insecureFallback = 'AllowInsecureFallback'
+const insecureFallback = 'AllowInsecureFallback'
 
 /** `spec.tls.frontend` for a listener. It applies to HTTPS; an entry of the port replaces the default. */
 function validationOf(
