@@ -150,6 +150,19 @@ describe('limits', () => {
     expect((await call('/shop', headers)).status).toBe(429)
     expect(limiter.seen[0]).toMatchObject({ domain: 'test' })
   })
+
+  it('refuse requests while their rate limit service does not exist, whatever its failureMode', async () => {
+    const global = {
+      backendRef: { name: 'limiter', port: 80 },
+      domain: 'test',
+      failureMode: 'FailOpen',
+      descriptors: [{ entries: [{ name: 'path', expression: 'request.path' }] }],
+    }
+    const { call } = await world(policy('shared', 'HTTPRoute/shop', { traffic: { rateLimit: { global } } }))
+    const refused = await call('/shop')
+    expect([refused.status, await refused.text()]).toEqual([500, 'rate limit failed'])
+    expect((await call('/chat')).status).not.toBe(500)
+  })
 })
 
 describe('keys of Secrets', () => {
