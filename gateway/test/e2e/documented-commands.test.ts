@@ -47,6 +47,11 @@ const elsewhere: Record<string, Record<string, string>> = {
   'docs/identity-provider-idpb.md': { 'token=': 'needs an account at the provider' },
   'docs/mcp-conformance.md': { '': 'conformance.test.ts runs the same suite' },
   'docs/gateways-and-routes.md': { 'curl http://localhost:8080/inventory': 'traffic-matching.test.ts' },
+  'docs/kubernetes-install.md': { '': 'needs a cluster' },
+  'docs/kubernetes-manifests.md': { 'tollgate --manifests DIR': 'manifests.test.ts' },
+  'docs/kubernetes-conditions.md': { kubectl: 'needs a cluster' },
+  'docs/kubernetes-llm.md': { kubectl: 'needs a cluster' },
+  'docs/kubernetes-policies.md': { kubectl: 'needs a cluster' },
   'docs/storage.md': {
     createuser: 'needs the command line of Postgres; store-postgres.test.ts',
     'export DATABASE_URL': 'needs a Postgres on its own port; resources-replicas.test.ts',
@@ -64,6 +69,7 @@ const run: Record<string, string[]> = {
     'export OPENAI_API_KEY',
   ],
   'docs/configuration.md': ['tollgate\n', 'api=', 'tollgate --validate-only'],
+  'docs/kubernetes-manifests.md': ['tollgate check', 'curl http://127.0.0.1:8080'],
   'docs/mcp-first-server.md': ['tollgate -f gateway.yaml'],
   'docs/rate-limits.md': ['curl -s localhost:15000'],
   'docs/storage.md': ['tollgate -f prepare.yaml'],
@@ -166,6 +172,15 @@ ${block('docs/rate-limits.md', 'curl -s localhost:15000')}`,
     expect(output).toContain('"id":"echo"')
     expect(output).toContain('Configuration is valid!')
     expect(output).toContain('{"local":[],"global":[]}')
+  })
+
+  it('of manifests check and run the example', async () => {
+    const page = 'docs/kubernetes-manifests.md'
+    const [check = '', start = ''] = block(page, 'tollgate check').split('\n')
+    const script = `${check}\n${background(start)}\n${block(page, 'curl http://127.0.0.1:8080')}`
+    const { output } = await runInPrivateNetwork(script, { cwd: freshClone(), env })
+    expect(output).toContain('not accepted: 0, errors: 0')
+    expect(output).toContain('"content":"Hello, <EMAIL_ADDRESS>"')
   })
 
   it('of the first MCP server list its tools', async () => {

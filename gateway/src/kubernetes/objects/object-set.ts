@@ -34,8 +34,6 @@ type Objects = {
   Namespace: Namespace
 }
 
-/** An object of a kind that translations read. */
-export type ObjectOfKind<Kind extends ReadKind> = Objects[Kind]
 export type ReadObject = Objects[ReadKind]
 
 /**
