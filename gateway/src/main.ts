@@ -207,12 +207,15 @@ async function run(start: (options: StartOptions) => Promise<App>): Promise<void
     log.error({ err: error }, 'unexpected error, process exits')
     log.flush().finally(() => process.exit(1))
   })
+  let app: App | undefined
+  // Before the app exists too: the first process of a container ignores signals without a handler.
+  stopOnSignal({ stop: () => (app === undefined ? log.flush() : app.stop()) }, log)
   try {
     const runTask: RunConfigTask = createWorkerTasks(
       createThreadPool({ start: () => startThread(configWorkerUrl), ...configWorkerLimits }),
       createYieldPoint(systemClock),
     )
-    const app = await start({
+    app = await start({
       env: process.env,
       version: version(),
       log,
@@ -227,7 +230,6 @@ async function run(start: (options: StartOptions) => Promise<App>): Promise<void
       },
     })
     process.on('exit', app.killChildren)
-    stopOnSignal(app, log)
   } catch (error) {
     await log.flush()
     fail(reasonsOf(error))

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
@@ -272,6 +273,29 @@ describe('shutdown of a proxy', () => {
     // The default deadline is 25 s.
     expect(performance.now() - stoppedAt).toBeLessThan(20_000)
     await pending
+  })
+})
+
+describe('a proxy that waits for its configuration', () => {
+  it('ends at a stop signal', async () => {
+    const controller = await startStreamController()
+    const proxy = await startProxy(controller)
+    await until('the proxy connects', () => controller.proxies().length === 1)
+    proxy.child.kill('SIGTERM')
+    expect(await proxy.exited).toEqual({ code: 0, signal: null })
+  })
+
+  it('reports a port in use, and serves once it is free', async () => {
+    const controller = await startStreamController()
+    const proxy = await startProxy(controller)
+    const owner = createServer()
+    await new Promise<void>((resolve) => owner.listen(proxy.port, '127.0.0.1', resolve))
+    await controller.publish(configOf(proxy, 'one'))
+    await until('the error arrives', () => controller.proxies()[0]?.refused !== undefined)
+    expect(controller.proxies()[0]?.refused?.errors.join()).toContain('the port is in use')
+    await new Promise((resolve) => owner.close(resolve))
+    await controller.serve(configOf(proxy, 'two'))
+    expect(await answerOf(proxy.url)).toBe('200 two')
   })
 })
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import * as files from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigRejected, reasonsOf } from '../../config/config-rejected.ts'
 import type { Environment } from '../../config/load/environment.ts'
 import { createPersistedCopy, type PersistedCopy } from '../../kubernetes/stream/client/persisted-copy.ts'
@@ -18,11 +19,12 @@ import { createStreamFeed } from './stream-feed.ts'
 export type ProxyOptions = Omit<AppOptions, 'feed' | 'metrics' | 'drainDelayMs' | 'drainDeadlineMs'>
 
 const idBytes = 16
+/** Delay of another start after an error that is not of the configuration. */
+const startAgainMs = 10_000
 
 /**
  * Starts the gateway as a proxy of a cluster: its configuration comes from the controller, or from the
- * persisted copy. Resolves once it serves. Throws `ConfigRejected` for mistakes in the environment, and the
- * error of an address that cannot be opened.
+ * persisted copy. Resolves once it serves. Throws `ConfigRejected` for mistakes in the environment.
  */
 export async function startProxy(options: ProxyOptions): Promise<App> {
   const read = readProxySettings(options.env)
@@ -64,7 +66,10 @@ export async function startProxy(options: ProxyOptions): Promise<App> {
   }
 }
 
-/** A refused configuration does not end a proxy: it reports the reasons and waits for the next one. */
+/**
+ * Starts the app with the first configuration that it accepts. Errors are reported to the controller; they
+ * may be of the configuration, which the next one corrects, or of the machine, such as a port in use.
+ */
 async function startWhenAccepted(
   start: () => Promise<App>,
   subscription: Subscription,
@@ -74,12 +79,12 @@ async function startWhenAccepted(
     try {
       return await start()
     } catch (error) {
-      if (!(error instanceof ConfigRejected)) throw error
       const refused = await subscription.latest()
       const errors = reasonsOf(error)
       for (const reason of errors) log.error({ reason }, 'configuration rejected, none is active')
       subscription.settle({ kind: 'refused', errors })
-      await subscription.after(refused)
+      const next = subscription.after(refused)
+      await (error instanceof ConfigRejected ? next : Promise.race([next, delay(startAgainMs)]))
     }
   }
 }

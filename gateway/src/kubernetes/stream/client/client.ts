@@ -181,7 +181,11 @@ function createReports({ start, log }: StreamClientOptions, everyMs: number): Re
       connection = next
       if (next !== undefined) send()
     },
-    close: () => clearInterval(timer),
+    close() {
+      clearInterval(timer)
+      // The outcome of an activation that the shutdown interrupts is not reported.
+      connection = undefined
+    },
   }
 }
 
