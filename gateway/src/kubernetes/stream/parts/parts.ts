@@ -7,9 +7,6 @@ import type { Config } from '../../../config/schema.ts'
  */
 export type PartKey = string
 
-/** A part: a node of a Config, its key, and the hash of both. */
-export type Part = { readonly key: PartKey; readonly value: unknown; readonly hash: PartHash }
-
 /** 128 bits of SHA-256 over the line of a part, base64url. */
 export type PartHash = string
 

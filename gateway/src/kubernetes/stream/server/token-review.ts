@@ -1,7 +1,7 @@
 import type { TokenVerdict, VerifyToken } from './verify-token.ts'
 
 /** Audience of the projected tokens of proxies. */
-export const tokenAudience = 'tollgate'
+const tokenAudience = 'tollgate'
 
 /**
  * Sends a `TokenReview` (`authentication.k8s.io/v1`) to the API server and returns the response. Rejects if
