@@ -223,4 +223,19 @@ describe('createDeployer', () => {
     expect((await deployer.withdraw(gateway)).kind).toBe('deployed')
     expect([...api.objects.keys()]).toEqual([])
   })
+
+  it('leaves objects that another controller has created for the Gateway', async () => {
+    const foreign: LiveObject = {
+      metadata: {
+        name: 'web-other',
+        uid: 'x',
+        labels: { 'gateway.networking.k8s.io/gateway-name': 'web' },
+        ownerReferences: [{ kind: 'Gateway', name: 'web', uid: 'uid-1' }],
+      },
+    }
+    api.objects.set('deployments/web-other', foreign)
+    await deployer.deploy(gateway, {})
+    await deployer.withdraw(gateway)
+    expect([...api.objects]).toEqual([['deployments/web-other', foreign]])
+  })
 })

@@ -57,7 +57,7 @@ export type DeployerOptions = {
 const fieldManager = 'tollgate-controller'
 /** Manager of `replicas` between the end of a fixed number and the first change of an autoscaler. */
 const replicasManager = 'tollgate-replicas'
-/** Hash of the applied object: shows that fields were removed. */
+/** Hash of the applied object: marks the objects of deployers and shows that fields were removed. */
 const appliedAnnotation = 'tollgate.dev/applied'
 /** Whether the applied object had `replicas`. */
 const replicasAnnotation = 'tollgate.dev/replicas'
@@ -154,6 +154,14 @@ function isOwned({ metadata }: Gateway, found: LiveObject): boolean {
     Array.isArray(ownerReferences) &&
     ownerReferences.some((owner) => isJsonObject(owner) && owner['uid'] === metadata.uid)
   )
+}
+
+/**
+ * Whether a deployer has applied an object. Other controllers use the same label and owner for the objects of
+ * their Gateways.
+ */
+function isApplied({ metadata: { annotations } }: LiveObject): boolean {
+  return isJsonObject(annotations) && annotations[appliedAnnotation] !== undefined
 }
 
 /** The key of an existing Secret, which is never replaced. */
@@ -254,7 +262,7 @@ async function prune(client: DeployClient, gateway: Gateway, { live, objects }: 
   const wanted = new Set(objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`))
   const messages = await Promise.all(
     [...live].map(async ([id, object]) => {
-      if (wanted.has(id) || !isOwned(gateway, object)) return []
+      if (wanted.has(id) || !isOwned(gateway, object) || !isApplied(object)) return []
       const kind = id.slice(0, id.indexOf('/')) as DeployedKind
       const { name, uid } = object.metadata
       const place = { kind: deployedKinds[kind], namespace: namespaceOf(gateway), name }
