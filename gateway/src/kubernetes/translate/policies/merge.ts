@@ -59,7 +59,7 @@ function combine(applied: readonly AppliedField[], traffic: BackendTraffic): Com
   const rules = present('authorization').map((authorization) => authorization.rules)
   const itemRules = present('mcpAuthorization').map((authorization) => authorization.rules)
   const limits = parts.flatMap(({ source, policies: { localRateLimit = [] } }) =>
-    localRateLimit.map((limit, index) => identified(limit, index, source)),
+    localRateLimit.map((limit) => identified(limit, source)),
   )
   const ai = mergeAi(present('ai'))
   const { remoteRateLimit, contradicting } = mergeGlobalLimits(parts)
@@ -77,12 +77,12 @@ function combine(applied: readonly AppliedField[], traffic: BackendTraffic): Com
 type Limit = NonNullable<RoutePolicies['localRateLimit']>[number]
 
 /** Adds the identity of the bucket: one for each policy, target and entry. */
-function identified(limit: Limit, index: number, { policy, target }: AppliedField): Limit {
-  const { name } = limit
+function identified(limit: Limit, { policy, target }: AppliedField): Limit {
+  const { name, id } = limit
   const place = policy.targetRefs.length > 1 ? `${policy.key}, ${target}` : policy.key
   return {
     ...limit,
-    id: `${identityOf(policy)}/${target}/${index}`,
+    id: `${identityOf(policy)}/${target}/${id}`,
     // Names are unique in a list of limits.
     ...(name !== undefined && { name: `${name} (${place})` }),
   }

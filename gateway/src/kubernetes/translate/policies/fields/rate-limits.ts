@@ -5,7 +5,7 @@ import { fileValue } from '../../../own-kinds/enumerations.ts'
 import { type FieldKind, fieldOf } from './field.ts'
 import { resolveBackend } from './resolve-backend.ts'
 
-/** `traffic.rateLimit.local`. Limits get their identity with their target. */
+/** `traffic.rateLimit.local`. The `id` is the index in the policy: merges add the policy and the target. */
 export const localLimitField: FieldKind = {
   path: 'traffic.rateLimit.local',
   traffic: ['http', 'llm', 'mcp'],
@@ -15,7 +15,7 @@ export const localLimitField: FieldKind = {
     return (
       limits &&
       fieldOf(
-        { localRateLimit: limits },
+        { localRateLimit: limits.map((limit, index) => ({ ...limit, id: String(index) })) },
         { place: ['localRateLimit'], path: ['traffic', 'rateLimit', 'local'] },
       )
     )
