@@ -37,6 +37,18 @@ describe('readObject', () => {
     expect(readObject({ ...route, spec: { ...route.spec, later: true } }).kind).toBe('object')
   })
 
+  it('refuses values of many levels, and retains the other members', () => {
+    const deep: unknown = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)
+    const outcome = readObject({
+      ...route,
+      spec: { ...route.spec, parentRefs: [{ name: 'web' }], later: deep },
+    })
+    expect(outcome.kind === 'invalid' && outcome.invalid).toMatchObject({
+      mistakes: ['spec: must have at most 100 nested levels'],
+      spec: { ...route.spec, parentRefs: [{ name: 'web' }] },
+    })
+  })
+
   it('treats nulls as absent, as written by Go for empty lists', () => {
     const slice = {
       apiVersion: 'discovery.k8s.io/v1',

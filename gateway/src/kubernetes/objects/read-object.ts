@@ -46,6 +46,10 @@ function readContent(kind: ReadKind, metadata: ObjectMeta, value: Fields, apiVer
   const { of, schema } = kindSchemas[kind]
   const unknown = readKinds[kind].group === ownGroup ? unknownFields(value) : []
   const content = of === 'spec' ? value['spec'] : withoutMembers(value, ownMembers)
+  if (!isWithin(content, maxDepth)) {
+    const mistake = `${of === 'spec' ? 'spec' : kind}: must have at most ${maxDepth} nested levels`
+    return invalid(kind, metadata, { spec: withoutDeepMembers(content) }, [mistake])
+  }
   const checked = checkContent(schema, content)
   const prefix = of === 'spec' ? 'spec' : ''
   if (checked.kind === 'mistakes' || unknown.length > 0) {
@@ -87,8 +91,21 @@ function checkContent(schema: (typeof kindSchemas)[ReadKind]['schema'], content:
   return again.kind === 'valid' ? { kind: again.kind, value: cleaned } : again
 }
 
-/** Deeper values are beyond every schema. */
-const maxDepth = 64
+/** Values of translations are read recursively: one deep object must not stop the others. */
+const maxDepth = 100
+
+function isWithin(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (depth === 0) return false
+  return Object.values(value).every((member) => isWithin(member, depth - 1))
+}
+
+/** The members of a value that are not too deep: the targets of a policy stay readable. */
+function withoutDeepMembers(value: unknown): unknown {
+  return Object.fromEntries(
+    Object.entries(value ?? {}).filter(([, member]) => isWithin(member, maxDepth - 1)),
+  )
+}
 
 function withoutNulls(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth === 0) return value

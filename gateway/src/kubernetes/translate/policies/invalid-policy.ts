@@ -7,11 +7,11 @@ import type { TranslatedPolicy } from './translate-policy.ts'
 /** A policy that violates its schema, with those targets that are readable. They refuse requests. */
 export function invalidPolicy({ metadata, mistakes, spec }: InvalidObject): TranslatedPolicy {
   const refs = memberOf(spec, 'targetRefs')
-  const targetRefs = Array.isArray(refs) ? refs.slice(0, maxTargets).flatMap(readTarget) : []
+  // Also those beyond the limit of the schema: they refuse requests too.
+  const targetRefs = Array.isArray(refs) ? refs.flatMap(readTarget) : []
   return { key: keyOf({ metadata }), metadata, targetRefs, fields: [], mistakes, isInvalid: true }
 }
 
-const maxTargets = 16
 const kinds: readonly TargetKind[] = ['Gateway', 'HTTPRoute', 'GRPCRoute']
 
 /** Reads a target; one with an unusable section counts as the whole object. */

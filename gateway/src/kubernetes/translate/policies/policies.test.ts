@@ -39,6 +39,20 @@ describe('policies of a place', () => {
     expect(effective(world, { listener: 'other', rule: undefined }).policies?.localRateLimit).toHaveLength(2)
   })
 
+  it('contain limits with the same identity on routes of every kind', () => {
+    const local = [
+      { tokens: 5, unit: 'Hours' },
+      { requests: 7, unit: 'Minutes' },
+    ]
+    const world = createPolicyWorld([
+      policy('a', { targets: ['Gateway/g'], traffic: { rateLimit: { local } } }),
+    ])
+    const ids = (traffic: PolicyPlace['traffic']) =>
+      effective(world, { traffic }).policies?.localRateLimit?.map(({ id }) => id)
+    expect(ids('llm')).toEqual(['default/a/Gateway/default/g/0', 'default/a/Gateway/default/g/1'])
+    expect(ids('http')).toEqual(['default/a/Gateway/default/g/1'])
+  })
+
   it('are the same object for the same levels', () => {
     const world = createPolicyWorld([policy('a', { targets: ['Gateway/g'], traffic: requests(1) })])
     const other = { kind: 'HTTPRoute', key: 'default/other' } as const
@@ -75,6 +89,14 @@ describe('policies of a place', () => {
         ResolvedRefs: 'True ResolvedRefs',
       },
     ])
+  })
+
+  it('deny at all targets of a policy with too many targets', () => {
+    const targets = Array.from({ length: 40 }, (_, index) => `HTTPRoute/r${index}`)
+    const world = createPolicyWorld([
+      policy('a', { targets: [...targets, 'HTTPRoute/r'], traffic: requests(1) }),
+    ])
+    expect(effective(world).denied).toBeDefined()
   })
 
   it('do not deny if a more specific policy replaces the invalid field', () => {
