@@ -63,6 +63,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const servers = createProcessServers(clock, metrics)
   const dataPlane = await openDataPlanes({
     settings,
+    origin: feed.origin.kind === 'file' ? 'file' : feed.origin.from,
     env,
     version,
     processKey: randomBytes(processKeyBytes),

@@ -37,4 +37,8 @@ export type ConfigOrigin =
       load(text: string): Promise<Config>
     }
   /** Objects of an API: the config resource API is a view of them. */
-  | { readonly kind: 'objects'; readonly view: ObjectView }
+  | {
+      readonly kind: 'objects'
+      readonly from: 'manifests' | 'cluster'
+      readonly view: ObjectView
+    }

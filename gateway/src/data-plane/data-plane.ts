@@ -14,7 +14,7 @@ import type { BindableMemory } from '../lib/planes/memory.ts'
 import type { Peers } from '../lib/planes/peers.ts'
 import type { ThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
-import { createEgressPolicies } from '../net/egress/policies.ts'
+import { type ConfigOriginKind, createEgressPolicies } from '../net/egress/policies.ts'
 import { createGrpcClient } from '../net/grpc-client.ts'
 import { defaultServerLimits } from '../net/http/incoming-request.ts'
 import { createHttpClient } from '../net/http-client/http-client.ts'
@@ -35,6 +35,8 @@ import type { OpenServer } from './open-server.ts'
 /** Settings of a process that its data planes have in common: plain data. */
 export type DataPlaneSettings = {
   settings: NonNullable<Config['config']>
+  /** Source of the configuration, on which the permitted destinations depend. */
+  origin: ConfigOriginKind
   env: Environment
   version: string
   /** Random key of the process, for values that only this process reads. */
@@ -104,6 +106,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     adminPort: options.adminPort,
     allowsMetadata: settings.storage?.allowMetadataAddresses === true,
     fileIsWritable: (settings.storage?.mode ?? 'file') === 'file',
+    origin: options.origin,
   })
   const provenance = createProvenance()
   const client = createHttpClient({

@@ -27,7 +27,7 @@ const maxAttempts = 3
 
 /** Starts `count` data planes on threads, which serve the same configuration on the same addresses. */
 export async function startGroup(options: DataPlanesOptions, count: number): Promise<DataPlanes> {
-  const { log, settings, env, version, processKey, threadUrls } = options
+  const { log, settings, origin, env, version, processKey, threadUrls } = options
   const memory = createMemoryDirectory()
   const provenance = createProvenance()
   const patchOf = createPatches(provenance.isFromApi)
@@ -53,6 +53,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
             planes: count,
             poolUrl: threadUrls.pool.href,
             settings,
+            origin,
             env: { ...env },
             version,
             processKey,

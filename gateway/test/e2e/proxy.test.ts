@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
 import { startMockServer } from '../support/mock-server.ts'
@@ -47,6 +48,25 @@ function logged({ stdout }: GatewayProxy, message: string): boolean {
   return stdout().includes(`"msg":"${message}"`)
 }
 
+/** A Config with a route to each host, and one with a Service on this machine. */
+function hostsConfig({ config, port }: GatewayProxy, hosts: readonly string[], service: string): Config {
+  return config({
+    gateways: { default: { port } },
+    routes: [
+      ...hosts.map((host) => ({
+        name: host,
+        matches: [{ path: { exact: `/${host}` } }],
+        backends: [{ backend: host }],
+      })),
+      { name: 'service', backends: [{ backend: 'Service/infra/a:80' }] },
+    ],
+    backends: [
+      ...hosts.map((host) => ({ name: host, host: `${host}:${port}` })),
+      { name: 'Service/infra/a:80', endpoints: [{ host: service }] },
+    ],
+  })
+}
+
 async function copyIsWritten(proxy: GatewayProxy): Promise<void> {
   await until('the copy is written', () => readdirSync(proxy.folder).includes(copyName))
 }
@@ -84,6 +104,39 @@ describe('tollgate proxy', () => {
     await controller.serve(serviceConfig(proxy, `127.0.0.1:${two.port}`))
     expect(await answerOf(proxy.url)).toBe('200 two')
   })
+
+  it.each(['1', '2'])(
+    'with %s data planes refuses metadata addresses and names of its own machine, and reaches Services',
+    async (workers) => {
+      const names = {
+        'metadata.example': '169.254.169.254',
+        'azure.example': '168.63.129.16',
+        'mapped.example': '::ffff:169.254.169.254',
+        'own.example': '127.0.0.1',
+      }
+      const hosts = [...Object.keys(names), '169.254.169.254']
+      const controller = await startStreamController()
+      const proxy = await startProxy(controller, {
+        nodeFlags: ['--import', fileURLToPath(new URL('../support/resolver.mjs', import.meta.url))],
+        env: { TEST_NAMES: JSON.stringify(names), WORKER_THREADS: workers },
+      })
+      const server = await startMockServer((_, response) => response.end('one'))
+      await controller.serve(hostsConfig(proxy, hosts, `127.0.0.1:${server.port}`))
+      await proxy.ready()
+      for (const host of hosts) {
+        expect((await fetch(`${proxy.url}/${host}`)).status).toBe(503)
+        const reason =
+          host === 'own.example' ? 'is an address of this machine' : 'is a link-local or metadata address'
+        await until('the refusal is logged', () =>
+          proxy
+            .stdout()
+            .split('\n')
+            .some((line) => line.includes(`${host}:${proxy.port}`) && line.includes(reason)),
+        )
+      }
+      expect(await answerOf(proxy.url)).toBe('200 one')
+    },
+  )
 
   it('reports the reasons of a refused configuration, and continues with the previous one', async () => {
     const controller = await startStreamController()

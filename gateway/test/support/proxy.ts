@@ -29,6 +29,7 @@ export type GatewayProxy = Launched & {
 
 export type ProxyOptions = {
   env?: Record<string, string>
+  nodeFlags?: readonly string[]
   token?: string
   /** One that has ended: its folder and ports are taken over. */
   again?: GatewayProxy
@@ -41,7 +42,7 @@ export async function startProxy(
   controller: StreamController,
   options: ProxyOptions = {},
 ): Promise<GatewayProxy> {
-  const { again, env, token } = options
+  const { again, env, nodeFlags, token } = options
   const folder = again?.folder ?? mkdtempSync(join(tmpdir(), 'tollgate-proxy-'))
   const ports = again?.ports ?? (await freePorts(4))
   const [port = 0, admin = 0, stats = 0, readiness = 0] = ports
@@ -51,6 +52,7 @@ export async function startProxy(
   writeFileSync(caFile, controller.authority.certificate)
   const launched = launch(['proxy'], {
     cwd: folder,
+    ...(nodeFlags && { nodeFlags }),
     env: {
       GATEWAY: streamGateway,
       CONTROLLER_URL: controller.url,

@@ -83,6 +83,7 @@ function createManifestFeed(options: ManifestFeedOptions): ConfigFeed {
   return {
     origin: {
       kind: 'objects',
+      from: 'manifests',
       view: {
         readOnlyReason: `the configuration comes from the manifests in ${folder}: change them there`,
         objectOf: (config, path) => objectOf(config, path, active),

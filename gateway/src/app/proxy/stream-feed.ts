@@ -36,7 +36,7 @@ export function createStreamFeed({
   }
 
   return {
-    origin: { kind: 'objects', view },
+    origin: { kind: 'objects', from: 'cluster', view },
     async read() {
       const { config } = await subscription.latest()
       if (config !== valid) await validate(config)

@@ -8,6 +8,7 @@ function policies(options: Partial<EgressOptions> = {}) {
     adminPort: () => adminPort,
     allowsMetadata: false,
     fileIsWritable: false,
+    origin: 'file',
     ...options,
   })
 }
@@ -78,6 +79,35 @@ describe('metadata addresses', () => {
     expect(reason).toBe(
       'innocent.example:80 (fe80::1) is a link-local or metadata address: config.storage.allowMetadataAddresses allows it',
     )
+  })
+})
+
+describe('objects', () => {
+  const ofCluster = policies({ origin: 'cluster', allowsMetadata: true })
+  const ofManifests = policies({ origin: 'manifests', allowsMetadata: true })
+
+  it.each(metadataAddresses)('cannot have the metadata address %s as a destination', (address) => {
+    for (const policy of [...Object.values(ofCluster), ...Object.values(ofManifests)]) {
+      expect(refuses(policy, address)).toBe(true)
+      expect(refuses(policy, address, 80, 'innocent.example')).toBe(true)
+    }
+  })
+
+  it('cannot have names that resolve to this machine, in a cluster', () => {
+    for (const address of ['127.0.0.1', '0.0.0.0', '::1', '::ffff:127.0.0.1']) {
+      expect(refuses(ofCluster.file, address, 80, 'innocent.example')).toBe(true)
+      expect(refuses(ofCluster.file, address)).toBe(false)
+      expect(refuses(ofManifests.file, address, 80, 'innocent.example')).toBe(false)
+    }
+  })
+
+  it('can have addresses of Pods and Services', () => {
+    for (const address of ['10.0.0.1', '192.168.1.1', '100.64.3.7', 'fd00:1::1', '93.184.216.34']) {
+      for (const { file } of [ofCluster, ofManifests]) {
+        expect(refuses(file, address)).toBe(false)
+        expect(refuses(file, address, 80, 'web.team-a.svc')).toBe(false)
+      }
+    }
   })
 })
 

@@ -12,7 +12,15 @@ export type EgressOptions = {
   readonly allowsMetadata: boolean
   /** Whether the config API writes into the configuration file (`config.storage.mode: file`). */
   readonly fileIsWritable: boolean
+  /** Source of the configuration. */
+  readonly origin: ConfigOriginKind
 }
+
+/**
+ * A file, which one person writes; manifests, which a user applies to a process of their own; or objects of a
+ * cluster, with authors of several namespaces.
+ */
+export type ConfigOriginKind = 'file' | 'manifests' | 'cluster'
 
 /** Egress policies by the source of the destination. */
 export type EgressPolicies = {
@@ -28,20 +36,39 @@ export type EgressPolicies = {
  * No policy permits the admin address. Destinations from the API or a document must not be metadata
  * addresses. If the API writes into the file, its records are indistinguishable from others after a restart:
  * names must then not resolve to metadata addresses, while literal addresses are allowed, because the API
- * rejects those on write.
+ * rejects those on write. Objects of a cluster have many authors: no destination may be a metadata address,
+ * and no name may resolve to this machine, where other containers of the Pod listen. Addresses of Pods and
+ * Services are permitted.
  */
 export function createEgressPolicies(options: EgressOptions): EgressPolicies {
-  const { allowsMetadata, fileIsWritable } = options
+  const { allowsMetadata, fileIsWritable, origin } = options
   const ofAdmin = (target: EgressTarget) => refuseAdmin(target, options.adminPort())
   const ofAll = (target: EgressTarget) => ofAdmin(target) ?? refuseMetadata(target)
   const ofNames = (target: EgressTarget) =>
     ofAdmin(target) ?? (isIP(target.host) === 0 ? refuseMetadata(target) : undefined)
+  const ofObjects = (target: EgressTarget) => ofAdmin(target) ?? refuseForObjects(target, origin)
+  if (origin !== 'file') return ofOrigin(origin, ofObjects)
   const strict = allowsMetadata ? ofAdmin : ofAll
   return {
     file: { key: '', refuses: fileIsWritable && !allowsMetadata ? ofNames : ofAdmin },
     api: { key: 'api', refuses: strict },
     document: { key: 'document', refuses: strict },
   }
+}
+
+/** Documents are fetched from destinations of objects, and are no more trusted. */
+function ofOrigin(key: string, refuses: EgressPolicy['refuses']): EgressPolicies {
+  const policy = { key, refuses }
+  return { file: policy, api: policy, document: policy }
+}
+
+function refuseForObjects(target: EgressTarget, origin: ConfigOriginKind): string | undefined {
+  const { host, address } = target
+  if (isMetadataAddress(address))
+    return `${nameOf(target)} is a link-local or metadata address, which is not a destination`
+  if (origin !== 'cluster' || isIP(host) !== 0 || !addressesWithin(address).some(isThisMachine))
+    return undefined
+  return `${nameOf(target)} is an address of this machine, which no name of a destination may have`
 }
 
 /** Loopback addresses, and the unspecified ones, which systems connect to loopback. */
