@@ -5,7 +5,7 @@ import type { ObjectMeta } from '../objects/meta.ts'
 import type { ApiAccess } from './access/access.ts'
 import { ApiError, hasStatus } from './requests/api-error.ts'
 import { collectionPath, type ObjectPlace, objectPath } from './requests/paths.ts'
-import { createSendRequest } from './requests/send-request.ts'
+import { createSendRequest, type SendRequest, sendUntil } from './requests/send-request.ts'
 
 /** An object of the API, validated no further than its name. */
 export type ApiObject = JsonObject & { readonly metadata: JsonObject & { readonly name: string } }
@@ -45,6 +45,8 @@ export type ApiClient = {
   watch(kind: ApiKind, options: ListOptions & WatchOptions): Promise<IncomingMessage>
   /** Sends a GET request to another path, such as `/version`. */
   read(path: string): Promise<JsonObject>
+  /** The same client, whose calls and watches end at the signal. */
+  until(signal: AbortSignal): ApiClient
   close(): void
 }
 
@@ -74,7 +76,11 @@ const maxPageBytes = 64 * 1024 * 1024
 const pageTimeoutMs = 60_000
 
 export function createApiClient(access: ApiAccess): ApiClient {
-  const { call, open, close } = createSendRequest(access)
+  return clientOf(createSendRequest(access))
+}
+
+function clientOf(send: SendRequest): ApiClient {
+  const { call, open, close } = send
   return {
     async get(place) {
       try {
@@ -126,6 +132,7 @@ export function createApiClient(access: ApiAccess): ApiClient {
       return open({ method: 'GET', path: `${collectionPath(kind, options.namespace)}?${query}`, signal })
     },
     read: (path) => call({ method: 'GET', path }),
+    until: (signal) => clientOf(sendUntil(send, signal)),
     close,
   }
 }

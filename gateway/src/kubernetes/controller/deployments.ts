@@ -37,6 +37,7 @@ const backOff = { minMs: 500, maxMs: 60_000 }
 
 export function createDeployments(options: DeploymentsOptions): Deployments {
   const { deployer, find, deployed, log, meter } = options
+  let isClosed = false
   const queue = createKeyedQueue({
     concurrency,
     backOff,
@@ -49,6 +50,7 @@ export function createDeployments(options: DeploymentsOptions): Deployments {
         found.kind === 'own'
           ? await deployer.deploy(found.gateway, found.parameters)
           : await deployer.withdraw(found.gateway)
+      if (isClosed) return
       deployed(key, outcome.kind === 'failed' ? outcome.message : undefined)
       if (outcome.kind === 'failed') throw new Error(outcome.message)
     },
@@ -56,5 +58,11 @@ export function createDeployments(options: DeploymentsOptions): Deployments {
       log.warn({ gateway, error: messageOf(error), retryMs: Math.round(retryMs) }, 'deployment failed')
     },
   })
-  return { request: queue.add, close: queue.close }
+  return {
+    request: queue.add,
+    close() {
+      isClosed = true
+      return queue.close()
+    },
+  }
 }

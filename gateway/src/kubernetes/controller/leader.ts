@@ -49,13 +49,16 @@ const writes = { perSecond: 50, burst: 200 }
 const eventWrites = { perSecond: 1, burst: 20 }
 
 export function startLeader(options: LeaderOptions): Leader {
-  const { client, clock, log, objects, identity } = options
+  const { clock, log, objects, identity } = options
   const closing = new AbortController()
+  // Another replica may lead next: a late write must not replace its writes.
+  const client = options.client.until(closing.signal)
+  const bounded = { ...options, client }
   const rate = createWriteRate(writes, clock)
-  const writer = createStatusWriter({ ...options, ...objects, rate })
+  const writer = createStatusWriter({ ...bounded, ...objects, rate })
   const deployer = createDeployer({ client, settings: options.settings, randomBytes })
   const deployments = createDeployments({ ...options, deployer })
-  const deployed = watchDeployed({ ...options, changed: deployments.request })
+  const deployed = watchDeployed({ ...bounded, changed: deployments.request })
   const events = createEvents({
     client,
     identity,

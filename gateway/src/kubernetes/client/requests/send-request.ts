@@ -69,10 +69,11 @@ export function createSendRequest(access: ApiAccess): SendRequest {
     }
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     try {
+      signal?.throwIfAborted()
       const token = access.token?.read()
       if (token !== undefined) headers['authorization'] = `Bearer ${token}`
       const signals = signal === undefined ? limit : AbortSignal.any([signal, limit])
-      const sent = send(new URL(path, access.server), { method, headers, agent, signal: signals }, resolve)
+      const sent = send(urlOf(path, access.server), { method, headers, agent, signal: signals }, resolve)
       sent.on('error', reject)
       sent.on('socket', (socket) => socket.setKeepAlive(true, tcpKeepAliveMs))
       sent.end(text)
@@ -122,6 +123,24 @@ export function createSendRequest(access: ApiAccess): SendRequest {
       agents.streams.destroy()
     },
   }
+}
+
+/** Requests that end at a signal. */
+export function sendUntil({ call, open, close }: SendRequest, signal: AbortSignal): SendRequest {
+  const bounded = (request: ApiRequest): ApiRequest => ({
+    ...request,
+    signal: request.signal === undefined ? signal : AbortSignal.any([request.signal, signal]),
+  })
+  return {
+    call: (request) => call(bounded(request)),
+    open: (request) => open(bounded(request)),
+    close,
+  }
+}
+
+/** Path of the address and path of the request: an address may be that of a reverse proxy. */
+function urlOf(path: string, server: URL): URL {
+  return new URL(server.pathname.replace(/\/+$/, '') + path, server)
 }
 
 /** Method and path of a call, for messages. */
