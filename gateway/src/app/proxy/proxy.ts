@@ -79,11 +79,10 @@ async function startWhenAccepted(
     try {
       return await start()
     } catch (error) {
-      const refused = await subscription.latest()
       const errors = reasonsOf(error)
       for (const reason of errors) log.error({ reason }, 'configuration rejected, none is active')
-      subscription.settle({ kind: 'refused', errors })
-      const next = subscription.after(refused)
+      // A newer one may have arrived since.
+      const next = subscription.after(subscription.settle({ kind: 'refused', errors }))
       await (error instanceof ConfigRejected ? next : Promise.race([next, delay(startAgainMs)]))
     }
   }

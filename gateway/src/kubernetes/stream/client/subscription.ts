@@ -24,12 +24,12 @@ export type SubscriptionOptions = Omit<StreamClientOptions, 'start' | 'apply' | 
 export type Subscription = {
   /** Resolves with the latest configuration, once there is one. */
   latest(): Promise<ReceivedConfig>
-  /** Resolves with a configuration other than this one. */
-  after(received: ReceivedConfig): Promise<ReceivedConfig>
+  /** Resolves once `latest` returns a configuration other than this one. */
+  after(received: ReceivedConfig | undefined): Promise<void>
   /** Sets the listener of changes; called at once if `latest` has changed since its last call. */
   watch(onChange: () => void): void
-  /** Reports the outcome of the configuration that `latest` returned last. */
-  settle(outcome: ApplyOutcome): void
+  /** Reports the outcome of the configuration that `latest` returned last, and returns it. */
+  settle(outcome: ApplyOutcome): ReceivedConfig | undefined
   status(): StreamStatus
   /** Ends the stream and writes a pending copy. */
   close(): Promise<void>
@@ -95,9 +95,9 @@ export async function subscribe(options: SubscriptionOptions): Promise<Subscript
     watch: offers.watch,
     settle(outcome) {
       const offer = offers.taken()
-      if (offer === undefined) return
       if (outcome.kind === 'accepted') serving = offer
-      offer.settled(outcome)
+      offer?.settled(outcome)
+      return offer?.received
     },
     status: () => ({
       connected: isConnected,
@@ -123,19 +123,16 @@ function createOffers() {
   let listener: (() => void) | undefined
   let next = Promise.withResolvers<void>()
 
-  async function latest(): Promise<ReceivedConfig> {
-    while (current === undefined) await next.promise
-    taken = current
-    return current.received
-  }
-
   return {
     current: () => current,
     taken: () => taken,
-    latest,
-    async after(received: ReceivedConfig): Promise<ReceivedConfig> {
+    async latest(): Promise<ReceivedConfig> {
+      while (current === undefined) await next.promise
+      taken = current
+      return current.received
+    },
+    async after(received: ReceivedConfig | undefined): Promise<void> {
       while (current === undefined || current.received === received) await next.promise
-      return latest()
     },
     watch(onChange: () => void) {
       listener = onChange
