@@ -56,9 +56,10 @@ type ProxyOptions = {
   start?: ReceivedConfig
   times?: Partial<StreamClientTimes>
   apply?: (received: ReceivedConfig) => ApplyOutcome | Promise<ApplyOutcome>
+  random?: () => number
 }
 
-function startProxy({ port, token = 'good', start, times, apply }: ProxyOptions) {
+function startProxy({ port, token = 'good', start, times, apply, random = Math.random }: ProxyOptions) {
   const received: ReceivedConfig[] = []
   const reasons: string[] = []
   const client = startStreamClient({
@@ -76,7 +77,7 @@ function startProxy({ port, token = 'good', start, times, apply }: ProxyOptions)
     onState: (state) => void (state.kind === 'disconnected' && reasons.push(state.reason)),
     onConfirmed() {},
     clock: systemClock,
-    random: Math.random,
+    random,
     log,
     yieldPoint,
     times: { firstRetryMs: 20, maxRetryMs: 50, ...times },
@@ -220,6 +221,21 @@ describe('the configuration stream', () => {
     await until('the last version serves', () => serving(controller) === last)
     expect(proxy.received.at(-1)?.config).toEqual(bulky(40))
     expect(proxy.received.length).toBeLessThan(40)
+  })
+
+  it('delays attempts while the configurations of a controller are broken', async () => {
+    const { publisher, server } = await startController()
+    const config = configOf(1)
+    await publisher.publish(gateway, config)
+    // Another content than that of the version.
+    Object.assign(config.routes?.[0] ?? {}, { hostnames: ['other.example.com'] })
+    const startedAt = performance.now()
+    const times = { firstRetryMs: 50, maxRetryMs: 10_000 }
+    const { reasons, received } = startProxy({ port: server.port, times, random: () => 0.99 })
+    await until('broken streams', () => reasons.length >= 5)
+    // 50 + 100 + 200 + 400 ms; without growth 200 ms.
+    expect(performance.now() - startedAt).toBeGreaterThan(700)
+    expect(received).toEqual([])
   })
 })
 

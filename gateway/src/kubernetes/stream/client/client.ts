@@ -23,7 +23,7 @@ export type StreamClientOptions = {
   /** Activates a configuration. Never rejects. */
   apply(received: ReceivedConfig): Promise<ApplyOutcome>
   onState(state: StreamState): void
-  /** Called for each sign of life of the controller after the first configuration of a stream. */
+  /** Called for each heartbeat of the controller after the first configuration of a stream. */
   onConfirmed(): void
   readonly clock: Pick<Clock, 'now'>
   random(): number
@@ -95,11 +95,13 @@ export function startStreamClient(options: StreamClientOptions): StreamClient {
         options.onState({ kind: 'connected' })
         reports.use(connection)
       },
-      onLine() {
+      onHeartbeat() {
         backOff.reset()
         if (isCurrent) options.onConfirmed()
       },
       async onReceived(received) {
+        // Not before: a controller whose configurations are broken would send them without delay.
+        backOff.reset()
         isCurrent = true
         await apply(received)
         options.onConfirmed()

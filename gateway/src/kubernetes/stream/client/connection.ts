@@ -22,8 +22,7 @@ export type ConnectionOptions = {
   readonly signal: AbortSignal
   /** Called once the controller has accepted the stream. */
   onOpen(connection: OpenConnection): void
-  /** Called for each line, heartbeats included. */
-  onLine(): void
+  onHeartbeat(): void
   /** Called sequentially; the stream is paused until it resolves. */
   onReceived(received: ReceivedConfig): Promise<void>
 }
@@ -117,7 +116,7 @@ async function consume(
 
 async function readLines(
   chunks: AsyncIterable<Buffer>,
-  { start, yieldPoint, watchdog, times, onLine, onReceived }: ConnectionOptions & { watchdog: Watchdog },
+  { start, yieldPoint, watchdog, times, onHeartbeat, onReceived }: ConnectionOptions & { watchdog: Watchdog },
 ): Promise<ConnectionEnd> {
   const splitter = createLineSplitter(maxLineLength)
   const assemble = createAssembly(start)
@@ -129,7 +128,7 @@ async function readLines(
       if (line.kind === 'closing') return { reason: line.reason, isBroken: false, isAnnounced: true }
       const result = assemble(line, text)
       if (result.kind === 'broken') return broken(result.reason)
-      if (line.kind !== 'part') onLine()
+      if (line.kind === 'heartbeat') onHeartbeat()
       if (result.kind === 'received') {
         // Activation pauses the stream, and with it the bytes that would restart the watchdog.
         watchdog.pause()
