@@ -6,7 +6,7 @@ import { systemClock } from '../../../lib/clock.ts'
 import { apiVersionOf, type ReadKind, readKinds } from '../../objects/kinds.ts'
 import { readKubeconfig } from '../access/kubeconfig.ts'
 import { createApiClient, type ListOptions } from '../client.ts'
-import type { ApiError } from '../requests/api-error.ts'
+import { ApiError } from '../requests/api-error.ts'
 import { createListWatch } from './list-watch.ts'
 import { createObjectStore, type ObjectChange } from './object-store.ts'
 
@@ -20,7 +20,12 @@ function route(name: string, hostname = 'a.example', namespace = 'default') {
 }
 
 /** Follows a kind of the double; every error is recorded. */
-function follow(api: KubernetesApi, kindName: ReadKind = 'HTTPRoute', selection: ListOptions = {}) {
+function follow(
+  api: KubernetesApi,
+  kindName: ReadKind = 'HTTPRoute',
+  selection: ListOptions = {},
+  times: { unknownMs?: number } = {},
+) {
   const access = readKubeconfig('kubeconfig', () => api.kubeconfig(), systemClock)
   const client = createApiClient(access)
   const kind = readKinds[kindName]
@@ -38,6 +43,7 @@ function follow(api: KubernetesApi, kindName: ReadKind = 'HTTPRoute', selection:
     random: Math.random,
     backOff: { minMs: 5, maxMs: 40 },
     ...selection,
+    ...times,
     observer: {
       listed: () => void counts.listed++,
       failed: (error) => void errors.push(error),
@@ -252,6 +258,55 @@ describe('createListWatch', () => {
     const { apiVersion, metadata } = route('t')
     api.put({ apiVersion, kind: 'TCPRoute', metadata, spec: { rules: [] } })
     await followed.has('default/t')
+  })
+
+  it('retains the objects of a kind that the API server has lost for a moment', async () => {
+    const api = await startKubernetesApi()
+    api.put(route('kept'))
+    const followed = follow(api)
+    await within('synced', followed.synced)
+    await until('a watch', () => api.openWatches === 1)
+    api.removeKind('HTTPRoute')
+    api.endWatches('expire')
+    await until('many attempts', () => followed.errors.length > 6)
+    expect(followed.names()).toEqual(['default/kept'])
+    api.addKind('HTTPRoute', readKinds.HTTPRoute)
+    await until('another list', () => followed.counts.listed === 2)
+    expect(followed.changes).toHaveLength(1)
+  })
+
+  it('removes the objects of a kind that the API server no longer has', async () => {
+    const api = await startKubernetesApi()
+    api.put(route('lost'))
+    const followed = follow(api, 'HTTPRoute', {}, { unknownMs: 100 })
+    await within('synced', followed.synced)
+    await until('a watch', () => api.openWatches === 1)
+    api.removeKind('HTTPRoute')
+    api.endWatches('expire')
+    await followed.has()
+  })
+
+  it('delays attempts while the API server refuses watches after a long time', async () => {
+    const delays: number[] = []
+    let now = 0
+    const watch = createListWatch({
+      client: {
+        list: async () => ({ items: [], resourceVersion: '1', continuation: undefined }),
+        watch() {
+          now += 20_000
+          return Promise.reject(new ApiError({ status: 503 }, 'unavailable'))
+        },
+      },
+      kind: readKinds.HTTPRoute,
+      store: createObjectStore({ apiVersion: 'v1', kind: 'HTTPRoute' }, () => {}),
+      clock: { monotonic: () => now },
+      random: () => 1,
+      backOff: { minMs: 1, maxMs: 16 },
+      observer: { listed() {}, failed: (_, retryMs) => void delays.push(retryMs), expired() {} },
+    })
+    endAfter('test', watch.close)
+    await until('attempts', () => delays.length >= 6)
+    expect(delays.slice(0, 6)).toEqual([1, 2, 4, 8, 16, 16])
   })
 
   it('is not synced while it may not list', async () => {

@@ -26,6 +26,8 @@ export type ListWatchOptions = {
   readonly clock: { monotonic(): number }
   readonly random: () => number
   readonly backOff?: BackOffLimits
+  /** Time after which the objects of a kind that the API server no longer has are removed. */
+  readonly unknownMs?: number
 } & ListOptions
 
 /** Follows the objects of one kind until it is closed; no error ends it. */
@@ -45,10 +47,15 @@ const shortestWatchSeconds = 300
 const shortestSuccessMs = 1_000
 /** A starting API server reports unknown kinds for a moment. */
 const unknownAfterAttempts = 3
+/** One that restarts may do so for longer. The deletion of a kind deletes its objects first. */
+const defaultUnknownMs = 60_000
 /** Unusable events may be specific to the version of the watch: a list follows. */
 const maxBrokenWatches = 3
 
-/** End of one watch; all but `lost` and `broken` continue at the last version. */
+/** Last version, and whether the API server has accepted the watch. */
+type Position = { version: string; isOpen: boolean }
+
+/** End of one watch; after `expired` a list follows, the others continue at the last version. */
 type WatchEnd =
   | { readonly kind: 'ended' }
   /** HTTP status 410, or an ERROR event. */
@@ -56,7 +63,7 @@ type WatchEnd =
   | { readonly kind: 'failed'; readonly error: ApiError }
 
 export function createListWatch(options: ListWatchOptions): ListWatch {
-  const { observer, clock, random, backOff = defaultBackOff } = options
+  const { observer, clock, random, backOff = defaultBackOff, unknownMs = defaultUnknownMs } = options
   const closing = new AbortController()
   const { signal } = closing
   const synced = Promise.withResolvers<void>()
@@ -72,6 +79,7 @@ export function createListWatch(options: ListWatchOptions): ListWatch {
   /** Lists until a list is complete. */
   async function listAll(): Promise<string> {
     let limit = pageLimit
+    let knownAt = clock.monotonic()
     for (let unknown = 0; ; ) {
       const startedAt = clock.monotonic()
       try {
@@ -84,10 +92,9 @@ export function createListWatch(options: ListWatchOptions): ListWatch {
         const failure = asApiError(error)
         if (failure.reason === tooLargeReason) limit = Math.max(1, limit >> 1)
         unknown = hasStatus(failure, 404) ? unknown + 1 : 0
-        if (unknown === unknownAfterAttempts) {
-          options.store.retain(new Set(), options.namespace)
-          synced.resolve()
-        }
+        if (unknown === 0) knownAt = clock.monotonic()
+        if (unknown === unknownAfterAttempts) synced.resolve()
+        if (clock.monotonic() - knownAt > unknownMs) options.store.retain(new Set(), options.namespace)
         await pause(failure)
       }
     }
@@ -95,13 +102,14 @@ export function createListWatch(options: ListWatchOptions): ListWatch {
 
   /** Watches until a list is necessary. */
   async function watchFrom(start: string): Promise<void> {
-    const position = { version: start }
+    const position = { version: start, isOpen: false }
     for (let broken = 0; broken < maxBrokenWatches; ) {
       const startedAt = clock.monotonic()
       const before = position.version
       const end = await watchOnce(options, position, signal)
       signal.throwIfAborted()
-      const isProductive = position.version !== before || clock.monotonic() - startedAt > shortestSuccessMs
+      const isLong = position.isOpen && clock.monotonic() - startedAt > shortestSuccessMs
+      const isProductive = position.version !== before || isLong
       if (isProductive) {
         delays.reset()
         broken = 0
@@ -159,10 +167,11 @@ async function listOnce(options: ListWatchOptions, limit: number, signal: AbortS
 
 async function watchOnce(
   options: ListWatchOptions,
-  position: { version: string },
+  position: Position,
   signal: AbortSignal,
 ): Promise<WatchEnd> {
   const { client, kind, store } = options
+  position.isOpen = false
   const timeoutSeconds = Math.round(shortestWatchSeconds * (1 + options.random()))
   // A server that neither sends events nor ends the watch in time is lost.
   const limit = AbortSignal.any([signal, AbortSignal.timeout((timeoutSeconds + 30) * 1_000)])
@@ -174,6 +183,7 @@ async function watchOnce(
       timeoutSeconds,
       signal: limit,
     })
+    position.isOpen = true
     for await (const line of readLines(response, maxEventLength)) {
       const end = applyEvent(line, store, position)
       if (end !== undefined) return end
@@ -188,7 +198,7 @@ async function watchOnce(
 }
 
 /** Applies one event; the result is the end of the watch, if the event ends it. */
-function applyEvent(line: string, store: ObjectStore, position: { version: string }): WatchEnd | undefined {
+function applyEvent(line: string, store: ObjectStore, position: Position): WatchEnd | undefined {
   const { type, object } = parseJsonObject(line) ?? {}
   const fields = isJsonObject(object) ? object : {}
   if (type === 'ERROR') return { kind: 'expired', error: statusError(fields) }
