@@ -188,7 +188,8 @@ const endpoint = object(
   { doc: 'A server of the backend.' },
 )
 
-const maxEndpoints = 10_000
+/** Bound of `backends[].endpoints`. */
+export const maxEndpoints = 10_000
 
 /** `backends[].endpoints`. */
 const endpointsSchema = list(

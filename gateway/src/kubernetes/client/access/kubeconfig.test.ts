@@ -22,11 +22,11 @@ function config(cluster: Part = {}, user: Part = { token: 'secret-token' }, rest
 
 function read(text: string, files: Record<string, string> = {}) {
   const readText = (path: string) => {
-    const found = path === '/home/config' ? text : files[path]
+    const found = path === '/folder/config' ? text : files[path]
     if (found === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`)
     return found
   }
-  return readKubeconfig('/home/config', readText, clock)
+  return readKubeconfig('/folder/config', readText, clock)
 }
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
@@ -50,7 +50,7 @@ clusters: [{ name: c, cluster: { server: "http://127.0.0.1:8001" } }]
 
   it('reads files relative to the kubeconfig', () => {
     const user = { 'client-certificate': 'tls.crt', 'client-key': '/keys/tls.key' }
-    const files = { '/home/tls.crt': 'CERT', '/keys/tls.key': 'KEY', '/home/ca.crt': 'CA' }
+    const files = { '/folder/tls.crt': 'CERT', '/keys/tls.key': 'KEY', '/folder/ca.crt': 'CA' }
     const access = read(config({ 'certificate-authority': 'ca.crt' }, user), files)
     expect(access).toMatchObject({ authority: 'CA', certificate: { cert: 'CERT', key: 'KEY' } })
   })

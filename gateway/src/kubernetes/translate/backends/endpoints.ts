@@ -1,11 +1,8 @@
 import { formatHostPort } from '../../../lib/address/host-port.ts'
-import type { EndpointConfig } from '../../../upstream/config.ts'
+import { type EndpointConfig, maxEndpoints } from '../../../upstream/config.ts'
 import type { Endpoint, EndpointPort, EndpointSlice, Service, ServicePort } from '../../objects/core.ts'
 
 type AddressType = 'IPv4' | 'IPv6' | 'FQDN'
-
-/** Bound of `backends[].endpoints`. */
-export const maxEndpoints = 10_000
 
 /**
  * Merges the EndpointSlices of a Service for one of its ports: `host:port` of each ready endpoint, sorted and

@@ -136,7 +136,7 @@ function policiesOf({ tls, version }: ServiceBackend, pair: ClientCertificate): 
 }
 
 /** Adds a client certificate to TLS settings without one. */
-export function withPair(
+function withPair(
   tls: NonNullable<BackendPolicies['backendTLS']>,
   pair: ClientCertificate,
 ): NonNullable<BackendPolicies['backendTLS']> {

@@ -70,7 +70,7 @@ function readClient(
 }
 
 /** Translates a credential. Messages never contain it. */
-export function translateAuth(
+function translateAuth(
   { secretRef, passthrough, location }: AuthSettings,
   path: Path,
   translation: Translation,
