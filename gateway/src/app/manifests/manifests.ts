@@ -144,7 +144,7 @@ function createReporter(log: LogSink) {
     const env = parameters?.env ?? []
     if (env.length > 0)
       lines.add('env of GatewayParameters is not applied to this process: set it at its start')
-    for (const reason of lines) if (!known.has(reason)) log.warn({ reason }, 'manifest not applied')
+    for (const reason of lines) if (!known.has(reason)) log.warn({ reason }, 'manifest problem found')
     known = lines
   }
 }

@@ -32,6 +32,8 @@ export const tooLargeReason = 'ResponseTooLarge'
 const defaultTimeoutMs = 30_000
 const defaultMaxBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
+/** The API server derives the field manager of writes without one from it; audit logs contain it. */
+const userAgent = 'tollgate-controller'
 /** Calls at a time; watches have connections of their own. */
 const maxCalls = 32
 /** With the probes of the runtime, a connection to a lost server ends after about 25 seconds. */
@@ -62,7 +64,7 @@ export function createSendRequest(access: ApiAccess): SendRequest {
     limit: AbortSignal,
   ): Promise<IncomingMessage> {
     const text = body === undefined ? undefined : JSON.stringify(body)
-    const headers: Record<string, string | number> = { accept: 'application/json' }
+    const headers: Record<string, string | number> = { accept: 'application/json', 'user-agent': userAgent }
     if (text !== undefined) {
       headers['content-type'] = contentType ?? 'application/json'
       headers['content-length'] = Buffer.byteLength(text)
