@@ -13,6 +13,7 @@ import { tcpRouteSchema } from '../backends/tcp/config.ts'
 import { parseCidr } from '../lib/address/cidr.ts'
 import { isLoopbackHost, parseHostPort } from '../lib/address/host-port.ts'
 import { defaultJsonLimits } from '../lib/json/limits.ts'
+import { runToCompletion } from '../lib/scheduling/yielding.ts'
 import { hostnameMistake } from '../pipeline/routing/hostnames.ts'
 import { checkGuardrails, type GuardrailsConfig, guardrailsSchema } from '../policies/guardrails/config.ts'
 import { checkSharedLimits, type LocatedLimits } from '../policies/rate-limit/shared-limits.ts'
@@ -44,6 +45,7 @@ import { checkStorage, databaseSchema, storageSchema } from './storage-config.ts
 import type { ListenerPlan } from './traffic/attachments.ts'
 import { checkAttachment } from './traffic/check-attachment.ts'
 import { checkTraffic } from './traffic/check-traffic.ts'
+import { type CheckedRoutes, createCheckedRoutes } from './traffic/checked-routes.ts'
 import { gatewaysSchema } from './traffic/gateway-config.ts'
 import { backendsSchema, routesSchema } from './traffic/route-config.ts'
 import { type TrafficSections, trafficSections } from './traffic/sections.ts'
@@ -208,6 +210,15 @@ export function configJsonSchema(): object {
 
 /** Checks rules across the file, beyond the schema. */
 export function checkConfig(config: Config, report: ReportIssue): void {
+  runToCompletion(configChecks(config, report, createCheckedRoutes()))
+}
+
+/** The steps of `checkConfig`. Routes in `checked` are skipped. */
+export function* configChecks(
+  config: Config,
+  report: ReportIssue,
+  checked: CheckedRoutes,
+): Generator<void, void> {
   const under =
     (...prefix: Path) =>
     (path: Path, message: string) =>
@@ -221,7 +232,7 @@ export function checkConfig(config: Config, report: ReportIssue): void {
     )
   }
   const sections = trafficSections(config)
-  checkTraffic(sections, report)
+  yield* checkTraffic(sections, report, checked)
   checkPorts(config, sections, report)
   for (const name of ['llm', 'mcp'] as const) {
     const section = config[name]
@@ -255,7 +266,9 @@ export function checkConfig(config: Config, report: ReportIssue): void {
     if (mistake !== undefined) report(['frontendPolicies', 'http', 'allowedHosts', index], mistake)
   })
   const scopes = policyScopes(config, sections)
+  yield
   checkSharedLimits(scopes.flatMap(limitsOf), (path, message) => report(sections.written(path), message))
+  yield
   for (const { policies, path } of scopes) {
     const reportPolicy: ReportIssue = (at, message) => report(sections.written([...path, ...at]), message)
     checkPolicyBackends(policies, sections.backends, reportPolicy)

@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ConfigRejected, reasonsOf } from '../../config/config-rejected.ts'
 import type { Environment } from '../../config/load/environment.ts'
+import { createValidatedParts } from '../../config/load/validate.ts'
 import { createPersistedCopy, type PersistedCopy } from '../../kubernetes/stream/client/persisted-copy.ts'
 import { type Subscription, subscribe } from '../../kubernetes/stream/client/subscription.ts'
 import { objectOf } from '../../kubernetes/translate/object-of.ts'
@@ -46,7 +47,7 @@ export async function startProxy(options: ProxyOptions): Promise<App> {
     log: options.log,
     yieldPoint,
   })
-  const validated = new WeakSet<object>()
+  const validated = createValidatedParts()
   const view = viewOf(subscription, settings.gateway)
   const startOnce = () =>
     startApp({

@@ -1,6 +1,6 @@
 import { ConfigRejected } from '../../config/config-rejected.ts'
 import { changesEndpointsOnly } from '../../config/live/endpoint-changes.ts'
-import { validatePart, validationSteps } from '../../config/load/validate.ts'
+import { type ValidatedParts, validatePart, validationSteps } from '../../config/load/validate.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Subscription } from '../../kubernetes/stream/client/subscription.ts'
 import { runYielding, type YieldPoint } from '../../lib/scheduling/yielding.ts'
@@ -10,8 +10,8 @@ import type { ConfigFeed } from '../config-feed.ts'
 
 export type StreamFeedOptions = {
   readonly subscription: Subscription
-  /** Valid list items of earlier configurations, by identity. */
-  readonly validated: WeakSet<object>
+  /** Valid parts of earlier configurations. */
+  readonly validated: ValidatedParts
   readonly view: ObjectView
   readonly yieldPoint: YieldPoint
 }

@@ -4,7 +4,13 @@ import { formatPath } from '../../schema/path.ts'
 import { checkConfig, configSchema } from '../schema.ts'
 import { formatChecks } from './formats.ts'
 import { loadConfigText } from './load.ts'
-import { type ConfigPart, type PartSurroundings, validateConfig, validatePart } from './validate.ts'
+import {
+  type ConfigPart,
+  createValidatedParts,
+  type PartSurroundings,
+  validateConfig,
+  validatePart,
+} from './validate.ts'
 
 const route = (rule: string) => ({
   name: rule,
@@ -71,7 +77,7 @@ describe('a configuration without a text', () => {
   })
 
   it('validates an invalid item again, and a changed one', () => {
-    const sound = new WeakSet<object>()
+    const sound = createValidatedParts()
     const wrong = tree('request.path == "/"', '==')
     expect(validateConfig(wrong, sound)).toHaveLength(1)
     expect(validateConfig(wrong, sound)).toHaveLength(1)
@@ -81,7 +87,7 @@ describe('a configuration without a text', () => {
   })
 
   it('reports paths in the whole tree, with items cached as valid', () => {
-    const sound = new WeakSet<object>()
+    const sound = createValidatedParts()
     const { routes, gateways } = tree('request.path == "/"', 'request.path == "/a"', 'request.path == "/b"')
     expect(validateConfig({ gateways, routes }, sound)).toEqual([])
     const [issue] = validateConfig({ gateways, routes: [...routes, { name: 'x', nonsense: 1 }] }, sound)

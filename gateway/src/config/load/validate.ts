@@ -5,8 +5,9 @@ import { printable } from '../../schema/printable.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { alternativesOf, childShapes, type Shape, shapeOf } from '../../schema/shape.ts'
 import { findBackend } from '../../upstream/config.ts'
-import { type Config, checkConfig, configSchema } from '../schema.ts'
+import { type Config, configChecks, configSchema } from '../schema.ts'
 import { referencesOf } from '../traffic/attachments.ts'
+import { type CheckedRoutes, createCheckedRoutes } from '../traffic/checked-routes.ts'
 import { formatChecks } from './formats.ts'
 import { checkInlineTexts } from './named-files.ts'
 
@@ -15,21 +16,30 @@ export type ConfigTree = Readonly<Record<string, unknown>>
 
 const maxIssues = 50
 
+/** Valid parts of earlier configurations, by identity: parts that stay the same objects are skipped. */
+export type ValidatedParts = { readonly items: WeakSet<object>; readonly routes: CheckedRoutes }
+
+export function createValidatedParts(): ValidatedParts {
+  return { items: new WeakSet(), routes: createCheckedRoutes() }
+}
+
 /**
  * Validates a configuration that is not a text, with the schema, formats and checks of loading, without files
- * and network. Returns issues as lines of text. `validated` caches valid list items: adding one to 10,000
- * routes takes a third of the time.
+ * and network. Returns issues as lines of text. `validated` caches valid list items.
  */
-export function validateConfig(tree: ConfigTree, validated?: WeakSet<object>): string[] {
+export function validateConfig(tree: ConfigTree, validated?: ValidatedParts): string[] {
   return runToCompletion(validationSteps(tree, validated))
 }
 
 /** The steps of `validateConfig`, for cooperative execution. */
 export function* validationSteps(
   tree: ConfigTree,
-  validated: WeakSet<object> = new WeakSet(),
+  validated: ValidatedParts = createValidatedParts(),
 ): Generator<void, string[]> {
-  return lines(yield* findIssues(tree, validated, checkConfig))
+  const steps = findIssues(tree, validated.items, (config, report) =>
+    configChecks(config, report, validated.routes),
+  )
+  return lines(yield* steps)
 }
 
 /** An issue with the path of its value. */
@@ -42,14 +52,13 @@ export type LocatedIssue = { readonly path: Path; readonly message: string }
 function* findIssues(
   tree: ConfigTree,
   validated: WeakSet<object>,
-  checkValid: (config: Config, report: ReportIssue) => void,
+  checkValid: (config: Config, report: ReportIssue) => Generator<void, void>,
 ): Generator<void, readonly LocatedIssue[]> {
-  const mistakes = schemaMistakes(tree, validated)
+  const mistakes = yield* schemaMistakes(tree, validated)
   if (mistakes.length > 0) return mistakes
-  yield
-  const found: LocatedIssue[] = formatMistakes(tree, validated)
-  yield
-  if (found.length === 0) checkValid(checkedConfig(tree), (path, message) => found.push({ path, message }))
+  const found: LocatedIssue[] = yield* formatMistakes(tree, validated)
+  if (found.length > 0) return found
+  yield* checkValid(checkedConfig(tree), (path, message) => found.push({ path, message }))
   return found
 }
 
@@ -81,8 +90,8 @@ type SmallConfig = {
  */
 export function validatePart(part: ConfigPart, surroundings: PartSurroundings): LocatedIssue[] {
   const { tree, path } = smallConfigOf(part, surroundings)
-  const steps = findIssues(tree, new WeakSet(), (config, report) => {
-    checkConfig(config, report)
+  const steps = findIssues(tree, new WeakSet(), function* (config, report) {
+    yield* configChecks(config, report, createCheckedRoutes())
     checkInlineTexts(config, report)
   })
   return runToCompletion(steps)
@@ -90,13 +99,34 @@ export function validatePart(part: ConfigPart, surroundings: PartSurroundings): 
     .map((issue) => ({ path: issue.path.slice(path.length), message: printable(issue.message) }))
 }
 
-/** The schema has no rules across list items, so valid items are skipped. */
-function schemaMistakes(tree: ConfigTree, validated: WeakSet<object>): readonly Mistake[] {
-  const news = check(configSchema, withoutValidated(tree, validated))
-  if (news.kind === 'valid') return []
-  // Checks the whole tree for the correct paths.
-  const checked = check(configSchema, tree)
-  return checked.kind === 'valid' ? [] : checked.mistakes
+/** The schema has no rules across list items, so valid items are skipped, and long lists divided. */
+function* schemaMistakes(tree: ConfigTree, validated: WeakSet<object>): Generator<void, readonly Mistake[]> {
+  for (const piece of piecesOf(withoutValidated(tree, validated))) {
+    yield
+    if (check(configSchema, piece).kind === 'valid') continue
+    // Checks the whole tree for the correct paths.
+    const checked = check(configSchema, tree)
+    return checked.kind === 'valid' ? [] : checked.mistakes
+  }
+  return []
+}
+
+/** Items of a list that are checked in one step. */
+const itemsPerStep = 100
+
+/** The tree with the first items of its long lists, then their other items. */
+function* piecesOf(tree: ConfigTree): Generator<ConfigTree> {
+  const lists: [string, readonly unknown[]][] = []
+  const entries = Object.entries(tree).map(([key, value]): [string, unknown] => {
+    if (!Array.isArray(value) || value.length <= itemsPerStep) return [key, value]
+    lists.push([key, value])
+    return [key, value.slice(0, itemsPerStep)]
+  })
+  yield Object.fromEntries(entries)
+  for (const [key, items] of lists) {
+    for (let start = itemsPerStep; start < items.length; start += itemsPerStep)
+      yield { [key]: items.slice(start, start + itemsPerStep) }
+  }
 }
 
 /** The tree without validated list items, except the first: a list may need one. */
@@ -127,7 +157,7 @@ function checkedConfig(tree: ConfigTree): Config {
   return tree as Config
 }
 
-function formatMistakes(tree: ConfigTree, validated: WeakSet<object>): LocatedIssue[] {
+function* formatMistakes(tree: ConfigTree, validated: WeakSet<object>): Generator<void, LocatedIssue[]> {
   const found: LocatedIssue[] = []
   const visit = (here: unknown, shapes: readonly Shape[], path: Path): void => {
     if (typeof here === 'string') {
@@ -141,12 +171,27 @@ function formatMistakes(tree: ConfigTree, validated: WeakSet<object>): LocatedIs
     if (shapes.every((shape) => shape.kind === 'any') || validated.has(here)) return
     const before = found.length
     for (const [key, entry] of Object.entries(here)) {
+      if (isObject(entry) && validated.has(entry)) continue
       const step = Array.isArray(here) ? Number(key) : key
       visit(entry, childShapes(shapes, step), [...path, step])
     }
     if (typeof path.at(-1) === 'number' && found.length === before) validated.add(here)
   }
-  visit(tree, alternativesOf(shapeOf(configSchema)), [])
+  const shapes = alternativesOf(shapeOf(configSchema))
+  for (const [section, value] of Object.entries(tree)) {
+    const ofSection = childShapes(shapes, section)
+    if (!Array.isArray(value)) {
+      visit(value, ofSection, [section])
+      yield
+      continue
+    }
+    const items: readonly unknown[] = value
+    for (const [index, item] of items.entries()) {
+      if (isObject(item) && validated.has(item)) continue
+      visit(item, childShapes(ofSection, index), [section, index])
+      yield
+    }
+  }
   return found
 }
 

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { runToCompletion } from '../../lib/scheduling/yielding.ts'
 import { checkTraffic } from './check-traffic.ts'
+import { createCheckedRoutes } from './checked-routes.ts'
 import { trafficSections, type WrittenSections } from './sections.ts'
 
 function mistakes(sections: WrittenSections): string[] {
   const found: string[] = []
-  checkTraffic(trafficSections(sections), (path, message) => found.push(`${path.join('.')}: ${message}`))
+  const report = (path: readonly unknown[], message: string) => found.push(`${path.join('.')}: ${message}`)
+  runToCompletion(checkTraffic(trafficSections(sections), report, createCheckedRoutes()))
   return found
 }
 

@@ -17,13 +17,21 @@ import { missingBackend } from '../../upstream/destination.ts'
 import { type ListenerPlan, listenersAt, referencesOf } from './attachments.ts'
 import { checkAttachment } from './check-attachment.ts'
 import { checkGateways } from './check-gateways.ts'
+import type { CheckedRoutes } from './checked-routes.ts'
 import { routeMatchOf } from './compile-route-match.ts'
 import type { RouteConfig } from './route-config.ts'
 import { kindOfRoute, nameOfRoute, nameOfTcpRoute } from './route-kind.ts'
 import type { TrafficSections } from './sections.ts'
 
-/** Checks rules beyond the schema on gateways, routes, TCP routes and backends. */
-export function checkTraffic(sections: TrafficSections, reportWritten: ReportIssue): void {
+/**
+ * Checks rules beyond the schema on gateways, routes, TCP routes and backends, in steps. Routes in `checked`
+ * are skipped.
+ */
+export function* checkTraffic(
+  sections: TrafficSections,
+  reportWritten: ReportIssue,
+  checked: CheckedRoutes,
+): Generator<void, void> {
   const report: ReportIssue = (path, message) => reportWritten(sections.written(path), message)
   const under =
     (...prefix: Path): ReportIssue =>
@@ -37,10 +45,19 @@ export function checkTraffic(sections: TrafficSections, reportWritten: ReportIss
     if (ai !== undefined) checkLlmBackend(ai, under('backends', index, 'ai'))
   })
   checkNames(sections.routes.map(nameOfRoute), under('routes'))
-  sections.routes.forEach((route, index) => {
-    checkRoute(route, sections, under('routes', index))
-  })
+  const valid = checked.beside(sections)
+  for (const [index, route] of sections.routes.entries()) {
+    if (valid.has(route)) continue
+    let isValid = true
+    checkRoute(route, sections, (path, message) => {
+      isValid = false
+      report(['routes', index, ...path], message)
+    })
+    if (isValid) valid.add(route)
+    yield
+  }
   checkMcpRoutes(sections, report)
+  yield
   checkRegexes(sections, report)
   checkNames(sections.tcpRoutes.map(nameOfTcpRoute), under('tcpRoutes'))
   sections.tcpRoutes.forEach((route, index) => {
@@ -217,7 +234,7 @@ function checkServerNames(
 function checkRegexes({ routes }: TrafficSections, report: ReportIssue): void {
   const entries = routes.map(({ hostnames = [], matches = [] }) => ({
     hostnames,
-    matches: matches.map(routeMatchOf),
+    matches: matches.filter(({ path }) => path?.regex !== undefined).map(routeMatchOf),
   }))
   checkRegexMatches(entries, (index, message) => report(['routes', index, 'matches'], message))
 }

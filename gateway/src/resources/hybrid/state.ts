@@ -1,6 +1,6 @@
 import { ConfigRejected, reasonsOf } from '../../config/config-rejected.ts'
 import type { PreparedConfig } from '../../config/live/live.ts'
-import { type ConfigTree, validationSteps } from '../../config/load/validate.ts'
+import { type ConfigTree, createValidatedParts, validationSteps } from '../../config/load/validate.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { YieldPoint } from '../../lib/scheduling/yielding.ts'
@@ -72,7 +72,7 @@ export function createActivation(
   { host, log, yieldPoint }: HybridContext,
   onInactive: () => void,
 ): Activation {
-  const validatedObjects = new WeakSet<object>()
+  const validatedObjects = createValidatedParts()
 
   return {
     async prepare(file, index) {
