@@ -186,7 +186,8 @@ function attached(policy: TranslatedPolicy, targets: readonly AncestorTarget[]):
   }
   if (lost.length > 0 && lost.length === total)
     return [violated('Attached', 'Overridden', describeLost(lost)), ...overridden]
-  return [satisfied('Attached', 'Attached', withoutEffect(policy, present)), ...overridden]
+  const notes = [...unaffectedNotes(present), ...withoutEffect(policy, present)]
+  return [satisfied('Attached', 'Attached', notes.join('; ')), ...overridden]
 }
 
 function overriddenFinding(lost: readonly OverriddenField[], total: number): Finding {
@@ -203,20 +204,27 @@ function describeLost(lost: readonly OverriddenField[]): string {
 
 const namesOfTraffic = { http: 'HTTP', llm: 'LLM', mcp: 'MCP' } as const
 
+/** Names listeners that a policy of their Gateway does not protect. */
+function unaffectedNotes(targets: readonly AncestorTarget[]): string[] {
+  return targets.flatMap(({ key, unaffected }) =>
+    unaffected.length === 0
+      ? []
+      : [`no effect on connections of listeners ${unaffected.join(', ')} of Gateway ${key}`],
+  )
+}
+
 /** Names fields for kinds of traffic that no rule of the targets has. */
-function withoutEffect(policy: TranslatedPolicy, targets: readonly AncestorTarget[]): string {
+function withoutEffect(policy: TranslatedPolicy, targets: readonly AncestorTarget[]): string[] {
   const kinds = new Set(targets.flatMap(({ kinds: own }) => [...(own ?? [])]))
-  if (kinds.size === 0) return ''
+  if (kinds.size === 0) return []
   const unused = policy.fields.filter((field) =>
     [...kinds].every((kind) => field.policiesFor(kind) === undefined),
   )
-  return unused
-    .map((field) => {
-      const needed = field.kind.traffic.filter((kind) => field.policiesFor(kind) !== undefined)
-      const names = needed.map((kind) => namesOfTraffic[kind]).join(' or ')
-      return `spec.${field.kind.path} has no effect: no attached rule has ${names} traffic`
-    })
-    .join('; ')
+  return unused.map((field) => {
+    const needed = field.kind.traffic.filter((kind) => field.policiesFor(kind) !== undefined)
+    const names = needed.map((kind) => namesOfTraffic[kind]).join(' or ')
+    return `spec.${field.kind.path} has no effect: no attached rule has ${names} traffic`
+  })
 }
 
 type AncestorStatus = {

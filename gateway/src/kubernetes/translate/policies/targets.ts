@@ -1,7 +1,7 @@
 import type { ObjectKey } from '../../objects/meta.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
 import type { TargetRef } from '../../own-kinds/gateway-policy/gateway-policy.ts'
-import type { GatewayPlan } from '../plan.ts'
+import type { GatewayPlan, ListenerPlan } from '../plan.ts'
 import type { TranslatedPolicy } from './translate-policy.ts'
 
 export type TargetKind = TargetRef['kind']
@@ -13,6 +13,8 @@ export type Target = {
   readonly section: string | undefined
   /** Undefined if the target exists. */
   readonly missing: string | undefined
+  /** Names of the listeners of a Gateway without requests, on which policies have no effect. */
+  readonly unaffected: readonly string[]
 }
 
 export type TargetContext = {
@@ -27,20 +29,31 @@ export function targetsOf(policy: TranslatedPolicy, context: TargetContext): rea
   for (const { kind, name, sectionName } of policy.targetRefs) {
     const place = { kind, key: `${namespace}/${name}`, section: sectionName }
     const id = targetName(place)
-    if (!found.has(id)) found.set(id, { ...place, missing: missingTarget(place, context) })
+    if (found.has(id)) continue
+    const unaffected = unaffectedListeners(place, context)
+    found.set(id, { ...place, missing: missingTarget(place, context), unaffected })
   }
   return [...found.values()]
 }
 
 /** `<kind>/<namespace>/<name>`, with `/<section>`. */
-export function targetName({ kind, key, section }: Pick<Target, 'kind' | 'key' | 'section'>): string {
+export function targetName({ kind, key, section }: Place): string {
   return section === undefined ? `${kind}/${key}` : `${kind}/${key}/${section}`
 }
 
-function missingTarget(
-  { kind, key, section }: Omit<Target, 'missing'>,
-  { objects, plans }: TargetContext,
-): string | undefined {
+type Place = Pick<Target, 'kind' | 'key' | 'section'>
+
+/** Connections of TCPRoutes and TLSRoutes have no requests. */
+function unaffectedListeners({ kind, key, section }: Place, { plans }: TargetContext): readonly string[] {
+  const plan = kind === 'Gateway' && section === undefined ? plans.get(key) : undefined
+  return plan?.listeners.filter(hasNoRequests).map(({ name }) => name) ?? []
+}
+
+function hasNoRequests({ protocol }: ListenerPlan): boolean {
+  return protocol === 'TCP' || protocol === 'TLS'
+}
+
+function missingTarget({ kind, key, section }: Place, { objects, plans }: TargetContext): string | undefined {
   if (kind !== 'Gateway') {
     const route = objects[kind].get(key)
     if (route === undefined) return `${kind} ${key} is not found`
@@ -55,6 +68,11 @@ function missingTarget(
       ? `Gateway ${key} belongs to another controller`
       : `Gateway ${key} is not found`
   }
-  if (section === undefined || plan.listeners.some(({ name }) => name === section)) return undefined
+  if (section === undefined) return undefined
+  const listener = plan.listeners.find(({ name }) => name === section)
+  if (listener !== undefined)
+    return hasNoRequests(listener)
+      ? `listener ${section} of Gateway ${key} must have protocol HTTP or HTTPS: policies have no effect on ${listener.protocol} connections`
+      : undefined
   return `Gateway ${key} has no listener named ${section}`
 }
