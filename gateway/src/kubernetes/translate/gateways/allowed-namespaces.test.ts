@@ -65,6 +65,14 @@ describe('allowed namespaces', () => {
     expect(read({ a: '1' })).not.toEqual(read({ a: '2' }))
   })
 
+  it('depend on the name of the namespace, whatever its labels', () => {
+    const chosen = { matchLabels: { 'kubernetes.io/metadata.name': 'one' } }
+    const namespaces = namespacesOf({ two: { 'kubernetes.io/metadata.name': 'one' } })
+    const read = readAllowedNamespaces(listenerFor('Selector', chosen), 'one', namespaces, createMemo())
+    const allows = compileAllowedNamespaces(read)
+    expect([allows('one'), allows('two')]).toEqual([true, false])
+  })
+
   it('are the namespace of the Gateway by default', () => {
     const { allowedRoutes, ...listener } = listenerFor('All')
     const allows = compileAllowedNamespaces(readAllowedNamespaces(listener, 'one', new Map(), createMemo()))

@@ -62,9 +62,9 @@ export function compileAllowedNamespaces(allowed: AllowedNamespaces): (namespace
   }
 }
 
-/** Label of each namespace, set by the API server. */
+/** Label of each namespace, set by the API server; manifests cannot replace it. */
 const nameLabel = 'kubernetes.io/metadata.name'
 
 function matches(selector: LabelSelector, name: string, labels: Readonly<Record<string, string>> = {}) {
-  return matchesSelector(selector, { [nameLabel]: name, ...labels })
+  return matchesSelector(selector, { ...labels, [nameLabel]: name })
 }

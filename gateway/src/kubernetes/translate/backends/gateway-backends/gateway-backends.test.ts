@@ -122,6 +122,9 @@ describe('static', () => {
     ['169.254.169.254', 'must not be a link-local or metadata address'],
     ['web', 'must be a fully qualified name: use backendRef for a Service'],
     ['a b', 'must be a DNS name or an IP address'],
+    ['127.1', 'must be a DNS name or an IP address'],
+    ['0x7f.0.0.1', 'must be a DNS name or an IP address'],
+    ['0.0.0x1', 'must be a DNS name or an IP address'],
   ])('rejects the host %s', (host, message) => {
     expect(conditionsOf(manifest({ static: { hosts: [{ host, port: 80 }] } }))[0]).toEqual([
       'Accepted',

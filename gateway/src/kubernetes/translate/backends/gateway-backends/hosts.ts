@@ -32,6 +32,8 @@ const notHost = 'must be a DNS name or an IP address'
 function mistakeOf(host: string): string | undefined {
   if (host === 'localhost' || host.endsWith('.localhost')) return ownHost
   if (isIP(host) === 0) {
+    // Resolvers read `127.1` and `0x7f.0.0.1` as addresses.
+    if (/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host)) return notHost
     return host.includes('.') ? undefined : 'must be a fully qualified name: use backendRef for a Service'
   }
   if (addressScope(host) === 'loopback' || /^(?:0\.|::$)/.test(host)) return ownHost
