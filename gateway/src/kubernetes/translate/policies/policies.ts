@@ -2,7 +2,7 @@ import { compareByAge, type ObjectKey } from '../../objects/meta.ts'
 import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
 import type { GatewayPolicy } from '../../own-kinds/gateway-policy/gateway-policy.ts'
 import type { References } from '../backends/references.ts'
-import type { BackendTraffic, GatewayPlan, RouteConfig, RouteKind, RoutePolicies } from '../plan.ts'
+import type { BackendTraffic, GatewayPlan, RouteConfig, RouteKind } from '../plan.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
 import { invalidPolicy } from './invalid-policy.ts'
 import { createLevels, type OwnerLevels } from './levels-by-target.ts'
@@ -35,27 +35,6 @@ export type Effective = {
   readonly denied?: string | undefined
 }
 
-/**
- * Adds the policies that a rule itself has, from filters and timeouts, which take precedence. With a
- * `directResponse` in the result, the rule answers every request and has no backends in the Config.
- */
-export function withRulePolicies(
-  effective: Effective,
-  own: RoutePolicies | undefined,
-): RoutePolicies | undefined {
-  const { policies } = effective
-  if (own === undefined || policies === undefined) return own ?? policies
-  const known = merged.get(own) ?? new WeakMap<Effective, RoutePolicies>()
-  merged.set(own, known)
-  const existing = known.get(effective)
-  if (existing !== undefined) return existing
-  const { directResponse, ...others } = policies
-  const answers = directResponse !== undefined && own.requestRedirect === undefined
-  const result = { ...others, ...(answers && { directResponse }), ...own }
-  known.set(effective, result)
-  return result
-}
-
 export type PolicyIndex = {
   /** Called for every accepted place in every pass: statuses report the places. */
   policiesOf(place: PolicyPlace): Effective
@@ -68,9 +47,6 @@ export type PoliciesInput = {
   readonly references: References
   readonly plans: readonly GatewayPlan[]
 }
-
-/** Merged policies by those of the rule. */
-const merged = new WeakMap<RoutePolicies, WeakMap<Effective, RoutePolicies>>()
 
 /** Creates the step that indexes GatewayPolicies by target. It caches the results of a call. */
 export function createPolicyIndexer(): (input: PoliciesInput) => PolicyIndex {

@@ -1,9 +1,10 @@
 import type { ObjectKey } from '../../objects/meta.ts'
 import type { ListenerPlan, RouteConfig } from '../plan.ts'
-import { type Effective, type PolicyIndex, type PolicyPlace, withRulePolicies } from '../policies/policies.ts'
+import type { Effective, PolicyIndex, PolicyPlace } from '../policies/policies.ts'
 import { type BackendRules, errorBackends, grpcRules, httpRules } from './rules/backend-refs.ts'
 import { redirectAuthority } from './rules/filters.ts'
 import type { CheckPolicies, RouteBackends, RoutePolicies, RuleMistake, RulePlan } from './rules/rule-plan.ts'
+import { type AddRulePolicies, createRulePolicies } from './rules/rule-policies.ts'
 import { invalidRuleMessage } from './rules/rules.ts'
 
 /** The listeners of one Gateway that serve a route. */
@@ -48,8 +49,11 @@ export type Variant = {
   readonly places: PolicyPlace[]
 }
 
+type Tools = { readonly checkPolicies: CheckPolicies; readonly addRulePolicies: AddRulePolicies }
+
 /** Creates the function that places rules on listeners. */
 export function createPlacement(checkPolicies: CheckPolicies): PlaceRule {
+  const tools = { checkPolicies, addRulePolicies: createRulePolicies() }
   return (plan, at, policies, previous) => {
     const variants = variantsOf(plan, at, policies)
     const { gateway } = at
@@ -59,7 +63,7 @@ export function createPlacement(checkPolicies: CheckPolicies): PlaceRule {
       previous.gateway === gateway &&
       areEqual(previous.variants, variants)
     if (isSame) return previous
-    return { plan, gateway, variants, outcome: placeVariants(plan, at, variants, checkPolicies) }
+    return { plan, gateway, variants, outcome: placeVariants(plan, at, variants, tools) }
   }
 }
 
@@ -119,7 +123,7 @@ function placeVariants(
   plan: RulePlan,
   place: Place,
   variants: readonly Variant[],
-  checkPolicies: CheckPolicies,
+  tools: Tools,
 ): PlacedOutcome {
   const mistakes: RuleMistake[] = []
   const names = new Set<string>()
@@ -129,7 +133,7 @@ function placeVariants(
   const errors = place.route.kind === 'GRPCRoute' ? grpcRules : httpRules
   const configs = variants.map((variant): RouteConfig => {
     const [first] = variant.listeners
-    const { policies, backends, mistake, ...used } = outcomeOf(plan, variant, errors, checkPolicies)
+    const { policies, backends, mistake, ...used } = outcomeOf(plan, variant, errors, tools)
     if (mistake !== undefined) mistakes.push(mistake)
     for (const name of used.names) names.add(name)
     return {
@@ -156,7 +160,7 @@ function outcomeOf(
   plan: RulePlan,
   { effective, port }: Variant,
   errors: BackendRules,
-  checkPolicies: CheckPolicies,
+  { checkPolicies, addRulePolicies }: Tools,
 ): Outcome {
   const refused = {
     policies: undefined,
@@ -166,7 +170,7 @@ function outcomeOf(
   }
   if (plan.mistakes.length > 0 || effective.denied !== undefined) return refused
   const own = port === undefined ? plan.policies : withRedirectPort(plan.policies, port)
-  const policies = withRulePolicies(effective, own)
+  const policies = addRulePolicies(effective, own)
   const responds = (policies?.directResponse ?? policies?.requestRedirect) !== undefined
   // Every request receives an error, before any policy.
   if (plan.names.length === 0 && !responds) return { ...refused, backends: plan.backends }

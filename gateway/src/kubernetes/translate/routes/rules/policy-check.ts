@@ -5,8 +5,11 @@ import { printable } from '../../../../schema/printable.ts'
 import type { BackendTraffic } from '../../plan.ts'
 import type { CheckPolicies, PolicyMistake, RoutePolicies } from './rule-plan.ts'
 
-/** A validation takes about 0.25 ms, and most routes have the policies of others. */
-const maxResults = 20_000
+/**
+ * Bound of the keys of results. A validation takes about 0.25 ms, and most routes have the policies of
+ * others. Policies with key sets or API keys are long.
+ */
+const maxCharacters = 16_000_000
 
 type Results = Map<BackendTraffic, { readonly mistake: PolicyMistake | undefined }>
 
@@ -14,12 +17,17 @@ type Results = Map<BackendTraffic, { readonly mistake: PolicyMistake | undefined
 export function createPolicyCheck(): CheckPolicies {
   const byNode = new WeakMap<RoutePolicies, Results>()
   const byContent = new Map<string, PolicyMistake | undefined>()
+  let characters = 0
 
   function checkContent(policies: RoutePolicies, traffic: BackendTraffic, names: readonly string[]) {
     const key = `${traffic} ${JSON.stringify(policies)}`
     if (byContent.has(key)) return byContent.get(key)
     const mistake = validate(policies, traffic, names)
-    if (byContent.size >= maxResults) byContent.clear()
+    characters += key.length
+    if (characters > maxCharacters) {
+      byContent.clear()
+      characters = key.length
+    }
     byContent.set(key, mistake)
     return mistake
   }
