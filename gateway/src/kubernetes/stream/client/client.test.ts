@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { connect } from 'node:http2'
 import { afterEach, describe, expect, it } from 'vitest'
 import { until } from '../../../../test/support/wait.ts'
 import type { Config } from '../../../config/schema.ts'
@@ -236,6 +237,20 @@ describe('the configuration stream', () => {
     // 50 + 100 + 200 + 400 ms; without growth 200 ms.
     expect(performance.now() - startedAt).toBeGreaterThan(700)
     expect(received).toEqual([])
+  })
+
+  it('closes a connection whose request does not end', async () => {
+    const { server } = await startController({ times: { idleMs: 50 } })
+    const session = connect(`https://localhost:${server.port}`, { ca: authority.certificate })
+    session.on('error', () => {})
+    const request = session.request({
+      ':method': 'POST',
+      ':path': `/v1/ack?gateway=${gateway}&proxy=edge-1&id=0123456789abcdef`,
+      authorization: 'Bearer good',
+    })
+    request.on('error', () => {})
+    request.write('{')
+    await until('the end of the connection', () => session.destroyed)
   })
 })
 

@@ -24,6 +24,8 @@ export type StreamServerOptions = {
 export type StreamServerTimes = RequestOptions['times'] & {
   /** Longest time without acknowledgement. */
   readonly silentMs: number
+  /** Longest time without a byte on a connection; heartbeats of a stream are bytes. */
+  readonly idleMs: number
 }
 
 export type StreamServer = {
@@ -39,14 +41,13 @@ const defaultTimes: StreamServerTimes = {
   stallMs: 60_000,
   verifyEveryMs: 300_000,
   silentMs: 120_000,
+  idleMs: 120_000,
 }
 
 const maxConnections = 4_000
 /** A proxy has one stream and one acknowledgement at a time. */
 const maxConcurrentStreams = 8
 const handshakeMs = 10_000
-/** Time after which a connection without a stream is closed; heartbeats are activity. */
-const idleMs = 120_000
 /** Time for the last bytes of streams at shutdown. */
 const closingMs = 1_000
 
@@ -69,7 +70,8 @@ export async function openStreamServer(options: StreamServerOptions): Promise<St
   server.on('stream', requests.handle)
   server.on('session', (session) => {
     sessions.add(session)
-    session.setTimeout(idleMs, () => session.close())
+    // Not gracefully, which would wait for the rest of a request.
+    session.setTimeout(times.idleMs, () => session.destroy())
     session.on('error', () => session.destroy())
     session.once('close', () => sessions.delete(session))
   })

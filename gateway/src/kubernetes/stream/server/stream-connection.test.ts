@@ -111,4 +111,13 @@ describe('the stream to a proxy that does not read', () => {
     expect(slow.length()).toBe(length)
     slow.stream.destroy()
   })
+
+  it('ends a closed stream whose reader stopped', async () => {
+    const slow = slowStream()
+    const { channel, publish } = open(slow, { stallMs: 20 })
+    channel.close('the token has expired')
+    publish(bulky(1))
+    expect(slow.stream.destroyed).toBe(false)
+    await until('the end of the stream', () => slow.stream.destroyed)
+  })
 })

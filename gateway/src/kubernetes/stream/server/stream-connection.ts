@@ -34,7 +34,8 @@ export function createStreamConnection(options: StreamConnectionOptions): ProxyS
   let known = options.resume
   /** Version sent on this stream: a proxy that is current receives an empty change. */
   let sent: string | undefined
-  let state: 'idle' | 'sending' | 'ended' = 'idle'
+  let state: 'idle' | 'sending' | 'closing' | 'ended' = 'idle'
+  let closingTimer: NodeJS.Timeout | undefined
 
   const timer = setInterval(() => {
     // Unread heartbeats of a proxy that does not read are not repeated.
@@ -43,6 +44,7 @@ export function createStreamConnection(options: StreamConnectionOptions): ProxyS
   response.once('close', () => {
     state = 'ended'
     clearInterval(timer)
+    clearTimeout(closingTimer)
     ended.resolve()
   })
   response.on('error', () => response.destroy())
@@ -95,10 +97,15 @@ export function createStreamConnection(options: StreamConnectionOptions): ProxyS
   return {
     wake,
     close(reason) {
-      if (state === 'ended') return
+      if (state === 'ended' || state === 'closing') return
       // Within a message, another line would be part of it.
-      if (state === 'sending') response.destroy()
-      else response.end(zstdCompressSync(Buffer.from(closingLine(reason))))
+      if (state === 'sending') {
+        response.destroy()
+        return
+      }
+      state = 'closing'
+      response.end(zstdCompressSync(Buffer.from(closingLine(reason))))
+      closingTimer = setTimeout(() => response.destroy(), stallMs)
     },
   }
 }
