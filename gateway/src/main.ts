@@ -243,11 +243,14 @@ async function runController(argv: string[]): Promise<void> {
     log.error({ err: error }, 'unexpected error, process exits')
     log.flush().finally(() => process.exit(1))
   })
+  let app: { stop(): Promise<void> } | undefined
+  // Before the start, which waits for the API server: nothing is written until it ends.
+  stopOnSignal({ stop: () => (app === undefined ? log.flush() : app.stop()) }, log)
   try {
     const { readControllerSettings } = await import('./app/controller/options.ts')
     const { startControllerApp } = await import('./app/controller/controller.ts')
     const settings = readControllerSettings(argv, process.env)
-    stopOnSignal(await startControllerApp({ settings, env: process.env, version: version(), log }), log)
+    app = await startControllerApp({ settings, env: process.env, version: version(), log })
   } catch (error) {
     await log.flush()
     fail([messageOf(error)])
