@@ -9,7 +9,7 @@ import type { WriteRate } from './status/write-rate.ts'
 
 /** Writes events of Gateways. */
 export type Events = {
-  /** Writes a warning, once in ten minutes for the same text. */
+  /** Writes a warning, once in ten minutes for the same text. Dropped while many others wait. */
   warn(gateway: Gateway, reason: string, note: string): void
 }
 
@@ -25,12 +25,15 @@ export type EventsOptions = {
 
 const repeatMs = 600_000
 const maxNotes = 1_000
+/** Events that wait for the rate; proxies send any number of different errors. */
+const maxPending = 100
 /** Limit of the API. */
 const maxNoteLength = 1_024
 
 export function createEvents({ client, identity, rate, clock, log, signal }: EventsOptions): Events {
   /** Times of the last events by object and text. */
   const written = new Map<string, number>()
+  let pending = 0
 
   function isRepeated(id: string): boolean {
     const now = clock.monotonic()
@@ -66,10 +69,15 @@ export function createEvents({ client, identity, rate, clock, log, signal }: Eve
   return {
     warn(gateway, reason, text) {
       const note = text.slice(0, maxNoteLength)
-      if (isRepeated(`${gateway.metadata.uid} ${reason} ${note}`)) return
-      write(gateway, reason, note).catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ reason, error: messageOf(error) }, 'event not written')
-      })
+      if (pending >= maxPending || isRepeated(`${gateway.metadata.uid} ${reason} ${note}`)) return
+      pending += 1
+      write(gateway, reason, note)
+        .catch((error: unknown) => {
+          if (!signal.aborted) log.warn({ reason, error: messageOf(error) }, 'event not written')
+        })
+        .finally(() => {
+          pending -= 1
+        })
     },
   }
 }
