@@ -70,6 +70,8 @@ export function startController(options: ControllerOptions): Controller {
     objects: emptyObjectSet(),
     translation: { gateways: new Map(), invalidGateways: new Set(), statuses: [] },
   }
+  /** Gateways with a channel; one that became invalid keeps its last configuration. */
+  const published = new Set<ObjectKey>()
   let state: 'reading' | 'translated' | 'closed' = 'reading'
   let leader: Leader | undefined
 
@@ -120,16 +122,19 @@ export function startController(options: ControllerOptions): Controller {
       const isSame = before.translation.gateways.get(key)?.config === config
       if (!isSame || generation !== generationOf(before, key)) publish(key, config, generation)
     }
-    for (const key of before.translation.gateways.keys()) {
+    for (const key of published) {
       if (current.translation.gateways.has(key) || current.translation.invalidGateways.has(key)) continue
+      published.delete(key)
       publisher.remove(key)
       states.remove(key)
     }
   }
 
   function publish(key: ObjectKey, config: Config, generation: number): void {
+    published.add(key)
     publisher.publish(key, config).then(
       (version) => {
+        if (!published.has(key)) return
         states.published(key, version, generation)
         log.debug({ gateway: key, version, generation }, 'configuration published')
         statuses.request()
