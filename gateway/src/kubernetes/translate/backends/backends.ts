@@ -104,7 +104,7 @@ function backendStatuses({
 }: Omit<BackendsInput, 'plans'>): readonly ObjectStatus[] {
   const { gatewayBackends, tlsPolicies } = references
   const ofBackends = gatewayBackends.statuses()
-  if (objects.BackendTLSPolicy.size === 0) return ofBackends
+  if (objects.BackendTLSPolicy.size === 0 && objects.invalid.size === 0) return ofBackends
   const usage: BackendUsage = new Map()
   for (const [gateway, names] of used) {
     for (const name of names) {

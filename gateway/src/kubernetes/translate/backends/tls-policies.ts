@@ -2,15 +2,15 @@ import type { BackendTlsConfig } from '../../../upstream/config.ts'
 import type { ConfigMap, Secret } from '../../objects/core.ts'
 import type { BackendTLSPolicy, ObjectReference } from '../../objects/gateway-api.ts'
 import { compareByAge, keyOf, type ObjectKey } from '../../objects/meta.ts'
-import type { ObjectSet } from '../../objects/object-set.ts'
+import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
+import { mistakesText } from '../status/invalid-objects.ts'
 import { readCa, type TextReading } from './certificates.ts'
 import type { Memo } from './memo.ts'
 
 /** TLS of a Service port by a BackendTLSPolicy. */
-export type AppliedTls = { readonly policy: BackendTLSPolicy } & (
+export type AppliedTls =
   | { readonly kind: 'tls'; readonly config: BackendTlsConfig }
   | { readonly kind: 'invalid'; readonly message: string }
-)
 
 /** Result of the validation of a policy by itself. */
 export type PolicyReading = {
@@ -29,14 +29,19 @@ export type TlsPolicies = {
   of(service: ObjectKey, portName: string | undefined): AppliedTls | undefined
   read(policy: BackendTLSPolicy): PolicyReading
   /** The policy that takes precedence over all others with the same target. */
-  winner(service: ObjectKey, sectionName: string | undefined): BackendTLSPolicy | undefined
+  winner(service: ObjectKey, sectionName: string | undefined): Source | undefined
 }
+
+/** A policy, or one that violates its schema: its Services refuse connections, plain text replaces no TLS. */
+type Source = BackendTLSPolicy | InvalidObject
+
+type Target = BackendTLSPolicy['spec']['targetRefs'][number]
 
 /** Indexes the BackendTLSPolicies of Services. Targets of other kinds are not supported. */
 export function indexTlsPolicies(objects: ObjectSet, memo: Memo): TlsPolicies {
-  const winners = new Map<string, BackendTLSPolicy>()
-  for (const policy of objects.BackendTLSPolicy.values()) {
-    for (const { group, kind, name, sectionName } of policy.spec.targetRefs) {
+  const winners = new Map<string, Source>()
+  for (const policy of [...objects.BackendTLSPolicy.values(), ...invalidTlsPolicies(objects)]) {
+    for (const { group, kind, name, sectionName } of tlsTargetsOf(policy)) {
       if (group !== '' || kind !== 'Service') continue
       const target = targetKey(`${policy.metadata.namespace}/${name}`, sectionName)
       const other = winners.get(target)
@@ -49,16 +54,11 @@ export function indexTlsPolicies(objects: ObjectSet, memo: Memo): TlsPolicies {
     const found = references.map((reference) => objectOf(reference, namespace, objects))
     return memo(policy, 'reading', found, () => readPolicy(policy, objects))
   }
-  const applied = (policy: BackendTLSPolicy): AppliedTls => {
+  const applied = (policy: Source): AppliedTls => {
+    if ('mistakes' in policy) return memo(policy, 'applied', [], () => refusal(policy, mistakesText(policy)))
     const reading = read(policy)
-    return memo(policy, 'applied', [reading], () =>
-      reading.tls.kind === 'tls'
-        ? { ...reading.tls, policy }
-        : {
-            kind: 'invalid',
-            policy,
-            message: `BackendTLSPolicy ${keyOf(policy)} is not valid: ${messageOf(reading)}`,
-          },
+    return memo<AppliedTls>(policy, 'applied', [reading], () =>
+      reading.tls.kind === 'tls' ? reading.tls : refusal(policy, messageOf(reading)),
     )
   }
   return {
@@ -70,6 +70,32 @@ export function indexTlsPolicies(objects: ObjectSet, memo: Memo): TlsPolicies {
       return policy && applied(policy)
     },
   }
+}
+
+/** Policies that violate their schema. */
+export function invalidTlsPolicies({ invalid }: ObjectSet): InvalidObject[] {
+  return [...invalid.values()].filter(({ kind }) => kind === 'BackendTLSPolicy')
+}
+
+/** The targets of a policy; of one that violates its schema, those that are readable. */
+export function tlsTargetsOf(policy: Source): readonly Target[] {
+  if (!('mistakes' in policy)) return policy.spec.targetRefs
+  const { targetRefs } = fieldsOf(policy.spec)
+  return Array.isArray(targetRefs) ? targetRefs.flatMap(readTarget) : []
+}
+
+function readTarget(value: unknown): Target[] {
+  const { kind, name, sectionName } = fieldsOf(value)
+  if (kind !== 'Service' || typeof name !== 'string') return []
+  return [{ group: '', kind, name, ...(typeof sectionName === 'string' && { sectionName }) }]
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {}
+}
+
+function refusal(policy: Source, message: string): Extract<AppliedTls, { kind: 'invalid' }> {
+  return { kind: 'invalid', message: `BackendTLSPolicy ${keyOf(policy)} is not valid: ${message}` }
 }
 
 function messageOf({ accepted, references }: PolicyReading): string {

@@ -1,11 +1,12 @@
 import type { BackendTLSPolicy } from '../../objects/gateway-api.ts'
 import { gatewayApiGroup } from '../../objects/kinds.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
-import type { ObjectSet } from '../../objects/object-set.ts'
+import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
 import { controllerName } from '../controller-name.ts'
 import { conditionsOf, satisfied, violated } from '../status/conditions.ts'
+import { mistakesText } from '../status/invalid-objects.ts'
 import type { ConditionState, ObjectStatus } from '../status/object-status.ts'
-import type { Problem, TlsPolicies } from './tls-policies.ts'
+import { invalidTlsPolicies, type Problem, type TlsPolicies, tlsTargetsOf } from './tls-policies.ts'
 
 /** Names of the used ports by Service and Gateway; the empty name is an unnamed port. */
 export type BackendUsage = Map<ObjectKey, Map<ObjectKey, Set<string>>>
@@ -24,7 +25,7 @@ export function tlsPolicyStatuses(
   usage: BackendUsage,
   policies: TlsPolicies,
 ): readonly ObjectStatus[] {
-  return [...objects.BackendTLSPolicy.entries()].map(([key, policy]) => {
+  const valid = [...objects.BackendTLSPolicy.entries()].map(([key, policy]): ObjectStatus => {
     const missing = policy.spec.targetRefs.map((target) => targetProblem(policy, target, objects))
     const gateways = gatewaysOf(policy, usage)
     const ancestors =
@@ -53,6 +54,23 @@ export function tlsPolicyStatuses(
       },
     }
   })
+  return [...valid, ...invalidTlsPolicies(objects).flatMap(statusOfInvalid)]
+}
+
+function statusOfInvalid(policy: InvalidObject): ObjectStatus[] {
+  const [target] = tlsTargetsOf(policy)
+  if (target === undefined) return []
+  const { namespace } = policy.metadata
+  const conditions = conditionsOf(policy, [violated('Accepted', 'Invalid', mistakesText(policy))])
+  const ancestorRef = { group: target.group, kind: target.kind, namespace, name: target.name }
+  return [
+    {
+      kind: 'BackendTLSPolicy',
+      key: keyOf(policy),
+      of: 'policy',
+      status: { ancestors: [{ ancestorRef, controllerName, conditions }] },
+    },
+  ]
 }
 
 function targetProblem(
