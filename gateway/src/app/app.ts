@@ -123,7 +123,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     async stop() {
       shutdown.abort()
       // Clients that read the addresses of this process elsewhere connect until they see the change.
-      if (drainDelayMs > 0) await delay(drainDelayMs)
+      if (drainDelayMs > 0) {
+        dataPlane.announceDrain()
+        await delay(drainDelayMs)
+      }
       reload.close()
       // Pending changes receive a response; an unresponsive database does not delay the exit.
       const changes = resources.idle()

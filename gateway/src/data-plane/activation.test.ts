@@ -26,6 +26,7 @@ function fixtureActivation() {
         return { commit() {}, abort() {} }
       },
       addresses: () => [],
+      announceDrain() {},
       drain: async () => {},
       close() {},
     },

@@ -79,6 +79,8 @@ export type DataPlane = {
   limits(): Promise<LimitSnapshot>
   /** Open addresses, as `host:port`. */
   addresses(): readonly string[]
+  /** Ends each HTTP/1 connection with its next response; continues to accept. */
+  announceDrain(): void
   /** Stops accepting; resolves after the last request and the reports that follow it. */
   drain(): Promise<void>
   /** Aborts the remaining requests. */
@@ -173,6 +175,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       return config ? readLimitsOf(config, context) : { local: [], global: [] }
     },
     addresses: listeners.addresses,
+    announceDrain: listeners.announceDrain,
     async drain() {
       await listeners.drain()
       // The usage of the last requests is reported after them.

@@ -162,6 +162,9 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       return totals.all()
     },
     addresses: () => addresses,
+    announceDrain() {
+      for (const plane of planes) plane.note('announceDrain')
+    },
     async drain() {
       for (const plane of planes) plane.stop()
       await Promise.all(planes.map((plane) => plane.call('drain').catch(() => undefined)))

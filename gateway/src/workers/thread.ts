@@ -43,6 +43,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     setUnavailable: (reason: string | undefined) => dataPlane.setUnavailable(reason),
     limits: () => dataPlane.limits(),
     metrics: () => metrics.dump(),
+    announceDrain: () => dataPlane.announceDrain(),
     drain: () => dataPlane.drain(),
     abortRequests: () => dataPlane.abortRequests(),
     async close() {

@@ -28,6 +28,7 @@ function fakeServers(refused: readonly number[] = []) {
       open.add(port)
       return {
         port,
+        announceDrain() {},
         drain: async () => {
           open.delete(port)
           drained.push(port)

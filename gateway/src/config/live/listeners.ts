@@ -29,6 +29,8 @@ export type LiveListeners = {
   prepare(next: Snapshot): Promise<PreparedListeners>
   /** Open addresses, as `host:port`. */
   addresses(): string[]
+  /** Ends each HTTP/1 connection with its next response; continues to accept. */
+  announceDrain(): void
   /**
    * Stops accepting on all addresses, permanently; resolves after the last exchange. Snapshots may still
    * change.
@@ -101,6 +103,9 @@ export function createLiveListeners(open: OpenListener): LiveListeners {
       }
     },
     addresses: () => [...servers.keys()],
+    announceDrain() {
+      for (const server of servers.values()) server.announceDrain()
+    },
     async drain() {
       isEnding = true
       const open = [...servers.values()]

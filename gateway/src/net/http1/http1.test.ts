@@ -100,4 +100,31 @@ describe('listen', () => {
     await new Promise((resolve) => socket.on('close', resolve))
     expect(heads[0]?.headers).toMatchObject({ host: 'a, b', authorization: 'Bearer 1, Bearer 2' })
   })
+
+  it('ends a kept connection with its next response after the announcement of a drain', async () => {
+    server = await listen({
+      admission: defaultAdmission(),
+      host: '127.0.0.1',
+      port: 0,
+      clock: systemClock,
+      limits: defaultServerLimits,
+      serve: () => ({
+        kind: 'http',
+        tls: undefined,
+        handle: () => ({ reply: Promise.resolve({ status: 204, headers: {}, body: undefined }), end() {} }),
+      }),
+    })
+    const socket = connect(server.port, '127.0.0.1')
+    const ended = new Promise((resolve) => socket.on('close', resolve))
+    const next = () =>
+      new Promise<string>((resolve) => socket.once('data', (bytes) => resolve(String(bytes))))
+    socket.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n')
+    expect((await next()).toLowerCase()).toContain('connection: keep-alive')
+    server.announceDrain()
+    socket.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n')
+    const last = await next()
+    expect(last).toContain('204')
+    expect(last.toLowerCase()).toContain('connection: close')
+    await ended
+  })
 })

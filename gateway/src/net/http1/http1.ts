@@ -14,6 +14,8 @@ export type Http1 = {
   accept(socket: Socket, connection: HttpConnection): void
   /** Sends 408 to a connection without a complete first request in time. */
   refuseLate(socket: Socket): void
+  /** Closes each connection after its next response, so that none is idle, or in use, at the drain. */
+  announceDrain(): void
   /** Closes each connection when it becomes idle. */
   drain(): void
   /** Closes the server. Requires that no connection is open. */
@@ -29,6 +31,7 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
     maxPipelinedRequests: admission.limits.maxPipelinedRequests,
     requests: admission.requests,
     connections: new WeakMap(),
+    isLastResponse: false,
     draining: false,
     closeIdle: () => server.closeIdleConnections(),
   }
@@ -88,7 +91,11 @@ export function createHttp1({ clock, limits, admission }: Http1Options): Http1 {
       server.emit('connection', socket)
     },
     refuseLate: (socket) => refuseMalformed({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket),
+    announceDrain() {
+      edge.isLastResponse = true
+    },
     drain() {
+      edge.isLastResponse = true
       edge.draining = true
       server.closeIdleConnections()
     },

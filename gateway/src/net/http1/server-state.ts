@@ -14,6 +14,8 @@ export type Http1Edge = {
   readonly requests: AdmissionMeter
   /** Connections by the socket that requests expose. */
   readonly connections: WeakMap<object, Http1Connection>
+  /** Whether the next response of each connection is its last. */
+  isLastResponse: boolean
   draining: boolean
   closeIdle(): void
 }

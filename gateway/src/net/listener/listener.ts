@@ -29,6 +29,11 @@ export type ListeningServer = {
   /** Listening port; the assigned one for port 0. */
   readonly port: number
   /**
+   * Ends each HTTP/1 connection with its next response; continues to accept. A drain closes idle connections,
+   * even with a request on its way. HTTP/2 announces its end within the drain.
+   */
+  announceDrain(): void
+  /**
    * Stops accepting and closes idle connections; resolves after the end of the last connection and its
    * requests.
    */
@@ -138,6 +143,7 @@ export function listen(options: ListenOptions): Promise<ListeningServer> {
       server.off('error', reject)
       resolve({
         port: (server.address() as AddressInfo).port,
+        announceDrain: http1.announceDrain,
         drain: () =>
           new Promise((closed) => {
             server.close(() => {
