@@ -58,15 +58,32 @@ function* sharedList(previous: readonly unknown[], next: readonly unknown[]): St
     const unmoved = index < previous.length && isEqual(before, item)
     if (!unmoved) moved.push(index)
     result.push(unmoved ? before : item)
-    yield
+    if (!Object.is(before, item)) yield
   }
   if (moved.length === 0 && previous.length === next.length) return previous
-  const counterparts = (yield* byIdentity(previous, next, moved)) ?? (yield* byContent(previous, next, moved))
+  const counterparts =
+    inPlace(previous, next, moved) ??
+    (yield* byIdentity(previous, next, moved)) ??
+    (yield* byContent(previous, next, moved))
   for (const [place, index] of moved.entries()) {
     result[index] = yield* shared(counterparts[place], next[index])
     yield
   }
   return result
+}
+
+/** The counterparts at the same index, if each has the name of its item: an edit without a new order. */
+function inPlace(
+  previous: readonly unknown[],
+  next: readonly unknown[],
+  moved: readonly number[],
+): unknown[] | undefined {
+  if (previous.length !== next.length) return undefined
+  for (const index of moved) {
+    const name = identity(next[index], 'name')
+    if (name === undefined || identity(previous[index], 'name') !== name) return undefined
+  }
+  return moved.map((index) => previous[index])
 }
 
 /**

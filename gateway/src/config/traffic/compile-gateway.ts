@@ -60,7 +60,9 @@ async function compileListener(
   const scopes: PolicyScope[] = [
     { name: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname },
   ]
-  const table = createRouteTableBuilder<Route>()
+  const table = createRouteTableBuilder<Route>((match, compile) =>
+    context.cached(match, 'route match', compile),
+  )
   for (const { hostnames, matches, routeBehind } of attached) {
     const effective = attachedHostnames(plan.hostname, hostnames)
     if (effective !== undefined) table.add({ hostnames: effective, matches, target: routeBehind(scopes) })

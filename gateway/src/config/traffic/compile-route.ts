@@ -13,13 +13,13 @@ import type { Route } from '../../pipeline/snapshot.ts'
 import { compileGuardrails, type ScopedGuards } from '../../policies/guardrails/guardrails.ts'
 import type { WebhookLimits } from '../../policies/guardrails/kinds/webhook/limits.ts'
 import { compilePolicies, type Reach } from '../../policies/registry/registry.ts'
-import type { PolicyScope } from '../../policies/registry/scope.ts'
+import { type PolicyScope, scopeNodes } from '../../policies/registry/scope.ts'
 import { findBackend } from '../../upstream/config.ts'
 import { compileNamedDestination } from '../../upstream/destination.ts'
 import { compileNamedEndpoints } from '../../upstream/endpoints.ts'
 import { chooseWeighted } from '../../upstream/weighted-choice.ts'
 import { plainRoute } from './compile-gateway.ts'
-import { jointNode } from './joint-node.ts'
+import { type JointNode, jointNode } from './joint-node.ts'
 import type { NamedBackendConfig, RouteBackendConfig, RouteConfig } from './route-config.ts'
 import { kindOfRoute, nameOfRoute } from './route-kind.ts'
 import type { TrafficSections } from './sections.ts'
@@ -72,19 +72,26 @@ function compileByKind(route: RouteConfig, index: number, surroundings: RouteSur
     case 'http': {
       const { context, maxBufferSize } = surroundings
       const kind = { kind: 'http', maxBodyBytes: maxBufferSize } as const
-      const backend = httpBackend(route, surroundings)
-      return {
-        behind: (scopes) =>
-          plainRoute(name, compilePolicies([...scopes, ...own], context, kind).policies, backend, context),
-        stop: undefined,
+      const node = httpNode(route, surroundings)
+      const backend = () => httpBackend(route, node, surroundings)
+      backend()
+      const behind: CompiledRoute['behind'] = (scopes) => {
+        const all = [...scopes, ...own]
+        // Of 10,000 routes, a change compiles one. Files of policies and backend are files of the result.
+        const joint = jointNode(node, scopeNodes(all, context), context)
+        const purpose = `${name} behind ${scopes.map((scope) => scope.name).join()}, ${maxBufferSize}`
+        return context.cached(joint, purpose, () =>
+          plainRoute(name, compilePolicies(all, context, kind).policies, backend(), context),
+        )
       }
+      return { behind, stop: undefined }
     }
   }
 }
 
 type Own = { name: string; own: readonly PolicyScope[] }
 
-function httpBackend(route: RouteConfig, { sections, context }: RouteSurroundings): Backend {
+function httpBackend(route: RouteConfig, node: JointNode, { sections, context }: RouteSurroundings): Backend {
   const { backends = [], policies = {} } = route
   const compile = () =>
     compileHttpBackend(backends, context, {
@@ -94,13 +101,19 @@ function httpBackend(route: RouteConfig, { sections, context }: RouteSurrounding
         throw new Error('a route with an mcp or ai backend must have no other backend')
       },
     })
+  return context.cached(node, 'http backend', compile)
+}
+
+/** Cache key of a route to HTTP servers. */
+function httpNode(route: RouteConfig, { sections, context }: RouteSurroundings): JointNode {
+  const { backends = [], policies = {} } = route
   const references = [
     ...backends.map(({ backend }) => backend),
     ...mirrorsOf(policies.requestMirror).map(({ backend }) => backend.backend),
   ]
   // A named backend may change without a change of the route.
   const dependencies = references.flatMap((reference) => dependencyOf(reference, sections.backends))
-  return context.cached(jointNode(route, dependencies, context), 'http backend', compile)
+  return jointNode(route, dependencies, context)
 }
 
 /** The part of a named backend that its routes are compiled of: without its endpoints. */

@@ -1,5 +1,6 @@
 import { documentPaths } from '../../backends/mcp/endpoint/paths.ts'
 import { createYieldPoint, type YieldPoint } from '../../lib/scheduling/yielding.ts'
+import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
 import type { Address, HttpListener, Listener, TcpListener } from '../../pipeline/snapshot.ts'
 import type { PolicyScope } from '../../policies/registry/scope.ts'
@@ -69,14 +70,14 @@ export async function compileTraffic(options: TrafficOptions): Promise<Traffic> 
 type AttachedHttp = { attached: Map<string, Attached[]>; stops: Map<string, Stop> }
 
 async function attachHttp(options: TrafficOptions, yieldPoint: YieldPoint): Promise<AttachedHttp> {
-  const { sections } = options
+  const { sections, context } = options
   const attached = new Map<string, Attached[]>()
   const stops = new Map<string, Stop>()
   for (const [index, route] of sections.routes.entries()) {
     const compiled = compileRoute(route, index, options)
     const target: Attached = {
       hostnames: route.hostnames ?? [],
-      matches: matchesOf(route, sections),
+      matches: matchesOf(route, sections, context),
       routeBehind: compiled.behind,
     }
     attach(route.gateways, target)
@@ -117,8 +118,12 @@ function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
 }
 
 /** Metadata paths of an MCP endpoint, which its own matches do not cover. */
-function matchesOf(route: RouteConfig, { backends }: TrafficSections): RouteMatch[] {
-  const matches = (route.matches ?? []).map(routeMatchOf)
+function matchesOf(
+  route: RouteConfig,
+  { backends }: TrafficSections,
+  { cached }: CompileContext,
+): RouteMatch[] {
+  const matches = cached(route, 'matches', () => (route.matches ?? []).map(routeMatchOf))
   if (route.policies?.mcpAuthentication === undefined || kindOfRoute(route, backends) !== 'mcp')
     return matches
   const paths = matches.flatMap(({ path }) =>

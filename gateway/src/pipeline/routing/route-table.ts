@@ -64,13 +64,17 @@ export function compileRouteTable<T>(entries: Iterable<RouteEntry<T>>): FindRout
  * A request costs one lookup for its path and one per configured prefix length, independent of the number of
  * routes; matches with the same hostname and path are evaluated in sequence.
  */
-export function createRouteTableBuilder<T>(): RouteTableBuilder<T> {
+export function createRouteTableBuilder<T>(remember: RememberMatch = forget): RouteTableBuilder<T> {
   const hosts = createHostnameTable<PathTable<T>>()
   let order = 0
   return {
     add({ hostnames, matches, target }) {
       const compiled = (matches.length === 0 ? [allRequests] : matches).map((match) =>
-        compileCandidate(match, target, order++),
+        candidateOf(
+          remember(match, () => compileMatch(match)),
+          target,
+          order++,
+        ),
       )
       for (const hostname of hostnames.length === 0 ? [anyHost] : hostnames) {
         const table = valueOfHostname<PathTable<T>>(hosts, hostname, createPathTable)
@@ -112,14 +116,20 @@ export function checkRegexMatches(
 /** Ends the search: a path too long for regular expressions must not match a less specific route. */
 const unroutable = Symbol('unroutable')
 
-type Candidate<T> = {
+/** Caches the compiled form of a match, which the next table has as well. */
+export type RememberMatch = (match: RouteMatch, compile: () => CompiledMatch) => CompiledMatch
+
+const forget: RememberMatch = (_match, compile) => compile()
+
+export type CompiledMatch = {
+  /** Normalised. */
   readonly path: RouteMatch['path']
-  readonly found: MatchedRoute<T>
   readonly conditions: Conditions | undefined
-  readonly order: number
   /** For regular expressions only. */
   readonly matchesPath: ((path: string) => boolean) | undefined
 }
+
+type Candidate<T> = CompiledMatch & { readonly found: MatchedRoute<T>; readonly order: number }
 
 /** The routes of one hostname. Lists are sorted by decreasing specificity. */
 type PathTable<T> = {
@@ -136,17 +146,22 @@ function createPathTable<T>(): PathTable<T> {
   return { exact: new Map(), prefixes: new Map(), prefixLengths: [], root: undefined, regexes: [] }
 }
 
-function compileCandidate<T>(match: RouteMatch, target: T, order: number): Candidate<T> {
+function candidateOf<T>(
+  { path, conditions, matchesPath }: CompiledMatch,
+  target: T,
+  order: number,
+): Candidate<T> {
+  const found = { target, prefix: path.kind === 'prefix' ? path.value : '/' }
+  return { path, found, conditions, order, matchesPath }
+}
+
+function compileMatch(match: RouteMatch): CompiledMatch {
   const conditions = compileConditions(match)
   const { kind, value } = match.path
-  if (kind === 'regex') {
-    const found = { target, prefix: '/' }
-    return { path: match.path, found, conditions, order, matchesPath: wholeMatch(value) }
-  }
+  if (kind === 'regex') return { path: match.path, conditions, matchesPath: wholeMatch(value) }
   const path = kind === 'exact' ? normaliseExactPath(value) : normalisePath(value)
   if (path === undefined) throw new Error(`no request has the path "${value}"`)
-  const found = { target, prefix: kind === 'prefix' ? path : '/' }
-  return { path: { kind, value: path }, found, conditions, order, matchesPath: undefined }
+  return { path: { kind, value: path }, conditions, matchesPath: undefined }
 }
 
 /** The list for candidates of a path. */

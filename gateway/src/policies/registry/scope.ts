@@ -62,6 +62,11 @@ export function compileScope(scope: PolicyScope, context: CompileContext, kind: 
   )
 }
 
+/** The cache keys of scopes, for results that are compiled of their policies. */
+export function scopeNodes(scopes: readonly PolicyScope[], context: CompileContext): object[] {
+  return scopes.map(({ policies }) => nodeOf(policies, context))
+}
+
 /** Returns a cache key that lives until the policies or the limiter backend change. */
 function nodeOf(policies: PoliciesConfig, context: CompileContext): object {
   const limiter = limiterBackend(policies, context)
