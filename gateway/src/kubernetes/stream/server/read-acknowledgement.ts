@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { parseJsonObject } from '../../../lib/json/json.ts'
 import { printable } from '../../../schema/printable.ts'
 import type { Acknowledgement } from './proxy-connections.ts'
 
@@ -15,17 +16,18 @@ const maxVersionLength = 64
 export async function readAcknowledgement(request: Readable): Promise<ReadAcknowledgement> {
   const text = await readText(request)
   if (text === undefined) return refused(413, `the acknowledgement is larger than ${maxBytes} bytes`)
-  const value = parse(text)
+  const value = parseJsonObject(text)
+  if (value === undefined) return refused(400, 'the acknowledgement must be a JSON object')
   const serving = member(value, 'serving')
   if (!isVersion(serving)) return refused(400, 'serving must be a version')
   const refusedValue = member(value, 'refused')
   if (refusedValue === undefined) return { kind: 'acknowledgement', serving, refused: undefined }
   const version = member(refusedValue, 'version')
   const errors = member(refusedValue, 'errors')
-  if (typeof version !== 'string' || !isVersion(version) || !Array.isArray(errors)) {
-    return refused(400, 'refused must have a version and a list of errors')
+  if (typeof version !== 'string' || !isVersion(version) || !isTexts(errors)) {
+    return refused(400, 'refused must have a version and a list of texts as errors')
   }
-  const lines = errors.slice(0, maxErrors).map((error) => printable(String(error)).slice(0, maxErrorLength))
+  const lines = errors.slice(0, maxErrors).map((error) => printable(error.slice(0, maxErrorLength)))
   return { kind: 'acknowledgement', serving, refused: { version, errors: lines } }
 }
 
@@ -33,7 +35,8 @@ export async function readAcknowledgement(request: Readable): Promise<ReadAcknow
 async function readText(request: Readable): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of request) {
+  // The response follows on the same stream.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     if (!Buffer.isBuffer(chunk)) continue
     length += chunk.length
     if (length > maxBytes) return undefined
@@ -46,12 +49,8 @@ function isVersion(value: unknown): value is string | undefined {
   return value === undefined || (typeof value === 'string' && value.length <= maxVersionLength)
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
 function member(value: unknown, name: string): unknown {

@@ -27,12 +27,16 @@ export type RequestHandler = {
 
 /** Lead before the expiry of a token, so that a stream never outlives it. */
 const expiryLeadMs = 1_000
+/** Shortest time between two warnings about refusals of one Gateway. */
+const warnEveryMs = 1_000
 
 /** Creates the handler of `GET /v1/config` and `POST /v1/ack`. */
 export function createRequestHandler(options: RequestOptions): RequestHandler {
   const { publisher, clock, log, times } = options
   const authorize = createAuthorization(options)
   const open = new Set<(reason: string) => void>()
+  /** Times of the last warnings. */
+  const warned = new WeakMap<object, number>()
 
   async function respond(response: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
     const authorized = await authorize(headers)
@@ -127,8 +131,11 @@ export function createRequestHandler(options: RequestOptions): RequestHandler {
       reply(response, 409, 'no stream of this proxy is open here')
       return
     }
-    if (refused !== undefined && outcome === 'changed') {
+    const now = clock.monotonic()
+    const isLogged = now - (warned.get(connections) ?? Number.NEGATIVE_INFINITY) < warnEveryMs
+    if (refused !== undefined && outcome === 'changed' && !isLogged) {
       const { version, errors } = refused
+      warned.set(connections, now)
       log.warn({ gateway, proxy, version, errors }, 'configuration refused by proxy')
     }
     reply(response, 204, undefined)
