@@ -1,3 +1,4 @@
+import { ApiError } from '../../client/requests/api-error.ts'
 import type { TokenVerdict, VerifyToken } from './verify-token.ts'
 
 /** Audience of the projected tokens of proxies. */
@@ -24,9 +25,10 @@ export function createTokenReviews(create: CreateTokenReview): VerifyToken {
         spec: { token, audiences: [tokenAudience] },
       })
       return verdictOf(response, expiresAt)
-    } catch {
-      // The error may contain the request, and with it the token.
-      return { kind: 'unavailable', reason: 'the API server did not review the token' }
+    } catch (error) {
+      // Without its message, which may contain the request, and with it the token.
+      const status = error instanceof ApiError && error.status > 0 ? `: status ${error.status}` : ''
+      return { kind: 'unavailable', reason: `the API server did not review the token${status}` }
     }
   }
 }

@@ -33,7 +33,10 @@ const maxPending = 64
  * proxy, its acknowledgements none. At most 64 reviews run at a time.
  */
 export function createCachedVerification({ verify, clock }: CachedVerificationOptions): VerifyToken {
-  const cached = new Map<string, { verdict: TokenVerdict; until: number }>()
+  type Verdicts = Map<string, { verdict: TokenVerdict; until: number }>
+  /** Apart from the others: any number of invalid tokens must not remove the valid ones. */
+  const verified: Verdicts = new Map()
+  const refused: Verdicts = new Map()
   const pending = new Map<string, Promise<TokenVerdict>>()
 
   async function review(hash: string, token: string): Promise<TokenVerdict> {
@@ -43,9 +46,12 @@ export function createCachedVerification({ verify, clock }: CachedVerificationOp
       if (verdict.kind === 'verified' && verdict.expiresAt <= now) return expired
       const until = untilOf(verdict, now)
       if (until !== undefined) {
-        cached.delete(hash)
+        const cached = verdict.kind === 'verified' ? verified : refused
+        verified.delete(hash)
+        refused.delete(hash)
         cached.set(hash, { verdict, until })
-        for (const oldest of cached.keys()) if (cached.size > maxCached) cached.delete(oldest)
+        const [oldest] = cached.keys()
+        if (cached.size > maxCached && oldest !== undefined) cached.delete(oldest)
       }
       return verdict
     } finally {
@@ -55,7 +61,7 @@ export function createCachedVerification({ verify, clock }: CachedVerificationOp
 
   return async (token) => {
     const hash = createHash('sha256').update(token).digest('base64url')
-    const known = cached.get(hash)
+    const known = verified.get(hash) ?? refused.get(hash)
     if (known !== undefined && known.until > clock.now()) return known.verdict
     const running = pending.get(hash)
     if (running !== undefined) return running
