@@ -9,6 +9,7 @@ import { conditionsOf, type Finding, satisfied, violated } from '../status/condi
 import { mistakesText } from '../status/invalid-objects.ts'
 import type { ObjectStatus } from '../status/object-status.ts'
 import type { GatewayFacts } from './gateway-facts.ts'
+import type { ListenerFacts } from './listeners.ts'
 import type { ParametersResolution } from './parameters.ts'
 import { supportedFeatures } from './supported-features.ts'
 
@@ -44,12 +45,18 @@ export function gatewayStatus(
       conditions: conditionsOf(gateway, findings),
       listeners: listeners.map((listener) => ({
         name: listener.name,
-        supportedKinds: listener.kinds.map((kind) => ({ group: gatewayApiGroup, kind })),
+        supportedKinds: supportedKinds(listener),
         attachedRoutes: attachedRoutes.get(listenerKey(key, listener.name)) ?? 0,
         conditions: conditionsOf(gateway, listener.findings),
       })),
     },
   }
+}
+
+/** None for a listener whose protocol is not settled, as the conformance suite demands. */
+function supportedKinds({ kinds, findings }: ListenerFacts) {
+  if (findings.some(({ reason }) => reason === 'ProtocolConflict')) return []
+  return kinds.map((kind) => ({ group: gatewayApiGroup, kind }))
 }
 
 /** Status of a GatewayClass or Gateway that violates the schema of its kind. */

@@ -11,7 +11,6 @@ export const supportedFeatures: readonly { readonly name: string }[] = [
   'GatewayAddressEmpty',
   'GatewayBackendClientCertificate',
   'GatewayFrontendClientCertificateValidation',
-  'GatewayFrontendClientCertificateValidationInsecureFallback',
   'GatewayHTTPListenerIsolation',
   'GatewayHTTPSListenerDetectMisdirectedRequests',
   'GatewayInfrastructure',
