@@ -1,4 +1,6 @@
+import { conformance } from './conformance.ts'
 import type { Cluster } from './environment.ts'
+import { apiServerKilled, brokenObjects, controllerKilled, leaseLost, rights } from './outages.ts'
 import { refusal } from './refusal.ts'
 import { rollout } from './rollout.ts'
 
@@ -8,4 +10,10 @@ export type Step = { readonly name: string; run(cluster: Cluster): Promise<strin
 export const steps: readonly Step[] = [
   { name: 'refusal', run: refusal },
   { name: 'rollout', run: rollout },
+  { name: 'controller-killed', run: controllerKilled },
+  { name: 'lease-lost', run: leaseLost },
+  { name: 'api-server-killed', run: apiServerKilled },
+  { name: 'broken-objects', run: brokenObjects },
+  { name: 'rights', run: rights },
+  { name: 'conformance', run: conformance },
 ]
