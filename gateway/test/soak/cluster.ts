@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { bundleGateway } from '../../../scripts/bundle.ts'
 import { currentCluster, isUp, root, stateFolder, tool, writeImages } from './cluster/environment.ts'
 import { install } from './cluster/install.ts'
 import { steps } from './cluster/steps.ts'
@@ -49,10 +48,9 @@ async function main(): Promise<number> {
 /** Starts the cluster, and this program again in its network. */
 async function withCluster(wanted: readonly string[]): Promise<number> {
   process.chdir(root)
-  await bundleGateway('gateway/dist-test')
   try {
     if (!isUp()) {
-      writeImages()
+      await writeImages()
       tool('up')
       tool('gateway-api')
     }

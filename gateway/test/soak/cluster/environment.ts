@@ -1,9 +1,10 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { bundleGateway } from '../../../../scripts/bundle.ts'
 
 /** The cluster of a campaign: a control plane and Pods as processes of this machine. */
 export type Cluster = {
@@ -85,9 +86,11 @@ function toolEnvironment(): Record<string, string> {
   }
 }
 
-/** Commands that stand for images. */
-export function writeImages(): void {
+/** Writes the program of the Pods, apart from that of tests, and the commands that stand for images. */
+export async function writeImages(): Promise<void> {
   mkdirSync(stateFolder(), { recursive: true })
+  await bundleGateway(relative(process.cwd(), join(stateFolder(), 'program')))
+  copyFileSync(join(root, 'package.json'), join(stateFolder(), 'package.json'))
   const pod = (file: string) => [node, join(root, 'gateway', 'test', 'soak', 'cluster', file)]
   const images = {
     'registry.k8s.io/gateway-api/echo-basic': [join(programs(), 'echo-basic')],
@@ -97,7 +100,7 @@ export function writeImages(): void {
     ...Object.fromEntries(
       ['tollgate', 'ghcr.io/tollgate', 'docker.io/tollgate'].map((name) => [
         name,
-        [node, join(root, 'gateway', 'dist-test', 'tollgate.js')],
+        [node, join(stateFolder(), 'program', 'tollgate.js')],
       ]),
     ),
   }

@@ -40,7 +40,7 @@ export type ListWatch = {
 const pageLimit = 500
 /** An object of 1.5 MiB with escapes and bookkeeping stays below. */
 const maxEventLength = 16 * 1024 * 1024
-const defaultBackOff = { minMs: 200, maxMs: 10_000 }
+const defaultBackOff = { minMs: 200, maxMs: 5_000 }
 /** Life time of a watch: 5 to 10 minutes, so that not all watches restart at the same time. */
 const shortestWatchSeconds = 300
 /** A watch that ends earlier counts as a failure. */
