@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Config } from '../../src/config/schema.ts'
+import { freePorts } from '../support/free-port.ts'
+import { liveHeap } from '../support/live-heap.ts'
 import { startMockServer } from '../support/mock-server.ts'
 import { type GatewayProxy, proxySessionKey, startProxy } from '../support/proxy.ts'
 import {
@@ -141,6 +143,27 @@ describe('tollgate proxy', () => {
       expect(await answerOf(proxy.url)).toBe('200 one')
     },
   )
+
+  it('has no more live objects after many changes', async () => {
+    const [inspectorPort = 0] = await freePorts(1)
+    const controller = await startStreamController()
+    const proxy = await startProxy(controller, { nodeFlags: [`--inspect=127.0.0.1:${inspectorPort}`] })
+    const edited = (edit: number) =>
+      proxy.config({
+        gateways: { default: { port: proxy.port } },
+        routes: Array.from({ length: 1_000 }, (_, index) => ({
+          name: `r${index}`,
+          hostnames: [`host-${index}${index === edit % 10 ? `-${edit}` : ''}.example`],
+          backends: [{ backend: 'a' }],
+        })),
+        backends: [{ name: 'a', endpoints: [{ host: '127.0.0.1:1' }] }],
+      })
+    for (let edit = 0; edit < 10; edit++) await controller.serve(edited(edit))
+    const before = await liveHeap(inspectorPort)
+    for (let edit = 10; edit < 50; edit++) await controller.serve(edited(edit))
+    // 40 configurations of 1,000 routes would be more than 50 MB.
+    expect((await liveHeap(inspectorPort)) - before).toBeLessThan(5_000_000)
+  }, 120_000)
 
   it('reports the reasons of a refused configuration, and continues with the previous one', async () => {
     const controller = await startStreamController()
