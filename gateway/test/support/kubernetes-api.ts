@@ -10,10 +10,11 @@ import { applyFields, isPlain, isUnchanged, type Meta, type Stored, selects } fr
 /** Identity of a bearer token for TokenReviews. */
 export type TokenIdentity = { username: string; uid?: string; audiences?: string[]; groups?: string[] }
 
-/** Response that replaces the one of the double; `reset` closes the connection. */
+/** Response that replaces the one of the double; `reset` closes the connection, `silence` sends nothing. */
 export type FaultReply =
   | { status: number; headers?: Record<string, string>; body?: unknown }
   | 'reset'
+  | 'silence'
   | undefined
 
 export type Received = { method: string; path: string; query: URLSearchParams; user: string; body: unknown }
@@ -327,6 +328,7 @@ export async function startKubernetesApi(lifetime: Lifetime = 'test'): Promise<K
     }
     requests.push(request)
     const fault = answer(request)
+    if (fault === 'silence') return
     if (fault === 'reset') {
       message.socket.destroy()
       return
@@ -534,7 +536,7 @@ function send(
 
 function sendFault(
   response: ServerResponse,
-  { status, headers = {}, body }: Exclude<FaultReply, 'reset' | undefined>,
+  { status, headers = {}, body }: Exclude<FaultReply, 'reset' | 'silence' | undefined>,
 ): void {
   const text =
     typeof body === 'string'

@@ -93,4 +93,17 @@ describe('createElection', () => {
     expect([election.isLeader, lost]).toEqual([false, ['lease taken by another candidate']])
     expect(holder(api)).toBe('b')
   })
+
+  it('closes while the API server does not respond', async () => {
+    const api = await startKubernetesApi()
+    const { election, close } = candidate(api, 'a', { ...fast, renewMs: 60_000, leaseMs: 90_000 })
+    await until('a leader', () => election.isLeader)
+    const requests = api.requests.length
+    api.intercept(() => 'silence')
+    await until('a request without response', () => api.requests.length > requests)
+    const closedAt = performance.now()
+    await close()
+    // Calls have a limit of 30 s.
+    expect(performance.now() - closedAt).toBeLessThan(15_000)
+  })
 })

@@ -6,7 +6,7 @@ import { ApiError, hasStatus } from './requests/api-error.ts'
 import { leaseKind } from './requests/other-kinds.ts'
 
 export type ElectionOptions = {
-  readonly client: Pick<ApiClient, 'get' | 'create' | 'replace'>
+  readonly client: Pick<ApiClient, 'until'>
   readonly namespace: string
   /** Name of the Lease. */
   readonly name: string
@@ -50,9 +50,10 @@ type Leadership = { readonly ending: AbortController; timer: NodeJS.Timeout }
  * `leaseMs` after the last change observed here. A leader counts its own time from before the request.
  */
 export function createElection(options: ElectionOptions): Election {
-  const { client, namespace, name, identity, clock, times = defaultTimes } = options
+  const { namespace, name, identity, clock, times = defaultTimes } = options
   const place = { kind: leaseKind, namespace, name }
   const closing = new AbortController()
+  const client = options.client.until(closing.signal)
   let leadership: Leadership | undefined
   /** The lease as this candidate wrote it. */
   let own: ApiObject | undefined
@@ -131,10 +132,12 @@ export function createElection(options: ElectionOptions): Election {
   }
 
   async function release(): Promise<void> {
-    const lease = await client.get(place)
+    // A shutdown does not wait for an API server that does not respond.
+    const bounded = options.client.until(AbortSignal.timeout(times.retryMs))
+    const lease = await bounded.get(place)
     if (lease === undefined || specOf(lease)['holderIdentity'] !== identity) return
     const spec = { ...specOf(lease), holderIdentity: '', leaseDurationSeconds: 1 }
-    await client.replace(place, { ...lease, spec })
+    await bounded.replace(place, { ...lease, spec })
   }
 
   const running = run()
