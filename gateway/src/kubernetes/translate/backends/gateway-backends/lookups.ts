@@ -3,6 +3,7 @@ import { ownGroup } from '../../../objects/kinds.ts'
 import type { ObjectSet } from '../../../objects/object-set.ts'
 import type { ServiceRef } from '../../../own-kinds/gateway-backend.ts'
 import type { Permits, Referent } from '../grants.ts'
+import { createLookupRecord, hasLabels, indexByNamespace, type LookupRecord } from '../recorded-lookups.ts'
 import type { ServiceReading, Services } from '../services.ts'
 
 /** The objects that GatewayBackends refer to. */
@@ -30,28 +31,13 @@ export type Lookups = {
   hasNamespace(name: string): boolean
 }
 
-/** Lookups that record their results: a translation is valid until one of them changes. */
-export type RecordedLookups = Lookups & {
-  /** Ends the lookups, and releases the objects of their cluster: results live longer. */
-  complete(): void
-  isCurrent(surroundings: Surroundings): boolean
-}
-
-type Recorded = { readonly find: (surroundings: Surroundings) => unknown; readonly found: unknown }
+/** Lookups with the record of their results. */
+export type RecordedLookups = Lookups & Omit<LookupRecord<Surroundings>, 'record'>
 
 /** Creates the lookups of a GatewayBackend of a namespace. */
 export function createLookups(namespace: string, surroundings: Surroundings): RecordedLookups {
   const from = { group: ownGroup, kind: 'GatewayBackend', namespace }
-  const records: Recorded[] = []
-  let current: Surroundings | undefined = surroundings
-
-  function record<T>(find: (surroundings: Surroundings) => T): T {
-    if (current === undefined) throw new Error('the lookups are complete')
-    const found = find(current)
-    records.push({ find, found })
-    return found
-  }
-
+  const { record, complete, isCurrent } = createLookupRecord(surroundings)
   const permits = (to: Referent) => record((here) => here.permits(from, to))
   const denied = ({ kind, namespace: there, name }: Referent) => {
     const message = `no ReferenceGrant in namespace ${there} permits GatewayBackends of namespace ${namespace} to refer to ${kind} ${name}`
@@ -79,10 +65,8 @@ export function createLookups(namespace: string, surroundings: Surroundings): Re
     servicesWith: (labels) =>
       record((here) => here.servicesIn(namespace).filter((service) => hasLabels(service, labels))),
     hasNamespace: (name) => record(({ objects }) => objects.Namespace.has(name)),
-    complete() {
-      current = undefined
-    },
-    isCurrent: (others) => records.every(({ find, found }) => isSame(find(others), found)),
+    complete,
+    isCurrent,
   }
 }
 
@@ -90,51 +74,19 @@ function foundOr<T>(value: T | undefined, message: string): Found<T> {
   return value === undefined ? { kind: 'missing', reason: 'InvalidRef', message } : { kind: 'found', value }
 }
 
-function hasLabels(
-  { metadata: { labels = {} } }: Service,
-  wanted: Readonly<Record<string, string>>,
-): boolean {
-  return Object.entries(wanted).every(
-    ([name, value]) => Object.hasOwn(labels, name) && labels[name] === value,
-  )
-}
-
-/** Compares results by their members, and objects of the cluster by identity. */
-function isSame(one: unknown, other: unknown): boolean {
-  if (one === other) return true
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
-  const entries = Object.entries(one)
-  return (
-    entries.length === Object.keys(other).length &&
-    entries.every(([key, value]) => Reflect.get(other, key) === value)
-  )
-}
-
 /** Creates surroundings that index Services on first use. */
 export function surroundingsOf(
   objects: ObjectSet,
   { services, permits }: { services: Services; permits: Permits },
 ): Surroundings {
-  let byNamespace: Map<string, Service[]> | undefined
+  let byNamespace: ReadonlyMap<string, readonly Service[]> | undefined
   return {
     objects,
     services,
     permits,
     servicesIn(namespace) {
-      byNamespace ??= indexServices(objects)
+      byNamespace ??= indexByNamespace(objects.Service.values())
       return byNamespace.get(namespace) ?? []
     },
   }
-}
-
-function indexServices({ Service: services }: ObjectSet): Map<string, Service[]> {
-  const index = new Map<string, Service[]>()
-  for (const service of services.values()) {
-    const { namespace = '' } = service.metadata
-    const listed = index.get(namespace)
-    if (listed === undefined) index.set(namespace, [service])
-    else listed.push(service)
-  }
-  for (const listed of index.values()) listed.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-  return index
 }
