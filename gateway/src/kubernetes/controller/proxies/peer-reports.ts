@@ -166,20 +166,28 @@ function leaseOf({ name, namespace, text, clock }: LeaseContent) {
   }
 }
 
-/** Undefined for a replica without proxies. */
+/** Undefined for a replica without proxies. Without errors, and then in part, if it exceeds the limit. */
 function textOf(report: ReadonlyMap<ObjectKey, ProxyReport>): string | undefined {
   if (report.size === 0) return undefined
+  const text = encode(report)
+  if (Buffer.byteLength(text) <= maxLength) return text
+  const short = new Map<ObjectKey, ProxyReport>()
+  let length = 0
+  for (const [key, { acknowledgedGeneration }] of report) {
+    const entry = { acknowledgedGeneration, errors: [] }
+    length += encode(new Map([[key, entry]])).length
+    if (length > maxLength) break
+    short.set(key, entry)
+  }
+  return encode(short)
+}
+
+function encode(report: ReadonlyMap<ObjectKey, ProxyReport>): string {
   const entries = [...report].map(([key, { acknowledgedGeneration, errors }]) => [
     key,
     { generation: acknowledgedGeneration ?? null, errors },
   ])
-  const text = JSON.stringify(Object.fromEntries(entries))
-  if (text.length <= maxLength) return text
-  const short = [...report].map(([key, { acknowledgedGeneration }]) => [
-    key,
-    { generation: acknowledgedGeneration ?? null, errors: [] },
-  ])
-  return JSON.stringify(Object.fromEntries(short)).slice(0, maxLength)
+  return JSON.stringify(Object.fromEntries(entries))
 }
 
 function readReport({ metadata }: ApiObject): ReadonlyMap<ObjectKey, ProxyReport> {
