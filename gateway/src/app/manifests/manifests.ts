@@ -3,7 +3,7 @@ import type { Watcher } from '../../config/live/watch.ts'
 import { readConfigFile } from '../../config/load/config-file.ts'
 import type { Environment } from '../../config/load/environment.ts'
 import type { Config } from '../../config/schema.ts'
-import { checkObjects, isViolated } from '../../kubernetes/check/check.ts'
+import { checkObjects, isViolated, mistakesOf } from '../../kubernetes/check/check.ts'
 import { type FolderState, readManifestFolder } from '../../kubernetes/objects/manifests/folder.ts'
 import {
   createManifestReader,
@@ -158,7 +158,9 @@ function problemsOf(manifests: Manifests, translation: Translation): string[] {
         const part = of === '' ? '' : ` of ${of}`
         return `${type}${part}: ${reason}${message === '' ? '' : `: ${message}`}`
       })
-      return [...mistakes, ...detached, ...violated].map((problem) => `${where}: ${problem}`)
+      return [...mistakesOf({ conditions, mistakes }), ...detached, ...violated].map(
+        (problem) => `${where}: ${problem}`,
+      )
     },
   )
   return [...manifests.warnings.map(({ file, line, message }) => `${file}:${line}: ${message}`), ...objects]

@@ -92,6 +92,19 @@ describe('checkObjects', () => {
     )
   })
 
+  it('prints a mistake once if a condition reports it', async () => {
+    const policy = `---
+apiVersion: tollgate.dev/v1alpha1
+kind: GatewayPolicy
+metadata: { name: limits }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: web }]
+  traffic: { rateLimit: { local: {} } }
+`
+    const report = { errors: [], warnings: [], objects: await check(gateways + policy) }
+    expect(reportText(report).match(/spec\.traffic\.rateLimit\.local: expected/g)).toHaveLength(1)
+  })
+
   it('reports objects that violate their schema with their mistakes', async () => {
     const found = await check(`${gateways}${route('a', 'web', '  rules: 1\n')}---
 apiVersion: v1

@@ -160,3 +160,11 @@ function compare(one: string, other: string): number {
   if (one === other) return 0
   return one < other ? -1 : 1
 }
+
+/** Mistakes of an object that no condition reports. */
+export function mistakesOf({
+  conditions,
+  mistakes,
+}: Pick<CheckedObject, 'conditions' | 'mistakes'>): string[] {
+  return mistakes.filter((mistake) => conditions.every(({ message }) => !message.includes(mistake)))
+}

@@ -1,6 +1,6 @@
 import { printable } from '../../schema/printable.ts'
 import type { Manifests } from '../objects/manifests/manifests.ts'
-import { type CheckedCondition, type CheckedObject, isViolated } from './check.ts'
+import { type CheckedCondition, type CheckedObject, isViolated, mistakesOf } from './check.ts'
 
 /** Result of a check of manifests. */
 export type CheckReport = Pick<Manifests, 'errors' | 'warnings'> & {
@@ -44,7 +44,10 @@ const conditionWidth = 20
 function objectLines({ kind, key, place, outcome, conditions, mistakes }: CheckedObject): string[] {
   const where = place === undefined ? '' : `  (${printable(place.file)}:${place.line})`
   const indent = ' '.repeat(outcomeWidth)
-  const notes = [...mistakes, ...(outcome === 'accepted' ? [] : (explanations[outcome] ?? []))]
+  const notes = [
+    ...mistakesOf({ conditions, mistakes }),
+    ...(outcome === 'accepted' ? [] : (explanations[outcome] ?? [])),
+  ]
   return [
     `${outcomeWords[outcome].padEnd(outcomeWidth)}${kind} ${key}${where}`,
     ...notes.map((note) => `${indent}  ${printable(note)}`),
