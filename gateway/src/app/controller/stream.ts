@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createBackOff } from '../../kubernetes/client/back-off.ts'
 import type { ApiClient } from '../../kubernetes/client/client.ts'
+import { ApiError } from '../../kubernetes/client/requests/api-error.ts'
 import { tokenReviewKind } from '../../kubernetes/client/requests/other-kinds.ts'
 import { loadAuthority } from '../../kubernetes/controller/authority.ts'
 import { proxyName } from '../../kubernetes/deployer/names.ts'
@@ -22,7 +24,7 @@ import type { Log } from '../../telemetry/log.ts'
 
 const serviceName = 'tollgate-controller'
 const authoritySecret = 'tollgate-controller-ca'
-const retryMs = 2_000
+const retryTimes = { minMs: 200, maxMs: 5_000 }
 
 /** URL of the stream at the Service of the controller. */
 export function defaultStreamUrl(namespace: string): string {
@@ -35,12 +37,13 @@ export async function awaitAuthority(
   namespace: string,
   { clock, log, signal }: { clock: Clock; log: Log; signal: AbortSignal },
 ): Promise<CertificateAuthority> {
+  const backOff = createBackOff(retryTimes, Math.random)
   for (;;) {
     try {
       return await loadAuthority(client, { namespace, name: authoritySecret }, toolsOf(clock))
     } catch (error) {
       log.warn({ namespace, secret: authoritySecret, error: messageOf(error) }, 'authority not available')
-      await delay(retryMs, undefined, { signal })
+      await delay(backOff.next(error instanceof ApiError ? error : undefined), undefined, { signal })
     }
   }
 }

@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { bundleGateway } from '../../../../scripts/bundle.ts'
@@ -76,6 +76,11 @@ export function isUp(): boolean {
   }
 }
 
+/** Not in the state folder: Pods have another `/tmp`. */
+function programFolder(): string {
+  return join(root, '.cache', 'kube', basename(stateFolder()))
+}
+
 const node = process.execPath
 
 function toolEnvironment(): Record<string, string> {
@@ -89,8 +94,9 @@ function toolEnvironment(): Record<string, string> {
 /** Writes the program of the Pods, apart from that of tests, and the commands that stand for images. */
 export async function writeImages(): Promise<void> {
   mkdirSync(stateFolder(), { recursive: true })
-  await bundleGateway(relative(process.cwd(), join(stateFolder(), 'program')))
-  copyFileSync(join(root, 'package.json'), join(stateFolder(), 'package.json'))
+  const folder = programFolder()
+  await bundleGateway(relative(process.cwd(), join(folder, 'program')))
+  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
   const pod = (file: string) => [node, join(root, 'gateway', 'test', 'soak', 'cluster', file)]
   const images = {
     'registry.k8s.io/gateway-api/echo-basic': [join(programs(), 'echo-basic')],
@@ -100,7 +106,7 @@ export async function writeImages(): Promise<void> {
     ...Object.fromEntries(
       ['tollgate', 'ghcr.io/tollgate', 'docker.io/tollgate'].map((name) => [
         name,
-        [node, join(stateFolder(), 'program', 'tollgate.js')],
+        [node, join(folder, 'program', 'tollgate.js')],
       ]),
     ),
   }
