@@ -123,7 +123,7 @@ const mcpTarget = exactlyOne(
           name: name({ doc: 'Name of the ConfigMap, in the namespace of the GatewayBackend.' }),
           key: optional(name({ doc: 'Entry of the ConfigMap.', default: 'openapi.yaml' })),
         },
-        { doc: 'ConfigMap with the OpenAPI 3.0 or 3.1 document, JSON or YAML.' },
+        { doc: 'ConfigMap with the OpenAPI 3.0 or 3.1 document: JSON, or YAML of at most 128 KiB.' },
       ),
     ),
     policies: optional(

@@ -259,6 +259,22 @@ describe('mcp', () => {
     expect(main?.mcp?.prefixMode).toBe(count === 0 ? undefined : 'always')
   })
 
+  it('refuses large OpenAPI documents in YAML before it parses them', () => {
+    const target = { name: 'api', static: one.static, protocol: 'OpenAPI', schemaRef: { name: 'doc' } }
+    const document = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'doc', namespace: 'app' },
+      data: { 'openapi.yaml': '['.repeat(140_000) },
+    }
+    const messages = conditionsOf(manifest({ mcp: { targets: [target] } }, document)).map(
+      ([, , , text]) => text,
+    )
+    expect(messages.join()).toContain(
+      'must be JSON of at most 100 levels, or YAML of at most 131072 characters',
+    )
+  })
+
   it('reads OpenAPI documents from ConfigMaps', () => {
     const target = { name: 'api', static: one.static, protocol: 'OpenAPI', schemaRef: { name: 'doc' } }
     const document = { openapi: '3.0.0', info: { title: 't', version: '1' }, paths: {} }

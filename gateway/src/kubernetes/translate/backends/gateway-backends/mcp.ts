@@ -1,5 +1,6 @@
 import type { McpBackendConfig, TargetConfig } from '../../../../backends/mcp/config.ts'
 import { parseYaml } from '../../../../config/yaml/yaml.ts'
+import { readJsonObject } from '../../../../lib/json/text.ts'
 import { messageOf } from '../../../../lib/thrown.ts'
 import type { Path } from '../../../../schema/path.ts'
 import type { BackendPolicies } from '../../../../upstream/config.ts'
@@ -182,9 +183,21 @@ function readDocument({ schemaRef }: TargetFields, path: Path, translation: Tran
   return {}
 }
 
-function parseDocument(
-  text: string,
-): { kind: 'document'; value: Record<string, unknown> } | { kind: 'invalid'; problem: string } {
+/** A deep YAML text of this size takes less than a second; JSON is bounded by the size of a ConfigMap. */
+const maxYamlCharacters = 131_072
+const jsonLimits = { maxDepth: 100, maxMembers: 100_000, maxElements: 200_000 }
+
+type ReadText = { kind: 'document'; value: Record<string, unknown> } | { kind: 'invalid'; problem: string }
+
+function parseDocument(text: string): ReadText {
+  if (/^\s*\{/.test(text)) {
+    const json = readJsonObject(text, jsonLimits)
+    if (json.kind === 'object') return { kind: 'document', value: json.value }
+  }
+  if (text.length > maxYamlCharacters) {
+    const problem = `must be JSON of at most ${jsonLimits.maxDepth} levels, or YAML of at most ${maxYamlCharacters} characters`
+    return { kind: 'invalid', problem }
+  }
   try {
     const value = parseYaml(text)
     // The document is checked with the other fields of the Config.
