@@ -178,6 +178,11 @@ describe('tollgate controller', () => {
     const api = await startCluster()
     for (let index = 0; index < 30; index++) api.put(route(`r${index}`, index % 2 === 0 ? 'app' : 'absent'))
     const first = await startController(api, 'a')
+    const reasons = () => api.list('Event').map((event) => event['reason'])
+    await until(
+      'events of refused routes',
+      () => reasons().filter((reason) => reason === 'BackendNotFound').length === 15,
+    )
     await until('all statuses', () =>
       api.list('HTTPRoute').every(({ metadata }) => conditionOf(api, 'HTTPRoute', metadata.name, 'Accepted')),
     )

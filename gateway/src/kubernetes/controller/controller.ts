@@ -91,13 +91,15 @@ export function startController(options: ControllerOptions): Controller {
     peers.update()
     if (leader === undefined) return
     leader.updateStatuses(completeStatuses(current.translation, { states, latest: objects.latest }))
-    warnOfRefusals(leader)
+    warnOfProxies(leader)
   })
 
-  function warnOfRefusals({ warn }: Leader): void {
-    for (const [key, gateway] of current.objects.Gateway)
-      for (const error of states.stateOf(key, noAddresses).errors)
-        warn(gateway, 'ConfigurationRefused', error)
+  function warnOfProxies({ warn }: Leader): void {
+    for (const [key, gateway] of current.objects.Gateway) {
+      const { errors, deploymentError } = states.stateOf(key, noAddresses)
+      for (const error of errors) warn(gateway, 'ConfigurationRefused', error)
+      if (deploymentError !== undefined) warn(gateway, 'DeploymentFailed', deploymentError)
+    }
   }
 
   /** Undefined after a defect: proxies and statuses remain as they are. */

@@ -3,14 +3,21 @@ import { messageOf } from '../../lib/thrown.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ApiClient } from '../client/client.ts'
 import { eventKind } from '../client/requests/other-kinds.ts'
-import type { Gateway } from '../objects/gateway-api.ts'
+import type { ObjectMeta } from '../objects/meta.ts'
 import { controllerName } from '../translate/controller-name.ts'
 import type { WriteRate } from './status/write-rate.ts'
 
-/** Writes events of Gateways. */
+/** Object of an event. */
+export type EventSubject = {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: ObjectMeta
+}
+
+/** Writes events of objects. */
 export type Events = {
   /** Writes a warning, once in ten minutes for the same text. Dropped while many others wait. */
-  warn(gateway: Gateway, reason: string, note: string): void
+  warn(subject: EventSubject, reason: string, note: string): void
 }
 
 export type EventsOptions = {
@@ -46,8 +53,10 @@ export function createEvents({ client, identity, rate, clock, log, signal }: Eve
     return false
   }
 
-  async function write({ apiVersion, kind, metadata }: Gateway, reason: string, note: string): Promise<void> {
+  async function write(subject: EventSubject, reason: string, note: string): Promise<void> {
+    const { apiVersion, kind, metadata } = subject
     await rate.acquire(signal)
+    // Events of cluster-scoped objects belong to the default namespace.
     const { namespace = 'default', name, uid, resourceVersion } = metadata
     const eventTime = new Date(clock.now()).toISOString().replace('Z', '000Z')
     const event = {
@@ -59,7 +68,7 @@ export function createEvents({ client, identity, rate, clock, log, signal }: Eve
       reason,
       action: 'Configure',
       note,
-      regarding: { apiVersion, kind, namespace, name, uid, resourceVersion },
+      regarding: { apiVersion, kind, namespace: metadata.namespace, name, uid, resourceVersion },
       reportingController: controllerName,
       reportingInstance: identity.slice(0, 128),
     }
@@ -67,11 +76,11 @@ export function createEvents({ client, identity, rate, clock, log, signal }: Eve
   }
 
   return {
-    warn(gateway, reason, text) {
+    warn(subject, reason, text) {
       const note = text.slice(0, maxNoteLength)
-      if (pending >= maxPending || isRepeated(`${gateway.metadata.uid} ${reason} ${note}`)) return
+      if (pending >= maxPending || isRepeated(`${subject.metadata.uid} ${reason} ${note}`)) return
       pending += 1
-      write(gateway, reason, note)
+      write(subject, reason, note)
         .catch((error: unknown) => {
           if (!signal.aborted) log.warn({ reason, error: messageOf(error) }, 'event not written')
         })

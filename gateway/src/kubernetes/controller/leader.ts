@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ControllerMeter } from '../../telemetry/metrics/controller.ts'
-import type { ApiClient } from '../client/client.ts'
+import type { ApiClient, ApiObject } from '../client/client.ts'
 import { createDeployer } from '../deployer/deployer.ts'
 import type { DeploySettings } from '../deployer/render-input.ts'
-import type { Gateway } from '../objects/gateway-api.ts'
-import type { ReadKind } from '../objects/kinds.ts'
+import { apiVersionOf, type ReadKind, readKinds } from '../objects/kinds.ts'
 import type { ObjectKey } from '../objects/meta.ts'
 import type { ObjectStatus } from '../translate/status/object-status.ts'
 import { watchDeployed } from './deployed-objects.ts'
 import { createDeployments, type DeployedGateway } from './deployments.ts'
-import { createEvents } from './events.ts'
+import { createEvents, type EventSubject } from './events.ts'
+import { refusalsOf } from './status/refusals.ts'
 import { createStatusWriter } from './status/status-writer.ts'
 import { createWriteRate } from './status/write-rate.ts'
 import type { WatchedObjects } from './watching/watched-objects.ts'
@@ -24,8 +24,8 @@ export type Leader = {
   checkStatus(kind: ReadKind, key: ObjectKey): void
   /** Deploys the proxies of a Gateway. */
   deploy(gateway: ObjectKey): void
-  /** Writes an event about proxies that refuse a configuration. */
-  warn(gateway: Gateway, reason: string, note: string): void
+  /** Writes an event. */
+  warn(subject: EventSubject, reason: string, note: string): void
   close(): Promise<void>
 }
 
@@ -55,7 +55,6 @@ export function startLeader(options: LeaderOptions): Leader {
   const client = options.client.until(closing.signal)
   const bounded = { ...options, client }
   const rate = createWriteRate(writes, clock)
-  const writer = createStatusWriter({ ...bounded, ...objects, rate })
   const deployer = createDeployer({ client, settings: options.settings, randomBytes })
   const deployments = createDeployments({ ...options, deployer })
   const deployed = watchDeployed({ ...bounded, changed: deployments.request })
@@ -67,6 +66,16 @@ export function startLeader(options: LeaderOptions): Leader {
     log,
     signal: closing.signal,
   })
+  const writer = createStatusWriter({
+    ...bounded,
+    ...objects,
+    rate,
+    written(status, object) {
+      const subject = subjectOf(status.kind, object)
+      for (const { type, reason, message } of refusalsOf(status))
+        events.warn(subject, reason, `${type}: ${message}`)
+    },
+  })
   return {
     updateStatuses: writer.update,
     checkStatus: writer.check,
@@ -76,6 +85,20 @@ export function startLeader(options: LeaderOptions): Leader {
       closing.abort()
       deployed.close()
       await Promise.all([writer.close(), deployments.close()])
+    },
+  }
+}
+
+function subjectOf(kind: ReadKind, { metadata }: ApiObject): EventSubject {
+  const { name, namespace, uid, resourceVersion } = metadata
+  return {
+    apiVersion: apiVersionOf(readKinds[kind]),
+    kind,
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace: String(namespace) }),
+      uid: String(uid),
+      resourceVersion: String(resourceVersion),
     },
   }
 }

@@ -58,11 +58,13 @@ async function start(api: KubernetesApi) {
     namespaces: undefined,
     changed: (kind, { key }) => writer.check(kind, key),
   })
+  const reported: string[] = []
   const writer = createStatusWriter({
     ...environment,
     latest: objects.latest,
     entries: objects.entries,
     rate: createWriteRate({ perSecond: 1_000, burst: 1_000 }, systemClock),
+    written: ({ key }, { metadata }) => void reported.push(`${key} ${metadata.name}`),
   })
   endAfter('test', async () => {
     await writer.close()
@@ -70,14 +72,14 @@ async function start(api: KubernetesApi) {
     client.close()
   })
   await within('synced', objects.synced)
-  return { writer, objects }
+  return { writer, objects, reported }
 }
 
 describe('createStatusWriter', () => {
   it('writes a status once, and not again for its own event or the same result', async () => {
     const api = await startKubernetesApi()
     api.put(route('a'))
-    const { writer, objects } = await start(api)
+    const { writer, objects, reported } = await start(api)
     writer.update([routeStatus('a')])
     await until('the status', () => reasonOf(api, 'a') === 'Accepted')
     await until('its event', () => objects.latest('HTTPRoute', 'default/a')?.['status'] !== undefined)
@@ -87,6 +89,8 @@ describe('createStatusWriter', () => {
     writer.update([routeStatus('a'), routeStatus('b')])
     await until('another status', () => reasonOf(api, 'b') === 'Accepted')
     expect(writesOf(api)).toBe(2)
+    await until('reports', () => reported.length === 2)
+    expect(reported).toEqual(['default/a a', 'default/b b'])
   })
 
   it('retains entries of other controllers, also through conflicts', async () => {

@@ -29,6 +29,8 @@ export type StatusWriterOptions = {
   entries(): Iterable<readonly [ReadKind, ObjectKey]>
   /** Latest version of an object that a watch has reported. */
   latest(kind: ReadKind, key: ObjectKey): ApiObject | undefined
+  /** Called after a write, with the object before it. */
+  written(status: ObjectStatus, object: ApiObject): void
   readonly rate: WriteRate
   readonly clock: Clock
   readonly random: () => number
@@ -106,7 +108,9 @@ export function createStatusWriter(options: StatusWriterOptions): StatusWriter {
       if (conflicts === 0 && repairs.mustWait(id, statuses.get(id))) return
       try {
         await write(id, live, next)
-        repairs.written(id, statuses.get(id))
+        const status = statuses.get(id)
+        repairs.written(id, status)
+        if (status !== undefined) options.written(status, live)
         return
       } catch (error) {
         if (closing.signal.aborted || hasStatus(error, 404)) return
