@@ -243,7 +243,7 @@ export async function rights({ kubectl, state }: Cluster): Promise<string> {
   const logs = globSync(join(state, 'pods', 'tollgate-system_*', '*.log')).flatMap((file) =>
     readFileSync(file, 'utf8').split('\n'),
   )
-  const forbidden = logs.filter((line) => /"status":403|forbidden/i.test(line))
+  const forbidden = logs.filter((line) => line.includes('is forbidden'))
   if (forbidden.length > 0) throw new Error(`refused calls: ${forbidden.slice(0, 3).join('\n')}`)
   return `${denied.length} rights absent, no refused call in ${logs.length} log lines`
 }

@@ -10,10 +10,11 @@ export type Step = { readonly name: string; run(cluster: Cluster): Promise<strin
 export const steps: readonly Step[] = [
   { name: 'refusal', run: refusal },
   { name: 'rollout', run: rollout },
+  // Before outages: an API server that starts forbids everything for a moment.
+  { name: 'rights', run: rights },
   { name: 'controller-killed', run: controllerKilled },
   { name: 'lease-lost', run: leaseLost },
   { name: 'api-server-killed', run: apiServerKilled },
   { name: 'broken-objects', run: brokenObjects },
-  { name: 'rights', run: rights },
   { name: 'conformance', run: conformance },
 ]
