@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Cluster, programs } from './environment.ts'
+import { type Cluster, programFolder, programs } from './environment.ts'
 
 const profiles = 'GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS,GATEWAY-TCP'
 /** One that the load balancer of the cluster can assign, and one that it cannot (RFC 5737). */
@@ -15,14 +15,14 @@ export async function conformance(cluster: Cluster): Promise<string> {
   const features = await cluster.kubectl(
     ...['get', 'gatewayclass', 'tollgate', '-o', 'jsonpath={.status.supportedFeatures[*].name}'],
   )
-  const report = join(cluster.state, 'conformance.yaml')
+  const report = join(programFolder(), 'conformance.yaml')
   const args = [
     ...['-test.v', '-test.timeout', '45m', '-gateway-class', 'tollgate', '-conformance-profiles', profiles],
     ...['-supported-features', features.split(' ').join(','), '-report-output', report, '-version', 'main'],
     ...[...project, '-contact', 'https://tollgate.dev', ...addresses],
   ]
   const output = await run(join(programs(), 'conformance.test'), args, cluster)
-  writeFileSync(join(cluster.state, 'conformance.log'), output)
+  writeFileSync(join(programFolder(), 'conformance.log'), output)
   // Tests, not their parts, which are indented further.
   const results = [...output.matchAll(/^ {4}--- (PASS|FAIL|SKIP): TestConformance\/(\S+)/gm)]
   const named = (outcome: string) =>

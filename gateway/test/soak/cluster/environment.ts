@@ -76,8 +76,8 @@ export function isUp(): boolean {
   }
 }
 
-/** Not in the state folder: Pods have another `/tmp`. */
-function programFolder(): string {
+/** Folder of the program of Pods and of reports: not the state folder, which ends with the cluster. */
+export function programFolder(): string {
   return join(root, '.cache', 'kube', basename(stateFolder()))
 }
 
