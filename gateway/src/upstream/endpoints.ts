@@ -71,6 +71,19 @@ export function compileEndpoints(
   }
 }
 
+/** Compiles a choice by weight and health over the current endpoints; it returns undefined without any. */
+export function compileEndpointChoice(
+  { list, destinations }: EndpointServers,
+  random: () => number,
+): () => Destination | undefined {
+  const compile = () => ({ of: list.current, choose: compileChoice(destinations(), random) })
+  let choice = compile()
+  return () => {
+    if (choice.of !== list.current) choice = compile()
+    return choice.choose()?.destination
+  }
+}
+
 /** The destination of single calls: one server, or a server of a backend with endpoints. */
 export type CallServers = {
   readonly settings: DestinationSettings
@@ -112,15 +125,9 @@ export function compileNamedServers(
   if (backend?.endpoints === undefined)
     return singleServer(compileNamedDestination(reference, backends, context))
   const servers = compileServers({ node: backend, policies: [backend.policies] }, context)
-  const { list, destinations } = compileEndpoints(backend, servers, context)
-  const compile = () => ({ of: list.current, choose: compileChoice(destinations(), context.random) })
-  let choice = compile()
   return {
     settings: servers.settings,
     key: `backend ${backend.name}`,
-    choose() {
-      if (choice.of !== list.current) choice = compile()
-      return choice.choose()?.destination
-    },
+    choose: compileEndpointChoice(compileEndpoints(backend, servers, context), context.random),
   }
 }

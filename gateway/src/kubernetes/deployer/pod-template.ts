@@ -3,6 +3,7 @@ import { milliseconds } from '../../lib/duration.ts'
 import type { JsonObject, JsonValue } from '../../lib/json/json.ts'
 import { keyOf } from '../objects/meta.ts'
 import type { GatewayParametersSpec } from '../own-kinds/gateway-parameters.ts'
+import { tokenAudience } from '../stream/token-audience.ts'
 import { imageOf } from './image.ts'
 import { authorityName, proxyName, sessionSecretName } from './names.ts'
 import { defaultShutdown, proxyContainerName } from './parameters.ts'
@@ -17,8 +18,6 @@ const nonRootId = 65_532
 const stateDirectory = '/var/lib/tollgate'
 const controllerDirectory = '/run/tollgate'
 const tokenSeconds = 3_600
-/** Also the audience that the controller demands. */
-const tokenAudience = 'tollgate'
 const metricsPort = 15_020
 const readinessPort = 15_021
 /** For the log lines and reports of aborted requests. */

@@ -1,7 +1,6 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
-import { compileChoice } from '../../../upstream/choice.ts'
 import type { Destination } from '../../../upstream/destination.ts'
-import type { EndpointServers } from '../../../upstream/endpoints.ts'
+import { compileEndpointChoice, type EndpointServers } from '../../../upstream/endpoints.ts'
 import type { MessageSink, TargetFailure } from '../message/message.ts'
 import type { Target, TargetSession } from './target.ts'
 
@@ -22,8 +21,7 @@ export type SpreadOptions = {
 export function compileSpreadTarget(options: SpreadOptions): Target {
   const { name, servers, compileAt, sessionless, random } = options
   const targets = new WeakMap<Destination, Target>()
-  const compile = () => ({ of: servers.list.current, choose: compileChoice(servers.destinations(), random) })
-  let choice = compile()
+  const choose = compileEndpointChoice(servers, random)
 
   function targetAt(destination: Destination): Target {
     const known = targets.get(destination)
@@ -42,8 +40,7 @@ export function compileSpreadTarget(options: SpreadOptions): Target {
     name,
     sessionless,
     open() {
-      if (choice.of !== servers.list.current) choice = compile()
-      const destination = choice.choose()?.destination
+      const destination = choose()
       if (destination === undefined) return unreachableSession(name)
       return bound(targetAt(destination).open(), destination)
     },

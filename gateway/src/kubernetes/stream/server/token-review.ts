@@ -1,8 +1,6 @@
 import { ApiError } from '../../client/requests/api-error.ts'
+import { tokenAudience } from '../token-audience.ts'
 import type { TokenVerdict, VerifyToken } from './verify-token.ts'
-
-/** Audience of the projected tokens of proxies. */
-const tokenAudience = 'tollgate'
 
 /**
  * Sends a `TokenReview` (`authentication.k8s.io/v1`) to the API server and returns the response. Rejects if
