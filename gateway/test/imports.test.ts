@@ -9,8 +9,9 @@ import { describe, expect, it } from 'vitest'
 /** Each row may import the rows before it, and itself only within one name. */
 const layers = [
   ['lib'],
-  ['net', 'cel', 'schema', 'process'],
+  ['net', 'cel', 'schema', 'process', 'database'],
   ['telemetry'],
+  ['ledger'],
   ['pipeline'],
   ['upstream'],
   ['identity'],

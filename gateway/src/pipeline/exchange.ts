@@ -1,3 +1,4 @@
+import type { CostStatus } from '../ledger/cost-status.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ExactJsonObject, JsonObject } from '../lib/json/json.ts'
@@ -53,12 +54,6 @@ export type Usage = {
   /** True if the response ended without usage and the counts are bytes / 4. */
   estimated: boolean
 }
-
-/**
- * Quality of the cost of a call: from reported counts, from estimated counts, or unavailable (no price,
- * unknown model).
- */
-export type CostStatus = 'exact' | 'estimated' | 'unpriced' | 'missing'
 
 /**
  * The operation of an LLM request, independent of its path. `operation` is `gen_ai.operation.name` of
