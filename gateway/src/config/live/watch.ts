@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { type FSWatcher, watch } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { rereadConfigFile } from '../load/config-file.ts'
+import { createFolderWatches } from './folder-watches.ts'
 
 export type WatchOptions = {
   /**
@@ -46,7 +46,7 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
   let busy = false
   /** An event occurred that the check in progress may have missed. */
   let again = false
-  const folders = new Map<string, FSWatcher>()
+  const folders = createFolderWatches(heard)
 
   function heard(): void {
     again = true
@@ -103,30 +103,8 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
 
   /** Watches folders: a file that is replaced loses its watch. */
   async function watchFolders(): Promise<void> {
-    const wanted = new Set([dirname(file), dirname(await realpath(file).catch(() => file))])
-    if (closed) return
-    for (const [folder, watcher] of folders) {
-      if (wanted.has(folder)) continue
-      watcher.close()
-      folders.delete(folder)
-    }
-    for (const folder of wanted) if (!folders.has(folder)) watchFolder(folder)
-  }
-
-  function watchFolder(folder: string): void {
-    try {
-      const watcher = watch(folder, { persistent: false }, heard)
-      // The poll watches the folder again.
-      watcher.on('error', () => forget(folder))
-      folders.set(folder, watcher)
-    } catch {
-      // No further watches, or no such folder: the poll continues, and reports a missing file.
-    }
-  }
-
-  function forget(folder: string): void {
-    folders.get(folder)?.close()
-    folders.delete(folder)
+    const wanted = [dirname(file), dirname(await realpath(file).catch(() => file))]
+    if (!closed) folders.set(wanted)
   }
 
   const poll = setInterval(() => {
@@ -139,8 +117,7 @@ export function watchFile(file: string, options: WatchOptions): Watcher {
     close() {
       closed = true
       clearInterval(poll)
-      for (const watcher of folders.values()) watcher.close()
-      folders.clear()
+      folders.close()
     },
   }
 }

@@ -1,6 +1,6 @@
-import { type FSWatcher, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { createFolderWatches } from '../../../config/live/folder-watches.ts'
 import type { Watcher } from '../../../config/live/watch.ts'
 import { type FolderState, readFolderState } from './folder.ts'
 
@@ -26,7 +26,7 @@ const maxRounds = 20
 /** Watches the manifests of a folder and of the folders in it. Errors are reported, never thrown. */
 export function watchManifestFolder(folder: string, options: WatchFolderOptions): Watcher {
   const { onChange, onError, debounceMs = 250, pollMs = 5_000 } = options
-  const watchers = new Map<string, FSWatcher>()
+  const watches = createFolderWatches(notice)
   let seen = options.state.appearance
   let lastError: string | undefined
   let isClosed = false
@@ -94,27 +94,8 @@ export function watchManifestFolder(folder: string, options: WatchFolderOptions)
   }
 
   function watchFolders(folders: readonly string[]): void {
-    if (isClosed) return
     // The folder itself may be replaced.
-    const wanted = new Set([...folders, dirname(folder)])
-    for (const path of watchers.keys()) if (!wanted.has(path)) forget(path)
-    for (const path of wanted) if (!watchers.has(path)) watchOne(path)
-  }
-
-  function watchOne(path: string): void {
-    try {
-      const watcher = watch(path, { persistent: false }, notice)
-      // The poll watches the folder again.
-      watcher.on('error', () => forget(path))
-      watchers.set(path, watcher)
-    } catch {
-      // No further watches, or no such folder: the poll continues, and reports a missing folder.
-    }
-  }
-
-  function forget(path: string): void {
-    watchers.get(path)?.close()
-    watchers.delete(path)
+    if (!isClosed) watches.set([...folders, dirname(folder)])
   }
 
   watchFolders(options.state.folders)
@@ -124,7 +105,7 @@ export function watchManifestFolder(folder: string, options: WatchFolderOptions)
     close() {
       isClosed = true
       clearInterval(poll)
-      for (const path of [...watchers.keys()]) forget(path)
+      watches.close()
     },
   }
 }
