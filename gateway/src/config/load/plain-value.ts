@@ -1,6 +1,7 @@
 import type { Path } from '../../schema/path.ts'
 import { formatPath } from '../../schema/path.ts'
 import { alternativesOf, childShapes, type Shape } from '../../schema/shape.ts'
+import { type AliasCost, createAliasCost, expandAlias, payForAlias } from '../yaml/alias-cost.ts'
 import type { TextMistake, YamlEntry, YamlTree } from '../yaml/yaml.ts'
 import { type Environment, expandReferences } from './environment.ts'
 
@@ -10,9 +11,6 @@ export type PlainValue = {
   /** Paths, as text, of scalars with values of variables. Messages must not contain these values. */
   fromEnvironment: ReadonlySet<string>
 }
-
-/** Bound on the expansion of aliases, in values and in units of 64 characters. */
-const maxAliasCost = 100_000
 
 /**
  * Converts a document to plain JSON: aliases become copies, references to the environment become values. The
@@ -25,8 +23,7 @@ export function toPlainValue(tree: YamlTree, shape: Shape, environment: Environm
     path: [],
     mistakes: [],
     fromEnvironment: new Set(),
-    aliasCost: 0,
-    inAlias: 0,
+    aliases: createAliasCost(),
   }
   const value = build(tree, alternativesOf(shape), building)
   return { value: value ?? {}, mistakes: building.mistakes, fromEnvironment: building.fromEnvironment }
@@ -38,13 +35,11 @@ type Building = {
   path: (string | number)[]
   mistakes: (TextMistake & { path: Path })[]
   fromEnvironment: Set<string>
-  aliasCost: number
-  /** Number of aliases around the current value. */
-  inAlias: number
+  aliases: AliasCost
 }
 
 function build(tree: YamlTree, shapes: readonly Shape[], building: Building): unknown {
-  if (building.inAlias > 0 && !payForAlias(tree, building)) return null
+  if (!payForAlias(tree, building.aliases, () => refuseAliases(tree, building))) return null
   switch (tree.kind) {
     case 'map':
       return buildMap(tree.entries, shapes, building)
@@ -53,7 +48,7 @@ function build(tree: YamlTree, shapes: readonly Shape[], building: Building): un
     case 'scalar':
       return buildScalar(tree, shapes, building)
     case 'alias':
-      return buildAlias(tree.target, shapes, building)
+      return expandAlias(building.aliases, () => build(tree.target, shapes, building))
   }
 }
 
@@ -83,21 +78,12 @@ function buildUnder(
   return value
 }
 
-function buildAlias(target: YamlTree, shapes: readonly Shape[], building: Building): unknown {
-  building.inAlias++
-  const value = build(target, shapes, building)
-  building.inAlias--
-  return value
-}
-
-/** Counts the expansion of aliases. Returns false above the bound, which is reported once. */
-function payForAlias(tree: YamlTree, building: Building): boolean {
-  if (building.aliasCost > maxAliasCost) return false
-  building.aliasCost += tree.kind === 'scalar' ? 1 + (tree.end - tree.offset) / 64 : 1
-  if (building.aliasCost <= maxAliasCost) return true
-  const message = 'the aliases of this file expand to more than is allowed'
-  building.mistakes.push({ offset: tree.offset, message, path: [...building.path] })
-  return false
+function refuseAliases({ offset }: YamlTree, { mistakes, path }: Building): void {
+  mistakes.push({
+    offset,
+    message: 'the aliases of this file expand to more than is allowed',
+    path: [...path],
+  })
 }
 
 function buildScalar(
