@@ -7,6 +7,7 @@ import { tokenAudience } from '../stream/token-audience.ts'
 import { imageOf } from './image.ts'
 import { authorityName, proxyName, sessionSecretName } from './names.ts'
 import { defaultShutdown, proxyContainerName } from './parameters.ts'
+import { containerSecurity, podSecurity } from './pod-security.ts'
 import type { RenderInput } from './render-input.ts'
 
 type PodMetadata = {
@@ -14,7 +15,6 @@ type PodMetadata = {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-const nonRootId = 65_532
 const stateDirectory = '/var/lib/tollgate'
 const controllerDirectory = '/run/tollgate'
 const tokenSeconds = 3_600
@@ -37,11 +37,7 @@ export function podTemplate(input: RenderInput, { labels, annotations }: PodMeta
       automountServiceAccountToken: false,
       terminationGracePeriodSeconds: shutdownOf(parameters).maxSeconds,
       securityContext: {
-        runAsNonRoot: true,
-        runAsUser: nonRootId,
-        runAsGroup: nonRootId,
-        fsGroup: nonRootId,
-        seccompProfile: { type: 'RuntimeDefault' },
+        ...podSecurity,
         sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
       },
       containers: [proxyContainer(input)],
@@ -87,11 +83,7 @@ function proxyContainer({ gateway, parameters, settings }: RenderInput): JsonObj
     // Ready with the first complete configuration, from the controller or the persisted copy.
     startupProbe: { ...ready, periodSeconds: 1, failureThreshold: 600 },
     readinessProbe: { ...ready, periodSeconds: 5, timeoutSeconds: 2, failureThreshold: 2 },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
+    securityContext: containerSecurity,
     volumeMounts: [
       { mountPath: stateDirectory, name: 'state' },
       { mountPath: '/tmp', name: 'tmp' },

@@ -1,3 +1,4 @@
+import { containerSecurity, podSecurity } from '../deployer/pod-security.ts'
 import { apiVersionOf, readKinds } from '../objects/kinds.ts'
 import { controllerName } from '../translate/controller-name.ts'
 import { type AccessRule, clusterRules, namespacedRules, ownRules } from './access-rules.ts'
@@ -14,7 +15,6 @@ const namespace = 'tollgate-system'
 const name = 'tollgate-controller'
 const rbac = 'rbac.authorization.k8s.io'
 const labels = { 'app.kubernetes.io/name': 'tollgate', 'app.kubernetes.io/component': 'controller' }
-const nonRootId = 65_532
 
 /** Manifests of an installation by file name, in the order in which `kubectl apply -f FOLDER` reads them. */
 export function installManifests(version: string): ReadonlyMap<string, readonly Manifest[]> {
@@ -106,13 +106,7 @@ function deploymentSpec(version: string): object {
       spec: {
         serviceAccountName: name,
         terminationGracePeriodSeconds: 30,
-        securityContext: {
-          runAsNonRoot: true,
-          runAsUser: nonRootId,
-          runAsGroup: nonRootId,
-          fsGroup: nonRootId,
-          seccompProfile: { type: 'RuntimeDefault' },
-        },
+        securityContext: podSecurity,
         affinity: {
           podAntiAffinity: {
             preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: spread }],
@@ -152,11 +146,7 @@ function controllerContainer(image: string): object {
       periodSeconds: 5,
       timeoutSeconds: 2,
     },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
+    securityContext: containerSecurity,
     volumeMounts: [{ mountPath: '/tmp', name: 'tmp' }],
   }
 }

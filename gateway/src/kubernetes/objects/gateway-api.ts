@@ -38,10 +38,13 @@ export type Condition = {
   readonly lastTransitionTime?: string | undefined
 }
 
+/** Status that consists of conditions. */
+export type ConditionsStatus = { readonly conditions?: readonly Condition[] | undefined }
+
 export type GatewayClass = ObjectOf<
   'GatewayClass',
   ReadonlyOf<Infer<typeof gatewayClassSpec>>,
-  { readonly conditions?: readonly Condition[] | undefined }
+  ConditionsStatus
 >
 
 export type ParametersRef = NonNullable<GatewayClass['spec']['parametersRef']>
@@ -53,9 +56,8 @@ export type FrontendValidation = ReadonlyOf<Infer<typeof frontendValidation>>
 
 export type Gateway = ObjectOf<'Gateway', ReadonlyOf<Infer<typeof gatewaySpec>>, GatewayStatus>
 
-export type GatewayStatus = {
+export type GatewayStatus = ConditionsStatus & {
   readonly addresses?: readonly { readonly type?: string | undefined; readonly value: string }[] | undefined
-  readonly conditions?: readonly Condition[] | undefined
   readonly listeners?: readonly ListenerStatus[] | undefined
   readonly attachedListenerSets?: number | undefined
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../lib/json/json.ts'
 import type { ObjectMeta, OwnerReference } from './meta.ts'
 
 /** Metadata, with mistakes if it violates the rules of Kubernetes; undefined if no name can be read. */
@@ -17,7 +18,7 @@ const defaultNamespace = 'default'
 
 /** Reads `metadata` of an object. Fields that no translation reads are dropped. Never throws. */
 export function readMeta(value: unknown, isNamespaced: boolean): ReadMeta {
-  if (!isObject(value)) return { metadata: undefined, mistakes: ['metadata: must be an object'] }
+  if (!isJsonObject(value)) return { metadata: undefined, mistakes: ['metadata: must be an object'] }
   const mistakes: string[] = []
   const name = value['name']
   if (typeof name !== 'string' || name.length > maxNameLength || !namePattern.test(name)) {
@@ -71,7 +72,7 @@ function textMaps(value: Fields, mistakes: string[]) {
   for (const field of ['labels', 'annotations'] as const) {
     const map = value[field]
     if (map === undefined || map === null) continue
-    if (!isObject(map)) mistakes.push(`metadata.${field}: must be an object`)
+    if (!isJsonObject(map)) mistakes.push(`metadata.${field}: must be an object`)
     else if (isTextMap(map)) found[field] = map
     else {
       const wrong = Object.keys(map).find((key) => typeof map[key] !== 'string')
@@ -88,7 +89,7 @@ function owners(value: unknown) {
 }
 
 function isOwner(value: unknown): value is OwnerReference {
-  if (!isObject(value)) return false
+  if (!isJsonObject(value)) return false
   return ['apiVersion', 'kind', 'name', 'uid'].every((field) => typeof value[field] === 'string')
 }
 
@@ -101,7 +102,3 @@ function isWhole(value: unknown): value is number {
 }
 
 type Fields = { readonly [field: string]: unknown }
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

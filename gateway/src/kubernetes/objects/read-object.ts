@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../lib/json/json.ts'
 import { check } from '../../schema/check.ts'
 import { formatPath } from '../../schema/path.ts'
 import { printable } from '../../schema/printable.ts'
@@ -25,7 +26,7 @@ const maxShown = 100
  * ignored, those of the gateway's own kinds are mistakes. Never throws. Mistakes omit secrets.
  */
 export function readObject(value: unknown): ReadOutcome {
-  if (!isObject(value)) return unusable('an object of the API must be a mapping with apiVersion and kind')
+  if (!isJsonObject(value)) return unusable('an object of the API must be a mapping with apiVersion and kind')
   const { apiVersion, kind } = value
   if (typeof apiVersion !== 'string' || apiVersion === '') return unusable('apiVersion: must be a string')
   if (typeof kind !== 'string' || kind === '') return unusable('kind: must be a string')
@@ -71,7 +72,7 @@ function readContent(kind: ReadKind, metadata: ObjectMeta, value: Fields, apiVer
     kind: 'object',
     object: objectOf(
       of === 'spec'
-        ? { ...head, spec: checked.value, ...(isObject(status) && { status }) }
+        ? { ...head, spec: checked.value, ...(isJsonObject(status) && { status }) }
         : { ...head, ...asFields(checked.value) },
     ),
   }
@@ -175,12 +176,8 @@ function isReadKind(kind: string): kind is ReadKind {
 
 type Fields = { readonly [field: string]: unknown }
 
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function asFields(value: unknown): Fields {
-  return isObject(value) ? value : {}
+  return isJsonObject(value) ? value : {}
 }
 
 /** The guard of this file: the schema of the kind has accepted the content. */

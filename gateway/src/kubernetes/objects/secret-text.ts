@@ -8,6 +8,13 @@ export function secretText({ data = {}, stringData = {} }: Secret, key: string):
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
 }
 
+/** Credential in an entry of a Secret, without the scheme `Bearer`, because its location adds a prefix of its own. */
+export function secretCredential(secret: Secret, key: string): string | undefined {
+  return secretText(secret, key)
+    ?.trim()
+    .replace(/^bearer +/i, '')
+}
+
 /** Names of the entries of a Secret, sorted. */
 export function secretKeys({ data = {}, stringData = {} }: Secret): string[] {
   return [...new Set([...Object.keys(data), ...Object.keys(stringData)])].sort()

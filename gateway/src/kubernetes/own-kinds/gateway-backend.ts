@@ -17,7 +17,7 @@ import {
   string,
 } from '../../schema/dsl.ts'
 import { backendPolicyFields, endpointWeightSchema } from '../../upstream/config.ts'
-import type { Condition } from '../objects/gateway-api.ts'
+import type { ConditionsStatus } from '../objects/gateway-api.ts'
 import type { ObjectOf } from '../objects/meta.ts'
 import { authSchema, llmFields, tlsSchema } from './backend-settings.ts'
 import { clusterEnumeration } from './enumerations.ts'
@@ -190,11 +190,7 @@ export const gatewayBackendSpec = exactlyOne(
 )
 
 export type GatewayBackendSpec = Infer<typeof gatewayBackendSpec>
-export type GatewayBackend = ObjectOf<
-  'GatewayBackend',
-  GatewayBackendSpec,
-  { readonly conditions?: readonly Condition[] | undefined }
->
+export type GatewayBackend = ObjectOf<'GatewayBackend', GatewayBackendSpec, ConditionsStatus>
 
 export type AiSpec = NonNullable<GatewayBackendSpec['ai']>
 export type ProviderSpec = NonNullable<AiSpec['groups']>[number]['providers'][number]

@@ -13,7 +13,7 @@ import {
   optional,
   string,
 } from '../../schema/dsl.ts'
-import type { Condition } from '../objects/gateway-api.ts'
+import type { ConditionsStatus } from '../objects/gateway-api.ts'
 import type { ObjectOf } from '../objects/meta.ts'
 
 const maxName = { max: 253 }
@@ -188,8 +188,4 @@ export const gatewayParametersSpec = object(
 )
 
 export type GatewayParametersSpec = Infer<typeof gatewayParametersSpec>
-export type GatewayParameters = ObjectOf<
-  'GatewayParameters',
-  GatewayParametersSpec,
-  { readonly conditions?: readonly Condition[] | undefined }
->
+export type GatewayParameters = ObjectOf<'GatewayParameters', GatewayParametersSpec, ConditionsStatus>

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../../../config/schema.ts'
+import { isJsonObject } from '../../../lib/json/json.ts'
 
 /**
  * Key of a part of a Config: `<section>/<name>` for an entry of `gateways`, `routes`, `tcpRoutes` or
@@ -86,7 +87,7 @@ function sectionsOf(config: Config): Section[] {
 }
 
 function sectionOf(name: string, value: unknown): Section {
-  if (name === mapSection && isObject(value)) {
+  if (name === mapSection && isJsonObject(value)) {
     const names = Object.keys(value)
     const nameAt = (index: number) => names[index] ?? ''
     if (names.length > 0) return { name, values: Object.values(value), nameAt }
@@ -205,7 +206,7 @@ function startsOf(keys: readonly PartKey[]): Map<string, number> {
 
 function copyOf(section: unknown): unknown[] | object | undefined {
   if (Array.isArray(section)) return [...section]
-  return isObject(section) ? { ...section } : undefined
+  return isJsonObject(section) ? { ...section } : undefined
 }
 
 /** Whether a key is that of a section or of an entry of a divided section. */
@@ -222,7 +223,7 @@ function isListSection(section: string): boolean {
 
 function mapOf(joined: Record<string, unknown>, section: string): object {
   const found = joined[section]
-  if (isObject(found)) return found
+  if (isJsonObject(found)) return found
   const created = {}
   joined[section] = created
   return created
@@ -240,7 +241,7 @@ function hasSameNodes(one: unknown, other: unknown): boolean {
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((entry, index) => Object.is(entry, other[index]))
   }
-  if (!isObject(one) || !isObject(other)) return Object.is(one, other)
+  if (!isJsonObject(one) || !isJsonObject(other)) return Object.is(one, other)
   const entries = Object.entries(one)
   const others = Object.entries(other)
   return (
@@ -253,15 +254,11 @@ function hasSameNodes(one: unknown, other: unknown): boolean {
 }
 
 function nameOf(entry: unknown): string {
-  if (!isObject(entry) || !('name' in entry)) return ''
+  if (!isJsonObject(entry) || !('name' in entry)) return ''
   return typeof entry.name === 'string' ? entry.name : ''
 }
 
 /** Defined, not assigned: a name may be `__proto__`. */
 function setMember(object: object, name: string, value: unknown): void {
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

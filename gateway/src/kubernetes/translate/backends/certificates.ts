@@ -1,7 +1,7 @@
-import { messageOf } from '../../../lib/thrown.ts'
-import { certificateProblem, createTlsIdentity } from '../../../net/tls/server-tls.ts'
+import { certificateProblem } from '../../../net/tls/server-tls.ts'
 import type { ConfigMap, Secret } from '../../objects/core.ts'
 import { secretText } from '../../objects/secret-text.ts'
+import { type KeyPair, keyPairOf } from '../../objects/tls-content.ts'
 
 /** A text of an object, or the reason why it is not usable. Messages never contain the text. */
 export type TextReading =
@@ -22,24 +22,16 @@ export function readCa(object: ConfigMap | Secret, place: string): TextReading {
   return { kind: 'text', text }
 }
 
-/** A certificate with its key, as nodes of the Config. */
-export type KeyPair = { readonly cert: { inline: string }; readonly key: { inline: string } }
-
 export type KeyPairReading =
   | { readonly kind: 'pair'; readonly pair: KeyPair }
   | { readonly kind: 'invalid'; readonly message: string }
 
 /** Reads `tls.crt` and `tls.key` of a Secret. `place` names it in messages. */
 export function readKeyPair(secret: Secret, place: string): KeyPairReading {
-  const cert = secretText(secret, 'tls.crt')
-  const key = secretText(secret, 'tls.key')
-  if (!cert || !key) {
+  const content = keyPairOf(secret)
+  if (content.kind === 'pair') return content
+  if (content.kind === 'missing') {
     return { kind: 'invalid', message: `${place} must have the keys "tls.crt" and "tls.key"` }
   }
-  try {
-    createTlsIdentity({ cert, key })
-  } catch (error) {
-    return { kind: 'invalid', message: `${place} is not a certificate with its key: ${messageOf(error)}` }
-  }
-  return { kind: 'pair', pair: { cert: { inline: cert }, key: { inline: key } } }
+  return { kind: 'invalid', message: `${place} is not a certificate with its key: ${content.message}` }
 }

@@ -1,17 +1,11 @@
-import { messageOf } from '../../../lib/thrown.ts'
-import { certificateProblem, createTlsIdentity } from '../../../net/tls/server-tls.ts'
+import { certificateProblem } from '../../../net/tls/server-tls.ts'
 import type { ConfigMap, Secret } from '../../objects/core.ts'
 import type { ObjectReference } from '../../objects/gateway-api.ts'
 import { gatewayApiGroup } from '../../objects/kinds.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
-import { secretText } from '../../objects/secret-text.ts'
+import { type KeyPair, keyPairOf } from '../../objects/tls-content.ts'
 import type { References } from '../backends/references.ts'
 import { invalidKey, mistakesText } from '../status/invalid-objects.ts'
-
-/** A certificate with its key, as nodes of the Config. */
-export type KeyPair = { readonly cert: Inline; readonly key: Inline }
-
-type Inline = { readonly inline: string }
 
 /** The content of a Secret or ConfigMap, or the error in it. */
 type Content<T> =
@@ -41,25 +35,33 @@ export function createCertificateCache(): (objects: ObjectSet, references: Refer
   const keyPairs = new WeakMap<Secret, Content<KeyPair>>()
   const bundles = new WeakMap<ConfigMap, Content<string>>()
   return (objects, references) => ({
-    keyPair: (reference, namespace) => {
-      const target = targetOf(reference, namespace, 'Secret')
-      const refusal = refuse(target, namespace, 'Secret', references)
-      if (refusal !== undefined) return refusal
-      return contentOf(objects, 'Secret', target.key, (key) => {
+    keyPair: (reference, namespace) =>
+      resolve({ reference, namespace, expected: 'Secret' }, objects, references, (key) => {
         const secret = objects.Secret.get(key)
         return secret && cached(keyPairs, secret, readKeyPair)
-      })
-    },
-    authorities: (reference, namespace) => {
-      const target = targetOf(reference, namespace, 'ConfigMap')
-      const refusal = refuse(target, namespace, 'ConfigMap', references)
-      if (refusal !== undefined) return refusal
-      return contentOf(objects, 'ConfigMap', target.key, (key) => {
+      }),
+    authorities: (reference, namespace) =>
+      resolve({ reference, namespace, expected: 'ConfigMap' }, objects, references, (key) => {
         const map = objects.ConfigMap.get(key)
         return map && cached(bundles, map, readAuthorities)
-      })
-    },
+      }),
   })
+}
+
+type Wanted = {
+  readonly reference: ObjectReference
+  readonly namespace: string
+  readonly expected: 'Secret' | 'ConfigMap'
+}
+
+function resolve<T>(
+  { reference, namespace, expected }: Wanted,
+  objects: ObjectSet,
+  references: References,
+  read: (key: string) => Content<T> | undefined,
+): Resolution<T> {
+  const target = targetOf(reference, namespace, expected)
+  return refuse(target, namespace, expected, references) ?? contentOf(objects, expected, target.key, read)
 }
 
 type Target = { group: string; kind: string; namespace: string; name: string; key: string }
@@ -111,18 +113,12 @@ function failed(reason: Failure, message: string): Resolution<never> {
 }
 
 function readKeyPair(secret: Secret): Content<KeyPair> {
-  const [cert, key] = [secretText(secret, 'tls.crt'), secretText(secret, 'tls.key')]
-  if (!cert || !key) return { kind: 'malformed', message: `has no ${cert ? 'tls.key' : 'tls.crt'} in data` }
-  try {
-    createTlsIdentity({ cert, key })
-  } catch (error) {
-    // `cert: contains no ...`, `key: is not the key of the certificate`.
-    const message = messageOf(error)
-      .replace(/^cert: /, 'tls.crt ')
-      .replace(/^key: /, 'tls.key ')
-    return { kind: 'malformed', message: `is not a certificate with its key: ${message}` }
-  }
-  return { kind: 'valid', value: { cert: { inline: cert }, key: { inline: key } } }
+  const content = keyPairOf(secret)
+  if (content.kind === 'pair') return { kind: 'valid', value: content.pair }
+  if (content.kind === 'missing') return { kind: 'malformed', message: `has no ${content.keys[0]} in data` }
+  // `cert: contains no ...`, `key: is not the key of the certificate`.
+  const message = content.message.replace(/^cert: /, 'tls.crt ').replace(/^key: /, 'tls.key ')
+  return { kind: 'malformed', message: `is not a certificate with its key: ${message}` }
 }
 
 function readAuthorities({ data = {} }: ConfigMap): Content<string> {

@@ -1,10 +1,11 @@
 import type { ListenerConfig } from '../../../config/traffic/gateway-config.ts'
 import type { Gateway } from '../../objects/gateway-api.ts'
 import type { ObjectSet } from '../../objects/object-set.ts'
+import type { KeyPair } from '../../objects/tls-content.ts'
 import type { GatewayParametersSpec } from '../../own-kinds/gateway-parameters.ts'
 import type { Memo } from '../backends/memo.ts'
 import { type Finding, satisfied, violated } from '../status/conditions.ts'
-import type { CertificateSource, KeyPair, Resolution } from './certificates.ts'
+import type { CertificateSource, Resolution } from './certificates.ts'
 import { allowsInsecureFallback } from './client-validation.ts'
 import { type ListenerFacts, readListeners } from './listeners.ts'
 import {

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../lib/json/json.ts'
 import type { ParentReference } from '../../objects/gateway-api.ts'
 import { keyOf, type ObjectKey } from '../../objects/meta.ts'
 import type { InvalidObject, ObjectSet } from '../../objects/object-set.ts'
@@ -33,20 +34,16 @@ function isRoute(object: InvalidObject): object is InvalidObject & { readonly ki
 
 /** The readable references of an object that is not valid. */
 function readParents({ spec }: InvalidObject): ParentReference[] {
-  const parents = isRecord(spec) ? spec['parentRefs'] : undefined
+  const parents = isJsonObject(spec) ? spec['parentRefs'] : undefined
   return Array.isArray(parents) ? parents.flatMap(readParent) : []
 }
 
 function readParent(value: unknown): ParentReference[] {
-  if (!isRecord(value) || typeof value['name'] !== 'string') return []
+  if (!isJsonObject(value) || typeof value['name'] !== 'string') return []
   const texts = (['group', 'kind', 'namespace', 'sectionName'] as const).flatMap((field) => {
     const text = value[field]
     return typeof text === 'string' ? [[field, text] as const] : []
   })
   const port = typeof value['port'] === 'number' ? { port: value['port'] } : {}
   return [{ ...Object.fromEntries(texts), name: value['name'], ...port }]
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }

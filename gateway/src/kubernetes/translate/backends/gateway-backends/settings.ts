@@ -2,7 +2,7 @@ import { parseHostPort } from '../../../../lib/address/host-port.ts'
 import type { Path } from '../../../../schema/path.ts'
 import { isCredential } from '../../../../upstream/auth.ts'
 import type { BackendAuthConfig, BackendPolicies, BackendTlsConfig } from '../../../../upstream/config.ts'
-import { secretText } from '../../../objects/secret-text.ts'
+import { secretCredential } from '../../../objects/secret-text.ts'
 import { type AuthSettings, credentialKey, type TlsSettings } from '../../../own-kinds/backend-settings.ts'
 import { fileValue } from '../../../own-kinds/enumerations.ts'
 import type { AiSpec, GatewayBackendSpec } from '../../../own-kinds/gateway-backend.ts'
@@ -84,9 +84,7 @@ function translateAuth(
     return undefined
   }
   const { key: entry = credentialKey } = secretRef
-  const key = secretText(found.value, entry)
-    ?.trim()
-    .replace(/^bearer +/i, '')
+  const key = secretCredential(found.value, entry)
   if (key !== undefined && isCredential(key)) return { key, ...common }
   const problem =
     key === undefined ? 'does not exist' : 'must be a credential: printable ASCII without spaces'

@@ -1,10 +1,11 @@
 import type { Path } from '../../../../schema/path.ts'
 import { isCredential } from '../../../../upstream/auth.ts'
 import { keyOf } from '../../../objects/meta.ts'
-import { secretText } from '../../../objects/secret-text.ts'
+import { secretCredential } from '../../../objects/secret-text.ts'
+import type { KeyPair } from '../../../objects/tls-content.ts'
 import { credentialKey } from '../../../own-kinds/backend-settings.ts'
 import type { AuthPolicy, TlsPolicy } from '../../../own-kinds/gateway-policy/backend.ts'
-import { type KeyPair, readCa, readKeyPair } from '../../backends/certificates.ts'
+import { readCa, readKeyPair } from '../../backends/certificates.ts'
 import type { Lookups } from '../lookups.ts'
 import { type Field, type FieldKind, fieldOf } from './field.ts'
 import { secretProblem } from './secret-problem.ts'
@@ -89,15 +90,10 @@ function translateAuth({ secretRef, location }: AuthPolicy, lookups: Lookups): F
   if (found.kind === 'missing')
     return withProblems(fieldOf({}, place), [{ problem: secretProblem(found, path) }])
   const { key: entry = credentialKey } = secretRef
-  const key = credentialOf(secretText(found.object, entry) ?? '')
+  const key = secretCredential(found.object, entry) ?? ''
   if (isCredential(key)) return fieldOf({ backendAuth: { key, ...common } }, place)
   const message = `entry ${entry} of Secret ${keyOf(found.object)} must be a credential: printable ASCII without spaces`
   return withProblems(fieldOf({}, place), [unusable(message, path)])
-}
-
-/** The location adds a prefix of its own. */
-function credentialOf(text: string): string {
-  return text.trim().replace(/^bearer +/i, '')
 }
 
 function unusable(message: string, path: Path): { readonly problem: Problem } {
