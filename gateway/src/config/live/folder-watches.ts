@@ -7,7 +7,10 @@ export type FolderWatches = {
   close(): void
 }
 
-/** Calls `onEvent` for each event in a watched folder. The caller polls, because some mounts send no events. */
+/**
+ * Calls `onEvent` for each event in a watched folder. The caller also polls, because some mounts send no
+ * events.
+ */
 export function createFolderWatches(onEvent: () => void): FolderWatches {
   const watchers = new Map<string, FSWatcher>()
 

@@ -8,7 +8,10 @@ export function secretText({ data = {}, stringData = {} }: Secret, key: string):
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
 }
 
-/** Credential in an entry of a Secret, without the scheme `Bearer`, because its location adds a prefix of its own. */
+/**
+ * Credential in an entry of a Secret, without the scheme `Bearer`: the location of the credential adds a
+ * prefix of its own.
+ */
 export function secretCredential(secret: Secret, key: string): string | undefined {
   return secretText(secret, key)
     ?.trim()

@@ -1,2 +1,2 @@
-/** Audience of the service account tokens of proxies: projected into their Pods, demanded by the controller. */
+/** Audience of the service account tokens of proxies, which the controller demands. */
 export const tokenAudience = 'tollgate'
