@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { openApiParts } from '../gateway/src/admin/openapi-parts.ts'
 import { renderConfigReference } from '../gateway/src/config/config-reference.ts'
 import { configJsonSchema, configSchema } from '../gateway/src/config/schema.ts'
 import { renderKubernetesReference } from '../gateway/src/kubernetes/crd/own-crds.ts'
@@ -20,7 +21,7 @@ const generated: Record<string, () => string> = {
   'docs/reference/config.schema.json': () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`,
   'docs/reference/resources.md': () => renderKindsReference(renderConfigReference(configSchema)),
   'docs/reference/openapi.json': () =>
-    `${JSON.stringify(openApiDocument(configJsonSchema(), version), null, 1)}\n`,
+    `${JSON.stringify(openApiDocument(configJsonSchema(), version, openApiParts), null, 1)}\n`,
   'docs/reference/kubernetes.md': renderKubernetesReference,
   ...deployFiles(version),
 }

@@ -1,30 +1,14 @@
-import { isSource } from '../net/http/body.ts'
-import type { Reply } from '../net/http-client/send.ts'
 import type { LimitSnapshot } from '../policies/rate-limit/limit-snapshot.ts'
-import type { ApiHandler } from './admin.ts'
+import { type OpenApiPart, plainGet } from '../resources/api/openapi-part.ts'
+import type { AdminEndpoint } from './api.ts'
 
 const path = '/api/limits'
 
-/** Handles `/api/limits`, the rate limit state that explains a 429; passes other requests to `next`. */
-export function withLimits(read: () => Promise<LimitSnapshot>, next: ApiHandler): ApiHandler {
-  return async (request) => {
-    const { method, target, body } = request
-    if (target !== path && !target.startsWith(`${path}?`)) return next(request)
-    if (isSource(body)) body.cancel()
-    if (method === 'GET' || method === 'HEAD') return json(200, await read())
-    return json(405, `${path} is only read`, { allow: 'GET, HEAD' })
-  }
+/** Endpoint of the rate limit state, which explains a 429. */
+export function limitsEndpoint(read: () => Promise<LimitSnapshot>): AdminEndpoint {
+  return { path, methods: { GET: { respond: async () => ({ kind: 'json', value: await read() }) } } }
 }
 
-function json(status: number, value: unknown, headers: Record<string, string> = {}): Reply {
-  return {
-    status,
-    headers: {
-      'content-type': 'application/json',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      ...headers,
-    },
-    body: Buffer.from(JSON.stringify(value)),
-  }
+export const limitsOpenApi: OpenApiPart = {
+  paths: { [path]: { get: plainGet('State of the rate limits: what is left of each, and until when.') } },
 }

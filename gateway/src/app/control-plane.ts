@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { withLimits } from '../admin/limits.ts'
+import { createAdminApi } from '../admin/api.ts'
+import { limitsEndpoint } from '../admin/limits.ts'
+import { openApiParts } from '../admin/openapi-parts.ts'
 import type { ConfigVersions } from '../config/live/config-versions.ts'
 import type { LiveConfig } from '../config/live/live.ts'
 import { rereadConfigFile } from '../config/load/config-file.ts'
@@ -47,19 +49,27 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
   const { env, version, log, settings, live } = options
   const { clock, dataPlane } = options
   const resources = await openConfigResources(options)
-  const api = createConfigApi({
-    workQueue: createWorkQueue(clock),
+  const workQueue = createWorkQueue(clock)
+  const configApi = createConfigApi({
+    workQueue,
     resources,
     allowances: settings.storage ?? {},
     expand: createExpand(settings.storage?.allowedEnv ?? [], env),
     status: () => live.status,
     schema: configJsonSchema(),
     version,
+    openApiParts,
     log,
     flushLog: log.flush,
     yieldPoint: createYieldPoint(clock),
   })
-  return { resources, api: withLimits(dataPlane.limits, api), pending: resources.pending }
+  const api = createAdminApi({
+    endpoints: [limitsEndpoint(dataPlane.limits)],
+    next: configApi,
+    workQueue,
+    log,
+  })
+  return { resources, api, pending: resources.pending }
 }
 
 function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {

@@ -82,7 +82,7 @@ const documents = {
   }),
   schema: ({ schema }: ApiOptions) => schema,
   effective: ({ resources }: ApiOptions) => effectiveConfig(resources),
-  openapi: ({ schema, version }: ApiOptions) => openApiDocument(schema, version),
+  openapi: ({ schema, version, openApiParts }: ApiOptions) => openApiDocument(schema, version, openApiParts),
 }
 
 /** Lists or imports records of all kinds. */

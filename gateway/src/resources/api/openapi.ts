@@ -1,22 +1,26 @@
 import { valueAt } from '../../schema/path.ts'
 import { isTree } from '../hybrid/overlay.ts'
 import { isKeyPolicy, type Kind, kinds } from '../kinds.ts'
-
-type Json = Record<string, unknown>
+import { body, type Json, type OpenApiPart, plainGet, ref, responses } from './openapi-part.ts'
 
 /**
- * The API as an OpenAPI 3.1 document, generated from the rows of kinds and the JSON Schema of the
- * configuration.
+ * The admin API as an OpenAPI 3.1 document: the config resource API, generated from the rows of kinds and the
+ * JSON Schema of the configuration, and the parts of other endpoints.
  */
-export function openApiDocument(configSchema: object, version: string): object {
+export function openApiDocument(
+  configSchema: object,
+  version: string,
+  parts: readonly OpenApiPart[],
+): object {
   const config = relocated(configSchema)
   const definitions = isTree(config['definitions']) ? config['definitions'] : {}
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Tollgate config resource API',
+      title: 'Tollgate admin API',
       version,
-      description: 'Creates, updates, lists and deletes parts of the configuration while the gateway runs.',
+      description:
+        'Changes parts of the configuration while the gateway runs, and reads its state and its request log.',
     },
     paths: {
       '/api/config/status': {
@@ -44,6 +48,7 @@ export function openApiDocument(configSchema: object, version: string): object {
         },
       },
       ...Object.fromEntries(kinds.flatMap(pathsOf)),
+      ...Object.assign({}, ...parts.map(({ paths }) => paths)),
     },
     components: {
       schemas: {
@@ -54,6 +59,7 @@ export function openApiDocument(configSchema: object, version: string): object {
           Object.entries(definitions).map(([name, schema]) => [`${definitionPrefix}${name}`, schema]),
         ),
         ...Object.fromEntries(kinds.map((kind) => [schemaName(kind), valueSchema(kind, config)])),
+        ...Object.assign({}, ...parts.map(({ schemas }) => schemas)),
       },
       parameters: {
         id: {
@@ -297,33 +303,6 @@ const queryParameters: Json = {
 }
 
 const listParameters = ['limit', 'cursor', 'name', 'metadata', 'reveal'].map(parameter)
-
-function responses(schema: Json): Json {
-  return {
-    '200': { description: 'Success.', content: { 'application/json': { schema } } },
-    default: errorResponse,
-  }
-}
-
-const errorResponse: Json = {
-  description: 'Refusal.',
-  content: {
-    'application/json': { schema: ref('Error') },
-    'application/problem+json': { schema: ref('Problem') },
-  },
-}
-
-function plainGet(summary: string): Json {
-  return { summary, responses: responses({ type: 'object' }) }
-}
-
-function body(schema: Json): Json {
-  return { required: true, content: { 'application/json': { schema } } }
-}
-
-function ref(name: string): Json {
-  return { $ref: `#/components/schemas/${name}` }
-}
 
 function parameter(name: string): Json {
   return { $ref: `#/components/parameters/${name}` }

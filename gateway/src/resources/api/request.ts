@@ -7,6 +7,7 @@ import type { Log } from '../../telemetry/log.ts'
 import type { Allowances } from '../change/restrictions.ts'
 import type { Expand } from '../hybrid/record.ts'
 import type { Requester, Resources } from '../resources.ts'
+import type { OpenApiPart } from './openapi-part.ts'
 
 export type ApiRequest = {
   readonly method: string
@@ -29,6 +30,8 @@ export type ApiOptions = {
   /** JSON Schema of the configuration file. */
   readonly schema: object
   readonly version: string
+  /** OpenAPI of the other endpoints of the admin API. */
+  readonly openApiParts: readonly OpenApiPart[]
   readonly log: Log
   /** Flushes the log: the audit line of a change, or of a read of secrets, is written before the response. */
   readonly flushLog: () => Promise<void>
