@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { checkStorage, isPostgresUrl, sqlitePathOf } from './storage-config.ts'
+import { isPostgresUrl, sqlitePathOf } from '../database/url.ts'
+import { checkStorage } from './storage-config.ts'
 
 function mistakesOf(url: string): string[] {
   const mistakes: string[] = []

@@ -1,10 +1,6 @@
 import type { Environment } from '../config/load/environment.ts'
-import {
-  type DatabaseConfig,
-  isPostgresUrl,
-  type StorageConfig,
-  sqlitePathOf,
-} from '../config/storage-config.ts'
+import type { DatabaseConfig, StorageConfig } from '../config/storage-config.ts'
+import { isPostgresUrl, sqlitePathOf } from '../database/url.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../telemetry/log.ts'
 import { type ConfigFile, createFileResources } from './file/file.ts'

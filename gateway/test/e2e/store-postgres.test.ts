@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { DatabaseUnavailable } from '../../src/database/database-unavailable.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createPostgresStore } from '../../src/resources/stores/postgres/postgres.ts'
-import { type ResourceStore, StoreUnavailable } from '../../src/resources/stores/store.ts'
+import type { ResourceStore } from '../../src/resources/stores/store.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { postgresMissing, startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -182,7 +183,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
         20_000,
       )
       for (const refusal of refusals) {
-        expect(refusal).toMatchObject({ status: 'rejected', reason: expect.any(StoreUnavailable) })
+        expect(refusal).toMatchObject({ status: 'rejected', reason: expect.any(DatabaseUnavailable) })
       }
       await delay(500)
       expect(told.lost).toHaveLength(1)
@@ -208,7 +209,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
         await delay(50)
         return [put('a', 'y', {})]
       })
-      await expect(writing).rejects.toThrow(StoreUnavailable)
+      await expect(writing).rejects.toThrow(DatabaseUnavailable)
       expect(await store.read(undefined)).toMatchObject({ generation: 1, changed: [{ id: 'x' }] })
     })
 
@@ -222,8 +223,8 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
         proxy.hangs = true
         return Promise.resolve([put('a', 'y', {})])
       })
-      await expect(writing).rejects.toThrow(StoreUnavailable)
-      await expect(store.read(1)).rejects.toThrow(StoreUnavailable)
+      await expect(writing).rejects.toThrow(DatabaseUnavailable)
+      await expect(store.read(1)).rejects.toThrow(DatabaseUnavailable)
       expect(performance.now() - startedAt).toBeLessThan(45_000)
       proxy.hangs = false
       expect((await commit(store, put('a', 'z', {}))).generation).toBe(2)
@@ -237,7 +238,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
       await query(url, 'drop table tollgate_removals')
       await query(url, 'drop table tollgate_state')
       await query(url, 'drop table tollgate_migrations')
-      await expect(store.read(1)).rejects.toThrow(StoreUnavailable)
+      await expect(store.read(1)).rejects.toThrow(DatabaseUnavailable)
       expect(await store.read(1)).toMatchObject({ generation: 0, complete: true, changed: [] })
     })
   })
@@ -257,7 +258,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
       const refusal = await openStore(url)
         .read(undefined)
         .catch((error: unknown) => error)
-      expect(refusal).toBeInstanceOf(StoreUnavailable)
+      expect(refusal).toBeInstanceOf(DatabaseUnavailable)
       expect(String(refusal)).toContain('password authentication failed')
       expect(JSON.stringify(refusal, Object.getOwnPropertyNames(refusal))).not.toContain('hunter2')
     })

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { DatabaseUnavailable } from '../../src/database/database-unavailable.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createSqliteStore } from '../../src/resources/stores/sqlite/sqlite.ts'
-import { StoreUnavailable } from '../../src/resources/stores/store.ts'
 import { endAfter } from '../support/cleanup.ts'
 import { commit, describeStore, put, type StoreDatabase, secretPaths } from '../support/store-suite.ts'
 import { until } from '../support/wait.ts'
@@ -87,8 +87,8 @@ describe('a SQLite file', () => {
   })
 
   it('cannot be a folder, nor be where nothing can be created', async () => {
-    await expect(openStore(newFolder()).read(undefined)).rejects.toThrow(StoreUnavailable)
-    await expect(openStore('/proc/tollgate/tollgate.db').read(undefined)).rejects.toThrow(StoreUnavailable)
+    await expect(openStore(newFolder()).read(undefined)).rejects.toThrow(DatabaseUnavailable)
+    await expect(openStore('/proc/tollgate/tollgate.db').read(undefined)).rejects.toThrow(DatabaseUnavailable)
   })
 
   it('is reported when damaged', async () => {
@@ -104,7 +104,7 @@ describe('a SQLite file', () => {
     const path = join(newFolder(), 'tollgate.db')
     writeFileSync(path, 'not a database '.repeat(100))
     const store = openStore(path)
-    await expect(store.read(undefined)).rejects.toThrow(StoreUnavailable)
+    await expect(store.read(undefined)).rejects.toThrow(DatabaseUnavailable)
     rmSync(path)
     expect((await commit(store, put('a', 'x', {}))).generation).toBe(1)
   })
@@ -139,7 +139,7 @@ describe('a SQLite file', () => {
     renameSync(path, `${path}.away`)
     await until('the loss is told', () => lost.length > 0)
     await expect(store.read(1)).rejects.toThrow(/ENOENT/)
-    await expect(commit(store, put('a', 'y', {}))).rejects.toThrow(StoreUnavailable)
+    await expect(commit(store, put('a', 'y', {}))).rejects.toThrow(DatabaseUnavailable)
     await delay(200)
     expect(lost).toHaveLength(1)
     changes = 0

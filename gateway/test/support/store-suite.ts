@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { DatabaseUnavailable } from '../../src/database/database-unavailable.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { JsonObject } from '../../src/lib/json/json.ts'
 import type { ResourceStore, StoreChange, StoreDelta } from '../../src/resources/stores/store.ts'
-import { StoreUnavailable } from '../../src/resources/stores/store.ts'
 import type { SecretPaths } from '../../src/resources/stores/value-codec.ts'
 import { endAfter } from './cleanup.ts'
 import { until, within } from './wait.ts'
@@ -428,7 +428,7 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
         return planning.promise
       })
       await holding.promise
-      await expect(commit(other, put('a', 'late', {}))).rejects.toThrow(StoreUnavailable)
+      await expect(commit(other, put('a', 'late', {}))).rejects.toThrow(DatabaseUnavailable)
       planning.resolve([put('a', 'first', {})])
       await first
       const after = await commit(other, put('a', 'after', {}))
@@ -440,7 +440,7 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
       await commit(store, put('a', 'x', {}))
       await sql('delete from tollgate_state')
       await expect(store.read(1)).rejects.toThrow(/tollgate_state is empty/)
-      await expect(commit(store, put('a', 'x', {}))).rejects.toThrow(StoreUnavailable)
+      await expect(commit(store, put('a', 'x', {}))).rejects.toThrow(DatabaseUnavailable)
       await sql('insert into tollgate_state (one, generation, deltas_since) values (1, 5, 0)')
       expect((await commit(store, put('a', 'x', {}))).generation).toBe(6)
     })
@@ -458,7 +458,7 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
         `insert into tollgate_migrations (version, applied_at) values (99, '2030-01-01T00:00:00.000Z')`,
       )
       await expect(open().read(undefined)).rejects.toThrow(/version 99.*use a newer Tollgate/)
-      await expect(commit(open(), put('a', 'x', {}))).rejects.toThrow(StoreUnavailable)
+      await expect(commit(open(), put('a', 'x', {}))).rejects.toThrow(DatabaseUnavailable)
     })
 
     it('holds every acknowledged write, and none by halves, after a writer was killed', {
@@ -480,8 +480,8 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
       await commit(store, put('a', 'x', {}))
       await store.close()
       await store.close()
-      await expect(store.read(0)).rejects.toThrow(StoreUnavailable)
-      await expect(commit(store)).rejects.toThrow(StoreUnavailable)
+      await expect(store.read(0)).rejects.toThrow(DatabaseUnavailable)
+      await expect(commit(store)).rejects.toThrow(DatabaseUnavailable)
     })
 
     it('lets a write finish that was begun before it was closed', async () => {

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { sqlitePathOf } from '../../database/url.ts'
 import { checkConfig, configSchema } from '../schema.ts'
-import { sqlitePathOf } from '../storage-config.ts'
 import { createDefaultFile, defaultFilePath } from './default-file.ts'
 import { loadConfigText } from './load.ts'
 

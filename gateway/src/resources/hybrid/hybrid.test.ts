@@ -10,8 +10,8 @@ import {
   type ReplicaOptions,
   startHybrid,
 } from '../../../test/fixtures/resources.ts'
+import { DatabaseUnavailable } from '../../database/database-unavailable.ts'
 import { namedId } from '../change/identity.ts'
-import { StoreUnavailable } from '../stores/store.ts'
 
 const uuid = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
@@ -767,7 +767,7 @@ describe('a change that takes longer to check than the store waits', () => {
           if (aborted > 0) replica.host.prepareWait = checking.promise
           planned = plan(await store.read(known))
           if (aborted > 0) await delay(5)
-          throw new StoreUnavailable('the change took longer than 60 s to check', undefined)
+          throw new DatabaseUnavailable('the change took longer than 60 s to check', undefined)
         },
       },
       clock,

@@ -1,11 +1,12 @@
 import { reasonsOf } from '../../config/config-rejected.ts'
 import type { Config } from '../../config/schema.ts'
+import { DatabaseUnavailable } from '../../database/database-unavailable.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { runYielding } from '../../lib/scheduling/yielding.ts'
 import { type ChangeOutcome, type ChangeRequest, refusal } from '../change/change.ts'
 import { type ExistingRecord, type Plan, planSteps } from '../change/plan.ts'
 import type { Requester, ResourceHost } from '../resources.ts'
-import { type StoreDelta, type StoredResource, StoreUnavailable } from '../stores/store.ts'
+import type { StoreDelta, StoredResource } from '../stores/store.ts'
 import { auditSteps } from './audit.ts'
 import { findEnvelope } from './envelope.ts'
 import { createHybridPlanState, toStoreChanges } from './plan-state.ts'
@@ -100,7 +101,7 @@ export function createWriter(
   function failed(write: Write, error: unknown): ChangeOutcome {
     write.isOver = true
     if (write.decision.kind === 'activates') write.decision.candidate.prepared.abort()
-    if (!(error instanceof StoreUnavailable)) throw error
+    if (!(error instanceof DatabaseUnavailable)) throw error
     connection.failed(error)
     // The commit may have succeeded.
     retry.schedule()

@@ -1,5 +1,4 @@
-/** Schema migrations in order, from version 1. A released migration never changes. */
-export type Migrations = readonly string[]
+import type { Migrations } from '../../database/migrations.ts'
 
 // `value` is JSON as text in both databases: JSONB rejects NUL and lone surrogates, reorders keys and rounds
 // numbers. Identifiers are compared bytewise, independent of the locale. `tollgate_removals` has no values:
@@ -10,7 +9,7 @@ export type Migrations = readonly string[]
 // highest revision among the removals that were pruned. A record of an older database had at most as many
 // revisions as there were generations.
 
-export const sqliteMigrations: Migrations = [
+const sqliteSteps: Migrations['steps'] = [
   `create table tollgate_resources (
     kind text not null,
     id text not null,
@@ -41,7 +40,7 @@ export const sqliteMigrations: Migrations = [
   update tollgate_state set revision_floor = deltas_since;`,
 ]
 
-export const postgresMigrations: Migrations = [
+const postgresSteps: Migrations['steps'] = [
   `create table tollgate_resources (
     kind text collate "C" not null,
     id text collate "C" not null,
@@ -72,8 +71,7 @@ export const postgresMigrations: Migrations = [
   update tollgate_state set revision_floor = deltas_since;`,
 ]
 
-/** Refusal of a database with a newer schema, which this version could damage. */
-export function tooNew(version: number, migrations: Migrations): string | undefined {
-  if (version <= migrations.length) return undefined
-  return `its schema has version ${version}, but this version of Tollgate knows ${migrations.length} at most: use a newer Tollgate`
-}
+const table = 'tollgate_migrations'
+
+export const sqliteMigrations: Migrations = { table, steps: sqliteSteps }
+export const postgresMigrations: Migrations = { table, steps: postgresSteps }

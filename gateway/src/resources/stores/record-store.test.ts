@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { DatabaseUnavailable } from '../../database/database-unavailable.ts'
 import { createRecordStore } from './record-store.ts'
 import type { CommittedRows, DriverEvents, RowChanges, RowDelta, RowKey, StoredRow } from './row-driver.ts'
-import { StoreUnavailable } from './store.ts'
 import { createValueCodec } from './value-codec.ts'
 
 beforeEach(() => {
@@ -73,7 +73,9 @@ it('requests all rows after the database was replaced, until they were read', as
 
 it('abandons a plan that never ends and releases the lock', async () => {
   const { store, written } = start()
-  const hanging = expect(store.write(0, () => new Promise(() => undefined))).rejects.toThrow(StoreUnavailable)
+  const hanging = expect(store.write(0, () => new Promise(() => undefined))).rejects.toThrow(
+    DatabaseUnavailable,
+  )
   await vi.advanceTimersByTimeAsync(60_000)
   await hanging
   expect(written).toEqual([])
@@ -148,7 +150,7 @@ it('returns no removals with a complete delta', async () => {
 
 it('refuses writes immediately during a reported outage, but not reads', async () => {
   const { store, written, events } = start()
-  const outage = new StoreUnavailable('the database is away', undefined)
+  const outage = new DatabaseUnavailable('the database is away', undefined)
   const plan = () => Promise.resolve(undefined)
   events?.unavailable(outage)
   await store.write(0, plan)

@@ -1,3 +1,4 @@
+import { DatabaseUnavailable } from '../../database/database-unavailable.ts'
 import { createChangeNotifier } from './change-notifier.ts'
 import { createMutex } from './mutex.ts'
 import {
@@ -9,7 +10,7 @@ import {
   withOwn,
 } from './row-coding.ts'
 import { type DriverEvents, pageRows, type RewrittenRow, type RowDriver } from './row-driver.ts'
-import { type ResourceStore, type StoreDelta, type StoredResource, StoreUnavailable } from './store.ts'
+import type { ResourceStore, StoreDelta, StoredResource } from './store.ts'
 
 /** Limit for acquiring the lock of all writers, including the queue of this process. */
 const lockWaitMs = 10_000
@@ -47,7 +48,7 @@ export function createRecordStore(
     epoch === readEpoch ? since : undefined
 
   const assertOpen = () => {
-    if (closed) throw new StoreUnavailable('the store of resources is closed', undefined)
+    if (closed) throw new DatabaseUnavailable('the store of resources is closed', undefined)
   }
 
   /**
@@ -94,7 +95,7 @@ export function createRecordStore(
             return step.own?.rows
           })
           if (step.before === undefined)
-            throw new StoreUnavailable('the database returned no result', undefined)
+            throw new DatabaseUnavailable('the database returned no result', undefined)
           readEpoch = startEpoch
           const delta = step.own && committed ? withOwn(step.before, step.own, committed) : step.before
           notifier.markRead(delta.generation)
@@ -121,12 +122,12 @@ export function createRecordStore(
   }
 }
 
-function lateWriter(): StoreUnavailable {
-  return new StoreUnavailable(`other writes took longer than ${lockWaitMs / 1000} s`, undefined)
+function lateWriter(): DatabaseUnavailable {
+  return new DatabaseUnavailable(`other writes took longer than ${lockWaitMs / 1000} s`, undefined)
 }
 
-function lateReader(): StoreUnavailable {
-  return new StoreUnavailable(`other reads took longer than ${lockWaitMs / 1000} s`, undefined)
+function lateReader(): DatabaseUnavailable {
+  return new DatabaseUnavailable(`other reads took longer than ${lockWaitMs / 1000} s`, undefined)
 }
 
 /**
@@ -155,7 +156,9 @@ async function inTime<T>(plan: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(
     () =>
-      late.reject(new StoreUnavailable(`the change took longer than ${planMs / 1000} s to check`, undefined)),
+      late.reject(
+        new DatabaseUnavailable(`the change took longer than ${planMs / 1000} s to check`, undefined),
+      ),
     planMs,
   )
   try {

@@ -52,7 +52,7 @@ export type DriverEvents = {
 }
 
 /**
- * One kind of database; unaware of values, secrets and plans. Rejects with `StoreUnavailable`, or with the
+ * One kind of database; unaware of values, secrets and plans. Rejects with `DatabaseUnavailable`, or with the
  * error of `use`.
  */
 export type RowDriver = {

@@ -52,9 +52,9 @@ export type StoreChange =
 export type PlanChanges = (sinceKnown: StoreDelta) => Promise<readonly StoreChange[] | undefined>
 
 /**
- * Store of resources in hybrid mode. Calls reject with `StoreUnavailable` if the database is unreachable or
- * returns an error; commits are atomic. If the connection broke during a commit, it may have succeeded: the
- * next read shows the result.
+ * Store of resources in hybrid mode. Calls reject with `DatabaseUnavailable` if the database is unreachable
+ * or returns an error; commits are atomic. If the connection broke during a commit, it may have succeeded:
+ * the next read shows the result.
  */
 export type ResourceStore = {
   /** Reads the changes since a generation; all records if it is undefined or too old. */
@@ -71,14 +71,4 @@ export type ResourceStore = {
    */
   watch(watcher: { onChange(): void; onLost(error: Error): void }): void
   close(): Promise<void>
-}
-
-/**
- * `message` is for the log and the API: it names the database, and contains neither credentials nor values.
- */
-export class StoreUnavailable extends Error {
-  constructor(message: string, cause: unknown) {
-    super(message, { cause })
-    this.name = 'StoreUnavailable'
-  }
 }

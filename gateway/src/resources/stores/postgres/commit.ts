@@ -1,3 +1,4 @@
+import { type Query, shortQueryTimeoutMs } from '../../../database/postgres/client.ts'
 import {
   type CommittedRows,
   maxStoredRemovals,
@@ -5,7 +6,6 @@ import {
   type RowChanges,
   type RowKey,
 } from '../row-driver.ts'
-import { type Query, shortQueryTimeoutMs } from './client.ts'
 import { toKey } from './read.ts'
 
 /** Channel of notifications with the generation of each commit. */

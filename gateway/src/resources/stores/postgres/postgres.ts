@@ -1,4 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import {
+  createPostgresPool,
+  type Query,
+  readPostgresUrl,
+  shortQueryTimeoutMs,
+  sqlState,
+} from '../../../database/postgres/client.ts'
+import { migrate } from '../../../database/postgres/migrate.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { postgresMigrations } from '../migrations.ts'
 import { createRecordStore } from '../record-store.ts'
@@ -10,9 +18,7 @@ import {
   readEncryptionKeys,
   type SecretPaths,
 } from '../value-codec.ts'
-import { createPostgresPool, type Query, readPostgresUrl, shortQueryTimeoutMs, sqlState } from './client.ts'
 import { rewriteRows, writeChanges } from './commit.ts'
-import { lockNumber, migrate } from './open.ts'
 import { selectRows } from './read.ts'
 import { listen, poll, type WatchSettings } from './watch.ts'
 
@@ -55,6 +61,9 @@ type DriverSettings = {
   warn: (message: string) => void
 }
 
+/** Advisory lock of all writers and of migrations; an arbitrary number. */
+const lockNumber = '7810205312473'
+
 const undefinedTable = '42P01'
 
 function createDriver(
@@ -72,7 +81,7 @@ function createDriver(
 
   /** Migrates the schema once, and again after a failure or if the tables are missing. */
   const prepare = async (): Promise<void> => {
-    prepared ??= pool.use((query) => migrate(query, postgresMigrations))
+    prepared ??= pool.use((query) => migrate(query, postgresMigrations, lockNumber))
     try {
       await prepared
     } catch (error) {

@@ -1,6 +1,6 @@
+import { DatabaseUnavailable } from '../../../database/database-unavailable.ts'
+import type { Query } from '../../../database/postgres/client.ts'
 import { pageRows, type RowDelta, type RowKey, type StoredRow } from '../row-driver.ts'
-import { StoreUnavailable } from '../store.ts'
-import type { Query } from './client.ts'
 
 const columns = 'select kind, id, value, revision, created_at, updated_at from tollgate_resources'
 
@@ -13,7 +13,7 @@ export async function selectRows(query: Query, start: string, since: number | un
   const [found, ...lists] = answers.slice(-texts.length)
   const [generation, deltasSince] = (found?.[0] ?? []).map(Number)
   if (generation === undefined || deltasSince === undefined)
-    throw new StoreUnavailable('the Postgres database cannot be used: tollgate_state is empty', undefined)
+    throw new DatabaseUnavailable('the Postgres database cannot be used: tollgate_state is empty', undefined)
   const first = lists.at(-1) ?? []
   if (known === undefined) return { generation, complete: true, removed: [], pages: pages(query, first) }
   if (known <= generation && known >= deltasSince) {

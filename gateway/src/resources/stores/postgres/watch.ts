@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { asError } from '../../../lib/thrown.ts'
-import type { DriverEvents } from '../row-driver.ts'
 import {
   connectListener,
   type PostgresListener,
@@ -9,7 +7,9 @@ import {
   type Query,
   type readPostgresUrl,
   shortQueryTimeoutMs,
-} from './client.ts'
+} from '../../../database/postgres/client.ts'
+import { asError } from '../../../lib/thrown.ts'
+import type { DriverEvents } from '../row-driver.ts'
 import { channel } from './commit.ts'
 
 export type WatchSettings = {

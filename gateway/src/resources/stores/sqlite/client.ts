@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { DatabaseUnavailable } from '../../../database/database-unavailable.ts'
 import type { CommittedRows, DriverEvents } from '../row-driver.ts'
-import { StoreUnavailable } from '../store.ts'
 import type {
   SqliteHead,
   SqliteMessage,
@@ -11,7 +11,7 @@ import type {
   SqliteValue,
 } from './protocol.ts'
 
-/** Sends requests to the thread of a database. Rejects with `StoreUnavailable`. */
+/** Sends requests to the thread of a database. Rejects with `DatabaseUnavailable`. */
 export type SqliteClient = {
   readonly request: SendRequest
   /** Polls for changes of other processes, also after a restart of the thread. */
@@ -48,7 +48,7 @@ export function createSqliteClient(settings: SqliteThreadSettings, events: Drive
     const started = startThread(settings, events, (error) => {
       if (thread === started) thread = undefined
       if (error === undefined) return
-      events.unavailable(new StoreUnavailable('the thread of the SQLite database has failed', error))
+      events.unavailable(new DatabaseUnavailable('the thread of the SQLite database has failed', error))
       if (isWatched) setTimeout(watch, settings.pollMs)
     })
     return started
@@ -96,7 +96,7 @@ function startThread(
   const worker = new Worker(threadUrl, { workerData: settings, execArgv: [], env: {}, name: 'sqlite' })
   const pending: Thread['pending'] = new Map()
   const rejectPending = (cause: unknown) => {
-    const error = new StoreUnavailable('the thread of the SQLite database has ended', cause)
+    const error = new DatabaseUnavailable('the thread of the SQLite database has ended', cause)
     for (const { reject } of pending.values()) reject(error)
     pending.clear()
   }
@@ -118,7 +118,7 @@ function receive(message: SqliteMessage, pending: Thread['pending'], events: Dri
       events.generation(message.generation)
       break
     case 'unavailable':
-      events.unavailable(new StoreUnavailable(message.message, undefined))
+      events.unavailable(new DatabaseUnavailable(message.message, undefined))
       break
     case 'replaced':
       events.replaced()
@@ -128,7 +128,7 @@ function receive(message: SqliteMessage, pending: Thread['pending'], events: Dri
       pending.delete(message.id)
       break
     case 'failed':
-      pending.get(message.id)?.reject(new StoreUnavailable(message.message, undefined))
+      pending.get(message.id)?.reject(new DatabaseUnavailable(message.message, undefined))
       pending.delete(message.id)
   }
 }

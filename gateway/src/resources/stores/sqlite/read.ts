@@ -30,6 +30,10 @@ export function selectRows(db: DatabaseSync, since: number | undefined): Selecti
   }
 }
 
+export function readGeneration(db: DatabaseSync): number {
+  return Number(db.prepare('select generation from tollgate_state').get()?.['generation'])
+}
+
 /** The next rows of a selection, limited by their number and their size. */
 export function readPage(rows: Iterator<unknown>): SqlitePage {
   const page: StoredRow[] = []

@@ -1,9 +1,9 @@
+import { createSqliteConnection } from '../../../database/sqlite/connection.ts'
+import { sqliteMigrations } from '../migrations.ts'
 import type { CommittedRows, RewrittenRow, RowChanges } from '../row-driver.ts'
 import { rewriteRows, writeChanges } from './commit.ts'
-import { createSqliteConnection } from './connection.ts'
-import { readGeneration } from './open.ts'
 import type { SqliteHead, SqlitePage, SqliteTransaction } from './protocol.ts'
-import { readPage, selectRows } from './read.ts'
+import { readGeneration, readPage, selectRows } from './read.ts'
 
 /** Requests to one database file, in any order: at most one read and one write transaction. */
 export type SqliteSession = {
@@ -32,7 +32,7 @@ export function createSqliteSession(path: string, onReplaced: () => void): Sqlit
     cursor?.rows.return?.()
     cursor?.end()
   }
-  const connection = createSqliteConnection(path, {
+  const connection = createSqliteConnection(path, sqliteMigrations, {
     beforeClose: () =>
       endQuietly(
         () => endCursor('read'),

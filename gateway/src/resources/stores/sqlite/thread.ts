@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { describeError } from './errors.ts'
+import { describeError } from '../../../database/sqlite/errors.ts'
 import type { SqliteMessage, SqliteRequest, SqliteThreadSettings, SqliteValue } from './protocol.ts'
 import { createSqliteSession } from './session.ts'
 import { createPoll } from './watch.ts'

@@ -1,11 +1,19 @@
 import { existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { sqliteMigrations } from '../migrations.ts'
+import type { Migrations } from '../migrations.ts'
 import { identifyFile } from './files.ts'
-import { openDatabase, readGeneration, removeLogs } from './open.ts'
+import { openDatabase, removeLogs } from './open.ts'
 
+const migrations: Migrations = {
+  table: 'versions',
+  steps: [
+    'create table counter (n integer); insert into counter values (0)',
+    'create table other (n integer)',
+  ],
+}
 let folder: string
 let path: string
 
@@ -16,8 +24,12 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
+function readCounter(db: DatabaseSync): unknown {
+  return db.prepare('select n from counter').get()?.['n']
+}
+
 function open() {
-  const database = openDatabase(path)
+  const database = openDatabase(path, migrations)
   return {
     ...database,
     close() {
@@ -29,7 +41,7 @@ function open() {
 
 it('creates folder, file and schema for the current user', () => {
   const { reader, identity, close } = open()
-  expect(readGeneration(reader)).toBe(0)
+  expect(readCounter(reader)).toBe(0)
   expect(statSync(path).mode & 0o777).toBe(0o600)
   expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700)
   expect(identity).toBe(identifyFile(path))
@@ -39,14 +51,14 @@ it('creates folder, file and schema for the current user', () => {
 it('applies each migration once', () => {
   open().close()
   const { reader, close } = open()
-  const versions = reader.prepare('select version from tollgate_migrations order by version').all()
-  expect(versions.map(({ version }) => version)).toEqual(sqliteMigrations.map((_, index) => index + 1))
+  const versions = reader.prepare('select version from versions order by version').all()
+  expect(versions.map(({ version }) => version)).toEqual([1, 2])
   close()
 })
 
 it('rejects the schema of a newer version', () => {
   const { writer, close } = open()
-  writer.exec("insert into tollgate_migrations values (99, '')")
+  writer.exec("insert into versions values (99, '')")
   close()
   expect(open).toThrow('its schema has version 99')
 })
@@ -59,10 +71,10 @@ it('rejects a file that is not a database', () => {
 
 it('does not wait for the writer in the reader', () => {
   const { reader, writer, close } = open()
-  writer.exec('begin immediate; update tollgate_state set generation = 1')
-  expect(readGeneration(reader)).toBe(0)
+  writer.exec('begin immediate; update counter set n = 1')
+  expect(readCounter(reader)).toBe(0)
   writer.exec('commit')
-  expect(readGeneration(reader)).toBe(1)
+  expect(readCounter(reader)).toBe(1)
   close()
 })
 

@@ -1,4 +1,4 @@
-import { messageOf } from '../../../lib/thrown.ts'
+import { messageOf } from '../../lib/thrown.ts'
 
 /** Primary result code of SQLite; extended codes have it in their low byte. */
 function primaryCode(error: unknown): number | undefined {

@@ -6,8 +6,8 @@ import {
   type QueryArrayConfig,
   type QueryArrayResult,
 } from 'pg'
-import { messageOf } from '../../../lib/thrown.ts'
-import { StoreUnavailable } from '../store.ts'
+import { messageOf } from '../../lib/thrown.ts'
+import { DatabaseUnavailable } from '../database-unavailable.ts'
 
 /** Executes statements on one connection. Values are bound parameters, never part of the text. */
 export type Query = {
@@ -44,8 +44,11 @@ const queryTimeoutMs = 15_000
 /** Limit of statements that block others: a change, its commit, a poll. */
 export const shortQueryTimeoutMs = 4000
 
-/** Throws if the URL is not valid. The error does not contain the URL, which has a password. */
-export function readPostgresUrl(url: string): PoolConfig {
+/**
+ * Throws if the URL is not valid. The error names the field, and does not contain the URL, which has a
+ * password.
+ */
+export function readPostgresUrl(url: string, field = 'config.database.url'): PoolConfig {
   const config: PoolConfig = {
     connectionString: withPlainSslModes(url),
     application_name: 'tollgate',
@@ -60,14 +63,14 @@ export function readPostgresUrl(url: string): PoolConfig {
   } catch (error) {
     const file = isRecord(error) && typeof error['path'] === 'string' ? `: ${reasonOf(error)}` : ''
     throw new Error(
-      `config.database.url is not a Postgres address like postgres://user:password@host:5432/database${file}`,
+      `${field} is not a Postgres address like postgres://user:password@host:5432/database${file}`,
     )
   }
   return config
 }
 
 /** `onBroken`: a connection was lost or failed; `onOutage`: the database does not respond. */
-export type PoolEvents = { onBroken(): void; onOutage(error: StoreUnavailable): void }
+export type PoolEvents = { onBroken(): void; onOutage(error: DatabaseUnavailable): void }
 
 export function createPostgresPool(config: PoolConfig, max: number, events: PoolEvents): PostgresPool {
   const { onBroken, onOutage } = events
@@ -89,10 +92,10 @@ export function createPostgresPool(config: PoolConfig, max: number, events: Pool
         client.release()
         return result
       } catch (error) {
-        const isUsable = !(error instanceof StoreUnavailable) && (await rollsBack(client))
+        const isUsable = !(error instanceof DatabaseUnavailable) && (await rollsBack(client))
         client.release(!isUsable)
         if (isConnectionLoss(error)) onBroken()
-        if (error instanceof StoreUnavailable && isLate(error)) onOutage(error)
+        if (error instanceof DatabaseUnavailable && isLate(error)) onOutage(error)
         throw error
       }
     },
@@ -160,30 +163,30 @@ function queryOn(client: ClientBase): Query {
 
 /** SQLSTATE of an error. */
 export function sqlState(error: unknown): string | undefined {
-  const cause = error instanceof StoreUnavailable ? error.cause : undefined
+  const cause = error instanceof DatabaseUnavailable ? error.cause : undefined
   return isRecord(cause) && typeof cause['code'] === 'string' ? cause['code'] : undefined
 }
 
-function unavailable(error: unknown): StoreUnavailable {
-  if (error instanceof StoreUnavailable) return error
+function unavailable(error: unknown): DatabaseUnavailable {
+  if (error instanceof DatabaseUnavailable) return error
   const code = isRecord(error) && typeof error['code'] === 'string' ? error['code'] : undefined
   const text = code === lockTimeout ? 'other writers had the lock for too long' : reasonOf(error)
   // Not the original error, whose details may quote a row.
   const cause = Object.assign(new Error(text), code === undefined ? {} : { code })
-  return new StoreUnavailable(`the Postgres database cannot be used: ${text}`, cause)
+  return new DatabaseUnavailable(`the Postgres database cannot be used: ${text}`, cause)
 }
 
 const lockTimeout = '55P03'
 
 /** Errors of the server have a SQLSTATE of five characters; classes 08 and 57P mean a closed connection. */
 function isConnectionLoss(error: unknown): boolean {
-  if (!(error instanceof StoreUnavailable)) return false
+  if (!(error instanceof DatabaseUnavailable)) return false
   const code = sqlState(error)
   return code === undefined || code.length !== 5 || /^(08|57P)/.test(code)
 }
 
 /** The driver has no error code for its time limit. */
-function isLate({ cause }: StoreUnavailable): boolean {
+function isLate({ cause }: DatabaseUnavailable): boolean {
   return cause instanceof Error && cause.message === 'Query read timeout'
 }
 

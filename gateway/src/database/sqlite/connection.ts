@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Migrations } from '../migrations.ts'
 import { isBusy } from './errors.ts'
 import { identifyFile } from './files.ts'
 import { type OpenDatabase, openDatabase, removeLogs } from './open.ts'
@@ -26,7 +27,11 @@ export type SqliteConnectionEvents = {
   beforeClose(): void
 }
 
-export function createSqliteConnection(path: string, events: SqliteConnectionEvents): SqliteConnection {
+export function createSqliteConnection(
+  path: string,
+  migrations: Migrations,
+  events: SqliteConnectionEvents,
+): SqliteConnection {
   let open: OpenDatabase | undefined
   let isWriting = false
 
@@ -46,7 +51,7 @@ export function createSqliteConnection(path: string, events: SqliteConnectionEve
       removeLogs(replaced)
       events.onReplaced()
     }
-    open ??= openDatabase(path)
+    open ??= openDatabase(path, migrations)
     return open
   }
 

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { type Migrations, sqliteMigrations, tooNew } from '../migrations.ts'
+import { type Migrations, tooNew } from '../migrations.ts'
 import { isBusy } from './errors.ts'
 import { createPrivateFile, identifyFile, logFiles } from './files.ts'
 
@@ -17,7 +17,7 @@ const readerTimeoutMs = 5000
 const exclusiveWaitMs = 5000
 
 /** Opens a database; creates it, its folder and its schema if they do not exist. */
-export function openDatabase(path: string): OpenDatabase {
+export function openDatabase(path: string, migrations: Migrations): OpenDatabase {
   createPrivateFile(path)
   const opened: DatabaseSync[] = []
   const connect = (options: { readOnly: boolean; timeout: number }): DatabaseSync => {
@@ -27,10 +27,10 @@ export function openDatabase(path: string): OpenDatabase {
   }
   try {
     const writer = connect({ readOnly: false, timeout: 0 })
-    retryWhileBusy(() => prepare(writer, sqliteMigrations))
+    retryWhileBusy(() => prepare(writer, migrations))
     const reader = connect({ readOnly: true, timeout: readerTimeoutMs })
     // The first read creates the log files.
-    readGeneration(reader)
+    reader.prepare('select 1 from sqlite_master limit 1').get()
     const logs = logFiles(path).filter((file) => existsSync(file))
     return {
       writer,
@@ -42,10 +42,6 @@ export function openDatabase(path: string): OpenDatabase {
     for (const db of opened) db.close()
     throw error
   }
-}
-
-export function readGeneration(db: DatabaseSync): number {
-  return Number(db.prepare('select generation from tollgate_state').get()?.['generation'])
 }
 
 /** Removes the log files of a replaced database: SQLite would apply them to the new file. */
@@ -62,20 +58,21 @@ function prepare(writer: DatabaseSync, migrations: Migrations): void {
   // `normal`, only checkpoints synchronise the log. `fullfsync` makes macOS flush the cache of the drive.
   writer.exec('pragma synchronous = full; pragma fullfsync = on')
   writer.exec('pragma journal_size_limit = 67108864')
-  if (schemaVersion(writer) !== migrations.length) migrate(writer, migrations)
+  if (schemaVersion(writer, migrations.table) !== migrations.steps.length) migrate(writer, migrations)
 }
 
 function migrate(writer: DatabaseSync, migrations: Migrations): void {
+  const { table, steps } = migrations
   writer.exec('begin immediate')
   try {
     writer.exec(
-      'create table if not exists tollgate_migrations (version integer primary key, applied_at text not null) strict',
+      `create table if not exists ${table} (version integer primary key, applied_at text not null) strict`,
     )
-    const from = schemaVersion(writer)
+    const from = schemaVersion(writer, table)
     const refusal = tooNew(from, migrations)
     if (refusal !== undefined) throw new Error(refusal)
-    const insert = writer.prepare('insert into tollgate_migrations (version, applied_at) values (?, ?)')
-    for (const [index, sql] of migrations.entries()) {
+    const insert = writer.prepare(`insert into ${table} (version, applied_at) values (?, ?)`)
+    for (const [index, sql] of steps.entries()) {
       if (index < from) continue
       writer.exec(sql)
       insert.run(index + 1, new Date().toISOString())
@@ -87,10 +84,10 @@ function migrate(writer: DatabaseSync, migrations: Migrations): void {
   }
 }
 
-function schemaVersion(db: DatabaseSync): number {
-  const table = db.prepare("select 1 from sqlite_master where name = 'tollgate_migrations'").get()
-  if (table === undefined) return 0
-  return Number(db.prepare('select max(version) as version from tollgate_migrations').get()?.['version'] ?? 0)
+function schemaVersion(db: DatabaseSync, table: string): number {
+  const found = db.prepare('select 1 from sqlite_master where name = ?').get(table)
+  if (found === undefined) return 0
+  return Number(db.prepare(`select max(version) as version from ${table}`).get()?.['version'] ?? 0)
 }
 
 /** Processes that start at the same time need exclusive access for a moment. */
