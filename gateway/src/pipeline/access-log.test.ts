@@ -37,6 +37,7 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
     llm: undefined,
     mcp: undefined,
     guards: undefined,
+    recording: undefined,
     log: { refusedBy: undefined, failure: undefined },
     ...rest,
   }

@@ -1,6 +1,7 @@
 import type { Delivery } from '../net/http/incoming-request.ts'
 import { describeError } from '../telemetry/log.ts'
-import type { Exchange, GuardDecision } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import type { GuardDecision } from './recording/recording.ts'
 
 /** Texts from clients are truncated, so that no request writes long lines. */
 const maxLoggedCharacters = 200

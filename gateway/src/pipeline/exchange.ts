@@ -6,9 +6,9 @@ import type { Body } from '../net/http/body.ts'
 import type { Headers } from '../net/http/headers.ts'
 import type { Delivery } from '../net/http/incoming-request.ts'
 import type { Connection } from '../net/listener/connection.ts'
-import type { GuardOutcome } from '../telemetry/metrics/rules-and-guards.ts'
 import type { Client } from './client-address.ts'
 import type { LlmMessage } from './llm-message.ts'
+import type { GuardDecision, Recording } from './recording/recording.ts'
 
 /**
  * The client's request. `scheme` and `host` are those of the client, reported by a trusted proxy if there is
@@ -176,14 +176,6 @@ export type McpCall = {
   target: string | undefined
 }
 
-/** Result of a guard, for the access log: never content. */
-export type GuardDecision = {
-  readonly guard: string
-  readonly phase: 'request' | 'response'
-  readonly outcome: GuardOutcome
-  readonly reason: string | undefined
-}
-
 /** The client API that determines the error shape of a refusal. */
 export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 
@@ -283,5 +275,7 @@ export type Exchange = {
   mcp: McpState | undefined
   /** Decisions of guards, without those that were neutral; written by `policies/guardrails`. */
   guards: GuardDecision[] | undefined
+  /** Decisions and times for the entry in the ledger; undefined without an entry. Written by the pipeline. */
+  recording: Recording | undefined
   readonly log: LogState
 }

@@ -10,6 +10,7 @@ import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Policy } from './policy.ts'
+import { recordWait } from './recording/recording.ts'
 import type { HttpListener, Listener, Route } from './snapshot.ts'
 
 export type PipelineOptions = {
@@ -62,7 +63,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     }
     const entered: Policy[] = []
     return {
-      reply: run(exchange, route, entered),
+      reply: run(exchange, route, entered, clock),
       end(delivery) {
         for (const policy of entered) endPolicy(policy, exchange)
         exchange.mcp?.onDelivered?.(delivery)
@@ -90,32 +91,47 @@ function endPolicy(policy: Policy, exchange: Exchange): void {
   }
 }
 
-async function run(exchange: Exchange, route: Route, entered: Policy[]): Promise<Reply> {
+async function run(exchange: Exchange, route: Route, entered: Policy[], clock: Clock): Promise<Reply> {
+  const times = exchange.recording?.times
   let reply: Reply | undefined
   try {
     for (const policy of route.policies) {
       entered.push(policy)
       if (!policy.onRequest) continue
       const outcome = policy.onRequest(exchange)
-      reply = outcome instanceof Promise ? await outcome : outcome
+      if (outcome instanceof Promise) {
+        const from = times && clock.monotonic()
+        reply = await outcome
+        if (times) recordWait(times, policy.name, from, clock)
+      } else reply = outcome
       if (reply) break
     }
+    if (times && !reply) times.backendAt = clock.monotonic()
     reply ??= await route.backend(exchange)
   } catch (error) {
     reply = replyToError(exchange, error)
+  }
+  if (times) {
+    times.repliedAt = clock.monotonic()
+    if (times.backendAt === undefined) times.stoppedBy = entered.at(-1)?.name
   }
   for (let index = entered.length - 1; index >= 0; index--) {
     const policy = entered[index]
     if (!policy?.onReply) continue
     try {
       const changed = policy.onReply(exchange, reply)
-      reply = changed instanceof Promise ? await changed : changed
+      if (changed instanceof Promise) {
+        const from = times && clock.monotonic()
+        reply = await changed
+        if (times) recordWait(times, `${policy.name} of the reply`, from, clock)
+      } else reply = changed
     } catch (error) {
       // Fail closed: discard the backend's response.
       discard(reply)
       reply = replyToError(exchange, error)
     }
   }
+  if (times) times.readyAt = clock.monotonic()
   return reply
 }
 
@@ -227,6 +243,7 @@ function createExchange(
     llm: undefined,
     mcp: undefined,
     guards: undefined,
+    recording: undefined,
     log: { refusedBy: undefined, failure: undefined },
   }
 }

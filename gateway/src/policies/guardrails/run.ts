@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { Headers } from '../../net/http/headers.ts'
-import type { Exchange, GuardDecision } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { type GuardDecision, recordGuard } from '../../pipeline/recording/recording.ts'
 import type { GuardOutcome } from '../../telemetry/metrics/rules-and-guards.ts'
 import {
   CheckFailure,
@@ -51,8 +52,9 @@ export async function runGuards(guards: readonly Guard[], checked: CheckedConten
       startedAt = turnStartedAt
     }
     const record = (outcome: GuardOutcome, reason: string | undefined) => {
-      guard.meter.checked(phase, outcome, clock.monotonic() - startedAt)
-      if (outcome !== 'allow') recordDecision(exchange, { guard: guard.name, phase, outcome, reason })
+      const durationMs = clock.monotonic() - startedAt
+      guard.meter.checked(phase, outcome, durationMs)
+      recordDecision(exchange, { guard: guard.name, phase, outcome, reason, durationMs })
     }
     let verdict: Verdict
     try {
@@ -97,7 +99,7 @@ const maxTurnMs = 10
 export function recordSkipped(guards: readonly Guard[], exchange: Exchange, phase: Phase): void {
   for (const { meter, name } of guards) {
     meter.checked(phase, 'skipped', 0)
-    recordDecision(exchange, { guard: name, phase, outcome: 'skipped', reason: undefined })
+    recordDecision(exchange, { guard: name, phase, outcome: 'skipped', reason: undefined, durationMs: 0 })
   }
 }
 
@@ -125,6 +127,8 @@ function failureReason(error: unknown): string {
 const maxDecisions = 16
 
 function recordDecision(exchange: Exchange, decision: GuardDecision): void {
+  if (exchange.recording !== undefined) recordGuard(exchange.recording, decision)
+  if (decision.outcome === 'allow') return
   const decisions = exchange.guards ?? []
   exchange.guards = decisions
   if (decisions.length >= maxDecisions) return

@@ -3,6 +3,7 @@ import type { Reply } from '../../net/http-client/send.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, LimitReservation, LimitStatus, RequestLimits } from '../../pipeline/exchange.ts'
 import type { Policy } from '../../pipeline/policy.ts'
+import { recordLimit } from '../../pipeline/recording/recording.ts'
 import { consume, secondsToRefill } from './bucket.ts'
 import type { BucketReference } from './buckets.ts'
 import { rateLimitReply } from './headers.ts'
@@ -97,6 +98,7 @@ function admit(exchange: Exchange, step: Step): Reply | undefined {
   let tokens = requestLimits.tokens
   for (const limit of limits) {
     limit.meter.allowed()
+    recordStatus(exchange, limit, nowMs, false)
     if (limit.counts === 'requests') requests = closer(requests, limit, nowMs)
     else tokens = closer(tokens, limit, nowMs)
   }
@@ -148,6 +150,13 @@ function closer(
   return { limit: rate.capacity, remaining, resetSeconds: secondsToRefill(bucket, rate, nowMs) }
 }
 
+/** Records the status of a limit for the ledger: before counting if the request is refused. */
+function recordStatus({ recording }: Exchange, limit: Limit, nowMs: number, refused: boolean): void {
+  if (recording === undefined) return
+  const { label, counts: unit } = limit
+  recordLimit(recording, { limit: label, unit, refused }, closer(undefined, limit, nowMs))
+}
+
 /**
  * Refuses with the headers of the exhausted limit that resets last: after its reset all limits admit the
  * request.
@@ -156,6 +165,7 @@ function refuse(exchange: Exchange, requestLimits: RequestLimits, step: Step, no
   let longest: LimitStatus = { limit: 0, remaining: 0, resetSeconds: 0 }
   let label = ''
   for (const limit of step.limits) {
+    recordStatus(exchange, limit, nowMs, isExhausted(limit))
     if (!isExhausted(limit)) continue
     limit.meter.refused()
     const status = closer(undefined, limit, nowMs)

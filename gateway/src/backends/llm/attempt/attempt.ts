@@ -1,9 +1,17 @@
+import type { Clock } from '../../../lib/clock.ts'
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { firstHeader, type Headers } from '../../../net/http/headers.ts'
 import type { OutgoingRequest, Reply } from '../../../net/http-client/send.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
+import {
+  type AttemptRecord,
+  recordAttempt,
+  recordFailure,
+  recordHead,
+} from '../../../pipeline/recording/recording.ts'
+import type { Candidate } from '../models/models.ts'
 import type { Target } from '../models/target.ts'
 import { convertReply } from '../reply/reply.ts'
 import { cancelReply, type ReplyOptions } from '../reply/reply-body.ts'
@@ -25,19 +33,24 @@ export async function serveCall(exchange: Exchange, call: Call, options: Attempt
   for (const [index, candidate] of call.candidates.entries()) {
     const preparing = prepareRequest(exchange, call, candidate, { timeLimits, workQueue: context.workQueue })
     const prepared = preparing instanceof Promise ? await preparing : preparing
+    const record = startRecord(exchange, candidate, context.clock)
     if (prepared.kind === 'refused') {
       refusal ??= prepared.refusal
+      if (record) recordSkip(record, prepared.refusal.code, context.clock)
       continue
     }
     if (index === last) releaseRequest(call)
     const attempt = createAttempt(exchange, call, candidate, prepared.translation)
     try {
       const reply = await sendAttempt(attempt, prepared.request)
+      if (record) recordHead(record, reply.status, context.clock)
       recordStatus(candidate.target, reply, context)
       if (index === last || !isFailure(reply.status)) return await convertReply(attempt, reply, options)
       cancelReply(reply)
+      if (record) recordFailure(record, `status_${reply.status}`, context.clock)
       failure = new GatewayError('upstream_invalid', `upstream answered with status ${reply.status}`)
     } catch (error) {
+      if (record) recordFailure(record, codeOf(error), context.clock)
       if (!isUpstreamFailure(error)) throw error
       candidate.target.meter.upstreamError(error.code)
       startCooldown(candidate.target, defaultCooldownMs, context)
@@ -47,6 +60,30 @@ export async function serveCall(exchange: Exchange, call: Call, options: Attempt
   if (failure) throw failure
   if (refusal) return refuse(exchange, refusal)
   throw new GatewayError('internal', 'the call has no candidates')
+}
+
+function startRecord(
+  { recording }: Exchange,
+  { target, model }: Candidate,
+  clock: Clock,
+): AttemptRecord | undefined {
+  if (recording === undefined) return undefined
+  const fields = {
+    target: target.configuredModel,
+    provider: target.provider.name,
+    model,
+    session: undefined,
+  }
+  return recordAttempt(recording, fields, clock)
+}
+
+function recordSkip(record: AttemptRecord, code: string, clock: Clock): void {
+  record.sent = false
+  recordFailure(record, code, clock)
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof GatewayError ? error.code : 'internal'
 }
 
 function sendAttempt(attempt: Attempt, request: OutgoingRequest): Promise<Reply> {

@@ -6,6 +6,7 @@ import type { CompileContext } from '../../../pipeline/compile-context.ts'
 import type { Exchange, LimitStatus, RequestLimits } from '../../../pipeline/exchange.ts'
 import { forwardingOf } from '../../../pipeline/forwarding.ts'
 import type { Policy } from '../../../pipeline/policy.ts'
+import { recordLimit } from '../../../pipeline/recording/recording.ts'
 import { isLimitHeader } from '../headers.ts'
 import {
   chargeTokens,
@@ -227,6 +228,7 @@ async function check(
     return failed(limiter, exchange, error)
   }
   const verdict = verdictOf(answer)
+  recordAnswer(exchange, limiter.label, counts, answer)
   if (verdict.refusal !== undefined) {
     state.meter.checked('refused')
     releaseReservations(limits)
@@ -239,6 +241,21 @@ async function check(
   applyHeaders(verdict, exchange, limits)
   if (verdict.status !== undefined) limits[counts] = closer(limits[counts], verdict.status)
   return undefined
+}
+
+/** Records the limits of a response for the ledger. Their keys are values of clients. */
+function recordAnswer(
+  { recording }: Exchange,
+  limit: string,
+  unit: 'requests' | 'tokens',
+  { statuses }: LimitResponse,
+): void {
+  if (recording === undefined) return
+  for (const { code, limit: rate, remaining, resetSeconds = 0 } of statuses) {
+    if (rate === undefined) continue
+    const status = { limit: rate.requestsPerUnit, remaining, resetSeconds }
+    recordLimit(recording, { limit, unit, refused: code === 'overLimit' }, status)
+  }
 }
 
 /**
