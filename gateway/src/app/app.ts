@@ -71,6 +71,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
     metrics,
     threadUrls: options.threadUrls,
+    acceptEntries: undefined,
     adminPort: servers.adminPort,
     api: link.api,
     fail: options.fail,

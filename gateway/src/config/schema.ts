@@ -10,6 +10,7 @@ import {
 import { mcpFields, mcpSettingsSchema, sessionSettingsSchema } from '../backends/mcp/config.ts'
 import { defaultMaxMessageBytes } from '../backends/mcp/mcp.ts'
 import { tcpRouteSchema } from '../backends/tcp/config.ts'
+import { checkLedger, explainSchema, ledgerSchema, standardAttributesSchema } from '../ledger/config.ts'
 import { parseCidr } from '../lib/address/cidr.ts'
 import { isLoopbackHost, parseHostPort } from '../lib/address/host-port.ts'
 import { defaultJsonLimits } from '../lib/json/limits.ts'
@@ -62,8 +63,12 @@ const logging = object(
         default: 'info',
       }),
     ),
+    explain: optional(explainSchema),
+    database: optional(ledgerSchema),
   },
-  { doc: 'The log on standard output: JSON lines. Applied on reload.' },
+  {
+    doc: 'The log on standard output, JSON lines, and the ledger of requests in a database. `level` also applies on reload.',
+  },
 )
 
 const processSettings = object(
@@ -84,6 +89,7 @@ const processSettings = object(
       duration({ doc: 'How long requests in flight may take after a stop signal.', default: '25s' }),
     ),
     logging: optional(logging),
+    standardAttributes: optional(standardAttributesSchema),
     limits: optional(processLimitsSchema),
     mcp: optional(mcpSettingsSchema),
     session: optional(sessionSettingsSchema),
@@ -91,7 +97,7 @@ const processSettings = object(
     database: optional(databaseSchema),
     modelCatalog: optional(modelCatalogSchema),
   },
-  { doc: 'Settings of the process, read at start. `logging` and `modelCatalog` also apply on reload.' },
+  { doc: 'Settings of the process, read at start. `logging.level` and `modelCatalog` also apply on reload.' },
 )
 
 const jsonLimits = object(
@@ -277,6 +283,7 @@ export function* configChecks(
       checkCosts(policies, reportPolicy)
   }
   checkStorage(config.config ?? {}, under('config'))
+  checkLedger(config.config ?? {}, under('config'))
   if (config.config?.modelCatalog)
     checkModelCatalog(config.config.modelCatalog, under('config', 'modelCatalog'))
   const { session, mcp: mcpSettings } = config.config ?? {}

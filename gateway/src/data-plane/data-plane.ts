@@ -9,6 +9,7 @@ import { createProvenance } from '../config/load/provenance.ts'
 import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts'
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
+import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { BindableMemory } from '../lib/planes/memory.ts'
 import type { Peers } from '../lib/planes/peers.ts'
@@ -46,6 +47,8 @@ export type DataPlaneSettings = {
 export type DataPlaneOptions = DataPlaneSettings & {
   clock: Clock
   log: LogSink
+  /** Undefined without a ledger. */
+  ledger: LedgerSink | undefined
   metrics: Metrics
   threads: ThreadPool
   memory: BindableMemory
@@ -196,7 +199,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
 type Availability = { reason: string | undefined }
 
 function createListeners(
-  { settings, clock, log, metrics, memory, openServer }: DataPlaneOptions,
+  { settings, clock, log, ledger, metrics, memory, openServer }: DataPlaneOptions,
   availability: Availability,
 ): LiveListeners {
   const unrouted = metrics.route('')
@@ -204,7 +207,7 @@ function createListeners(
   const admission = createAdmission(admissionLimitsOf(settings.limits ?? {}), metrics.admission, memory)
   return createLiveListeners((opened, find) => {
     const { key, host, port } = opened
-    const handle = createPipeline({ listener: () => find(key), log, clock, unrouted, unavailable })
+    const handle = createPipeline({ listener: () => find(key), log, ledger, clock, unrouted, unavailable })
     return openServer({
       host,
       port,

@@ -1,3 +1,4 @@
+import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PathVariants } from '../lib/path-variants.ts'
 import { parseRequestTarget, type RequestTarget } from '../lib/request-target.ts'
@@ -20,6 +21,8 @@ export type PipelineOptions = {
    */
   listener(): Listener | undefined
   log: LogSink
+  /** Receives an entry for each LLM request and MCP call; undefined without a ledger. */
+  ledger?: LedgerSink | undefined
   clock: Clock
   /** Counts requests that matched no route. */
   unrouted: RouteMeter

@@ -1,5 +1,6 @@
 import type { ApiHandler } from '../admin/admin.ts'
 import type { DataPlane, DataPlaneSettings } from '../data-plane/data-plane.ts'
+import type { LedgerLines } from '../ledger/sender.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ProcessLog } from '../telemetry/log.ts'
 import type { MetricDump } from '../telemetry/metrics/dump.ts'
@@ -17,6 +18,8 @@ export type DataPlanesOptions = DataPlaneSettings & {
   log: ProcessLog
   metrics: Metrics
   threadUrls: ThreadUrls
+  /** Accepts lines of data planes for the ledger; undefined without a ledger. */
+  acceptEntries: ((lines: LedgerLines) => Promise<void>) | undefined
   adminPort(): number
   api: ApiHandler
   /** Ends the process after an error that it cannot continue from. */

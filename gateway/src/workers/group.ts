@@ -3,6 +3,7 @@ import { ConfigRejected } from '../config/config-rejected.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import { createProvenance } from '../config/load/provenance.ts'
 import type { Config } from '../config/schema.ts'
+import type { LedgerLines } from '../ledger/sender.ts'
 import { releaseFailedPlane } from '../lib/planes/failed-plane.ts'
 import { regionOf } from '../lib/planes/memory.ts'
 import { type LimitSnapshot, mergeLimitSnapshots } from '../policies/rate-limit/limit-snapshot.ts'
@@ -57,6 +58,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
             env: { ...env },
             version,
             processKey,
+            hasLedger: options.acceptEntries !== undefined,
           },
           patchOf,
           adminPort: options.adminPort,
@@ -82,6 +84,7 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
         log.writeBatch(lines, lost)
       },
       api: serveApiCalls(options.api),
+      ledger: (lines: LedgerLines) => options.acceptEntries?.(lines),
       acquireMemory: (requests: readonly RegionRequest[]) => memory.acquire(plane, requests),
       releaseMemory: (name: string) => memory.release(plane, [name]),
       reserve: (address: AddressRequest) => reservations.reserve(address),

@@ -4,15 +4,16 @@ import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { Config } from '../config/schema.ts'
 import { createDataPlane, type DataPlane } from '../data-plane/data-plane.ts'
 import { openServer } from '../data-plane/open-server.ts'
+import { createLedgerSender, type LedgerLines, type LedgerSender } from '../ledger/sender.ts'
 import { systemClock } from '../lib/clock.ts'
 import { deserializeChunks } from '../lib/scheduling/chunked-clone.ts'
 import { keepTickShape } from '../lib/scheduling/keep-tick-shape.ts'
 import { createThreadPool } from '../lib/scheduling/thread-pool.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
 import { createLog, type ProcessLog } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics/metrics.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import { createApiCaller } from './messages/api-calls.ts'
-import { createCalls } from './messages/calls.ts'
+import { type Calls, createCalls } from './messages/calls.ts'
 import { applyPatch, type Patch } from './messages/config-patch.ts'
 import { createBatchWriter } from './messages/log-lines.ts'
 import { createPeerLinks } from './messages/peer-links.ts'
@@ -34,7 +35,7 @@ if (parentPort) serveDataPlane(parentPort, workerData as ThreadStart)
 
 function serveDataPlane(port: MessagePort, start: ThreadStart): void {
   keepTickShape()
-  const { plane, planes, poolUrl, ...settings } = start
+  const { plane, planes, poolUrl, hasLedger, ...settings } = start
   const calls = createCalls(port, {
     prepare: (request: PrepareRequest) => configs.prepare(request),
     commit: () => configs.commit(),
@@ -49,6 +50,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     async close() {
       peers.close()
       await dataPlane.close()
+      await ledger?.flush()
       await log.flush()
     },
     connect: ({ plane: other, port: link }: { plane: number; port: MessagePort }) =>
@@ -59,12 +61,14 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     settings.settings.logging?.level ?? 'info',
     createBatchWriter((batch) => calls.call('log', batch) as Promise<void>),
   )
+  const ledger = hasLedger ? createSender(calls, metrics) : undefined
   const peers = createPeerLinks(plane, planes)
   let adminPort = 0
   const dataPlane = createDataPlane({
     ...settings,
     clock: systemClock,
     log,
+    ledger,
     metrics,
     threads: createThreadPool({
       start: () => new Worker(new URL(poolUrl), { execArgv: [], env: {} }),
@@ -94,11 +98,17 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
   })
   process.on('uncaughtException', (error) => {
     log.error({ err: error, plane }, 'unexpected error, data plane ends')
+    void ledger?.flush()
     calls.note('totals', metrics.dump())
     void log.flush()
     process.exit(1)
   })
   calls.note('ready', undefined)
+}
+
+function createSender(calls: Calls, metrics: Metrics): LedgerSender {
+  const send = (lines: LedgerLines) => calls.call('ledger', lines) as Promise<void>
+  return createLedgerSender({ send, meter: metrics.ledger })
 }
 
 /** The configurations of a data plane: the active one, and one between `prepare` and `commit` or `abort`. */

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { createDataPlane } from '../data-plane/data-plane.ts'
 import { openServer } from '../data-plane/open-server.ts'
+import { createLedgerSender } from '../ledger/sender.ts'
 import { createLocalMemory } from '../lib/planes/memory.ts'
 import { createSinglePlane } from '../lib/planes/peers.ts'
 import { createThreadPool } from '../lib/scheduling/thread-pool.ts'
@@ -24,8 +25,11 @@ export async function openDataPlanes(options: DataPlanesOptions): Promise<DataPl
 
 /** A further thread would cost memory and a copy of each change, and gain no core. */
 function startSingle(options: DataPlanesOptions): DataPlanes {
+  const { acceptEntries, metrics } = options
+  const ledger = acceptEntries && createLedgerSender({ send: acceptEntries, meter: metrics.ledger })
   const dataPlane = createDataPlane({
     ...options,
+    ledger,
     threads: createThreadPool({
       start: () => new Worker(options.threadUrls.pool, { execArgv: [], env: {} }),
       ...poolLimitsOf(1),
@@ -35,5 +39,13 @@ function startSingle(options: DataPlanesOptions): DataPlanes {
     guardian: createProcessGuardian(),
     openServer,
   })
-  return { ...dataPlane, metrics: async () => [] }
+  return {
+    ...dataPlane,
+    metrics: async () => [],
+    async close() {
+      await dataPlane.close()
+      ledger?.close()
+      await ledger?.flush()
+    },
+  }
 }

@@ -2,13 +2,16 @@ import type { LedgerEntry } from '../entry.ts'
 import type { UsageSum } from '../usage-sum.ts'
 
 /**
- * Entries and sums to commit together. Batches of a source are written in the order of their numbers; a
- * number that is not above the last committed one of its source was written before.
+ * Entries and sums to commit together: those of the spool records `first` to `number` of a source. Records
+ * are written in the order of their numbers; one whose number is not above the last committed number of its
+ * source was written before.
  */
 export type LedgerBatch = {
   /** Identity of the writer: a UUID for each start of a process. */
   readonly source: string
-  /** From 1. */
+  /** From 1; at most `number`. */
+  readonly first: number
+  /** The last committed number of the source after the write. */
   readonly number: number
   readonly entries: readonly LedgerEntry[]
   readonly sums: readonly UsageSum[]
@@ -25,7 +28,14 @@ export type BudgetTotal = {
 
 export type WriteResult =
   /** `totals`: the budgets that the batch charged, after it. */
-  { readonly kind: 'written'; readonly totals: readonly BudgetTotal[] } | { readonly kind: 'duplicate' }
+  | { readonly kind: 'written'; readonly totals: readonly BudgetTotal[] }
+  /** The last committed number of the source is at least `number`: nothing was written. */
+  | { readonly kind: 'duplicate' }
+  /**
+   * The last committed number `last` of the source is at least `first` and below `number`, because a replay
+   * combined other records: nothing was written. The rest is to be written without the records up to `last`.
+   */
+  | { readonly kind: 'partial'; readonly last: number }
 
 /**
  * The database of the ledger, as its writer sees it. Calls reject with `DatabaseUnavailable` if the database

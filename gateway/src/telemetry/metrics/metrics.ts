@@ -1,6 +1,7 @@
 import type { AdmissionMeter } from '../../net/listener/admission.ts'
 import { type ConfigMeter, createConfigMeter } from './config.ts'
 import { createMetricRegistry, type MetricRegistry } from './families.ts'
+import { createLedgerMeter, type LedgerMeter } from './ledger.ts'
 import {
   createAdmissionMeters,
   createGlobalLimitMeters,
@@ -25,6 +26,7 @@ export type Metrics = ConfigMeter &
     guard(name: string): GuardMeter
     tcp(route: string): TcpMeter
     readonly workers: WorkerMeter
+    readonly ledger: LedgerMeter
     /** Meter of one limit on client resources. */
     admission(resource: string): AdmissionMeter
   }
@@ -41,6 +43,7 @@ export function createMetrics(): Metrics {
     tcp: createTcpMeters(registry),
     admission: createAdmissionMeters(registry),
     workers: createWorkerMeter(registry),
+    ledger: createLedgerMeter(registry),
     ...createConfigMeter(registry),
     dump: registry.dump,
     render: registry.render,

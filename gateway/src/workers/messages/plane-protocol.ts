@@ -6,6 +6,7 @@ import type { ApiRequest } from '../../resources/api/request.ts'
 export type ThreadStart = DataPlaneSettings & {
   plane: number
   planes: number
+  hasLedger: boolean
   /** URL of the program of the thread pool. */
   poolUrl: string
 }
