@@ -21,7 +21,6 @@ import type {
   AddressRequest,
   Committed,
   PlaneApiReply,
-  PlaneApiRequest,
   Prepared,
   PrepareRequest,
   ThreadStart,
@@ -91,7 +90,9 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
       return openServer({ ...options, port: free, reusePort: true })
     },
     adminPort: () => adminPort,
-    api: createApiCaller((request: PlaneApiRequest) => calls.call('api', request) as Promise<PlaneApiReply>),
+    api: createApiCaller(
+      (request, transfer) => calls.call('api', request, transfer) as Promise<PlaneApiReply>,
+    ),
   })
   const configs = createConfigs(dataPlane, log, (next) => {
     adminPort = next

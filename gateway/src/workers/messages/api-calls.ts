@@ -1,27 +1,42 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { ApiHandler } from '../../admin/admin.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import { type Body, isSource, readAll } from '../../net/http/body.ts'
 import { maxBodyBytes } from '../../resources/api/read-body.ts'
+import { receiveBody, sendBody } from './body-port.ts'
 import type { PlaneApiReply, PlaneApiRequest } from './plane-protocol.ts'
 
-/** The config resource API for a data plane on a thread: `call` calls it on the main thread. */
-export function createApiCaller(call: (request: PlaneApiRequest) => Promise<PlaneApiReply>): ApiHandler {
+type CallApi = (request: PlaneApiRequest, transfer: readonly MessagePort[]) => Promise<PlaneApiReply>
+
+/** The admin API for a data plane on a thread: `call` calls it on the main thread. */
+export function createApiCaller(call: CallApi): ApiHandler {
   return async ({ body, ...request }) => {
-    const { body: reply, ...head } = await call({ ...request, body: await bytesOf(body) })
-    return { ...head, body: reply && Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength) }
+    const sent = await bytesOf(body)
+    const { port1: stream, port2 } = new MessageChannel()
+    let isStreaming = false
+    try {
+      const { body: received, ...head } = await call({ ...request, body: sent, stream: port2 }, [port2])
+      isStreaming = received === 'stream'
+      if (received === 'stream') return { ...head, body: receiveBody(stream) }
+      return {
+        ...head,
+        body: received && Buffer.from(received.buffer, received.byteOffset, received.byteLength),
+      }
+    } finally {
+      if (!isStreaming) stream.close()
+    }
   }
 }
 
 /** Runs a call of `createApiCaller` on the main thread. */
 export function serveApiCalls(api: ApiHandler): (request: PlaneApiRequest) => Promise<PlaneApiReply> {
-  return async (request) => {
+  return async ({ stream, ...request }) => {
     const { status, headers, body } = await api(request)
-    return { status, headers, body: isSource(body) ? await readAll(body, maxReplyBytes, 'internal') : body }
+    if (!isSource(body)) return { status, headers, body }
+    sendBody(body, stream)
+    return { status, headers, body: 'stream' }
   }
 }
-
-/** Replies with 100,000 records have some 100 MB. */
-const maxReplyBytes = 1024 * 1024 * 1024
 
 /** The body, or one that exceeds the limit of the API in place of a larger one. */
 async function bytesOf(body: Body): Promise<Uint8Array | undefined> {

@@ -5,7 +5,7 @@ import { messageOf } from '../../lib/thrown.ts'
 /** Calls and notes between two threads, in order. */
 export type Calls = {
   /** Calls the other side. Rejects with the error of its handler, or with that of `end`. */
-  call(name: string, request: unknown): Promise<unknown>
+  call(name: string, request: unknown, transfer?: readonly MessagePort[]): Promise<unknown>
   /** Sends a message without a reply. */
   note(name: string, value: unknown, transfer?: readonly MessagePort[]): void
   /** Rejects all calls in progress, and every later one. */
@@ -64,13 +64,13 @@ export function createCalls(port: MessagePort | Worker, handlers: Handlers): Cal
   })
 
   return {
-    call(name, request) {
+    call(name, request, transfer) {
       if (ended !== undefined) return Promise.reject(ended)
       lastId += 1
       const id = lastId
       return new Promise((resolve, reject) => {
         waiting.set(id, { resolve, reject })
-        post({ kind: 'call', id, name, request })
+        post({ kind: 'call', id, name, request }, transfer)
       })
     },
     note(name, value, transfer) {

@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { DataPlaneSettings } from '../../data-plane/data-plane.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { ApiRequest } from '../../resources/api/request.ts'
@@ -27,10 +28,10 @@ export type Prepared = {
 /** Result of a commit: the open addresses. */
 export type Committed = { addresses: readonly string[] }
 
-/** A request to the config resource API from `ui` on a gateway. */
-export type PlaneApiRequest = Omit<ApiRequest, 'body'> & { body: Uint8Array | undefined }
+/** A request to the admin API from `ui` on a gateway. `stream` transports a streaming response body. */
+export type PlaneApiRequest = Omit<ApiRequest, 'body'> & { body: Uint8Array | undefined; stream: MessagePort }
 
-export type PlaneApiReply = { status: number; headers: Headers; body: Uint8Array | undefined }
+export type PlaneApiReply = { status: number; headers: Headers; body: Uint8Array | 'stream' | undefined }
 
 /** An address to listen on. */
 export type AddressRequest = { host: string; port: number }
