@@ -1,11 +1,14 @@
 import type { CostStatus } from '../ledger/cost-status.ts'
+import type { BudgetCharge } from '../ledger/entry.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ExactJsonObject, JsonObject } from '../lib/json/json.ts'
+import type { TimeWindow } from '../lib/time-window.ts'
 import type { Body } from '../net/http/body.ts'
 import type { Headers } from '../net/http/headers.ts'
 import type { Delivery } from '../net/http/incoming-request.ts'
 import type { Connection } from '../net/listener/connection.ts'
+import type { KeyBudget } from '../schema/budget.ts'
 import type { Client } from './client-address.ts'
 import type { LlmMessage } from './llm-message.ts'
 import type { GuardDecision, Recording } from './recording/recording.ts'
@@ -208,6 +211,24 @@ export type AuthState = {
   models: ModelAccess | undefined
   /** Group of the virtual key as configured, a metric label; written by `policies/api-key`. */
   keyGroup: string
+  /**
+   * Budgets of the accepted virtual keys; written by `policies/api-key`. The objects are those of the key
+   * index, so that they identify compiled budgets.
+   */
+  budgets: readonly KeyBudgets[] | undefined
+}
+
+/** Budgets of one virtual key. */
+export type KeyBudgets = {
+  readonly keyId: string
+  readonly budgets: readonly KeyBudget[]
+}
+
+/** Expected amounts of an LLM call: of its input, and of the output that the request permits. */
+export type CallEstimate = {
+  readonly tokens: number
+  /** Undefined without a price. */
+  readonly picodollars: number | undefined
 }
 
 /**
@@ -216,6 +237,8 @@ export type AuthState = {
  */
 export interface LlmState {
   readonly operation: LlmOperation
+  /** Estimates the amounts of the call before it; undefined for requests without a call. */
+  readonly estimate: ((exchange: Exchange) => CallEstimate) | undefined
   /** The exchange of texts between client and model; undefined for other requests. */
   message: LlmMessage | undefined
 }
@@ -236,6 +259,23 @@ export type LogState = {
   refusedBy: string | undefined
   /** Cause of a failure. */
   failure: unknown
+}
+
+/** State of a budget at the admission of a request. Amounts are tokens or picodollars. */
+export type BudgetStatus = {
+  /** Identity, as in the ledger. */
+  readonly budget: string
+  readonly name: string
+  readonly value: string
+  readonly unit: 'usd' | 'tokens'
+  readonly limit: number
+  readonly used: number
+  /** Reserved by other requests in progress. */
+  readonly reserved: number
+  /** Reserved for this request. */
+  readonly estimate: number
+  readonly window: TimeWindow
+  readonly outcome: 'admitted' | 'warned' | 'audited' | 'refused' | 'unavailable'
 }
 
 /**
@@ -277,5 +317,9 @@ export type Exchange = {
   guards: GuardDecision[] | undefined
   /** Decisions and times for the entry in the ledger; undefined without an entry. Written by the pipeline. */
   recording: Recording | undefined
+  /** Budgets that apply to the request; written by `policies/budgets`. */
+  budgets: BudgetStatus[] | undefined
+  /** Amounts charged to budgets at the end; written by `policies/budgets`. */
+  charges: BudgetCharge[] | undefined
   readonly log: LogState
 }

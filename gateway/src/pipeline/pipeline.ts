@@ -241,12 +241,14 @@ function createExchange(
     route: undefined,
     errorFormat: 'text',
     forwarding: undefined,
-    auth: { credential: undefined, models: undefined, keyGroup: '' },
+    auth: { credential: undefined, models: undefined, keyGroup: '', budgets: undefined },
     limits: undefined,
     llm: undefined,
     mcp: undefined,
     guards: undefined,
     recording: undefined,
+    budgets: undefined,
+    charges: undefined,
     log: { refusedBy: undefined, failure: undefined },
   }
 }

@@ -15,6 +15,7 @@ import { createStartTime } from './models/start-time.ts'
 import { estimateTokens } from './reply/usage.ts'
 import { type Call, callOf } from './request/call.ts'
 import type { Endpoints } from './request/endpoints.ts'
+import { createEstimate } from './request/estimate.ts'
 import { readRequest } from './request/request.ts'
 
 export type LlmLimits = {
@@ -51,7 +52,8 @@ export function createLlm(
   { maxBufferSize, jsonLimits = defaultJsonLimits, maxReplyBytes = defaultMaxReplyBytes, prices }: LlmLimits,
 ): Llm {
   const body = compileRequestBodyLimits(maxBufferSize, context)
-  const rules = { ...body, models, endpoints, jsonLimits, workQueue: context.workQueue }
+  const estimate = createEstimate(prices)
+  const rules = { ...body, models, endpoints, jsonLimits, estimate, workQueue: context.workQueue }
   const started = context.retained('llm/started', () => createStartTime(context))
   const list: ModelList = { models, started }
   const options: AttemptOptions = { context, maxReplyBytes, timeLimits }

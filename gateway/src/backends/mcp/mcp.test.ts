@@ -175,7 +175,7 @@ describe('policies of a target', () => {
       const { backend } = compile(withPolicies(policies), 'mcp')
       await backend({
         ...mcpExchange('POST', { body: initialize }),
-        auth: { credential: 'token', models: undefined, keyGroup: '' },
+        auth: { credential: 'token', models: undefined, keyGroup: '', budgets: undefined },
       })
     }
     const posted = sent.filter(({ method }) => method === 'POST')

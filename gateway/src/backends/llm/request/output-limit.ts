@@ -31,12 +31,17 @@ export type ConfiguredFields = {
  * Maximum output tokens of a call: the limit of the request, or an assumed limit, per choice. Zero for
  * embeddings.
  */
-export function outputLimit(endpoint: Endpoint, request: ExactJsonObject, fields: ConfiguredFields): number {
+export function outputLimit(
+  endpoint: Endpoint,
+  request: ExactJsonObject,
+  fields: ConfiguredFields,
+  assumed = assumedTokens,
+): number {
   const names = limits[endpoint]
   if (names === undefined) return 0
   const read = (name: string) => positive(configured(name, request, fields))
   const set = names.tokens.map(read).filter((value) => value !== undefined)
-  const tokens = set.length === 0 ? assumedTokens : Math.max(...set)
+  const tokens = set.length === 0 ? assumed : Math.max(...set)
   const choices = names.choices.map((name) => read(name) ?? 1)
   return Math.min(maxTokens, tokens * Math.max(1, ...choices))
 }

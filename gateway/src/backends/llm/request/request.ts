@@ -8,7 +8,7 @@ import type { WorkQueue } from '../../../lib/scheduling/work-queue.ts'
 import { readJsonMediaType } from '../../../net/http/json-media-type.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { type Refusal, refuse } from '../../../pipeline/errors.ts'
-import type { Exchange, ModelAccess } from '../../../pipeline/exchange.ts'
+import type { Exchange, LlmState, ModelAccess } from '../../../pipeline/exchange.ts'
 import { findAmbiguousLlmName, findAmbiguousTopName } from '../../../pipeline/llm-names.ts'
 import { type RequestBodyLimits, readRequestBody } from '../../../pipeline/request-body.ts'
 import { requestPath } from '../attempt/provider-request.ts'
@@ -21,6 +21,7 @@ export type RequestRules = RequestBodyLimits & {
   models: Pick<Models, 'resolve' | 'needsName'>
   endpoints: Pick<Endpoints, 'match'>
   jsonLimits: JsonLimits
+  estimate: LlmState['estimate']
   workQueue: WorkQueue
 }
 
@@ -46,6 +47,7 @@ export function readRequest(
   if (match.kind !== 'unknown')
     exchange.llm = {
       operation: operations[match.kind === 'endpoint' ? match.endpoint : match.kind],
+      estimate: rules.estimate,
       message: undefined,
       call: undefined,
     }

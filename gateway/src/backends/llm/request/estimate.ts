@@ -1,0 +1,42 @@
+import type { CallEstimate, Exchange } from '../../../pipeline/exchange.ts'
+import type { Prices } from '../catalog/prices.ts'
+import { estimateTokens } from '../reply/usage.ts'
+import { callOf } from './call.ts'
+import { outputLimit } from './output-limit.ts'
+
+/** Output tokens of a choice without a limit in the request. More than most responses have. */
+const assumedOutputTokens = 1_024
+/** Larger bodies may contain images, whose size is unrelated to tokens. */
+const maxPlainBytes = 16_384
+const bytesPerToken = 4
+
+const nothing: CallEstimate = { tokens: 0, picodollars: 0 }
+
+/**
+ * Creates the estimate of a call before it: a token per four bytes of input, and the output limit of the
+ * request, at the price of the first candidate.
+ */
+export function createEstimate(prices: Prices | undefined): (exchange: Exchange) => CallEstimate {
+  return (exchange) => {
+    const call = callOf(exchange)
+    const candidate = call?.candidates[0]
+    if (call === undefined || candidate === undefined) return nothing
+    const { endpoint, bytes } = call
+    if (endpoint === 'count_tokens') return nothing
+    const { llmRequest = {} } = exchange.facts
+    const inputTokens =
+      bytes.length <= maxPlainBytes ? Math.ceil(bytes.length / bytesPerToken) : estimateTokens(llmRequest)
+    const outputTokens =
+      endpoint === 'passthrough'
+        ? assumedOutputTokens
+        : outputLimit(endpoint, llmRequest, candidate.target, assumedOutputTokens)
+    const tokens = inputTokens + outputTokens
+    if (prices === undefined) return { tokens, picodollars: undefined }
+    const { target, model } = candidate
+    const cost = prices(target.provider.name, [model, target.configuredModel], {
+      ...{ inputTokens, outputTokens, totalTokens: tokens, estimated: true },
+      ...{ cachedInputTokens: 0, cacheCreationInputTokens: 0, reasoningTokens: 0 },
+    })
+    return { tokens, picodollars: cost.kind === 'cost' ? Number(cost.amount) : undefined }
+  }
+}
