@@ -135,6 +135,7 @@ async function llmSection(
     paths: ['/'],
     routeBehind: (scopes) => ({
       name: 'llm',
+      traffic: 'llm',
       policies: compilePolicies([...scopes, ...own], context, { kind: 'llm', llmRequest, guardrails, reach })
         .policies,
       backend,
@@ -168,6 +169,7 @@ function mcpSection(
       const { backend } = compile(rules)
       return {
         name: 'mcp',
+        traffic: 'mcp',
         policies,
         backend,
         meter: context.metrics.route('mcp'),
@@ -205,7 +207,8 @@ function ownListener(
   address: Address,
   clients: ClientReader | undefined,
 ): HttpListener {
-  const found: MatchedRoute<Route> = { target: routeBehind([]), prefix: '/' }
+  const route = routeBehind([])
+  const found: MatchedRoute<Route> = { target: { ...route, listener: route.name }, prefix: '/' }
   return { ...address, kind: 'http', tls: undefined, match: () => found, clients }
 }
 

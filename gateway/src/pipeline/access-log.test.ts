@@ -30,6 +30,7 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
     upgrade: undefined,
     informational: undefined,
     route: { target: { name: 'llm' }, prefix: '/' },
+    requestId: undefined,
     errorFormat: 'openai',
     forwarding: undefined,
     auth: { credential: undefined, models: undefined, keyGroup: '', budgets: undefined },
@@ -40,7 +41,8 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
     recording: undefined,
     budgets: undefined,
     charges: undefined,
-    log: { refusedBy: undefined, failure: undefined },
+    payload: undefined,
+    log: { refusedBy: undefined, errorCode: undefined, failure: undefined },
     ...rest,
   }
 }
@@ -126,7 +128,10 @@ describe('accessLine', () => {
   it('logs the refusing policy, the failure and a disconnected client', () => {
     const left: Delivery = { complete: false, status: undefined, bytesSent: 0, firstByteAt: undefined }
     const line = lineOf(
-      exchangeWith({}, { log: { refusedBy: 'rate-limit', failure: new TypeError('boom') } }),
+      exchangeWith(
+        {},
+        { log: { refusedBy: 'rate-limit', errorCode: undefined, failure: new TypeError('boom') } },
+      ),
       left,
     )
     expect(line).toMatchObject({ status: 499, incomplete: true, refusedBy: 'rate-limit' })

@@ -17,6 +17,7 @@ export type Refusal = {
 /** Builds the reply for a refusal in the error shape of the matched route. */
 export function refuse(exchange: Exchange, refusal: Refusal): Reply {
   exchange.log.refusedBy ??= refusal.code
+  exchange.log.errorCode ??= refusal.code
   const { contentType, body } = errorBody(exchange.errorFormat, refusal)
   return {
     status: refusal.status,

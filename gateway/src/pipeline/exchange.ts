@@ -92,8 +92,10 @@ export type LlmFacts = LlmOperation & {
   streaming: boolean
   /** The model name reported by the provider. */
   responseModel?: string | undefined
-  /** US dollars; set after the response if the model catalog has a price. */
+  /** US dollars, over all attempts; set after the response if the model catalog has a price. */
   cost?: number | undefined
+  /** The same in picodollars (10^-12 US dollars): a safe integer, hence exact. */
+  costPicodollars?: number | undefined
   /** Undefined before the end of the response and without a model catalog. */
   costStatus?: CostStatus | undefined
 }
@@ -120,7 +122,9 @@ export type Facts = {
   llmRequest: ExactJsonObject | undefined
   /** Written by `backends/llm`. */
   llm: LlmFacts | undefined
-  /** Written by `backends/llm` at the end of the response, before `Policy.onEnd` runs. */
+  /**
+   * Sum over all attempts. Written by `backends/llm` at the end of the response, before other policies end.
+   */
   usage: Usage | undefined
 }
 
@@ -179,6 +183,12 @@ export type McpCall = {
   target: string | undefined
 }
 
+/** Texts of prompt and response, redacted and truncated. */
+export type PayloadTexts = {
+  readonly request: string | undefined
+  readonly response: string | undefined
+}
+
 /** The client API that determines the error shape of a refusal. */
 export type ErrorFormat = 'text' | 'openai' | 'anthropic'
 
@@ -194,6 +204,10 @@ export type RouteProperties = {
   readonly name: string
   /** Client headers that are forwarded although they are withheld by default, in lower case. */
   readonly allowedClientHeaders?: readonly string[] | undefined
+  /** Traffic with request ids and entries in the ledger. */
+  readonly traffic?: 'llm' | 'mcp' | undefined
+  /** Name of the listener: `default`, `default/public`; `llm` and `mcp` for sections with a port. */
+  readonly listener?: string | undefined
 }
 
 /** Models that virtual keys permit; written by `policies/api-key`. */
@@ -257,6 +271,8 @@ export type LogState = {
    * secrets.
    */
   refusedBy: string | undefined
+  /** Stable code of a refusal or of the failure that ended a stream, for example `model_not_found`. */
+  errorCode: string | undefined
   /** Cause of a failure. */
   failure: unknown
 }
@@ -305,6 +321,8 @@ export type Exchange = {
   readonly informational: ((status: number, headers: Headers) => void) | undefined
   /** The matched route; written by the pipeline. */
   route: MatchedRoute<RouteProperties> | undefined
+  /** UUID of an LLM or MCP request, in `x-request-id` of its reply; undefined for other requests. */
+  requestId: string | undefined
   /** Error shape of refusals on the matched route; plain text before routing. */
   errorFormat: ErrorFormat
   /** Written by the policies that modify the forwarded request; read by backends. */
@@ -321,5 +339,7 @@ export type Exchange = {
   budgets: BudgetStatus[] | undefined
   /** Amounts charged to budgets at the end; written by `policies/budgets`. */
   charges: BudgetCharge[] | undefined
+  /** Written at the end of the exchange, if the ledger stores payloads. */
+  payload: PayloadTexts | undefined
   readonly log: LogState
 }

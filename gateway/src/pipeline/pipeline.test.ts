@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
+import type { LedgerEntry } from '../ledger/entry.ts'
 import { parseCidr } from '../lib/address/cidr.ts'
 import { createCancellation } from '../lib/cancellation.ts'
 import { GatewayError } from '../lib/gateway-error.ts'
@@ -35,8 +36,11 @@ function request(target = '/a', rest: Partial<IncomingRequest> = {}): IncomingRe
   }
 }
 
-function pipelineOf(policies: Policy[], backend: Route['backend'] = ok, clients?: ClientReader) {
+type More = { clients?: ClientReader | undefined; traffic?: 'llm' | 'mcp' }
+
+function pipelineOf(policies: Policy[], backend: Route['backend'] = ok, { clients, traffic }: More = {}) {
   const lines: string[] = []
+  const entries: LedgerEntry[] = []
   const metrics = createMetrics()
   const route: Route = {
     name: 'r',
@@ -44,6 +48,7 @@ function pipelineOf(policies: Policy[], backend: Route['backend'] = ok, clients?
     backend,
     meter: metrics.route('r'),
     errorFormat: () => 'openai',
+    traffic,
   }
   const log = {
     debug() {},
@@ -67,8 +72,9 @@ function pipelineOf(policies: Policy[], backend: Route['backend'] = ok, clients?
     log,
     clock,
     unrouted: metrics.route(''),
+    ledger: { record: (entry) => entries.push(entry) },
   })
-  return { handle, lines, metrics }
+  return { handle, lines, entries, metrics }
 }
 
 /** A policy that writes down which of its phases ran. */
@@ -88,6 +94,34 @@ function tracing(name: string, trace: string[], outcome?: () => Reply): Policy {
     },
   }
 }
+
+describe('request ids', () => {
+  const id = expect.stringMatching(/^[0-9a-f-]{13}-7[0-9a-f-]{21}$/)
+
+  it.each<[string, Route['backend']]>([
+    ['responses', () => ({ ...ok(), headers: { 'x-request-id': 'of the upstream' } })],
+    ['errors', () => Promise.reject(new GatewayError('upstream_reset', 'reset'))],
+  ])('are in %s of LLM and MCP routes, in the log and in the ledger', async (_, backend) => {
+    for (const traffic of ['llm', 'mcp'] as const) {
+      const { handle, lines, entries } = pipelineOf([], backend, { traffic })
+      const exchange = handle(request('/a', { method: 'POST' }))
+      const { headers, status } = await exchange.reply
+      exchange.end({ ...delivered, status })
+      expect(headers['x-request-id']).toEqual(id)
+      expect(JSON.parse(lines[0] ?? '')).toMatchObject({ requestId: headers['x-request-id'] })
+      expect(entries.map((entry) => entry.id)).toEqual(status === 200 ? [] : [headers['x-request-id']])
+    }
+  })
+
+  it('are not in responses of other routes, which are not recorded', async () => {
+    const { handle, lines, entries } = pipelineOf([], () => Promise.reject(new Error('x')))
+    const exchange = handle(request('/a', { method: 'POST' }))
+    expect((await exchange.reply).headers['x-request-id']).toBeUndefined()
+    exchange.end(delivered)
+    expect(lines[0]).not.toContain('requestId')
+    expect(entries).toEqual([])
+  })
+})
 
 describe('createPipeline', () => {
   it('runs policies in order, replies in reverse, ends in order', async () => {
@@ -217,7 +251,7 @@ describe('createPipeline', () => {
         exchanges.push(exchange)
         return ok()
       },
-      clients,
+      { clients },
     )
     await handle(request(rest.target, rest)).reply
     const [exchange] = exchanges

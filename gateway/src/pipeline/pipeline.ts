@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PathVariants } from '../lib/path-variants.ts'
@@ -11,7 +12,10 @@ import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Policy } from './policy.ts'
-import { recordWait } from './recording/recording.ts'
+import { isRecorded, ledgerEntry } from './recording/ledger-entry.ts'
+import { createRecording, type Explain, recordWait } from './recording/recording.ts'
+import { createRequestIds } from './recording/request-id.ts'
+import { compileStandardAttributes, type StandardAttributes } from './recording/standard-attributes.ts'
 import type { HttpListener, Listener, Route } from './snapshot.ts'
 
 export type PipelineOptions = {
@@ -28,6 +32,10 @@ export type PipelineOptions = {
   unrouted: RouteMeter
   /** The resource that is pending before requests may be served, because rules are incomplete without it. */
   unavailable?: (() => string | undefined) | undefined
+  /** Requests whose entry has an explanation; `errors` by default. */
+  explain?: Explain | undefined
+  /** User and group of entries; undefined for the default attributes. */
+  attributes?: StandardAttributes | undefined
 }
 
 /**
@@ -35,8 +43,10 @@ export type PipelineOptions = {
  * policies in reverse -> [bytes] -> ends -> log and metrics.
  */
 export function createPipeline(options: PipelineOptions): (request: IncomingRequest) => PendingExchange {
-  const { log, clock, unrouted } = options
+  const { log, clock, unrouted, ledger, explain = 'errors' } = options
+  const { attributes = compileStandardAttributes({}) } = options
   const timestamp = createTimestamp(clock.now)
+  const nextRequestId = createRequestIds(clock.now, randomUUID)
 
   return (request) => {
     const target = parseRequestTarget(request.target)
@@ -57,10 +67,15 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     }
     const route = found.target
     exchange.route = found
+    if (route.traffic !== undefined) {
+      exchange.requestId = nextRequestId()
+      if (ledger !== undefined) exchange.recording = createRecording(explain)
+    }
     exchange.errorFormat = route.errorFormat(exchange.facts.request)
     if (target?.variants !== undefined && route.allowsAmbiguousPaths !== true && listener?.kind === 'http') {
       const refusal = checkPathVariants(exchange, target.variants, listener)
       if (refusal) {
+        setRequestId(exchange, refusal)
         return { reply: Promise.resolve(refusal), end: (delivery) => finish(exchange, delivery, route.meter) }
       }
     }
@@ -83,7 +98,14 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     // 499: the client disconnected before a response was sent.
     meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
     log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
+    if (ledger === undefined || exchange.recording === undefined || !isRecorded(exchange)) return
+    ledger.record(ledgerEntry(exchange, delivery, { endedAt, completedAt: clock.now(), attributes }))
   }
+}
+
+/** Replaces an id of the upstream, which the ledger stores beside the gateway's. */
+function setRequestId({ requestId }: Exchange, reply: Reply): void {
+  if (requestId !== undefined) reply.headers['x-request-id'] = requestId
 }
 
 function endPolicy(policy: Policy, exchange: Exchange): void {
@@ -135,6 +157,7 @@ async function run(exchange: Exchange, route: Route, entered: Policy[], clock: C
     }
   }
   if (times) times.readyAt = clock.monotonic()
+  setRequestId(exchange, reply)
   return reply
 }
 
@@ -239,6 +262,7 @@ function createExchange(
     upgrade: request.upgrade,
     informational: request.informational,
     route: undefined,
+    requestId: undefined,
     errorFormat: 'text',
     forwarding: undefined,
     auth: { credential: undefined, models: undefined, keyGroup: '', budgets: undefined },
@@ -249,7 +273,8 @@ function createExchange(
     recording: undefined,
     budgets: undefined,
     charges: undefined,
-    log: { refusedBy: undefined, failure: undefined },
+    payload: undefined,
+    log: { refusedBy: undefined, errorCode: undefined, failure: undefined },
   }
 }
 

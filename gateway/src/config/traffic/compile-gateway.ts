@@ -65,7 +65,10 @@ async function compileListener(
   )
   for (const { hostnames, matches, routeBehind } of attached) {
     const effective = attachedHostnames(plan.hostname, hostnames)
-    if (effective !== undefined) table.add({ hostnames: effective, matches, target: routeBehind(scopes) })
+    if (effective !== undefined) {
+      const target: Route = { ...routeBehind(scopes), listener: plan.place }
+      table.add({ hostnames: effective, matches, target })
+    }
     const pause = yieldPoint()
     if (pause) await pause
   }

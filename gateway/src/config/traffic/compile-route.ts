@@ -164,6 +164,7 @@ function compileLlmRoute(
   return {
     behind: (scopes) => ({
       name,
+      traffic: 'llm',
       policies: compilePolicies([...scopes, ...own], context, kind).policies,
       backend,
       meter: context.metrics.route(name),
@@ -207,7 +208,8 @@ function compileMcpRoute(
       })
       const { backend } = compile(rules)
       const inTime = limited(backend, route.policies?.timeout?.requestTimeout, context)
-      return plainRoute(name, policies, withErrors(inTime, route, context), context)
+      const compiled = plainRoute(name, policies, withErrors(inTime, route, context), context)
+      return { ...compiled, traffic: 'mcp' }
     },
     stop: () => compile(undefined).stop(),
   }

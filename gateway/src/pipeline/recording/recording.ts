@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { JsonValue } from '../../lib/json/json.ts'
+import { firstHeader, type Headers } from '../../net/http/headers.ts'
 import type { GuardOutcome } from '../../telemetry/metrics/rules-and-guards.ts'
 
 /** Result of a guard, for the access log: never content. */
@@ -41,6 +42,8 @@ export type AttemptRecord = {
   readonly startedAt: number | undefined
   /** Undefined before a response. */
   status: number | undefined
+  /** `x-request-id` or `request-id` of the response. */
+  upstreamRequestId: string | undefined
   /** Code of a failure, for example `upstream_connect`; undefined after a response. */
   failure: string | undefined
   /** `Clock.monotonic()` at the head of the response. */
@@ -166,6 +169,7 @@ export function recordAttempt(
     sent: true,
     startedAt: recording.times && clock.monotonic(),
     status: undefined,
+    upstreamRequestId: undefined,
     failure: undefined,
     headAt: undefined,
     endedAt: undefined,
@@ -176,8 +180,13 @@ export function recordAttempt(
 }
 
 /** Records the head of a response. */
-export function recordHead(attempt: AttemptRecord, status: number, clock: Clock): void {
+export function recordHead(
+  attempt: AttemptRecord,
+  { status, headers }: { readonly status: number; readonly headers: Headers },
+  clock: Clock,
+): void {
   attempt.status = status
+  attempt.upstreamRequestId = firstHeader(headers, 'x-request-id') ?? firstHeader(headers, 'request-id')
   if (attempt.startedAt !== undefined) attempt.headAt = clock.monotonic()
 }
 

@@ -43,7 +43,7 @@ export async function serveCall(exchange: Exchange, call: Call, options: Attempt
     const attempt = createAttempt(exchange, call, candidate, prepared.translation)
     try {
       const reply = await sendAttempt(attempt, prepared.request)
-      if (record) recordHead(record, reply.status, context.clock)
+      if (record) recordHead(record, reply, context.clock)
       recordStatus(candidate.target, reply, context)
       if (index === last || !isFailure(reply.status)) return await convertReply(attempt, reply, options)
       cancelReply(reply)

@@ -339,6 +339,7 @@ function failed({ failsOpen, state, label }: Limiter, exchange: Exchange, error:
   limits.headersSent = true
   exchange.log.failure ??= error
   exchange.log.refusedBy = `rate-limit: ${label} failed`
+  exchange.log.errorCode ??= 'rate_limit_failed'
   return {
     status: 500,
     headers: { 'content-type': 'text/plain' },
