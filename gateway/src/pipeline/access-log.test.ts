@@ -4,7 +4,7 @@ import { fixtureConnection } from '../../test/fixtures/pipeline.ts'
 import { createCancellation } from '../lib/cancellation.ts'
 import type { Delivery } from '../net/http/incoming-request.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
-import type { Exchange, Facts } from './exchange.ts'
+import { createAuthState, type Exchange, type Facts } from './exchange.ts'
 
 const delivered: Delivery = { complete: true, status: 200, bytesSent: 5, firstByteAt: 12.346 }
 
@@ -33,7 +33,7 @@ function exchangeWith(facts: Partial<Facts>, rest: Partial<Exchange> = {}): Exch
     requestId: undefined,
     errorFormat: 'openai',
     forwarding: undefined,
-    auth: { credential: undefined, models: undefined, keyGroup: '', budgets: undefined },
+    auth: createAuthState(),
     limits: undefined,
     llm: undefined,
     mcp: undefined,

@@ -10,6 +10,7 @@ import type { Delivery } from '../net/http/incoming-request.ts'
 import type { Connection } from '../net/listener/connection.ts'
 import type { KeyBudget } from '../schema/budget.ts'
 import type { Client } from './client-address.ts'
+import type { KeyLimit } from './keys/key-limits.ts'
 import type { LlmMessage } from './llm-message.ts'
 import type { GuardDecision, Recording } from './recording/recording.ts'
 
@@ -217,13 +218,22 @@ export type ModelAccess = {
   readonly patterns: readonly string[]
 }
 
-/** State of authentication. */
+/** MCP targets that virtual keys permit; written by `policies/api-key`. */
+export type TargetAccess = ModelAccess
+
+/** State of authentication. Slots without another writer are written by `policies/api-key`. */
 export type AuthState = {
   /** The last accepted credential, removed from the request; written by `identity/authentication`. */
   credential: string | undefined
   /** Undefined permits all models. */
   models: ModelAccess | undefined
-  /** Group of the virtual key as configured, a metric label; written by `policies/api-key`. */
+  /** Undefined permits all MCP targets. */
+  targets: TargetAccess | undefined
+  /** Limits of the virtual keys of the request. */
+  limits: readonly KeyLimit[] | undefined
+  /** Earliest end of the virtual keys of the request, in milliseconds since the epoch. */
+  expiresAt: number | undefined
+  /** Group of the virtual key as configured, a metric label. */
   keyGroup: string
   /**
    * Budgets of the accepted virtual keys; written by `policies/api-key`. The objects are those of the key
@@ -243,6 +253,19 @@ export type CallEstimate = {
   readonly tokens: number
   /** Undefined without a price. */
   readonly picodollars: number | undefined
+}
+
+/** State of a request before authentication. */
+export function createAuthState(): AuthState {
+  return {
+    credential: undefined,
+    models: undefined,
+    targets: undefined,
+    limits: undefined,
+    expiresAt: undefined,
+    keyGroup: '',
+    budgets: undefined,
+  }
 }
 
 /**

@@ -10,7 +10,7 @@ import type { RouteMeter } from '../telemetry/metrics/routes.ts'
 import { accessLine, createTimestamp } from './access-log.ts'
 import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
+import { createAuthState, type Exchange } from './exchange.ts'
 import type { Policy } from './policy.ts'
 import { isRecorded, ledgerEntry } from './recording/ledger-entry.ts'
 import { createRecording, type Explain, recordWait } from './recording/recording.ts'
@@ -265,7 +265,7 @@ function createExchange(
     requestId: undefined,
     errorFormat: 'text',
     forwarding: undefined,
-    auth: { credential: undefined, models: undefined, keyGroup: '', budgets: undefined },
+    auth: createAuthState(),
     limits: undefined,
     llm: undefined,
     mcp: undefined,

@@ -3,6 +3,7 @@ import { mcpExchange } from '../../../test/fixtures/mcp.ts'
 import { fixtureContext, textOf } from '../../../test/fixtures/pipeline.ts'
 import type { Headers } from '../../net/http/headers.ts'
 import type { OutgoingRequest, Reply } from '../../net/http-client/send.ts'
+import { createAuthState } from '../../pipeline/exchange.ts'
 import type { NamedBackend } from '../../upstream/config.ts'
 import { compileNamedDestination } from '../../upstream/destination.ts'
 import type { McpBackendConfig } from './config.ts'
@@ -175,7 +176,7 @@ describe('policies of a target', () => {
       const { backend } = compile(withPolicies(policies), 'mcp')
       await backend({
         ...mcpExchange('POST', { body: initialize }),
-        auth: { credential: 'token', models: undefined, keyGroup: '', budgets: undefined },
+        auth: { ...createAuthState(), credential: 'token' },
       })
     }
     const posted = sent.filter(({ method }) => method === 'POST')

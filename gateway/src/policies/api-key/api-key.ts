@@ -7,11 +7,13 @@ import {
 } from '../../identity/credential-location.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
-import type { Exchange, ModelAccess } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
+import type { ApiKeyEntry } from './entry.ts'
 import { createKeyIndex } from './key-index.ts'
-import { type ApiKeyEntry, apiKeyRecordSchema, checkRecord, digestOf, recordDigest } from './record.ts'
+import { intersectAccess } from './name-patterns.ts'
+import { allDigests, apiKeyRecordSchema, checkRecord, digestOf } from './record.ts'
 
 /** `llm.policies.apiKey` (specification, "Virtual API keys"). */
 export const apiKeySchema = object(
@@ -37,11 +39,12 @@ export function checkApiKey(config: ApiKeyConfig, report: ReportIssue) {
   const seen = new Map<string, number>()
   config.keys.forEach((record, index) => {
     checkRecord(record, (path, message) => report(['keys', index, ...path], message))
-    const digest = record.key === '' ? undefined : recordDigest(record)
-    if (digest === undefined) return
-    const first = seen.get(digest)
-    if (first === undefined) seen.set(digest, index)
-    else report(['keys', index], `the same key is in keys[${first}] already`)
+    const digests = record.key === '' ? [] : allDigests(record)
+    for (const digest of digests) {
+      const first = seen.get(digest)
+      if (first === undefined) seen.set(digest, index)
+      else report(['keys', index], `the same key is in keys[${first}] already`)
+    }
   })
   if (config.location !== undefined) {
     checkLocation(config.location, (path, message) => report(['location', ...path], message))
@@ -49,11 +52,12 @@ export function checkApiKey(config: ApiKeyConfig, report: ReportIssue) {
 }
 
 /**
- * Compiles authentication by virtual key. Writes `facts.apiKey`, `auth.models` and
- * `auth.keyGroup`. After an earlier check, its key remains, and both keys must allow a model.
+ * Compiles authentication by virtual key. Writes `facts.apiKey` and the slots of `auth`. After an earlier
+ * check, its key remains, and the restrictions of both apply.
  *
  * Reads locations until one has a known key. The caller then clears all of them, so that a second credential
- * in another location never reaches an upstream unchecked. `scope` names the scope of the keys.
+ * in another location never reaches an upstream unchecked. A disabled or expired key is refused in every
+ * mode. `scope` names the scope of the keys.
  */
 export function compileApiKey(
   config: ApiKeyConfig,
@@ -67,47 +71,53 @@ export function compileApiKey(
   return (exchange) => {
     const { facts } = exchange
     let found = false
+    let ended: ApiKeyEntry | undefined
     for (const location of locations) {
       const key = location.read(facts)
       if (key === undefined) continue
       found = true
       const entry = index.find(digestOf(key))
       if (entry === undefined) continue
+      if (entry.validUntil !== Number.POSITIVE_INFINITY && context.clock.now() >= entry.validUntil) {
+        ended ??= entry
+        continue
+      }
       admit(exchange, entry)
       return { kind: 'accepted', credential: key, locations }
     }
+    if (ended !== undefined) return unauthorized(exchange, invalid, `${ended.ending} key ${ended.id}`)
     if (mode === 'permissive' || (mode === 'optional' && !found)) return undefined
-    return unauthorized(exchange, found ? 'invalid credentials' : 'no API Key found')
+    return found ? unauthorized(exchange, invalid, invalid) : unauthorized(exchange, missing, missing)
   }
 }
 
-function admit(exchange: Exchange, { facts, models, group }: ApiKeyEntry) {
-  const { models: known } = exchange.auth
-  if (exchange.facts.apiKey === undefined) {
-    exchange.facts.apiKey = facts
-    exchange.auth.keyGroup = group
+/** The first key of a request, of its most specific scope, is its identity. Every key restricts it. */
+function admit({ facts, auth }: Exchange, entry: ApiKeyEntry) {
+  const { models, targets, limits, budgets, validUntil } = entry
+  if (facts.apiKey === undefined) {
+    facts.apiKey = entry.facts
+    auth.keyGroup = entry.group
   }
-  if (models === undefined) return
-  exchange.auth.models = known === undefined ? models : intersectModels(known, models)
-}
-
-/** The models that two keys of one request permit. */
-function intersectModels(one: ModelAccess, other: ModelAccess): ModelAccess {
-  return {
-    allows: (model) => one.allows(model) && other.allows(model),
-    patterns: one.patterns.filter(other.allows),
-  }
+  if (models !== undefined) auth.models = intersectAccess(auth.models, models)
+  if (targets !== undefined) auth.targets = intersectAccess(auth.targets, targets)
+  if (limits !== undefined) auth.limits = auth.limits === undefined ? limits : auth.limits.concat(limits)
+  if (budgets !== undefined)
+    auth.budgets = auth.budgets === undefined ? budgets : auth.budgets.concat(budgets)
+  if (validUntil < (auth.expiresAt ?? Number.POSITIVE_INFINITY)) auth.expiresAt = validUntil
 }
 
 /** A 401 requires a challenge (RFC 9110 section 15.5.2). */
 const challenge = { 'www-authenticate': 'Bearer' }
+const invalid = 'invalid credentials'
+const missing = 'no API Key found'
 
-function unauthorized(exchange: Exchange, reason: string): AuthenticationOutcome {
+/** Refuses with a message for the client, and a reason for the log. */
+function unauthorized(exchange: Exchange, message: string, reason: string): AuthenticationOutcome {
   exchange.log.refusedBy = `api-key: ${reason}`
   const reply = refuse(exchange, {
     status: 401,
     code: 'invalid_api_key',
-    message: `api key authentication failure: ${reason}`,
+    message: `api key authentication failure: ${message}`,
     headers: challenge,
   })
   return { kind: 'refused', reply }

@@ -1,6 +1,7 @@
 import { type BucketMap, bucketMap, lookUp, withEntries } from '../../lib/bucket-map.ts'
 import type { CompileContext } from '../../pipeline/compile-context.ts'
-import { type ApiKeyEntry, type ApiKeyRecord, apiKeyEntry, recordDigest } from './record.ts'
+import { type ApiKeyEntry, apiKeyEntries } from './entry.ts'
+import { type ApiKeyRecord, allDigests } from './record.ts'
 
 /** Index of virtual keys by digest. Immutable: pending requests use the index they started with. */
 export type KeyIndex = {
@@ -37,22 +38,16 @@ function reindexed(records: readonly ApiKeyRecord[], before: Indexed): Indexed {
   if (lost.length > before.records.length / 2) return indexed(records)
   const changes = new Map<string, ApiKeyEntry | undefined>()
   for (const record of lost) {
-    const digest = recordDigest(record)
-    if (digest !== undefined) changes.set(digest, undefined)
+    for (const digest of allDigests(record)) changes.set(digest, undefined)
   }
   for (const record of gained) {
-    const entry = apiKeyEntry(record)
-    changes.set(entry.digest, entry)
+    for (const [digest, entry] of apiKeyEntries(record)) changes.set(digest, entry)
   }
   return { records, entries: withEntries(before.entries, changes) }
 }
 
 function indexed(records: readonly ApiKeyRecord[]): Indexed {
-  const entries = records.map((record) => {
-    const entry = apiKeyEntry(record)
-    return [entry.digest, entry] as const
-  })
-  return { records, entries: bucketMap(entries) }
+  return { records, entries: bucketMap(records.flatMap(apiKeyEntries)) }
 }
 
 type Differences<T> = { readonly lost: readonly T[]; readonly gained: readonly T[] }

@@ -1,23 +1,20 @@
 import { checkCel } from '../../cel/checked.ts'
 import { parseDuration } from '../../lib/duration.ts'
+import { allowanceSchema, unitMs } from '../../pipeline/keys/allowance.ts'
 import {
   anyOfShapes,
   cel,
   duration,
   enumeration,
-  exactlyOne,
   type Infer,
   integer,
   list,
   name,
   object,
   optional,
-  type Schema,
 } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import type { Rate } from './bucket.ts'
-
-const unitMs = { Seconds: 1_000, Minutes: 60_000, Hours: 3_600_000 } as const
 
 /** CEL variables of limit keys. Some require the body: `needsBody` of `pipeline/rules`. */
 export const keyVariables: ReadonlySet<string> = new Set([
@@ -78,27 +75,6 @@ const commonFields = {
     }),
   ),
   ...limitFields,
-}
-
-/** A limit as an allowance per unit of time, with these further fields. */
-export function allowanceSchema<Fields extends Record<string, Schema>>(fields: Fields) {
-  return exactlyOne(
-    {
-      requests: integer({ doc: 'Requests per unit.', example: 100 }, { min: 1 }),
-      tokens: integer(
-        { doc: 'LLM tokens per unit, input and output together.', example: 100_000 },
-        { min: 1 },
-      ),
-    },
-    {
-      unit: enumeration(['Seconds', 'Minutes', 'Hours'], { doc: 'Unit of time.' }),
-      burst: optional(
-        integer({ doc: 'Additional allowance, refilled while unused.', default: 0 }, { min: 0 }),
-      ),
-      ...fields,
-    },
-    { doc: 'Allowance per second, minute or hour.' },
-  )
 }
 
 const perUnit = allowanceSchema(commonFields)

@@ -150,11 +150,12 @@ function identityOf(jwt: ExactJsonObject): ExactJsonValue[] {
 const maxStreamMs = 24 * 60 * 60_000
 const tokenLeewayMs = 60_000
 
-/** Milliseconds until the request's token expires, with leeway; a day without expiry. */
-export function tokenLifetimeMs({ facts: { jwt } }: Exchange, now: number): number {
+/** Milliseconds until the request's key or token expires, tokens with leeway; at most a day. */
+export function credentialLifetimeMs({ facts: { jwt }, auth }: Exchange, now: number): number {
   const expiry = jwt?.['exp']
-  if (typeof expiry !== 'number') return maxStreamMs
-  return Math.min(Math.max(expiry * 1_000 + tokenLeewayMs - now, 0), maxStreamMs)
+  const tokenEnd = typeof expiry === 'number' ? expiry * 1_000 + tokenLeewayMs : Number.POSITIVE_INFINITY
+  const end = Math.min(tokenEnd, auth.expiresAt ?? Number.POSITIVE_INFINITY)
+  return Math.min(Math.max(end - now, 0), maxStreamMs)
 }
 
 function permissionsOf(exchange: Exchange, rules: McpRules): Permissions {

@@ -17,7 +17,7 @@ import type {
   SessionUse,
 } from '../sessions/session.ts'
 import type { CallContext } from '../targets/target.ts'
-import { callContext, clientOf, recordCall, tokenLifetimeMs } from './call-context.ts'
+import { callContext, clientOf, credentialLifetimeMs, recordCall } from './call-context.ts'
 import {
   accepted,
   failureText,
@@ -104,7 +104,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     session.uses.push(use)
     // A stream ends with the expiry of the client's latest token.
     const expireAfter = (lifeMs: number) => setTimeout(() => response.sink.end(), lifeMs).unref()
-    let expiry = expireAfter(tokenLifetimeMs(exchange, clock.now()))
+    let expiry = expireAfter(credentialLifetimeMs(exchange, clock.now()))
     const own: OwnLegacyStream = {
       join: (request, flow) =>
         full || flows.size >= maxRequests ? undefined : joinStream(session, stream, flows, { request, flow }),
@@ -163,7 +163,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
       ...callContext(exchange, revisionOf(headers, message.json.value), rules),
       cancellation: never,
     }
-    stream.extend(tokenLifetimeMs(exchange, clock.now()))
+    stream.extend(credentialLifetimeMs(exchange, clock.now()))
     if (message.kind === 'request') {
       const started = stream.start(message, context)
       if (started instanceof Promise ? await started : started) return accepted()

@@ -10,7 +10,7 @@ import type { Admission, Slot } from '../sessions/admission.ts'
 import type { Session, SessionUse } from '../sessions/session.ts'
 import type { CallContext, Listening } from '../targets/target.ts'
 import { handleBatch } from './batch.ts'
-import { callContext, clientOf, mcpStateOf, tokenLifetimeMs } from './call-context.ts'
+import { callContext, clientOf, credentialLifetimeMs, mcpStateOf } from './call-context.ts'
 import {
   accepted,
   failureText,
@@ -187,7 +187,7 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
     const use: SessionUse = { kind: 'stream', end: () => response.sink.end() }
     session.uses.push(use)
     // A stream ends with its token; the client reopens it with a new one.
-    const expiry = setTimeout(() => response.sink.end(), tokenLifetimeMs(exchange, clock.now()))
+    const expiry = setTimeout(() => response.sink.end(), credentialLifetimeMs(exchange, clock.now()))
     expiry.unref()
     const context = callContext(exchange, revisionOf(headers, undefined), rules)
     const lastEventId = firstHeader(headers, 'last-event-id')

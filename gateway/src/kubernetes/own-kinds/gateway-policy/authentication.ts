@@ -61,7 +61,7 @@ export const apiKeyAuthenticationSchema = exactlyOne(
   },
   { mode: modeSchema('key'), location: optional(locationSchema) },
   {
-    doc: 'Authentication with API keys. Each entry of a Secret is a key as plain text, or a JSON object with `key` or `keyHash`, `metadata` and `allowedModels`. The metadata is `apiKey.*` in expressions; `apiKey.name` is by default the name of the entry.',
+    doc: 'Authentication with API keys. Each entry of a Secret is a key as plain text, or a JSON object with the fields of a virtual key record: `key` or `keyHash`, `metadata`, `expiresAt`, `allowedModels` and the others. The metadata is `apiKey.*` in expressions; `apiKey.name` is by default the name of the entry.',
   },
 )
 

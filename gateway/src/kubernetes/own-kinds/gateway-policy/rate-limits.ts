@@ -1,10 +1,11 @@
+import { allowanceSchema } from '../../../pipeline/keys/allowance.ts'
 import {
   descriptorFields,
   descriptorKeySchema,
   descriptorValueSchema,
   limiterFields,
 } from '../../../policies/rate-limit/global/config.ts'
-import { allowanceSchema, limitFields } from '../../../policies/rate-limit/local-config.ts'
+import { limitFields } from '../../../policies/rate-limit/local-config.ts'
 import { list, object, optional } from '../../../schema/dsl.ts'
 import { clusterEnumeration } from '../enumerations.ts'
 import { backendReferenceSchema } from '../references.ts'

@@ -1,7 +1,9 @@
 import {
   type ApiKeyRecord,
+  allDigests,
   apiKeyRecordSchema,
   checkRecord,
+  keyHashOf,
   recordDigest,
 } from '../../../../policies/api-key/record.ts'
 import { check } from '../../../../schema/check.ts'
@@ -50,10 +52,11 @@ function readKeys(secrets: readonly Secret[]) {
   for (const secret of secrets) {
     for (const entry of secretKeys(secret)) {
       const read = readKey(entry, (secretText(secret, entry) ?? '').trim())
-      const digest = read.kind === 'key' ? recordDigest(read.record) : undefined
-      const problem = read.kind === 'key' ? isRepeated(digest, digests) : read.problem
-      if (read.kind === 'key' && problem === undefined) {
-        digests.add(digest ?? '')
+      const own = read.kind === 'key' ? allDigests(read.record) : []
+      const isRepeated = own.some((digest) => digests.has(digest))
+      const problem = read.kind === 'key' ? isRepeated && 'another entry has the same key' : read.problem
+      if (read.kind === 'key' && problem === false) {
+        for (const digest of own) digests.add(digest)
         keys.push(read.record)
       } else {
         const message = `Secret ${keyOf(secret)}, entry ${entry}: ${problem}`
@@ -62,11 +65,6 @@ function readKeys(secrets: readonly Secret[]) {
     }
   }
   return { keys, unusable }
-}
-
-function isRepeated(digest: string | undefined, digests: ReadonlySet<string>): string | undefined {
-  if (digest === undefined) return 'must be a key'
-  return digests.has(digest) ? 'another entry has the same key' : undefined
 }
 
 type ReadKey =
@@ -98,11 +96,7 @@ function parsed(text: string): unknown {
 
 /** The record without its plain text. `apiKey.name` defaults to the name of the entry. */
 function hashed(record: ApiKeyRecord, entry: string): ApiKeyRecord {
-  const { metadata, allowedModels } = record
-  const digest = recordDigest(record) ?? ''
-  return {
-    keyHash: `sha256:${Buffer.from(digest, 'latin1').toString('hex')}`,
-    metadata: { name: entry, ...metadata },
-    ...(allowedModels && { allowedModels }),
-  }
+  const { key: _, metadata, ...rest } = record
+  const keyHash = keyHashOf(recordDigest(record) ?? '')
+  return { ...rest, keyHash, metadata: { name: entry, ...metadata } }
 }
