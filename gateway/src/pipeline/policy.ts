@@ -1,3 +1,4 @@
+import type { JsonValue } from '../lib/json/json.ts'
 import type { Reply } from '../net/http-client/send.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -20,6 +21,12 @@ export type Policy = {
    * Runs once after the last byte or the disconnect of the client, for every entered policy. Must not throw.
    */
   onEnd?(exchange: Exchange): void
+  /**
+   * Describes the decision on a finished request that the policy has entered, for its explanation. Called for
+   * explained requests only. Plain data with configured texts: no header values, contents, claims or
+   * credentials. Undefined if there is nothing to describe.
+   */
+  explain?(exchange: Exchange): JsonValue | undefined
 }
 
 /** Handles a request that passed every policy. */

@@ -144,7 +144,7 @@ export function matchesConditions(
 }
 
 /** The value of a header; repeated headers are joined (RFC 9110 section 5.3). */
-function headerValue(headers: Headers, name: string): string | undefined {
+export function headerValue(headers: Headers, name: string): string | undefined {
   const value: unknown = headers[name]
   if (typeof value === 'string') return value
   // Inherited names such as `constructor` are no headers.

@@ -1,5 +1,12 @@
 import { type MatchedRoute, type RequestFacts, sentPath } from '../exchange.ts'
-import { anyHost, createHostnameTable, normaliseHostname, valueOfHostname, visitHost } from './hostnames.ts'
+import {
+  anyHost,
+  createHostnameTable,
+  type HostnameTable,
+  normaliseHostname,
+  valueOfHostname,
+  visitHost,
+} from './hostnames.ts'
 import {
   type Conditions,
   compileConditions,
@@ -29,7 +36,11 @@ export type RouteTableBuilder<T> = {
   add(entry: RouteEntry<T>): void
   /** Completes the table in constant time. No entry may be added afterwards. */
   build(): FindRoute<T>
+  /** The table of `build`, for explanations. */
+  readonly table: RouteTable<T>
 }
+
+export type RouteTable<T> = HostnameTable<PathTable<T>>
 
 /** Limit on matches by regular expression per hostname: they are evaluated in sequence. */
 export const maxRegexMatches = 100
@@ -85,6 +96,7 @@ export function createRouteTableBuilder<T>(remember: RememberMatch = forget): Ro
       const outcome = visitHost(hosts, request.host, findOnHost<T>, request)
       return outcome === unroutable ? undefined : outcome
     },
+    table: hosts,
   }
 }
 
@@ -129,10 +141,10 @@ export type CompiledMatch = {
   readonly matchesPath: ((path: string) => boolean) | undefined
 }
 
-type Candidate<T> = CompiledMatch & { readonly found: MatchedRoute<T>; readonly order: number }
+export type Candidate<T> = CompiledMatch & { readonly found: MatchedRoute<T>; readonly order: number }
 
 /** The routes of one hostname. Lists are sorted by decreasing specificity. */
-type PathTable<T> = {
+export type PathTable<T> = {
   readonly exact: Map<string, Candidate<T>[]>
   readonly prefixes: Map<string, Candidate<T>[]>
   /** Whether a prefix of this length exists. */
@@ -205,13 +217,15 @@ function compare(a: Candidate<unknown>, b: Candidate<unknown>): number {
     const difference = rankOf(b.path) - rankOf(a.path)
     if (difference !== 0) return difference
   }
-  const one = a.conditions
-  const other = b.conditions
+  return compareConditions(a.conditions, b.conditions) || a.order - b.order
+}
+
+/** Compares conditions beside the path: negative if the first are more specific, 0 if only the order decides. */
+export function compareConditions(one: Conditions | undefined, other: Conditions | undefined): number {
   return (
     Number(other?.method !== undefined) - Number(one?.method !== undefined) ||
     (other?.headers.length ?? 0) - (one?.headers.length ?? 0) ||
-    (other?.query.length ?? 0) - (one?.query.length ?? 0) ||
-    a.order - b.order
+    (other?.query.length ?? 0) - (one?.query.length ?? 0)
   )
 }
 
@@ -220,7 +234,7 @@ function ranksAbove(candidate: Candidate<unknown> | undefined, length: number): 
 }
 
 /** The length by which a regular expression ranks among prefixes. */
-function rankOf({ rank, value }: RouteMatch['path']): number {
+export function rankOf({ rank, value }: RouteMatch['path']): number {
   return rank ?? value.length
 }
 
