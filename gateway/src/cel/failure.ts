@@ -21,6 +21,19 @@ export class CelEvaluationError extends Error {
   }
 }
 
+const missingKey = 'no such key'
+
+/** The message of a failed evaluation with names of the expression only: a computed key is a value. */
+export function describeFailure({ message, cause }: CelEvaluationError, source: string): string {
+  if (message.startsWith(missingKey)) {
+    const key = message.slice(missingKey.length + 2)
+    return key !== '' && source.includes(key) ? message : missingKey
+  }
+  if (message.startsWith('index out of bounds')) return 'index out of bounds'
+  // Messages of the library may contain values.
+  return cause === undefined ? message : 'evaluation failed'
+}
+
 /** Thrown for a value that only the library supports (bytes, a date). */
 export class UnsupportedByClosures extends Error {
   constructor() {

@@ -34,9 +34,9 @@ export function isWorkBudgetExceeded(): boolean {
   return left < 0
 }
 
-/** Runs evaluations under the budget of one. */
-export function withSharedWorkBudget<T>(evaluate: () => T): T {
-  left = workLimit
+/** Runs evaluations under the budget of one, or a smaller one of `units`. */
+export function withSharedWorkBudget<T>(evaluate: () => T, units: number = workLimit): T {
+  left = units
   shared = true
   try {
     return evaluate()

@@ -1,6 +1,7 @@
 import { type CelProgram, evaluateBoolean } from '../cel/cel.ts'
-import { CelEvaluationError } from '../cel/failure.ts'
+import { CelEvaluationError, describeFailure } from '../cel/failure.ts'
 import { isWorkBudgetExceeded, withSharedWorkBudget, workSpent } from '../cel/work-budget.ts'
+import type { JsonObject } from '../lib/json/json.ts'
 import type { WorkQueue } from '../lib/scheduling/work-queue.ts'
 
 export type RuleKind = 'allow' | 'deny' | 'require'
@@ -144,4 +145,42 @@ export function evaluateOrDefault(program: CelProgram, variables: object, fallba
 /** Whether an expression reads the request body. */
 export function needsBody({ roots, readsBody }: CelProgram): boolean {
   return readsBody || roots.has('llmRequest') || roots.has('llm')
+}
+
+/** Limits of an explanation: rules, characters of an expression, work units over all rules (about 2 ms). */
+const maxExplainedRules = 20
+const maxExpressionText = 300
+const maxExplanationWork = 2_000_000
+
+/**
+ * Evaluates rules again for an explanation: source, value or error of each, and whether it refuses on its
+ * own. Errors contain names of the expression, never values.
+ */
+export function explainRules(
+  rules: readonly { readonly name: string; readonly kind: RuleKind; readonly program: CelProgram }[],
+  variables: object,
+): JsonObject[] {
+  return withSharedWorkBudget(
+    () =>
+      rules.slice(0, maxExplainedRules).map(({ name, kind, program }) => {
+        const { source } = program
+        const expression =
+          source.length > maxExpressionText ? `${source.slice(0, maxExpressionText)}…` : source
+        const result = resultOf(program, variables)
+        const refuses = kind === 'deny' ? result.value !== false : kind === 'require' && result.value !== true
+        return { rule: name, expression, ...result, refuses }
+      }),
+    maxExplanationWork,
+  )
+}
+
+function resultOf(program: CelProgram, variables: object): { value?: boolean; error?: string } {
+  try {
+    return { value: evaluateBoolean(program, variables) }
+  } catch (error) {
+    if (!(error instanceof CelEvaluationError)) throw error
+    return {
+      error: isWorkBudgetExceeded() ? 'not evaluated: too much work' : describeFailure(error, program.source),
+    }
+  }
 }

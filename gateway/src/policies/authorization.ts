@@ -11,6 +11,7 @@ import {
   type Denial,
   denialSuffix,
   evaluateOrDefault,
+  explainRules,
   needsBody,
   type RuleKind,
   ruleSource,
@@ -97,27 +98,35 @@ export function compileAuthorization(
   const waits = (rule: Rule) => (rule.kind === 'allow' ? allowWaits : rule.needsBody)
   const early = rules.filter((rule) => !waits(rule))
   const late = rules.filter(waits)
+  const parts = (some: readonly Rule[]) => ({
+    rules: some,
+    decide: decision(some, noneAllows, context.workQueue),
+  })
   return {
-    beforeBody: early.length === 0 ? undefined : earlyPolicy(decision(early, noneAllows, context.workQueue)),
+    beforeBody: early.length === 0 ? undefined : earlyPolicy({ ...parts(early), scope }),
     afterBody:
       late.length === 0
         ? undefined
-        : latePolicy(decision(late, noneAllows, context.workQueue), variables.has('llmRequest')),
+        : latePolicy({ ...parts(late), scope, isLlm: variables.has('llmRequest') }),
   }
 }
 
-function earlyPolicy(decide: Decision): Policy {
+type Parts = { readonly rules: readonly Rule[]; readonly decide: Decision; readonly scope: string }
+
+function earlyPolicy({ rules, decide, scope }: Parts): Policy {
   return {
     name: 'authorization',
     onRequest: (exchange) => decideForReadings(exchange, exchange.facts, decide),
+    explain: ({ facts }) => ({ scope, rules: explainRules(rules, facts) }),
   }
 }
 
-function latePolicy(decide: Decision, isLlm: boolean): Policy {
+function latePolicy({ rules, decide, scope, isLlm }: Parts & { readonly isLlm: boolean }): Policy {
   const factsOf = isLlm ? factsWithBody : ({ facts }: Exchange) => facts
   return {
     name: isLlm ? 'authorization of the LLM request' : 'authorization of the body',
     onRequest: (exchange) => decideForReadings(exchange, factsOf(exchange), decide),
+    explain: (exchange) => ({ scope, rules: explainRules(rules, factsOf(exchange)) }),
   }
 }
 

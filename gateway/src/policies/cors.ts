@@ -111,6 +111,11 @@ export function compileCors(config: CorsConfig): Policy {
       expose(reply.headers, exposed.ofReply?.(reply.headers) ?? exposed.fixed)
       return reply
     },
+    explain({ facts: { request } }) {
+      const origin = firstHeader(request.headers, 'origin')
+      if (origin === undefined) return undefined
+      return { origin: isAllowed(origin) ? 'allowed' : 'not allowed', preflight: isPreflight(request) }
+    },
   }
 }
 

@@ -5,11 +5,13 @@ import { withSharedWorkBudget } from '../cel/work-budget.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import type { Exchange, Facts } from '../pipeline/exchange.ts'
 import type { McpItem } from '../pipeline/mcp-item.ts'
+import { type Recording, recordItem } from '../pipeline/recording/recording.ts'
 import {
   compileDecision,
   type Denial,
   denialSuffix,
   evaluateOrDefault,
+  explainRules,
   type RuleKind,
   ruleSource,
 } from '../pipeline/rules.ts'
@@ -104,10 +106,46 @@ export function compileMcpAuthorization(
   return {
     permits(exchange, item, at) {
       if (at === 'list') return decide(listedVariables(exchange.facts, item)) === undefined
-      return recordDenial(exchange, decide(calledVariables(exchange.facts, item)))
+      const input = calledVariables(exchange.facts, item)
+      const permitted = recordDenial(exchange, decide(input))
+      if (exchange.recording?.times)
+        recordRules(exchange.recording, { item, permitted, variables: input.variables })
+      return permitted
     },
-    permitsMethod: (exchange, method) => recordDenial(exchange, ofMethods(exchange.facts, method)),
+    permitsMethod(exchange, method) {
+      const permitted = recordDenial(exchange, ofMethods(exchange.facts, method))
+      if (!permitted && exchange.recording?.times) {
+        const item = { kind: 'method', name: method, target: '' }
+        recordRules(exchange.recording, {
+          item,
+          permitted,
+          variables: variablesOf(exchange.facts, { method }),
+        })
+      }
+      return permitted
+    },
   }
+
+  /** Records a decision for explanations; rules that permit are described on request only. */
+  function recordRules(recording: Recording, { item, permitted, variables }: Decided): void {
+    const { kind, name, target } = item
+    const results = permitted && !recording.explainsAll ? undefined : explainRules(rules, variables)
+    recordItem(recording, { rules: label, item: { kind, name: shortName(name), target }, permitted, results })
+  }
+}
+
+type Decided = {
+  readonly item: { readonly kind: string; readonly name: string; readonly target: string }
+  readonly permitted: boolean
+  readonly variables: object
+}
+
+const maxNameText = 200
+
+/** A name without query and fragment of a URI, which may contain secrets. */
+function shortName(name: string): string {
+  const end = name.search(/[?#]/)
+  return name.slice(0, end === -1 ? maxNameText : Math.min(end, maxNameText))
 }
 
 /** Combines lists of rules, all of which must permit; undefined for an empty list. */

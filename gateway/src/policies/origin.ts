@@ -48,6 +48,15 @@ export function compileOrigin(options: OriginOptions): Policy {
         return refuseUntyped(exchange)
       return isAllowed(origin) || isOwn(exchange, origin, host) ? undefined : refused(exchange, 'origin')
     },
+    explain(exchange) {
+      const { headers, host } = exchange.facts.request
+      const origin = firstHeader(headers, 'origin')
+      const permitted = origin !== undefined && (isAllowed(origin) || isOwn(exchange, origin, host))
+      return {
+        host: mayName(exchange, host) ? 'allowed' : 'not allowed',
+        ...(origin !== undefined && { origin: permitted ? 'allowed' : 'not allowed' }),
+      }
+    },
   }
 
   function mayName(exchange: Exchange, host: string): boolean {

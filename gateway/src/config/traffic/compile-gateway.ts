@@ -5,10 +5,15 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { MatchedRoute, RequestFacts } from '../../pipeline/exchange.ts'
 import type { Backend } from '../../pipeline/policy.ts'
+import { explainRoute } from '../../pipeline/routing/explain-route.ts'
 import { attachedHostnames } from '../../pipeline/routing/hostnames.ts'
 import { compileListenerTable } from '../../pipeline/routing/listener-table.ts'
 import type { RouteMatch } from '../../pipeline/routing/route-match.ts'
-import { createRouteTableBuilder, type FindRoute } from '../../pipeline/routing/route-table.ts'
+import {
+  createRouteTableBuilder,
+  type FindRoute,
+  type RouteTable,
+} from '../../pipeline/routing/route-table.ts'
 import type { HttpListener, Route } from '../../pipeline/snapshot.ts'
 import { compilePolicies } from '../../policies/registry/registry.ts'
 import type { PolicyScope } from '../../policies/registry/scope.ts'
@@ -36,18 +41,18 @@ export async function compileHttpGateway(
   { listeners, attached, maxBodyBytes }: HttpGateway,
   context: CompileContext,
   yieldPoint: YieldPoint,
-): Promise<Pick<HttpListener, 'kind' | 'tls' | 'match'>> {
+): Promise<Pick<HttpListener, 'kind' | 'tls' | 'match' | 'explain'>> {
   const compiled: CompiledListener[] = []
   for (const plan of listeners) {
-    const find = await compileListener(plan, attached.get(plan.place) ?? [], {
+    const routes = await compileListener(plan, attached.get(plan.place) ?? [], {
       context,
       yieldPoint,
       maxBodyBytes,
     })
-    compiled.push({ plan, find, identity: compileTlsIdentity(plan, context) })
+    compiled.push({ plan, ...routes, identity: compileTlsIdentity(plan, context) })
   }
   const tls = compileServerTls(listeners, context, ['h2', 'http/1.1'])
-  return { kind: 'http', tls, match: matcher(compiled, context) }
+  return { kind: 'http', tls, match: matcher(compiled, context), explain: explainer(compiled) }
 }
 
 type Compiling = { context: CompileContext; yieldPoint: YieldPoint; maxBodyBytes: number }
@@ -56,7 +61,7 @@ async function compileListener(
   plan: ListenerPlan,
   attached: readonly Attached[],
   { context, yieldPoint, maxBodyBytes }: Compiling,
-): Promise<FindRoute<Route>> {
+): Promise<ListenerRoutes> {
   const scopes: PolicyScope[] = [
     { name: `gateway ${plan.place}`, policies: plan.config, hostname: plan.hostname },
   ]
@@ -74,7 +79,7 @@ async function compileListener(
   }
   const find = table.build()
   const missing = noRoute(scopes, maxBodyBytes, context)
-  return (request) => find(request) ?? missing
+  return { find: (request) => find(request) ?? missing, table: table.table }
 }
 
 /**
@@ -101,7 +106,19 @@ export function plainRoute(
   return { name, policies, backend, meter: context.metrics.route(name), errorFormat: () => 'text' }
 }
 
-type CompiledListener = { plan: ListenerPlan; find: FindRoute<Route>; identity: TlsIdentity | undefined }
+type ListenerRoutes = { find: FindRoute<Route>; table: RouteTable<Route> }
+type CompiledListener = ListenerRoutes & { plan: ListenerPlan; identity: TlsIdentity | undefined }
+
+function explainer(compiled: readonly CompiledListener[]): NonNullable<HttpListener['explain']> {
+  return (request) => {
+    const listenerOf = compileListenerTable(
+      compiled.map((target) => ({ hostname: target.plan.hostname, target })),
+    )
+    const listener = listenerOf(request.host)
+    if (listener === undefined) return { listener: undefined, candidates: [] }
+    return { listener: listener.plan.place, candidates: explainRoute(listener.table, request) }
+  }
+}
 
 /** Matches a request to the listener of its host. */
 function matcher(compiled: readonly CompiledListener[], context: CompileContext): HttpListener['match'] {
