@@ -220,7 +220,7 @@ function compare(a: Candidate<unknown>, b: Candidate<unknown>): number {
   return compareConditions(a.conditions, b.conditions) || a.order - b.order
 }
 
-/** Compares conditions beside the path: negative if the first are more specific, 0 if only the order decides. */
+/** Compares conditions beside the path: negative if the first are more specific, 0 if the order decides. */
 export function compareConditions(one: Conditions | undefined, other: Conditions | undefined): number {
   return (
     Number(other?.method !== undefined) - Number(one?.method !== undefined) ||
