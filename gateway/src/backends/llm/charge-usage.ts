@@ -1,47 +1,75 @@
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Exchange, Usage } from '../../pipeline/exchange.ts'
-import { dollarsOf } from './catalog/money.ts'
+import { dollarsOf, type Picodollars } from './catalog/money.ts'
 import type { Prices } from './catalog/prices.ts'
-import { estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.ts'
+import { cancelReply } from './reply/reply-body.ts'
+import { addUsage, estimateTokens, estimateUsage, withOutputTokens } from './reply/usage.ts'
 import { type Attempt, type Call, callOf } from './request/call.ts'
 import { isBackground, outputLimit } from './request/output-limit.ts'
 
 /**
- * Completes the usage at the end of the exchange, with an estimate for missing reports, and counts it in the
- * metrics.
+ * Settles a call at its end: usage with an estimate for a missing report, and cost. Each attempt is counted
+ * and priced with its own model and provider. The facts receive the sums, which limits and the ledger charge.
  */
-export function settleUsage(exchange: Exchange, { clock }: CompileContext): void {
-  const attempt = callOf(exchange)?.attempt
-  if (!attempt) return
-  const { meter } = attempt.candidate.target
-  if (hasUsage(attempt.call) && !attempt.usageFinal && isCharged(attempt)) {
-    exchange.facts.usage = estimateAttempt(attempt)
-  }
-  const { firstByteAt } = attempt
+export function settleCall(exchange: Exchange, { clock }: CompileContext, prices: Prices | undefined): void {
+  const { facts, auth } = exchange
+  const last = callOf(exchange)?.attempt
+  if (!last) return
+  const { firstByteAt } = last
   const firstByteMs = firstByteAt === undefined ? undefined : firstByteAt - exchange.startedAt
-  meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
-  if (exchange.facts.usage) meter.tokens(exchange.facts.usage, exchange.auth.keyGroup)
+  last.candidate.target.meter.done(clock.monotonic() - exchange.startedAt, firstByteMs)
+  if (hasUsage(last.call) && !last.usageFinal && isCharged(last)) last.usage = estimateAttempt(last)
+  const cost = prices && createCost(prices)
+  for (let attempt: Attempt | undefined = last; attempt; attempt = attempt.previous) {
+    if (attempt.unread) cancelReply(attempt.unread)
+    if (!attempt.usage) continue
+    facts.usage = addUsage(facts.usage, attempt.usage)
+    attempt.candidate.target.meter.tokens(attempt.usage, auth.keyGroup)
+    cost?.add(attempt, attempt.usage)
+  }
+  cost?.record(exchange)
 }
 
-/**
- * Records the cost of the call after `settleUsage`. The price lookup tries the model in the response, then
- * the requested one, then the configured one.
- */
-export function recordCost(exchange: Exchange, prices: Prices): void {
-  const { llm, usage } = exchange.facts
-  const candidate = callOf(exchange)?.attempt?.candidate
-  if (!llm || !usage || !candidate) return
-  const { target, model } = candidate
-  const cost = prices(target.provider.name, [llm.responseModel, model, target.configuredModel], usage)
-  if (cost.kind !== 'cost') {
-    llm.costStatus = cost.kind
-    target.meter.unknownCost(cost.kind)
-    return
-  }
-  llm.costStatus = usage.estimated ? 'estimated' : 'exact'
-  llm.cost = dollarsOf(cost.amount)
-  target.meter.cost(cost.amount, exchange.auth.keyGroup)
+type Cost = {
+  add(attempt: Attempt, usage: Usage): void
+  /** Stores sum and status; nothing without usage. */
+  record(exchange: Exchange): void
 }
+
+/** From good to bad: the status of a sum is that of its worst part. */
+const statuses = ['exact', 'estimated', 'unpriced', 'missing'] as const
+
+/**
+ * Sums the cost of attempts. The price lookup tries the model in the response, then the requested one, then
+ * the configured one.
+ */
+function createCost(prices: Prices): Cost {
+  let sum: Picodollars | undefined
+  let worst = -1
+
+  return {
+    add({ exchange, candidate, responseModel }, usage) {
+      const { target, model } = candidate
+      const cost = prices(target.provider.name, [responseModel, model, target.configuredModel], usage)
+      if (cost.kind === 'cost') {
+        sum = (sum ?? 0n) + cost.amount
+        target.meter.cost(cost.amount, exchange.auth.keyGroup)
+      } else target.meter.unknownCost(cost.kind)
+      const known = usage.estimated ? 'estimated' : 'exact'
+      worst = Math.max(worst, statuses.indexOf(cost.kind === 'cost' ? known : cost.kind))
+    },
+    record({ facts: { llm } }) {
+      if (!llm || worst === -1) return
+      llm.costStatus = statuses[worst]
+      if (sum === undefined) return
+      llm.cost = dollarsOf(sum)
+      llm.costPicodollars = sum > maxPicodollars ? Number.MAX_SAFE_INTEGER : Number(sum)
+    },
+  }
+}
+
+/** 9,007 dollars, beyond any real call. */
+const maxPicodollars = BigInt(Number.MAX_SAFE_INTEGER)
 
 function hasUsage({ endpoint }: Call): boolean {
   return endpoint !== 'count_tokens' && endpoint !== 'passthrough'

@@ -8,7 +8,7 @@ import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import { type AttemptOptions, serveCall } from './attempt/attempt.ts'
 import { requestPath, type TimeLimits } from './attempt/provider-request.ts'
 import type { Prices } from './catalog/prices.ts'
-import { recordCost, settleUsage } from './charge-usage.ts'
+import { settleCall } from './charge-usage.ts'
 import { type ModelList, modelListReply } from './models/model-list.ts'
 import type { Models } from './models/models.ts'
 import { createStartTime } from './models/start-time.ts'
@@ -62,8 +62,7 @@ export function createLlm(
       name: 'llm-request',
       onRequest: (exchange) => readRequest(exchange, rules),
       onEnd(exchange) {
-        settleUsage(exchange, context)
-        if (prices) recordCost(exchange, prices)
+        settleCall(exchange, context, prices)
       },
     },
     backend(exchange) {

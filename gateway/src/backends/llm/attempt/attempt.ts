@@ -13,8 +13,9 @@ import {
 } from '../../../pipeline/recording/recording.ts'
 import type { Candidate } from '../models/models.ts'
 import type { Target } from '../models/target.ts'
+import { readFailedAttempt } from '../reply/error-reply.ts'
 import { convertReply } from '../reply/reply.ts'
-import { cancelReply, type ReplyOptions } from '../reply/reply-body.ts'
+import type { ReplyOptions } from '../reply/reply-body.ts'
 import { type Attempt, type Call, createAttempt, releaseRequest } from '../request/call.ts'
 import { clientCredential, clientHeaders, prepareRequest, type TimeLimits } from './provider-request.ts'
 
@@ -46,7 +47,7 @@ export async function serveCall(exchange: Exchange, call: Call, options: Attempt
       if (record) recordHead(record, reply, context.clock)
       recordStatus(candidate.target, reply, context)
       if (index === last || !isFailure(reply.status)) return await convertReply(attempt, reply, options)
-      cancelReply(reply)
+      readFailedAttempt(attempt, reply)
       if (record) recordFailure(record, `status_${reply.status}`, context.clock)
       failure = new GatewayError('upstream_invalid', `upstream answered with status ${reply.status}`)
     } catch (error) {
@@ -94,6 +95,7 @@ function sendAttempt(attempt: Attempt, request: OutgoingRequest): Promise<Reply>
   if (facts.llm) {
     facts.llm.configuredModel = target.configuredModel
     facts.llm.provider = target.provider.name
+    facts.llm.responseModel = undefined
   }
   call.attempt = attempt
   if (target.authorize) {

@@ -1,20 +1,19 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import { parseJsonObject } from '../../../lib/json/json.ts'
 import { isLarge } from '../../../lib/json/read.ts'
+import { firstHeader } from '../../../net/http/headers.ts'
 import type { Reply } from '../../../net/http-client/send.ts'
 import { errorBody } from '../../../pipeline/errors.ts'
 import type { Attempt } from '../request/call.ts'
+import { endpointOf, recordObject } from './record.ts'
 import { cancelReply, filterDecodedHeaders, readDecoded } from './reply-body.ts'
 
 /**
  * Converts a provider's error response; its status is preserved. JSON in the client's API is forwarded, JSON
  * of the other API is translated, and other bodies are replaced. Throws `upstream_invalid` for redirects.
  */
-export async function convertError(
-  { exchange, call, candidate, translation }: Attempt,
-  reply: Reply,
-  maxReplyBytes: number,
-): Promise<Reply> {
+export async function convertError(attempt: Attempt, reply: Reply, maxReplyBytes: number): Promise<Reply> {
+  const { exchange, call, candidate, translation } = attempt
   const { status } = reply
   if (status < 400) {
     cancelReply(reply)
@@ -25,8 +24,9 @@ export async function convertError(
   }
   const bytes = redactCredential(await readDecoded(reply, maxReplyBytes), candidate.target.credential)
   const headers = filterDecodedHeaders(reply.headers)
+  exchange.log.errorCode ??= 'upstream_error'
   if (call.endpoint === 'passthrough') return { status, headers, body: bytes }
-  const isJson = !isLarge(bytes) && parseJsonObject(bytes.toString()) !== undefined
+  const isJson = recordError(attempt, bytes)
   if (isJson && !translation) return { status, headers, body: bytes }
   headers['content-type'] = 'application/json'
   if (isJson && translation) {
@@ -34,6 +34,39 @@ export async function convertError(
   }
   const refusal = { status, code: 'upstream_error', message: `upstream answered with status ${status}` }
   return { status, headers, body: Buffer.from(errorBody(exchange.errorFormat, refusal).body) }
+}
+
+/** Most bytes of an error that are read for its usage. */
+const maxErrorBytes = 64 * 1024
+
+/**
+ * Reads the usage that a failed attempt reported, in parallel with the next one, so that failover does not
+ * wait for it.
+ */
+export function readFailedAttempt(attempt: Attempt, reply: Reply): void {
+  const type = firstHeader(reply.headers, 'content-type')
+  if (attempt.call.endpoint === 'passthrough' || type?.includes('json') !== true) {
+    cancelReply(reply)
+    return
+  }
+  attempt.unread = reply
+  readDecoded(reply, maxErrorBytes).then(
+    (bytes) => {
+      attempt.unread = undefined
+      recordError(attempt, bytes)
+    },
+    () => {
+      attempt.unread = undefined
+    },
+  )
+}
+
+/** Records usage and model of an error that is a JSON object; false for other errors. */
+function recordError(attempt: Attempt, bytes: Buffer): boolean {
+  const object = isLarge(bytes) ? undefined : parseJsonObject(bytes.toString())
+  const endpoint = endpointOf(attempt)
+  if (object !== undefined && endpoint !== 'passthrough') recordObject(attempt, endpoint, object)
+  return object !== undefined
 }
 
 /** Some servers quote the rejected key, which is the gateway's and not the client's. */

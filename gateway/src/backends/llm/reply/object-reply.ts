@@ -10,11 +10,10 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import { findAmbiguousLlmName } from '../../../pipeline/llm-names.ts'
 import type { Attempt } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
-import { isFinalUsage } from '../request/output-limit.ts'
 import { readExactObject } from '../translate/exact-json.ts'
-import { recordModel, recordUsage, translatedEndpoint, translationContext } from './record.ts'
+import { recordObject, translatedEndpoint, translationContext } from './record.ts'
 import { filterDecodedHeaders, type ReplyOptions, readDecoded } from './reply-body.ts'
-import { generatedTextBytes, modelIn, usageIn } from './usage.ts'
+import { generatedTextBytes } from './usage.ts'
 
 /**
  * Converts a response that is one JSON object, and records usage and model. Throws `GatewayError` if it is
@@ -35,7 +34,9 @@ export async function convertObject(
   if (!translation) {
     const checked = message?.readsAnswer ? await readUnambiguous(bytes, workQueue) : undefined
     const reading = checked ? objectIn(checked) : readForUsage(bytes, workQueue)
-    recordObject(attempt, endpoint, required(reading instanceof Promise ? await reading : reading))
+    const object = required(reading instanceof Promise ? await reading : reading)
+    recordObject(attempt, endpoint, object)
+    succeed(attempt, endpoint, object)
     if (message && checked?.kind === 'object') message.answer = { kind: 'whole', json: checked }
     return { status, headers, body: bytes }
   }
@@ -43,12 +44,13 @@ export async function convertObject(
   // The input of a translated tool call may contain long numbers, which have to be exact.
   const reading = readExactObject(bytes, workQueue)
   const object = required(reading instanceof Promise ? await reading : reading)
+  recordObject(attempt, translatedEndpoint(endpoint), object)
   const translated = translation.reply(object, translationContext(attempt, context))
   const body = isLarge(bytes)
     ? await workQueue.run(writeJsonSteps(translated))
     : Buffer.from(JSON.stringify(translated))
   const json = message?.readsAnswer ? await readTranslated(body, translated, workQueue) : undefined
-  recordObject(attempt, translatedEndpoint(endpoint), object)
+  succeed(attempt, translatedEndpoint(endpoint), object)
   if (message && json) message.answer = { kind: 'whole', json }
   return { status, headers, body }
 }
@@ -59,12 +61,9 @@ function required(message: JsonObject | undefined): JsonObject {
 }
 
 /** `endpoint` is the provider's. Called after the last step that can fail. */
-function recordObject(attempt: Attempt, endpoint: Endpoint, message: JsonObject): void {
-  const usage = usageIn(endpoint, message)
-  if (usage) recordUsage(attempt, usage)
-  recordModel(attempt, modelIn(endpoint, message))
-  attempt.usageFinal = usage !== undefined && isFinalUsage(endpoint, message)
-  attempt.generatedBytes = usage === undefined && endpoint !== 'embeddings' ? generatedTextBytes(message) : 0
+function succeed(attempt: Attempt, endpoint: Endpoint, message: JsonObject): void {
+  const isCounted = attempt.usage === undefined && endpoint !== 'embeddings'
+  attempt.generatedBytes = isCounted ? generatedTextBytes(message) : 0
   attempt.succeeded = true
 }
 

@@ -1,21 +1,34 @@
+import type { JsonObject } from '../../../lib/json/json.ts'
 import type { CompileContext } from '../../../pipeline/compile-context.ts'
-import type { Usage } from '../../../pipeline/exchange.ts'
-import type { Attempt } from '../request/call.ts'
+import type { Attempt, Call } from '../request/call.ts'
 import type { Endpoint } from '../request/endpoints.ts'
+import { isFinalUsage } from '../request/output-limit.ts'
 import type { TranslationContext } from '../translate/translate.ts'
-
-/** Records usage reported by the provider. */
-export function recordUsage(attempt: Attempt, usage: Usage): void {
-  attempt.usage = usage
-  attempt.exchange.facts.usage = usage
-}
+import { modelIn, usageIn } from './usage.ts'
 
 /**
  * Records the model in the provider's response; undefined leaves it unchanged, as in the last event of
  * messages.
  */
-export function recordModel({ exchange: { facts } }: Attempt, model: string | undefined): void {
-  if (facts.llm && model !== undefined) facts.llm.responseModel = model
+export function recordModel(attempt: Attempt, model: string | undefined): void {
+  if (model === undefined) return
+  attempt.responseModel = model
+  const { llm } = attempt.exchange.facts
+  if (llm) llm.responseModel = model
+}
+
+/** Records usage and model in an object of the provider, also of a response that fails later. */
+export function recordObject(attempt: Attempt, endpoint: Endpoint, message: JsonObject): void {
+  const usage = usageIn(endpoint, message)
+  if (usage) attempt.usage = usage
+  recordModel(attempt, modelIn(endpoint, message))
+  attempt.usageFinal = usage !== undefined && isFinalUsage(endpoint, message)
+}
+
+/** The provider's endpoint of a call. */
+export function endpointOf({ call, translation }: Attempt): Call['endpoint'] {
+  const { endpoint } = call
+  return translation && endpoint !== 'passthrough' ? translatedEndpoint(endpoint) : endpoint
 }
 
 /** The provider's endpoint of a translated call: the other of the two chat APIs. */

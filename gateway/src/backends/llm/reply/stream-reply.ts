@@ -1,4 +1,4 @@
-import { GatewayError } from '../../../lib/gateway-error.ts'
+import { GatewayError, type GatewayErrorCode } from '../../../lib/gateway-error.ts'
 import { type BodySource, isSource } from '../../../net/http/body.ts'
 import { isPlain } from '../../../net/http/content-encoding.ts'
 import { firstHeader } from '../../../net/http/headers.ts'
@@ -12,7 +12,7 @@ import type { Endpoint } from '../request/endpoints.ts'
 import { apiOf } from '../request/llm-message.ts'
 import { isFinalUsage } from '../request/output-limit.ts'
 import type { Translation, TranslationContext } from '../translate/translate.ts'
-import { recordModel, recordUsage, translatedEndpoint, translationContext } from './record.ts'
+import { recordModel, translatedEndpoint, translationContext } from './record.ts'
 import { cancelReply, filterDecodedHeaders } from './reply-body.ts'
 import { maxLineBytes, relayStream, type StreamConversion } from './stream.ts'
 import { createStreamWatch, type StreamWatch } from './stream-watch.ts'
@@ -50,7 +50,8 @@ export function convertStream(
     },
     onFailure(error) {
       exchange.log.failure ??= error
-      candidate.target.meter.upstreamError(error instanceof GatewayError ? error.code : 'internal')
+      exchange.log.errorCode ??= codeOf(error)
+      candidate.target.meter.upstreamError(codeOf(error))
     },
   })
   attempt.succeeded = true
@@ -63,7 +64,7 @@ function watchUsage(attempt: Attempt, endpoint: Endpoint): StreamWatch {
     endpoint,
     hideUsage: attempt.call.hideUsage,
     onUsage(usage, message) {
-      recordUsage(attempt, endpoint === 'messages' ? mergeUsage(attempt.usage, usage) : usage)
+      attempt.usage = endpoint === 'messages' ? mergeUsage(attempt.usage, usage) : usage
       recordModel(attempt, modelIn(endpoint, message))
       // The first report in a stream of messages covers the input only.
       const isComplete = endpoint !== 'messages' || message['type'] === 'message_delta'
@@ -94,9 +95,13 @@ function createConversion(translation: Translation, context: TranslationContext)
   }
 }
 
+function codeOf(error: Error): GatewayErrorCode {
+  return error instanceof GatewayError ? error.code : 'internal'
+}
+
 /** The event that ends a failed stream. */
 function errorEvent(exchange: Exchange, endpoint: Endpoint, error: Error): string {
-  const code = error instanceof GatewayError ? error.code : 'internal'
+  const code = codeOf(error)
   const message = error instanceof GatewayError ? error.message : 'internal error'
   const refusal: Refusal = { status: code === 'upstream_timeout' ? 504 : 502, code, message }
   // The empty line closes an event that the upstream left open.

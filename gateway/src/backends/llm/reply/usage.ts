@@ -141,6 +141,27 @@ export function estimateUsage(
   }
 }
 
+/** The sum of two calls. It is an estimate if one of them is. */
+export function addUsage(one: Usage | undefined, other: Usage): Usage {
+  if (one === undefined) return other
+  return {
+    ...usage({
+      inputTokens: one.inputTokens + other.inputTokens,
+      outputTokens: one.outputTokens + other.outputTokens,
+      cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
+      cacheCreationInputTokens: one.cacheCreationInputTokens + other.cacheCreationInputTokens,
+      reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+      inputAudioTokens: addIfAny(one.inputAudioTokens, other.inputAudioTokens),
+      outputAudioTokens: addIfAny(one.outputAudioTokens, other.outputAudioTokens),
+    }),
+    estimated: one.estimated || other.estimated,
+  }
+}
+
+function addIfAny(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined ? other : one + (other ?? 0)
+}
+
 /** The usage with at least `atLeast` output tokens. */
 export function withOutputTokens(counts: Usage, atLeast: number): Usage {
   const outputTokens = Math.max(counts.outputTokens, atLeast)

@@ -1,4 +1,5 @@
 import type { JsonText } from '../../../lib/json/text.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange, Usage } from '../../../pipeline/exchange.ts'
 import type { Candidate } from '../models/models.ts'
 import type { Translation } from '../translate/translate.ts'
@@ -21,8 +22,8 @@ export type Call = {
 }
 
 /**
- * One request to one candidate, with the usage and the state of its response. An attempt that failed is
- * dropped as a whole, so nothing it recorded counts.
+ * One request to one candidate, with the usage and the state of its response. The usage that a failed attempt
+ * reported counts, because the provider charges it.
  */
 export type Attempt = {
   readonly exchange: Exchange
@@ -30,6 +31,8 @@ export type Attempt = {
   readonly candidate: Candidate
   /** Undefined if client and provider use the same API. */
   readonly translation: Translation | undefined
+  /** The attempt before a failover. */
+  readonly previous: Attempt | undefined
   /** A response with a success status was read completely, or its stream started. */
   succeeded: boolean
   /** Bytes of generated text, counted for estimates. */
@@ -38,6 +41,10 @@ export type Attempt = {
   usage: Usage | undefined
   /** `usage` covers the complete response. */
   usageFinal: boolean
+  /** The model name reported by the provider. */
+  responseModel: string | undefined
+  /** Response of a failed attempt whose body is read for usage, in parallel with the next attempt. */
+  unread: Reply | undefined
   /** `Clock.monotonic()` at the first byte of streamed content. */
   firstByteAt: number | undefined
 }
@@ -74,10 +81,13 @@ export function createAttempt(
     call,
     candidate,
     translation,
+    previous: call.attempt,
     succeeded: false,
     generatedBytes: 0,
     usage: undefined,
     usageFinal: false,
+    responseModel: undefined,
+    unread: undefined,
     firstByteAt: undefined,
   }
 }
