@@ -44,12 +44,16 @@ function refusalCause(
     case 'guardrail':
       return guardCause(refusedBy, recording)
     case 'model_not_allowed':
-      return `the key does not permit the model "${entry.requestModel ?? ''}"`
+      return `the key does not permit ${modelOf(entry)}`
     case 'model_not_found':
-      return `no model "${entry.requestModel ?? ''}" is configured`
+      return `${modelOf(entry)} is not configured`
     default:
       return upstreamCause(exchange, recording, refusedBy)
   }
+}
+
+function modelOf({ requestModel }: LedgerEntry): string {
+  return requestModel === undefined ? 'the requested model' : `the model "${requestModel}"`
 }
 
 /** The rule of a refusal with its expression. */
