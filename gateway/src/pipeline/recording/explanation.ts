@@ -138,6 +138,10 @@ function describeKey({ facts: { apiKey }, auth }: Exchange): Sections | undefine
     name: textOf(apiKey['name']),
     group: textOf(apiKey['group']),
     models: auth.models && some(auth.models.patterns),
+    targets: auth.targets && some(auth.targets.patterns),
+    expiresAt: auth.expiresAt === undefined ? undefined : new Date(auth.expiresAt).toISOString(),
+    budgets: auth.budgets?.flatMap(({ budgets }) => budgets.map(({ name }) => name)),
+    limits: auth.limits?.map(({ label, capacity }) => `${label}: ${capacity}`),
   }
 }
 
