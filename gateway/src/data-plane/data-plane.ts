@@ -9,6 +9,7 @@ import { createProvenance } from '../config/load/provenance.ts'
 import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts'
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
+import type { BudgetReport } from '../ledger/budget-use.ts'
 import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { BindableMemory } from '../lib/planes/memory.ts'
@@ -24,6 +25,7 @@ import type { ConnectionHandler, HttpHandler } from '../net/listener/connection-
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Listener } from '../pipeline/snapshot.ts'
+import { applyBudgetReport, budgetAccounts } from '../policies/budgets/accounts.ts'
 import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
 import type { LimitSnapshot } from '../policies/rate-limit/limit-snapshot.ts'
 import { createChildProcesses } from '../process/child-process.ts'
@@ -80,6 +82,10 @@ export type DataPlane = {
   setUnavailable(reason: string | undefined): Promise<void>
   /** Current state of the rate limits of the active configuration. */
   limits(): Promise<LimitSnapshot>
+  /** Expects reports on budgets from the database, which are unknown until then. */
+  expectBudgets(): Promise<void>
+  /** Applies the totals of budgets in the database. */
+  reportBudgets(report: BudgetReport): Promise<void>
   /** Open addresses, as `host:port`. */
   addresses(): readonly string[]
   /** Ends each HTTP/1 connection with its next response; continues to accept. */
@@ -155,6 +161,8 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     processKey: options.processKey,
     ...cache,
   }
+  // Retained without a configuration, because totals may arrive before it.
+  const accounts = budgetAccounts(context)
   const listeners = createListeners(options, availability)
   const facts = {
     version,
@@ -176,6 +184,14 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     async limits() {
       const { config } = activation
       return config ? readLimitsOf(config, context) : { local: [], global: [] }
+    },
+    async expectBudgets() {
+      await options.memory.bind()
+      accounts.expectReports()
+    },
+    async reportBudgets(report) {
+      await options.memory.bind()
+      applyBudgetReport(accounts, report, clock)
     },
     addresses: listeners.addresses,
     announceDrain: listeners.announceDrain,

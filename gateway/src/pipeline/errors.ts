@@ -64,7 +64,7 @@ export function terminalEvent(
 }
 
 function openAiError({ status, code, message, param }: Refusal) {
-  const type = status >= 500 ? 'server_error' : 'invalid_request_error'
+  const type = status >= 500 ? 'server_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error'
   return { error: { message, type, param: param ?? null, code } }
 }
 

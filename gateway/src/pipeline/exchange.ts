@@ -315,6 +315,18 @@ export type BudgetStatus = {
   readonly estimate: number
   readonly window: TimeWindow
   readonly outcome: 'admitted' | 'warned' | 'audited' | 'refused' | 'unavailable'
+  /**
+   * Replaces the reservation by the amount of the call, 0 if no provider was called. Returns the charge. Only
+   * the first call has an effect.
+   */
+  settle(call: SettledCall): BudgetCharge | undefined
+}
+
+/** Amounts of a call after its end. */
+export type SettledCall = {
+  readonly tokens: number
+  /** Undefined without a price. */
+  readonly picodollars: number | undefined
 }
 
 /**

@@ -130,6 +130,18 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
     await Promise.all(planes.map((plane) => plane.evictFile(path)))
   }
 
+  /** Calls a data plane on memory that all have in common; another one if it fails. */
+  async function callOne(name: string, request: unknown): Promise<void> {
+    for (const plane of planes) {
+      const called = plane.call(name, request).then(
+        () => true,
+        () => false,
+      )
+      if (await called) return
+    }
+    throw new Error('no data plane responds')
+  }
+
   await Promise.all(planes.map((plane) => plane.run()))
 
   return {
@@ -157,13 +169,15 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       await Promise.all(
         planes.map(async (plane, index) => {
           const asked = plane.thread()
-          const dump = await plane.call('metrics', metricsTimeoutMs).catch(() => undefined)
+          const dump = await plane.call('metrics', undefined, metricsTimeoutMs).catch(() => undefined)
           // The totals of a thread that has ended meanwhile count already.
           if (dump !== undefined && plane.thread() === asked) totals.record(index, dump as MetricDump)
         }),
       )
       return totals.all()
     },
+    expectBudgets: () => callOne('expectBudgets', undefined),
+    reportBudgets: (report) => callOne('reportBudgets', report),
     addresses: () => addresses,
     announceDrain() {
       for (const plane of planes) plane.note('announceDrain')

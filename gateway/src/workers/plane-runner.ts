@@ -19,7 +19,7 @@ export type PlaneRunner = {
   evictFile(path: string): Promise<void>
   setUnavailable(reason: string | undefined): Promise<void>
   /** Calls the current thread; rejects if it ends, or after `timeoutMs`. */
-  call(name: string, timeoutMs?: number): Promise<unknown>
+  call(name: string, request?: unknown, timeoutMs?: number): Promise<unknown>
   note(name: string): void
   isStarted(): boolean
   thread(): PlaneThread
@@ -152,8 +152,8 @@ export function createPlaneRunner(options: PlaneRunnerOptions): PlaneRunner {
       await serving
       await thread?.calls.call('setUnavailable', reason).catch(() => undefined)
     },
-    async call(name, timeoutMs) {
-      const called = current().calls.call(name, undefined)
+    async call(name, request, timeoutMs) {
+      const called = current().calls.call(name, request)
       return timeoutMs === undefined ? called : await atMost(called, timeoutMs)
     },
     note: (name) => thread?.calls.note(name, undefined),

@@ -4,6 +4,7 @@ import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { Config } from '../config/schema.ts'
 import { createDataPlane, type DataPlane } from '../data-plane/data-plane.ts'
 import { openServer } from '../data-plane/open-server.ts'
+import type { BudgetReport } from '../ledger/budget-use.ts'
 import { createLedgerSender, type LedgerLines, type LedgerSender } from '../ledger/sender.ts'
 import { systemClock } from '../lib/clock.ts'
 import { deserializeChunks } from '../lib/scheduling/chunked-clone.ts'
@@ -42,6 +43,8 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     evictFile: (path: string) => dataPlane.evictFile(path),
     setUnavailable: (reason: string | undefined) => dataPlane.setUnavailable(reason),
     limits: () => dataPlane.limits(),
+    expectBudgets: () => dataPlane.expectBudgets(),
+    reportBudgets: (report: BudgetReport) => dataPlane.reportBudgets(report),
     metrics: () => metrics.dump(),
     announceDrain: () => dataPlane.announceDrain(),
     drain: () => dataPlane.drain(),

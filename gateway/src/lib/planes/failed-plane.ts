@@ -1,4 +1,5 @@
 import { clearGauge, gaugePrefix } from './gauge.ts'
+import { clearKeyedAccounts, keyedAccountsPrefix } from './keyed-accounts.ts'
 import { clearKeyedGauge, keyedGaugePrefix } from './keyed-gauge.ts'
 import { releaseLocksOf } from './lock.ts'
 import type { Region } from './memory.ts'
@@ -20,4 +21,5 @@ function clearUse({ name, region }: NamedRegion, plane: number, planes: number):
   if (name.startsWith(gaugePrefix)) clearGauge(region, plane)
   else if (name.startsWith(semaphorePrefix)) clearSemaphore(region, plane)
   else if (name.startsWith(keyedGaugePrefix)) clearKeyedGauge(region, plane, planes)
+  else if (name.startsWith(keyedAccountsPrefix)) clearKeyedAccounts(region, plane, planes)
 }

@@ -3,6 +3,7 @@ import type { ReportIssue } from '../../schema/report.ts'
 import type { NamedBackend } from '../../upstream/config.ts'
 import { checkApiKey } from '../api-key/api-key.ts'
 import { checkAuthorization } from '../authorization.ts'
+import { checkBudgets, countsMoney } from '../budgets/config.ts'
 import { checkCors } from '../cors.ts'
 import { checkDirectResponse } from '../direct-response.ts'
 import { checkHeaderModifier } from '../header-modifier.ts'
@@ -72,6 +73,7 @@ function check(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: Re
   if (config.remoteRateLimit && config.rateLimit?.global) {
     report(['rateLimit', 'global'], 'is the same as remoteRateLimit: keep one of them')
   }
+  if (config.budgets) checkBudgets(config.budgets, celVariablesOf('llm'), under('budgets'))
   checkTraffic(config, under)
   checkKind(config, kind, report)
 }
@@ -93,7 +95,14 @@ export function checkPolicyBackends(
 }
 
 /** Reports costs in US dollars if the configuration has no model catalog with prices. */
-export function checkCosts({ remoteRateLimit, rateLimit }: PoliciesConfig, report: ReportIssue) {
+export function checkCosts({ remoteRateLimit, rateLimit, budgets }: PoliciesConfig, report: ReportIssue) {
+  budgets?.forEach((budget, index) => {
+    if (countsMoney(budget))
+      report(
+        ['budgets', index, 'limit', 'usd'],
+        'calls have no cost without prices: set config.modelCatalog, or use tokens',
+      )
+  })
   const [limits, path] =
     remoteRateLimit === undefined
       ? [rateLimit?.global, ['rateLimit', 'global']]
@@ -140,9 +149,14 @@ function checkCounted(tokens: readonly boolean[], kind: TrafficKind | 'gateway',
   })
 }
 
+const llmOnly = ['budgets'] as const
 const mcpOnly = ['mcpAuthentication', 'mcpAuthorization'] as const
 
 function checkKind(config: PoliciesConfig, kind: TrafficKind | 'gateway', report: ReportIssue) {
+  if (kind === 'mcp' || kind === 'http') {
+    for (const field of llmOnly)
+      if (config[field] !== undefined) report([field], 'is for LLM requests, and this leads to none')
+  }
   if (kind === 'mcp') {
     if (config.urlRewrite !== undefined)
       report(['urlRewrite'], 'the address of an MCP server is that of its target')

@@ -8,7 +8,7 @@ export type WrittenExpression = { path: Path; source: string }
 
 /** Returns the expressions of a set of policies with their paths. */
 export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
-  const { authorization, mcpAuthorization, localRateLimit, remoteRateLimit, rateLimit } = policies
+  const { authorization, mcpAuthorization, localRateLimit, remoteRateLimit, rateLimit, budgets } = policies
   return [
     ...ofRules('authorization', authorization?.rules),
     ...ofRules('mcpAuthorization', mcpAuthorization?.rules),
@@ -16,6 +16,7 @@ export function expressionsOf(policies: PoliciesConfig): WrittenExpression[] {
     ...ofLocal(['rateLimit', 'local'], rateLimit?.local),
     ...ofGlobal(['remoteRateLimit'], remoteRateLimit),
     ...ofGlobal(['rateLimit', 'global'], rateLimit?.global),
+    ...ofBudgets(budgets),
   ]
 }
 
@@ -41,6 +42,13 @@ function ofLocal(path: Path, limits: PoliciesConfig['localRateLimit'] = []): Wri
   return limits.flatMap(({ key }, index) =>
     key === undefined ? [] : [{ source: key, path: [...path, index, 'key'] }],
   )
+}
+
+function ofBudgets(budgets: PoliciesConfig['budgets'] = []): WrittenExpression[] {
+  return budgets.flatMap(({ key, when }, index) => [
+    ...(key === undefined ? [] : [{ source: key, path: ['budgets', index, 'key'] }]),
+    ...(when === undefined ? [] : [{ source: when, path: ['budgets', index, 'when'] }]),
+  ])
 }
 
 function ofGlobal(path: Path, limits: PoliciesConfig['remoteRateLimit']): WrittenExpression[] {

@@ -3,6 +3,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import type { Policy } from '../../pipeline/policy.ts'
 import { compileRequestBodyLimits } from '../../pipeline/request-body.ts'
 import { anyHost, normaliseHostname } from '../../pipeline/routing/hostnames.ts'
+import { compileBudgets } from '../budgets/budgets.ts'
 import { compileOrigins } from '../cors.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileOrigin } from '../origin.ts'
@@ -34,6 +35,7 @@ type StepName =
   | 'llmRequest'
   | 'llmAuthorization'
   | 'tokenLimits'
+  | 'budgets'
   | 'globalTokenLimits'
   | 'guardrails'
 
@@ -88,6 +90,10 @@ export const order: readonly Step[] = [
   {
     step: 'tokenLimits',
     because: 'the last local check: a request over budget reaches no provider and no webhook',
+  },
+  {
+    step: 'budgets',
+    because: 'as token limits, which need no reservation; they precede the calls of a service and of guards',
   },
   { step: 'globalTokenLimits', because: 'as requests: local limits come first, because they need no call' },
   {
@@ -171,12 +177,25 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
     case 'llmRequest':
       if (route.kind === 'llm') policies.push(route.llmRequest)
       return
+    case 'budgets':
+      addBudgets(policies, { scopes, compiled, route, context })
+      return
     case 'guardrails':
       if (route.kind === 'llm' && route.guardrails !== undefined) policies.push(route.guardrails)
       return
     default:
       for (const scope of compiled) if (scope[step] !== undefined) policies.push(scope[step])
   }
+}
+
+/** Adds one step for the budgets of all scopes and of virtual keys. */
+function addBudgets(list: Policy[], { scopes, route, context }: Parts): void {
+  if (route.kind !== 'llm') return
+  const hasKeys = scopes.some(({ policies }) => policies.apiKey !== undefined)
+  const scoped = scopes.flatMap(({ name: scope, policies: { budgets } }) =>
+    budgets === undefined ? [] : [{ scope, budgets }],
+  )
+  if (hasKeys || scoped.length > 0) list.push(compileBudgets(scoped, context))
 }
 
 /** Whether a scope has a step that needs the body of a plain HTTP request. */

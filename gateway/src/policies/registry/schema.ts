@@ -1,6 +1,7 @@
 import { type Infer, object, optional } from '../../schema/dsl.ts'
 import { apiKeySchema } from '../api-key/api-key.ts'
 import { authorizationSchema } from '../authorization.ts'
+import { budgetsSchema } from '../budgets/config.ts'
 import { corsSchema } from '../cors.ts'
 import { directResponseSchema } from '../direct-response.ts'
 import { guardrailsSchema } from '../guardrails/config.ts'
@@ -30,6 +31,7 @@ export const gatewayPolicyFields = {
     ),
   ),
   remoteRateLimit: optional(globalRateLimitSchema),
+  budgets: optional(budgetsSchema),
 }
 
 /** Policies of an MCP endpoint. */

@@ -1,4 +1,5 @@
 import type { AdmissionMeter } from '../../net/listener/admission.ts'
+import { type BudgetMeter, createBudgetMeters } from './budgets.ts'
 import { type ConfigMeter, createConfigMeter } from './config.ts'
 import { createMetricRegistry, type MetricRegistry } from './families.ts'
 import { createLedgerMeter, type LedgerMeter } from './ledger.ts'
@@ -22,6 +23,7 @@ export type Metrics = ConfigMeter &
     llm(model: string, provider: string): LlmMeter
     limit(name: string): LimitMeter
     globalLimit(name: string): GlobalLimitMeter
+    budget(name: string): BudgetMeter
     rule(name: string): RuleMeter
     guard(name: string): GuardMeter
     tcp(route: string): TcpMeter
@@ -38,6 +40,7 @@ export function createMetrics(): Metrics {
     llm: createLlmMeters(registry),
     limit: createLimitMeters(registry),
     globalLimit: createGlobalLimitMeters(registry),
+    budget: createBudgetMeters(registry),
     rule: createRuleMeters(registry),
     guard: createGuardMeters(registry),
     tcp: createTcpMeters(registry),

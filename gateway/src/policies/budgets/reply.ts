@@ -1,0 +1,58 @@
+import type { Reply } from '../../net/http-client/send.ts'
+import { refuse } from '../../pipeline/errors.ts'
+import type { BudgetStatus, Exchange } from '../../pipeline/exchange.ts'
+
+const picodollarDigits = 12
+
+/** Formats picodollars as dollars, or tokens, as a decimal number without exponent. */
+export function formatAmount(unit: BudgetStatus['unit'], amount: number): string {
+  if (unit === 'tokens') return BigInt(Math.round(amount)).toString()
+  const digits = BigInt(Math.round(amount))
+    .toString()
+    .padStart(picodollarDigits + 1, '0')
+  const fraction = digits.slice(-picodollarDigits).replace(/0+$/, '')
+  const whole = digits.slice(0, -picodollarDigits)
+  return fraction === '' ? whole : `${whole}.${fraction}`
+}
+
+/** Refuses a request over a budget. */
+export function refuseOverBudget(exchange: Exchange, status: BudgetStatus, now: number): Reply {
+  const { name, unit, limit, used, window } = status
+  const amount = unit === 'usd' ? `${formatAmount(unit, limit)} USD` : `${limit} tokens`
+  const isExhausted = used >= limit
+  const seconds = isExhausted ? Math.max(1, Math.ceil((window.end - now) / 1_000)) : 1
+  const reset = new Date(window.end).toISOString()
+  return refuse(exchange, {
+    status: 429,
+    code: 'budget_exceeded',
+    message: isExhausted
+      ? `budget "${name}" of ${amount} is exhausted: it resets at ${reset}`
+      : `budget "${name}" of ${amount} is reserved by requests in progress: retry after their end`,
+    headers: { 'retry-after': String(seconds) },
+  })
+}
+
+/** Refuses a request of a budget whose totals are unknown. */
+export function refuseUnavailable(exchange: Exchange, name: string): Reply {
+  return refuse(exchange, {
+    status: 503,
+    code: 'budget_unavailable',
+    message: `budget "${name}" cannot be checked: its totals are unavailable`,
+    headers: { 'retry-after': '1' },
+  })
+}
+
+/** Response header with the budgets above their warning level (a list of RFC 9651). */
+export const warningHeader = 'x-budget-warning'
+
+/** Formats the warning header; undefined without a warning. */
+export function formatWarnings(statuses: readonly BudgetStatus[], now: number): string | undefined {
+  let text: string | undefined
+  for (const { name, outcome, used, limit, window } of statuses) {
+    if (outcome !== 'warned' && outcome !== 'audited') continue
+    const share = Math.floor((used / limit) * 1_000) / 1_000
+    const warning = `"${name}";used=${share};reset=${Math.max(0, Math.ceil((window.end - now) / 1_000))}`
+    text = text === undefined ? warning : `${text}, ${warning}`
+  }
+  return text
+}
