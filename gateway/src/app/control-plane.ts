@@ -59,6 +59,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     schema: configJsonSchema(),
     version,
     openApiParts,
+    newRequestId: randomUUID,
     log,
     flushLog: log.flush,
     yieldPoint: createYieldPoint(clock),

@@ -47,6 +47,16 @@ export const storageSchema = object(
         advanced: true,
       }),
     ),
+    historyRecords: optional(
+      integer(
+        {
+          doc: 'Changes in the history of mode `hybrid`; older ones are deleted.',
+          default: 100_000,
+          advanced: true,
+        },
+        { min: 100, max: 10_000_000 },
+      ),
+    ),
   },
   { doc: 'The config API: storage of changes, and permissions for their content.' },
 )

@@ -44,7 +44,7 @@ export async function openResources(
   if (mode !== 'hybrid') return createFileResources({ mode, file, host, randomUuid, log })
   const expand = createExpand(storage?.allowedEnv ?? [], environment)
   return createHybridResources({
-    store: await openStore(database ?? {}, tools),
+    store: await openStore({ ...database, historyRows: storage?.historyRecords }, tools),
     host,
     expand,
     randomUuid,
@@ -53,11 +53,14 @@ export async function openResources(
   })
 }
 
+type StoreSettings = DatabaseConfig & { readonly historyRows: number | undefined }
+
 async function openStore(
-  { url = '', maxConnections, encryptionKey, previousEncryptionKeys }: DatabaseConfig,
+  { url = '', maxConnections, encryptionKey, previousEncryptionKeys, historyRows }: StoreSettings,
   { clock, log }: ResourceTools,
 ): Promise<ResourceStore> {
   const keys = {
+    historyRows,
     encryptionKey,
     previousEncryptionKeys,
     onRotated: (records: number) =>

@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts'
 import type { ChangeOutcome, ChangeRequest, Envelope, Refusal } from './change/change.ts'
 import type { Problem } from './hybrid/record-index.ts'
 import type { Kind } from './kinds.ts'
+import type { HistoryPage, HistoryQuery } from './stores/store.ts'
 
 /** The process whose configuration the resources change. */
 export type ResourceHost = {
@@ -20,8 +21,12 @@ export type ResourceHost = {
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
-/** Client that requests a change, for the audit log. */
-export type Requester = { readonly address: string; readonly principal?: string | undefined }
+/** Client that requests a change, for the audit log and the history. */
+export type Requester = {
+  readonly address: string
+  readonly principal?: string | undefined
+  readonly requestId: string
+}
 
 export type StorageStatus = {
   readonly mode: 'file' | 'hybrid' | 'readOnly' | 'objects'
@@ -44,6 +49,8 @@ export type StorageStatus = {
 export type ListedResources = { readonly kind: 'listed'; readonly envelopes: Iterable<Envelope> }
 export type FoundResource = { readonly kind: 'found'; readonly envelope: Envelope }
 
+export type FoundHistory = HistoryPage & { readonly kind: 'history' }
+
 /** Config resources of a process, and the configuration composed of them and the file. */
 export type Resources = {
   /**
@@ -64,6 +71,8 @@ export type Resources = {
   /** `id` is an id, or the name of a named record. */
   find(kind: Kind, id: string): FoundResource | Refusal
   change(request: ChangeRequest, requester: Requester): Promise<ChangeOutcome>
+  /** Reads recorded changes, latest first. Refused if changes are not recorded. */
+  history(query: HistoryQuery): Promise<FoundHistory | Refusal>
   /** Resolves after all changes in progress. */
   idle(): Promise<void>
   /** The active configuration, or that of the file before activation; and the configuration of the file. */

@@ -236,6 +236,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
       await commit(store, put('a', 'x', {}))
       await query(url, 'drop table tollgate_resources')
       await query(url, 'drop table tollgate_removals')
+      await query(url, 'drop table tollgate_history')
       await query(url, 'drop table tollgate_state')
       await query(url, 'drop table tollgate_migrations')
       await expect(store.read(1)).rejects.toThrow(DatabaseUnavailable)
@@ -323,7 +324,7 @@ describe.skipIf(postgresMissing !== undefined)(`on Postgres (${postgresMissing ?
     const name = `runtime_${Date.now()}`
     await query(url, `create role ${name} login password 'runtime'`)
     await query(url, 'revoke create on schema public from public')
-    for (const table of ['resources', 'removals', 'state', 'migrations']) {
+    for (const table of ['resources', 'removals', 'history', 'state', 'migrations']) {
       await query(url, `grant select, insert, update, delete on tollgate_${table} to ${name}`)
     }
     const store = openStore(url.replace(/\/\/.*@/, `//${name}:runtime@`))

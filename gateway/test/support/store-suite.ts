@@ -7,7 +7,7 @@ import { DatabaseUnavailable } from '../../src/database/database-unavailable.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { JsonObject } from '../../src/lib/json/json.ts'
 import type { ResourceStore, StoreChange, StoreDelta } from '../../src/resources/stores/store.ts'
-import type { SecretPaths } from '../../src/resources/stores/value-codec.ts'
+import { isFingerprintOf, type SecretPaths } from '../../src/resources/stores/value-codec.ts'
 import { endAfter } from './cleanup.ts'
 import { until, within } from './wait.ts'
 
@@ -15,6 +15,7 @@ export type OpenStoreOptions = {
   encryptionKey?: string | undefined
   previousEncryptionKeys?: readonly string[]
   onRotated?: (records: number) => void
+  historyRows?: number
   clock?: Clock
   pollMs?: number
 }
@@ -181,6 +182,7 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
       for (const n of [1, 2, 3]) await commit(store, put('a', 'x', { n }))
       await commit(store, remove('a', 'x'))
       await commit(store, put('a', 'y', {}))
+      await sql('drop table tollgate_history')
       await sql('alter table tollgate_removals drop column revision')
       await sql('alter table tollgate_state drop column revision_floor')
       await sql('delete from tollgate_migrations where version > 1')
@@ -532,6 +534,134 @@ export function describeStore(name: string, createDatabase: () => Promise<StoreD
       for (let index = 0; index < 200; index += 1) await commit(other, put('a', `x-${index}`, {}))
       await until('the last commit is known', () => known === 200)
       expect(reads).toBeLessThanOrEqual((performance.now() - startedAt) / 25 + 2)
+    })
+  })
+
+  describe(`${name}: history`, () => {
+    const origin = { origin: 'write', address: '10.0.0.1', requestId: 'r-1' } as const
+    const noted = (
+      change: StoreChange,
+      op: 'create' | 'update' | 'delete',
+      before?: JsonObject,
+    ): StoreChange => ({
+      ...change,
+      history: { ...origin, principal: `ada\0\ud800${'x'.repeat(1000)}`, op, before },
+    })
+    const all = { limit: 100 }
+
+    it('is written in the transaction of the change, with its revision and number', async () => {
+      const clock = createTestClock()
+      const { store } = await start({ clock })
+      await commit(store, noted(put('a', 'x', { n: 1 }), 'create'), put('a', 'quiet', {}))
+      clock.advance(1000)
+      await commit(
+        store,
+        noted(put('a', 'x', { n: 2 }), 'update', { n: 1 }),
+        noted(remove('a', 'absent'), 'delete'),
+        noted(remove('a', 'quiet'), 'delete', {}),
+      )
+      const { records, isLast } = await store.history(all)
+      expect(isLast).toBe(true)
+      expect(records).toMatchObject([
+        { id: 3, op: 'delete', resourceId: 'quiet', revision: 1, before: { value: {} }, after: undefined },
+        {
+          id: 2,
+          op: 'update',
+          resourceId: 'x',
+          revision: 2,
+          before: { value: { n: 1 } },
+          after: { value: { n: 2 } },
+        },
+        {
+          ...origin,
+          id: 1,
+          at: '2026-01-01T00:00:00.000Z',
+          op: 'create',
+          kind: 'a',
+          revision: 1,
+          before: undefined,
+        },
+      ])
+      expect(records[0]?.principal).toMatch(/^ada\ufffd\ufffdx{295}$/)
+    })
+
+    it('contains nothing of a change that was not committed', async () => {
+      const { store } = await start()
+      await commit(store, put('a', 'x', {}))
+      const failing = store.write(0, () => Promise.reject(new Error('refused')))
+      await expect(failing).rejects.toThrow('refused')
+      await store.write(0, () => Promise.resolve(undefined))
+      expect(await store.history(all)).toEqual({ records: [], isLast: true })
+    })
+
+    it('is selected by kind, id, author and time, and paged by size and number', async () => {
+      const clock = createTestClock()
+      const { store } = await start({ clock })
+      for (let n = 1; n <= 5; n += 1) {
+        await commit(store, noted(put(n % 2 ? 'a' : 'b', `id-${n}`, { text: 'x'.repeat(600_000) }), 'create'))
+        clock.advance(1000)
+      }
+      const ids = async (query: object) => {
+        const { records, isLast } = await store.history({ limit: 10, ...query })
+        return [records.map(({ id }) => id), isLast]
+      }
+      expect(await ids({ kind: 'b' })).toEqual([[4, 2], true])
+      expect(await ids({ kind: 'a', resourceId: 'id-3' })).toEqual([[3], true])
+      expect(await ids({ resourceId: "'; drop table tollgate_history; --" })).toEqual([[], true])
+      expect(await ids({ who: '10.0.0.2' })).toEqual([[], true])
+      expect(await ids({ id: 2 })).toEqual([[2], true])
+      const times = { from: '2026-01-01T00:00:01.000Z', to: '2026-01-01T00:00:03.000Z' }
+      expect(await ids(times)).toEqual([[3, 2], true])
+      expect(await ids({ who: '10.0.0.1' })).toEqual([[5, 4], false])
+      expect(await ids({ below: 4 })).toEqual([[3, 2], false])
+      expect(await ids({ below: 2 })).toEqual([[1], true])
+      expect(await ids({ below: 4, limit: 1 })).toEqual([[3], false])
+    })
+
+    it('retains a number of records', async () => {
+      const { store } = await start({ historyRows: 3 })
+      for (let n = 1; n <= 7; n += 1) await commit(store, noted(put('a', `id-${n}`, { n }), 'create'))
+      expect((await store.history(all)).records.map(({ id }) => id)).toEqual([7, 6, 5])
+    })
+
+    it('encrypts secrets, and restores them with the key only', async () => {
+      const { store, open, sql } = await start({ encryptionKey: key })
+      await commit(store, noted(put('secret', 'x', { key: 'sk-2' }), 'update', { key: 'sk-1' }))
+      const stored = JSON.stringify(await sql('select before, after from tollgate_history'))
+      expect(stored).not.toContain('sk-')
+      const [record] = (await store.history(all)).records
+      expect(record).toMatchObject({
+        before: { kind: 'value', value: { key: 'sk-1' }, removed: [] },
+        after: { kind: 'value', value: { key: 'sk-2' }, removed: [] },
+      })
+      const [other] = (await open({ encryptionKey: otherKey }).history(all)).records
+      expect(other).toMatchObject({ before: { kind: 'unreadable' }, after: { kind: 'unreadable' } })
+    })
+
+    it('contains fingerprints of secrets without a key', async () => {
+      const { store, sql } = await start()
+      const before = { key: 'sk-1', nested: { a: 'sk-2' } }
+      const after = { key: 'sk-1', nested: { a: 'sk-3' }, other: 'enc:v2:plain' }
+      await commit(store, noted(put('secret', 'x', after), 'update', before))
+      const stored = JSON.stringify(await sql('select before, after from tollgate_history'))
+      expect(stored).not.toContain('sk-')
+      const [record] = (await store.history(all)).records
+      const [one, other] = [record?.before, record?.after].map((version) =>
+        version?.kind === 'value' ? version : undefined,
+      )
+      const places = (version: typeof one) => version?.removed.map(({ path }) => path)
+      expect([places(one), places(other)]).toEqual([
+        [['key'], ['nested']],
+        [['key'], ['nested']],
+      ])
+      expect(other?.value['other']).toBe('enc:v2:plain')
+      expect(one?.value['key']).toBe(other?.value['key'])
+      expect(one?.value['nested']).not.toBe(other?.value['nested'])
+      const [fingerprint = ''] = one?.removed.map((secret) => secret.fingerprint) ?? []
+      expect([isFingerprintOf(fingerprint, 'sk-1'), isFingerprintOf(fingerprint, 'sk-2')]).toEqual([
+        true,
+        false,
+      ])
     })
   })
 

@@ -5,6 +5,7 @@ import type { Reply } from '../../net/http-client/send.ts'
 import { type Refusal, refusal } from '../change/change.ts'
 import { effectiveConfig } from '../effective.ts'
 import { findKind } from '../kinds.ts'
+import { respondToHistory } from './history.ts'
 import { openApiDocument } from './openapi.ts'
 import { readRequestTarget } from './path.ts'
 import { type ApiUse, readQuery } from './query.ts'
@@ -17,6 +18,8 @@ import { type ApiOptions, type ApiRequest, requesterOf } from './request.ts'
 /** Changes are serialised; with an unresponsive database, each takes ten seconds. */
 const maxWaitingChanges = 1_000
 
+const changeMethods: ReadonlySet<string> = new Set(['PUT', 'DELETE', 'POST'])
+
 /**
  * The config resource API (specification, "Config resource API"; decisions 6). Responds to all paths under
  * `/api/config`. Requests are not authenticated here: the caller authorises the client.
@@ -24,13 +27,16 @@ const maxWaitingChanges = 1_000
 export function createConfigApi(options: ApiOptions): (request: ApiRequest) => Promise<Reply> {
   let waitingChanges = 0
   return async (request) => {
-    const isChange = request.method === 'PUT' || request.method === 'DELETE'
+    const isChange = changeMethods.has(request.method)
     if (isChange) waitingChanges += 1
     try {
       if (isChange && waitingChanges > maxWaitingChanges) {
         return refuse(refusal(503, 'too many changes are waiting; try again later'), request)
       }
-      return await respond(request, options)
+      if (!isChange) return await respond(request, options)
+      const requestId = options.newRequestId()
+      const reply = await respond({ ...request, requestId }, options)
+      return { ...reply, headers: { ...reply.headers, 'x-request-id': requestId } }
     } catch (error) {
       return refuse(refusalOf(error, options), request)
     } finally {
@@ -65,6 +71,10 @@ async function respond(request: ApiRequest, options: ApiOptions): Promise<Reply>
       if (query.kind === 'invalid') return refuse(refusal(400, query.message), request)
       return refuseWrite(request) ?? (await largeJson(documents[path.name](options), options))
     }
+    case 'history':
+    case 'recordedChange':
+    case 'revert':
+      return await respondToHistory(path, request, options)
     case 'all':
       return await respondToAll(path.query, request, options)
     case 'collection':

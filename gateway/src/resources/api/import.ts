@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/json/json.ts'
 import { type ImportedRecord, type Refusal, readDraft, refusal } from '../change/change.ts'
 import { readUuid } from '../change/identity.ts'
+import { withoutId } from '../change/key-id.ts'
 import { findKind, type Kind } from '../kinds.ts'
 
 const members = new Set(['kind', 'id', 'name', 'value', 'revision', 'createdAt', 'updatedAt', 'shadowed'])
@@ -18,7 +19,7 @@ export function readImported(
   const id = typeof sentId === 'string' ? readUuid(sentId) : undefined
   if (id === undefined) return refusal(400, 'every item of an import needs its id, a UUID')
   if (value === undefined) return refusal(422, 'every item of resources needs a value')
-  const own = kind.placement.kind === 'keys' ? withoutOwnId(value, id) : value
+  const own = kind.placement.kind === 'keys' && isJsonObject(value) ? withoutId(id, value) : value
   const draft = readDraft(kind, own, nameOf(kind, name))
   return draft.kind === 'refused' ? draft : { kind: 'imported', record: { kind, id, draft } }
 }
@@ -37,15 +38,4 @@ export function exportedItems({
 
 function nameOf({ placement }: Kind, name: JsonValue | undefined): string | undefined {
   return placement.kind === 'policies' && typeof name === 'string' ? name : undefined
-}
-
-/** Removes the id of a virtual key from its metadata, where an export repeats it. */
-function withoutOwnId(value: JsonValue, id: string): JsonValue {
-  if (!isJsonObject(value)) return value
-  const { metadata } = value
-  if (!isJsonObject(metadata) || metadata['id'] !== id) return value
-  const { id: _, ...rest } = metadata
-  const { metadata: __, ...fields } = value
-  const own: JsonObject = Object.keys(rest).length === 0 ? fields : { ...fields, metadata: rest }
-  return own
 }

@@ -1,6 +1,7 @@
 import { valueAt } from '../../schema/path.ts'
 import { isTree } from '../hybrid/overlay.ts'
 import { isKeyPolicy, type Kind, kinds } from '../kinds.ts'
+import { historyParameters, historyPaths, historySchemas } from './history-openapi.ts'
 import { body, type Json, type OpenApiPart, plainGet, ref, responses } from './openapi-part.ts'
 
 /**
@@ -47,6 +48,7 @@ export function openApiDocument(
           responses: listResponses(ref('Envelope')),
         },
       },
+      ...historyPaths(parameter),
       ...Object.fromEntries(kinds.flatMap(pathsOf)),
       ...Object.assign({}, ...parts.map(({ paths }) => paths)),
     },
@@ -55,6 +57,7 @@ export function openApiDocument(
         Envelope: envelope({}),
         Error: { type: 'string', description: 'Error message.' },
         Problem: problem,
+        ...historySchemas,
         ...Object.fromEntries(
           Object.entries(definitions).map(([name, schema]) => [`${definitionPrefix}${name}`, schema]),
         ),
@@ -76,6 +79,7 @@ export function openApiDocument(
           schema: { type: 'boolean', default: false },
         },
         ...queryParameters,
+        ...historyParameters,
         ifMatch: {
           name: 'If-Match',
           in: 'header',

@@ -1,4 +1,5 @@
 import { parseRequestTarget } from '../../lib/request-target.ts'
+import { isHistoryId } from '../history/history-query.ts'
 
 /** Target of a request under `/api/config`. */
 export type ApiPath =
@@ -10,6 +11,10 @@ export type ApiPath =
       readonly query: string
     }
   | { readonly kind: 'all'; readonly query: string }
+  | { readonly kind: 'history'; readonly query: string }
+  /** `id` is undefined if the address has none that can exist. */
+  | { readonly kind: 'recordedChange'; readonly id: number | undefined; readonly query: string }
+  | { readonly kind: 'revert'; readonly id: number | undefined; readonly query: string }
   | { readonly kind: 'collection'; readonly kindName: string; readonly query: string }
   | { readonly kind: 'item'; readonly kindName: string; readonly id: string; readonly query: string }
 
@@ -21,6 +26,7 @@ const documents = new Map([
 ] as const)
 
 const resourcesPath = '/api/config/resources'
+const historyPath = '/api/config/history'
 
 /** Reads a request target. Ids may contain any character, slashes included, escaped or not. */
 export function readRequestTarget(target: string): ApiPath {
@@ -28,6 +34,7 @@ export function readRequestTarget(target: string): ApiPath {
   if (parsed === undefined) return { kind: 'malformed', message: 'the address is malformed' }
   const { path, query, trailingSlash } = parsed
   for (const [known, name] of documents) if (path === known) return { kind: 'document', name, query }
+  if (path === historyPath || path.startsWith(`${historyPath}/`)) return readHistoryPath(path, query)
   if (path === resourcesPath) return { kind: 'all', query }
   if (!path.startsWith(`${resourcesPath}/`)) return { kind: 'unknown' }
   const [kindPart = '', ...idParts] = path.slice(resourcesPath.length + 1).split('/')
@@ -40,6 +47,14 @@ export function readRequestTarget(target: string): ApiPath {
   // A client with an empty id sends the slash alone.
   if (trailingSlash) return { kind: 'malformed', message: 'config resource id cannot be empty' }
   return { kind: 'collection', kindName, query }
+}
+
+function readHistoryPath(path: string, query: string): ApiPath {
+  const [id, action, ...others] = path.slice(historyPath.length + 1).split('/')
+  if (id === undefined || id === '') return { kind: 'history', query }
+  if (others.length > 0 || (action !== undefined && action !== 'revert')) return { kind: 'unknown' }
+  const number = isHistoryId(id) ? Number(id) : undefined
+  return { kind: action === undefined ? 'recordedChange' : 'revert', id: number, query }
 }
 
 function decoded(text: string): string | undefined {

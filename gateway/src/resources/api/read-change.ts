@@ -76,7 +76,7 @@ export async function readImport(request: ApiRequest, options: ApiOptions): Prom
 }
 
 /** Refuses values with masks in place of secrets, and values restricted by `config.storage`. */
-function refuseDraft(
+export function refuseDraft(
   kind: Kind,
   { name, value }: Draft,
   { allowances, expand }: Pick<ApiOptions, 'allowances' | 'expand'>,

@@ -6,7 +6,7 @@ import type { FoundResource } from '../resources.ts'
 import { maskRecord } from '../secrets/secret-paths.ts'
 import { type ApiQuery, cursorAfter, passes } from './query.ts'
 import { json, largeJson, refuse } from './replies.ts'
-import { type ApiOptions, type ApiRequest, requesterOf } from './request.ts'
+import type { ApiOptions, ApiRequest } from './request.ts'
 
 /** Response with the records of one kind, or of all kinds. */
 export async function listReply(
@@ -69,7 +69,8 @@ async function auditReveal(
   request: ApiRequest,
   { log, flushLog }: ApiOptions,
 ): Promise<void> {
-  log.audit({ op: 'reveal', ...record, ...requesterOf(request) }, 'config resource secrets read')
+  const { address, principal } = request
+  log.audit({ op: 'reveal', ...record, address, principal }, 'config resource secrets read')
   await flushLog()
 }
 

@@ -19,6 +19,8 @@ export type ApiRequest = {
   readonly address: string
   /** Authenticated client, if any. */
   readonly principal?: string | undefined
+  /** Assigned to changes by the API. */
+  readonly requestId?: string | undefined
 }
 
 export type ApiOptions = {
@@ -32,6 +34,8 @@ export type ApiOptions = {
   readonly version: string
   /** OpenAPI of the other endpoints of the admin API. */
   readonly openApiParts: readonly OpenApiPart[]
+  /** A new id for a change, returned in `x-request-id`. */
+  readonly newRequestId: () => string
   readonly log: Log
   /** Flushes the log: the audit line of a change, or of a read of secrets, is written before the response. */
   readonly flushLog: () => Promise<void>
@@ -41,6 +45,6 @@ export type ApiOptions = {
   readonly yieldPoint: YieldPoint
 }
 
-export function requesterOf({ address, principal }: ApiRequest): Requester {
-  return { address, principal }
+export function requesterOf({ address, principal, requestId = '' }: ApiRequest): Requester {
+  return { address, principal, requestId }
 }

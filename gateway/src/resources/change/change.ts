@@ -9,7 +9,21 @@ export type KindChange =
   | { readonly op: 'remove'; readonly kind: Kind; readonly id: string }
 
 /** A requested change. */
-export type Change = KindChange | { readonly op: 'import'; readonly records: readonly ImportedRecord[] }
+export type Change =
+  | KindChange
+  | { readonly op: 'import'; readonly records: readonly ImportedRecord[] }
+  | RevertChange
+
+/** Restores the value of a record before a change: an earlier one, or none. */
+export type RevertChange = {
+  readonly op: 'revert'
+  /** Id of the reverted change in the history. */
+  readonly of: number
+  readonly kind: Kind
+  readonly id: string
+  /** Undefined removes the record. */
+  readonly draft: Draft | undefined
+}
 
 /** A record of an export, with its id. */
 export type ImportedRecord = { readonly kind: Kind; readonly id: string; readonly draft: Draft }

@@ -10,6 +10,7 @@ import {
   labelOf,
   notFound,
   type Refusal,
+  type RevertChange,
   readDraft,
   readDrafts,
   refusal,
@@ -98,6 +99,8 @@ export function* planSteps<R extends ExistingRecord>(
       return planRemove(change, request, state)
     case 'import':
       return yield* planImport(change, state)
+    case 'revert':
+      return yield* planRevert(change, request, state)
   }
 }
 
@@ -212,6 +215,17 @@ function* planImport<R extends ExistingRecord>(
     changes.push({ op: 'put', kind, id, draft, existing })
   }
   return { kind: 'planned', changes }
+}
+
+function* planRevert<R extends ExistingRecord>(
+  { kind, id, draft }: RevertChange,
+  request: ChangeRequest,
+  state: PlanState<R>,
+): PlanSteps<R> {
+  if (draft === undefined) return planRemove({ op: 'remove', kind, id }, request, state)
+  const failed = preconditionFails(request.ifMatch, state.find(kind, id)?.revision)
+  if (failed) return failed
+  return yield* planImport({ op: 'import', records: [{ kind, id, draft }] }, state)
 }
 
 function refuseId<R extends ExistingRecord>(

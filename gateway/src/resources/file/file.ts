@@ -56,6 +56,7 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
     if (mode === 'readOnly') return refusal(403, 'UI is configured as read-only')
     const { change } = request
     if (change.op === 'import') return refusal(409, 'an import needs config.storage.mode: hybrid')
+    if (change.op === 'revert') return fileHistory
     const wanted: FileChangeRequest = { ...request, change }
     return host.exclusive(async () => {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -123,12 +124,18 @@ export function createFileResources({ mode, file, host, randomUuid, log }: FileR
     list: () => ({ kind: 'listed', envelopes: [] }),
     find: (kind, id) => notFound(kind, id),
     change,
+    history: () => Promise.resolve(fileHistory),
     idle,
     effective: () => ({ config: current ?? {}, file: current ?? {} }),
     status: () => ({ mode }),
     close: () => Promise.resolve(),
   }
 }
+
+const fileHistory = refusal(
+  404,
+  'the configuration is a file without a recorded history: use version control for the file, or config.storage.mode: hybrid',
+)
 
 type FileChangeRequest = ChangeRequest & { readonly change: KindChange }
 

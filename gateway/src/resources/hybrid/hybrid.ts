@@ -1,4 +1,5 @@
 import type { Config } from '../../config/schema.ts'
+import { DatabaseUnavailable } from '../../database/database-unavailable.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { createYieldPoint } from '../../lib/scheduling/yielding.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -75,6 +76,14 @@ export function createHybridResources(options: HybridOptions): Resources {
       const writing = write(request, requester)
       writes.add(writing)
       return writing.finally(() => writes.delete(writing))
+    },
+    async history(query) {
+      try {
+        return { kind: 'history', ...(await store.history(query)) }
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error
+        return refusal(503, `the history cannot be read: ${error.message}`)
+      }
     },
     async idle() {
       await Promise.allSettled(writes)

@@ -1,13 +1,13 @@
 import type { ConfigTree } from '../../config/load/validate.ts'
 import { lookUp } from '../../lib/bucket-map.ts'
-import type { JsonValue } from '../../lib/json/json.ts'
+import type { JsonObject, JsonValue } from '../../lib/json/json.ts'
 import { recordDigest } from '../../policies/api-key/record.ts'
 import { valueAt } from '../../schema/path.ts'
 import { type Draft, labelOf, notFound, putCreates, type Refusal, refusal } from '../change/change.ts'
 import { namedId, readUuid } from '../change/identity.ts'
 import type { ExistingRecord, KeyDraft, Plan, PlanState } from '../change/plan.ts'
 import { isKeyPolicy, type Kind, policyFields } from '../kinds.ts'
-import type { StoreChange } from '../stores/store.ts'
+import type { HistoryOrigin, StoreChange } from '../stores/store.ts'
 import { conflictingFields, fileDefines, fileKeyDigests, hasKeyPolicy, isTree } from './overlay.ts'
 import {
   type Expand,
@@ -16,6 +16,7 @@ import {
   keyItem,
   type NamedRecord,
   recordKey,
+  storedKey,
   toStored,
 } from './record.ts'
 import { nameKey, type RecordIndex } from './record-index.ts'
@@ -62,14 +63,39 @@ export function createHybridPlanState(input: HybridPlanInput): PlanState<Existin
   }
 }
 
-/** Changes of the store that apply a plan. */
-export function toStoreChanges({ changes }: Plan<ExistingRecord>): StoreChange[] {
-  return changes.map((change): StoreChange => {
+/** Changes of the store that apply a plan, each with its note for the history. */
+export function* storeChangeSteps(
+  { changes }: Plan<ExistingRecord>,
+  index: RecordIndex,
+  origin: HistoryOrigin,
+): Generator<void, StoreChange[]> {
+  const planned: StoreChange[] = []
+  for (const change of changes) {
+    yield
     const { name: kind } = change.kind
-    if (change.op === 'remove') return { op: 'remove', kind, id: change.existing.id }
-    const { draft, id } = change
-    return { op: 'put', kind, id, value: toStored(change.kind, draft.name, draft.value) }
-  })
+    const id = change.op === 'put' ? change.id : change.existing.id
+    const before = storedValueOf(change.kind, id, index)
+    if (change.op === 'remove') {
+      planned.push({ op: 'remove', kind, id, history: { ...origin, op: 'delete', before } })
+      continue
+    }
+    const { draft, existing } = change
+    const value = toStored(change.kind, draft.name, draft.value)
+    const op = existing === undefined ? 'create' : 'update'
+    planned.push({ op: 'put', kind, id, value, history: { ...origin, op, before } })
+  }
+  return planned
+}
+
+/** The value of a record in the store; undefined if it is missing or unreadable. */
+function storedValueOf(kind: Kind, id: string, index: RecordIndex): JsonObject | undefined {
+  if (kind.placement.kind === 'keys') {
+    const key = lookUp(index.keysById, id)
+    return key && storedKey(key)
+  }
+  const record = index.named.get(recordKey(kind.name, id))
+  if (record === undefined || record.isPlaceholder === true) return undefined
+  return toStored(kind, record.name, record.value)
 }
 
 /** A named record by id or name. */

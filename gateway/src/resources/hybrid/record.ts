@@ -9,6 +9,7 @@ import {
 import { check } from '../../schema/check.ts'
 import { list } from '../../schema/dsl.ts'
 import { namedId } from '../change/identity.ts'
+import { withoutId } from '../change/key-id.ts'
 import { findKind, isKeyPolicy, isSingleton, type Kind, singletonName } from '../kinds.ts'
 import type { StoredResource } from '../stores/store.ts'
 
@@ -137,6 +138,12 @@ function missingVariables(names: readonly string[]): string {
 export function keyItem(id: string, value: unknown): ApiKeyRecord | undefined {
   if (!isKeyRecord(value)) return undefined
   return { ...value, metadata: { ...value.metadata, id } }
+}
+
+/** The value of a virtual key in the store. */
+export function storedKey({ id, item, sent }: KeyRecord): JsonObject {
+  // The guard: keys are parsed from JSON.
+  return sent ?? withoutId(id, item as unknown as JsonObject)
 }
 
 function isKeyRecord(value: unknown): value is ApiKeyRecord {

@@ -6,10 +6,10 @@ import { runYielding } from '../../lib/scheduling/yielding.ts'
 import { type ChangeOutcome, type ChangeRequest, refusal } from '../change/change.ts'
 import { type ExistingRecord, type Plan, planSteps } from '../change/plan.ts'
 import type { Requester, ResourceHost } from '../resources.ts'
-import type { StoreDelta, StoredResource } from '../stores/store.ts'
+import type { HistoryOrigin, StoreDelta, StoredResource } from '../stores/store.ts'
 import { auditSteps } from './audit.ts'
 import { findEnvelope } from './envelope.ts'
-import { createHybridPlanState, toStoreChanges } from './plan-state.ts'
+import { createHybridPlanState, storeChangeSteps } from './plan-state.ts'
 import { recordKey, toStored } from './record.ts'
 import { findRecord, indexUpdateSteps, type RecordIndex } from './record-index.ts'
 import type { Candidate, HybridContext } from './state.ts'
@@ -32,6 +32,7 @@ type Decision =
 /** A write in progress. */
 type Write = {
   readonly request: ChangeRequest
+  readonly requester: Requester
   /** Sources of the plan; updated when the plan starts. */
   sources: Sources
   decision: Decision
@@ -90,11 +91,12 @@ export function createWriter(
       write.release = release
       const { index, file } = write.sources
       write.sources = { index: state.index ?? index, file: state.file ?? file }
-      write.decision = await decide(write, await run(indexUpdateSteps(write.sources.index, since, expand)))
+      const current = await run(indexUpdateSteps(write.sources.index, since, expand))
+      write.decision = await decide(write, current)
       const { decision } = write
-      return decision.kind === 'activates' || decision.kind === 'unblocks'
-        ? toStoreChanges(decision.plan)
-        : undefined
+      if (decision.kind !== 'activates' && decision.kind !== 'unblocks') return undefined
+      // Records as of the plan, not of its result.
+      return await run(storeChangeSteps(decision.plan, current, originOf(write)))
     })
   }
 
@@ -146,6 +148,7 @@ export function createWriter(
     if (index === undefined || file === undefined) return refusal(503, notReadYet)
     const write: Write = {
       request,
+      requester,
       sources: { index, file },
       decision: { kind: 'pending' },
       isOver: false,
@@ -165,6 +168,11 @@ export function createWriter(
       write.release?.()
     }
   }
+}
+
+function originOf({ request: { change }, requester }: Write): HistoryOrigin {
+  if (change.op === 'revert') return { ...requester, origin: 'revert', reverts: change.of }
+  return { ...requester, origin: change.op === 'import' ? 'import' : 'write' }
 }
 
 /** Whether a plan only removes one unreadable record. */

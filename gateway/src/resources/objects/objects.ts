@@ -15,6 +15,11 @@ export type ObjectView = {
 
 export type ObjectResourcesOptions = { readonly view: ObjectView; readonly host: ResourceHost }
 
+const objectHistory = refusal(
+  404,
+  'the configuration comes from objects without a recorded history: use version control for their manifests',
+)
+
 /** Resources of a configuration that comes from objects: a view, without changes. */
 export function createObjectResources({ view, host }: ObjectResourcesOptions): Resources {
   let current: Config = {}
@@ -31,6 +36,7 @@ export function createObjectResources({ view, host }: ObjectResourcesOptions): R
     list: () => ({ kind: 'listed', envelopes: [] }),
     find: (kind, id) => notFound(kind, id),
     change: () => Promise.resolve(refusal(403, view.readOnlyReason)),
+    history: () => Promise.resolve(objectHistory),
     async idle() {
       await host.exclusive(() => Promise.resolve())
     },

@@ -38,6 +38,22 @@ const sqliteSteps: Migrations['steps'] = [
   alter table tollgate_state add column revision_floor integer not null default 0;
   update tollgate_removals set revision = generation;
   update tollgate_state set revision_floor = deltas_since;`,
+  `create table tollgate_history (
+    number integer primary key,
+    at text not null,
+    revision integer not null,
+    kind text not null,
+    id text not null,
+    op text not null,
+    origin text not null,
+    reverts integer,
+    principal text,
+    address text not null,
+    request_id text not null,
+    before text,
+    after text
+  ) strict;
+  create index tollgate_history_resource on tollgate_history (kind, id, number);`,
 ]
 
 const postgresSteps: Migrations['steps'] = [
@@ -69,6 +85,22 @@ const postgresSteps: Migrations['steps'] = [
   alter table tollgate_state add column revision_floor integer not null default 0;
   update tollgate_removals set revision = generation;
   update tollgate_state set revision_floor = deltas_since;`,
+  `create table tollgate_history (
+    number bigint primary key,
+    at text collate "C" not null,
+    revision integer not null,
+    kind text collate "C" not null,
+    id text collate "C" not null,
+    op text not null,
+    origin text not null,
+    reverts bigint,
+    principal text,
+    address text not null,
+    request_id text not null,
+    before text,
+    after text
+  );
+  create index tollgate_history_resource on tollgate_history (kind, id, number);`,
 ]
 
 const table = 'tollgate_migrations'

@@ -42,6 +42,7 @@ function start(found: Found = {}, committed?: Partial<CommittedRows>) {
           return changes && { generation: 8, puts: [], removed: [], ...committed }
         },
         rewrite: () => Promise.resolve(),
+        history: () => Promise.resolve({ rows: [], isLast: true }),
         watch: () => undefined,
         close: () => Promise.resolve(),
       }

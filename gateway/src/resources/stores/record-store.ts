@@ -4,6 +4,7 @@ import { createMutex } from './mutex.ts'
 import {
   type Coding,
   decodeDelta,
+  decodeHistory,
   encodeChanges,
   type OwnChanges,
   rewrittenRows,
@@ -104,6 +105,12 @@ export function createRecordStore(
           written()
         }
       })
+    },
+
+    async history(query) {
+      assertReachable()
+      const { rows, isLast } = await driver.history(query)
+      return { records: rows.map((row) => decodeHistory(coding, row)), isLast }
     },
 
     watch(watcher) {

@@ -1,8 +1,16 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { Clock } from '../../lib/clock.ts'
 import type { JsonObject } from '../../lib/json/json.ts'
-import type { CommittedRows, RewrittenRow, RowChanges, RowDelta, RowKey } from './row-driver.ts'
-import type { StoreChange, StoreDelta, StoredResource, UnreadableResource } from './store.ts'
+import type {
+  CommittedRows,
+  HistoryRow,
+  NewHistoryRow,
+  RewrittenRow,
+  RowChanges,
+  RowDelta,
+  RowKey,
+} from './row-driver.ts'
+import type { HistoryRecord, StoreChange, StoreDelta, StoredResource, UnreadableResource } from './store.ts'
 import type { ValueCodec } from './value-codec.ts'
 
 /** Encoding of values in rows. */
@@ -11,7 +19,12 @@ export type Coding = {
   readonly clock: Clock
   /** Called with the number of records re-encrypted with the current key. */
   readonly onRotated?: ((records: number) => void) | undefined
+  /** Number of records of the history to retain. */
+  readonly historyRows?: number | undefined
 }
+
+/** Default of `Coding.historyRows`. */
+export const defaultHistoryRows = 100_000
 
 const maxIdentifierBytes = 512
 /** Duration of decoding and encoding before yielding. */
@@ -90,7 +103,7 @@ function assertIdentifier(name: string, text: string): void {
 export type OwnChanges = { readonly rows: RowChanges; readonly values: readonly JsonObject[] }
 
 export async function encodeChanges(
-  { codec, clock }: Coding,
+  { codec, clock, historyRows = defaultHistoryRows }: Coding,
   planned: readonly StoreChange[],
 ): Promise<OwnChanges | undefined> {
   const changes = lastOfEach(planned)
@@ -103,12 +116,71 @@ export async function encodeChanges(
     if (others) await others
     encoded.push([kind, id, codec.encode(kind, id, value)])
   }
+  const history: NewHistoryRow[] = []
+  for (const change of changes) {
+    const others = yieldPoint()
+    if (others) await others
+    const row = historyRowOf(change, codec)
+    if (row) history.push(row)
+  }
   const rows: RowChanges = {
     puts: encoded,
     removes: changes.filter(({ op }) => op === 'remove').map(({ kind, id }) => [kind, id]),
     at: new Date(clock.now()).toISOString(),
+    history: history.length === 0 ? undefined : { rows: history, retained: historyRows },
   }
   return { rows, values: puts.map(({ value }) => value) }
+}
+
+function historyRowOf(change: StoreChange, codec: ValueCodec): NewHistoryRow | undefined {
+  const { kind, id, history } = change
+  if (history === undefined) return undefined
+  const { op, origin, reverts, principal, address, requestId } = history
+  const after = change.op === 'put' ? change.value : undefined
+  const [before, now] = codec.encodeVersions(kind, id, [history.before, after])
+  const author = principal === undefined ? null : storableText(principal)
+  return [
+    kind,
+    id,
+    op,
+    origin,
+    reverts ?? null,
+    author,
+    storableText(address),
+    storableText(requestId),
+    before ?? null,
+    now ?? null,
+  ]
+}
+
+const maxAuthorCharacters = 300
+
+/** Text that every database can store. */
+export function storableText(text: string): string {
+  return text.slice(0, maxAuthorCharacters).replaceAll('\0', '\ufffd').toWellFormed()
+}
+
+/** A row of the history; versions of its values are decrypted. */
+export function decodeHistory({ codec }: Coding, row: HistoryRow): HistoryRecord {
+  const [number, at, revision, kind, id, op, origin, reverts, principal, address, requestId, ...texts] = row
+  const [before, after] = texts.map((text) =>
+    text === null ? undefined : codec.decodeVersion(kind, id, text),
+  )
+  return {
+    id: number,
+    at,
+    op: op === 'create' || op === 'delete' ? op : 'update',
+    origin: origin === 'import' || origin === 'revert' ? origin : 'write',
+    ...(reverts === null ? {} : { reverts }),
+    kind,
+    resourceId: id,
+    revision,
+    ...(principal === null ? {} : { principal }),
+    address,
+    requestId,
+    before,
+    after,
+  }
 }
 
 export async function rewrittenRows(

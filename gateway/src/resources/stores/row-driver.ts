@@ -1,3 +1,5 @@
+import type { HistoryQuery } from './store.ts'
+
 /** A row of the database: kind, id, JSON text, revision, creation time, update time. */
 export type StoredRow = readonly [
   kind: string,
@@ -25,7 +27,31 @@ export type RowChanges = {
   readonly removes: readonly RowKey[]
   /** ISO 8601 time of the change. */
   readonly at: string
+  readonly history?: HistoryRowChanges | undefined
 }
+
+/** Rows to append to the history, and the number of rows to retain. */
+export type HistoryRowChanges = { readonly rows: readonly NewHistoryRow[]; readonly retained: number }
+
+/** A change for the history; absent texts are null. */
+export type NewHistoryRow = readonly [
+  kind: string,
+  id: string,
+  op: string,
+  origin: string,
+  reverts: number | null,
+  principal: string | null,
+  address: string,
+  requestId: string,
+  before: string | null,
+  after: string | null,
+]
+
+/** Rows of the history, latest first. Fewer than the limit if they are large. */
+export type HistoryRows = { readonly rows: readonly HistoryRow[]; readonly isLast: boolean }
+
+/** A row of the history: number, time, and the change with the resulting revision. */
+export type HistoryRow = readonly [number: number, at: string, revision: number, ...NewHistoryRow]
 
 /** Another encoding of the same value, for one revision. */
 export type RewrittenRow = readonly [kind: string, id: string, text: string, revision: number]
@@ -68,6 +94,7 @@ export type RowDriver = {
    * have changed.
    */
   rewrite(rows: readonly RewrittenRow[], waitMs: number): Promise<void>
+  history(query: HistoryQuery): Promise<HistoryRows>
   /** Starts calling `events.generation` repeatedly. */
   watch(): void
   close(): Promise<void>

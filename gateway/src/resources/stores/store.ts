@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../lib/json/json.ts'
+import type { DecodedVersion } from './value-codec.ts'
 
 /** One stored record. Secret fields of `value` are decrypted. */
 export type StoredResource = {
@@ -42,8 +43,68 @@ export type StoreDelta = {
  * Of several changes of one record, the last is applied.
  */
 export type StoreChange =
-  | { readonly op: 'put'; readonly kind: string; readonly id: string; readonly value: JsonObject }
-  | { readonly op: 'remove'; readonly kind: string; readonly id: string }
+  | {
+      readonly op: 'put'
+      readonly kind: string
+      readonly id: string
+      readonly value: JsonObject
+      readonly history?: HistoryNote | undefined
+    }
+  | {
+      readonly op: 'remove'
+      readonly kind: string
+      readonly id: string
+      readonly history?: HistoryNote | undefined
+    }
+
+/** Author and kind of a change, for its record in the history. */
+export type HistoryOrigin = {
+  readonly origin: 'write' | 'import' | 'revert'
+  /** Record of the history that the change reverts. */
+  readonly reverts?: number | undefined
+  readonly principal?: string | undefined
+  readonly address: string
+  readonly requestId: string
+}
+
+export type HistoryNote = HistoryOrigin & {
+  readonly op: 'create' | 'update' | 'delete'
+  /** Value before the change; undefined if there was none, or if it was unreadable. */
+  readonly before: JsonObject | undefined
+}
+
+/** Record of one change in the history. */
+export type HistoryRecord = HistoryOrigin & {
+  /** Increases with each record. */
+  readonly id: number
+  /** ISO 8601, UTC, milliseconds. */
+  readonly at: string
+  readonly op: HistoryNote['op']
+  readonly kind: string
+  readonly resourceId: string
+  /** Revision of the resource after the change; the last one of a deleted resource. */
+  readonly revision: number
+  readonly before: DecodedVersion | undefined
+  readonly after: DecodedVersion | undefined
+}
+
+/** Selects records of the history, latest first. Absent members select all. */
+export type HistoryQuery = {
+  /** Only records with an id below this one. */
+  readonly below?: number | undefined
+  readonly id?: number | undefined
+  readonly kind?: string | undefined
+  readonly resourceId?: string | undefined
+  /** Principal or address. */
+  readonly who?: string | undefined
+  /** ISO 8601 times, UTC, milliseconds: `from` inclusive, `to` exclusive. */
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+  readonly limit: number
+}
+
+/** A page of the history; a page before the last may have less records than the limit. */
+export type HistoryPage = { readonly records: readonly HistoryRecord[]; readonly isLast: boolean }
 
 /**
  * Returns the changes to commit, given the latest state. Throws or returns undefined to commit nothing. Runs
@@ -65,6 +126,8 @@ export type ResourceStore = {
    * lock at most 10 s. If the store is watched, rejects immediately during an outage.
    */
   write(known: number, plan: PlanChanges): Promise<StoreDelta>
+  /** Reads the history. Changes with a `history` note leave a record in the same transaction. */
+  history(query: HistoryQuery): Promise<HistoryPage>
   /**
    * Calls `onChange` after commits of other processes, and possibly without one; `onLost` once at the start
    * of an outage, and `onChange` after its end.

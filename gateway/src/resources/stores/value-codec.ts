@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from '../../lib/json/json.ts'
 
 /** Path of a field in a value: keys of objects, indexes of lists. */
@@ -11,7 +11,26 @@ export type ValueCodec = {
   /** The JSON text to store. */
   encode(kind: string, id: string, value: JsonObject): string
   decode(kind: string, id: string, text: string): DecodedValue
+  /**
+   * The JSON texts of two versions of a value for the history. Without a current key, secret fields are
+   * replaced by fingerprints, equal for equal secrets of the two.
+   */
+  encodeVersions(
+    kind: string,
+    id: string,
+    versions: readonly (JsonObject | undefined)[],
+  ): (string | undefined)[]
+  /** A text of `encodeVersions`. */
+  decodeVersion(kind: string, id: string, text: string): DecodedVersion
 }
+
+/** Place of a secret that the history does not contain, and its salted hash. */
+export type RemovedSecret = { readonly path: FieldPath; readonly fingerprint: string }
+
+/** A value of the history. Removed secrets have their fingerprint in the value. */
+export type DecodedVersion =
+  | { readonly kind: 'value'; readonly value: JsonObject; readonly removed: readonly RemovedSecret[] }
+  | { readonly kind: 'unreadable'; readonly reason: string }
 
 export type DecodedValue =
   /** `isOld`: a previous key encrypted a part of it. */
@@ -22,12 +41,15 @@ export type DecodedValue =
 /** Keys of `config.database`; `current` encrypts, all of them decrypt. */
 export type EncryptionKeys = { readonly current: Buffer | undefined; readonly previous: readonly Buffer[] }
 
-// Prefix of encoded strings: version 1 is encrypted, version 0 is the literal text after the prefix. Plain
-// strings with this prefix are stored as version 0, with or without a key, so that they are never decrypted.
+// Prefix of encoded strings: version 1 is encrypted, version 0 is the literal text after the prefix, and
+// version 2, in the history only, is the salted hash of a removed secret. Plain strings with this prefix are
+// stored as version 0, with or without a key, so that they are never decrypted.
 const marked = /^enc:v(\d+):/
 const markedInText = 'enc:v'
 const literal = 'enc:v0:'
 const encrypted = 'enc:v1:'
+const fingerprintMark = 'enc:v2:'
+const saltBytes = 12
 const ivBytes = 12
 const tagBytes = 16
 
@@ -44,40 +66,108 @@ export function createValueCodec(
   // A random credential, valid neither here nor upstream. Also a valid URL, because URLs with credentials are
   // encrypted as a whole; names below `invalid` never resolve (RFC 6761).
   const placeholder = () => `http://${randomBytes(24).toString('hex')}.invalid/`
-  return {
-    encode(kind, id, value) {
-      const text = JSON.stringify(value)
-      const paths = key === undefined ? [] : secretPaths(kind)(value)
-      if (paths.length === 0 && !text.includes(markedInText)) return text
-      const copy: JsonObject = JSON.parse(text)
-      replaceStrings(copy, (string) => (marked.test(string) ? literal + string : string))
-      if (key !== undefined) for (const path of paths) encryptField(copy, value, { key, kind, id, path })
-      return JSON.stringify(copy)
-    },
-    decode(kind, id, text) {
-      const value = parseJsonObject(text)
-      if (value === undefined) return { kind: 'unreadable', reason: 'its value is not a JSON object' }
-      if (!text.includes(markedInText)) return { kind: 'value', value }
-      let reason: string | undefined
-      let isOld = false
-      let isPartial = true
+  const encode = (kind: string, id: string, value: JsonObject): string => {
+    const text = JSON.stringify(value)
+    const paths = key === undefined ? [] : secretPaths(kind)(value)
+    if (paths.length === 0 && !text.includes(markedInText)) return text
+    return encodeFields(text, value, paths, (secret, path) =>
+      key === undefined ? '' : encrypt(secret, { key, kind, id, path }),
+    )
+  }
+  const encodeVersion = (kind: string, value: JsonObject, salt: string): string =>
+    encodeFields(JSON.stringify(value), value, secretPaths(kind)(value), (secret) =>
+      fingerprintOf(secret, salt),
+    )
+
+  function decodeWith(text: string, decodeString: DecodeString): DecodedText {
+    const value = parseJsonObject(text)
+    if (value === undefined) return { kind: 'damaged', reason: 'its value is not a JSON object' }
+    let reason: string | undefined
+    if (text.includes(markedInText)) {
       replaceStrings(value, (string, path) => {
         const version = marked.exec(string)?.[1]
         if (version === undefined) return string
         if (version === '0') return string.slice(literal.length)
-        const clear = version === '1' ? decrypt(string, { keys, kind, id, path }) : newerFormat
-        if (clear.kind === 'value') {
-          isOld ||= clear.key !== key
-          return clear.value
-        }
-        isPartial &&= clear !== newerFormat
+        const clear = decodeString(string, version, path)
+        if (clear.kind === 'value') return clear.value
         reason ??= clear.reason
         return placeholder()
       })
+    }
+    return { kind: 'decoded', value, reason }
+  }
+
+  return {
+    encode,
+    decode(kind, id, text) {
+      let isOld = false
+      let isPartial = true
+      const decoded = decodeWith(text, (string, version, path) => {
+        const clear = version === '1' ? decrypt(string, { keys, kind, id, path }) : newerFormat
+        if (clear.kind === 'value') isOld ||= clear.key !== key
+        isPartial &&= clear !== newerFormat
+        return clear
+      })
+      if (decoded.kind === 'damaged') return { kind: 'unreadable', reason: decoded.reason }
+      const { value, reason } = decoded
       if (reason === undefined) return { kind: 'value', value, ...(isOld ? { isOld } : {}) }
       return { kind: 'unreadable', reason, ...(isPartial ? { partial: value } : {}) }
     },
+    encodeVersions(kind, id, versions) {
+      const salt = randomBytes(saltBytes).toString('base64url')
+      return versions.map((value) => {
+        if (value === undefined) return undefined
+        return key === undefined ? encodeVersion(kind, value, salt) : encode(kind, id, value)
+      })
+    },
+    decodeVersion(kind, id, text) {
+      const removed: RemovedSecret[] = []
+      const decoded = decodeWith(text, (string, version, path) => {
+        if (version === '1') return decrypt(string, { keys, kind, id, path })
+        if (version !== '2') return newerFormat
+        removed.push({ path, fingerprint: string })
+        return { kind: 'value', value: string, key: undefined }
+      })
+      const { reason } = decoded
+      if (decoded.kind === 'damaged' || reason !== undefined)
+        return { kind: 'unreadable', reason: reason ?? '' }
+      return { kind: 'value', value: decoded.value, removed }
+    },
   }
+}
+
+type DecodeString = (string: string, version: string, path: FieldPath) => Decrypted
+type DecodedText =
+  | { readonly kind: 'decoded'; readonly value: JsonObject; readonly reason: string | undefined }
+  | { readonly kind: 'damaged'; readonly reason: string }
+
+/** Replaces the fields at `paths`, and escapes other strings with the prefix. */
+function encodeFields(
+  text: string,
+  value: JsonObject,
+  paths: readonly FieldPath[],
+  encodeField: (value: JsonValue, path: FieldPath) => string,
+): string {
+  const copy: JsonObject = JSON.parse(text)
+  replaceStrings(copy, (string) => (marked.test(string) ? literal + string : string))
+  for (const path of paths) {
+    const found = findField(value, path)
+    const target = findField(copy, path)
+    // No target: a parent field is encoded already.
+    if (found === undefined || target === undefined) continue
+    setField(target.parent, target.name, encodeField(found.value, found.path))
+  }
+  return JSON.stringify(copy)
+}
+
+function fingerprintOf(secret: JsonValue, salt: string): string {
+  return `${fingerprintMark}${salt}:${hash('sha256', salt + JSON.stringify(secret), 'base64url')}`
+}
+
+/** Whether a fingerprint is that of a secret. */
+export function isFingerprintOf(fingerprint: string, secret: JsonValue): boolean {
+  const [salt = ''] = fingerprint.slice(fingerprintMark.length).split(':')
+  return fingerprintOf(secret, salt) === fingerprint
 }
 
 /** Settings of `config.database`: keys of 32 bytes as 64 hex digits or base64. */
@@ -112,14 +202,6 @@ type Decrypted =
 const newerFormat: Decrypted = {
   kind: 'unreadable',
   reason: 'it is encrypted in the format of a newer version of Tollgate',
-}
-
-function encryptField(copy: JsonObject, value: JsonObject, place: Place & { key: Buffer }): void {
-  const found = findField(value, place.path)
-  const target = findField(copy, place.path)
-  // No target: a parent field is encrypted already.
-  if (found === undefined || target === undefined) return
-  setField(target.parent, target.name, encrypt(found.value, { ...place, path: found.path }))
 }
 
 function encrypt(value: JsonValue, { key, ...place }: Place & { key: Buffer }): string {
@@ -165,7 +247,7 @@ type Container = JsonObject | JsonValue[]
 type Field = { parent: Container; name: string | number; value: JsonValue; path: FieldPath }
 
 /** The field at a path; indexes of lists are numbers in the resulting path, as in `replaceStrings`. */
-function findField(root: JsonObject, path: FieldPath): Field | undefined {
+export function findField(root: JsonObject, path: FieldPath): Field | undefined {
   let found: Field | undefined
   let node: JsonValue = root
   for (const step of path) {
@@ -209,6 +291,6 @@ function replaceStrings(root: JsonObject, replace: (string: string, path: FieldP
 }
 
 /** Defined, not assigned: a key may be `__proto__`. */
-function setField(parent: Container, name: string | number, value: JsonValue): void {
+export function setField(parent: Container, name: string | number, value: JsonValue): void {
   Object.defineProperty(parent, name, { value, writable: true, enumerable: true, configurable: true })
 }

@@ -1,12 +1,16 @@
 import { type Query, shortQueryTimeoutMs } from '../../../database/postgres/client.ts'
 import {
   type CommittedRows,
+  type HistoryRowChanges,
   maxStoredRemovals,
   type RewrittenRow,
   type RowChanges,
   type RowKey,
 } from '../row-driver.ts'
 import { toKey } from './read.ts'
+
+const historyColumns = 10
+const noHistory: HistoryRowChanges = { rows: [], retained: Number.MAX_SAFE_INTEGER }
 
 /** Channel of notifications with the generation of each commit. */
 export const channel = 'tollgate_resources'
@@ -54,6 +58,23 @@ const applyChanges = `
     noted as (
       insert into tollgate_removals (kind, id, generation, revision)
       select gone.kind, gone.id, state.generation, gone.revision from gone cross join state
+    ),
+    note as (
+      select * from unnest($7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[],
+        $14::text[], $15::text[], $16::text[]) with ordinality
+        as note (kind, id, op, origin, reverts, principal, address, request_id, before, after, position)
+    ),
+    changed as (select kind, id, revision from put union all select kind, id, revision from gone),
+    last as (select coalesce(max(number), 0) as number from tollgate_history),
+    history as (
+      insert into tollgate_history (number, at, revision, kind, id, op, origin, reverts, principal, address,
+        request_id, before, after)
+      select last.number + row_number() over (order by note.position), $6, changed.revision, note.kind, note.id,
+        note.op, note.origin, note.reverts, note.principal, note.address, note.request_id, note.before, note.after
+      from note join changed on changed.kind = note.kind and changed.id = note.id cross join last
+    ),
+    forgotten as (
+      delete from tollgate_history where number <= (select number from last) + (select count(*) from note) - $17::bigint
     )
   select 'state', pg_notify('${channel}', generation::text)::text, null, generation, null from state
   union all select 'put', kind, id, revision, created_at from put
@@ -63,13 +84,22 @@ const applyChanges = `
 export async function writeChanges(
   query: Query,
   before: number,
-  { puts, removes, at }: RowChanges,
+  { puts, removes, at, history = noHistory }: RowChanges,
 ): Promise<CommittedRows> {
-  const columnsOf = (rows: readonly (readonly string[])[], count: number) =>
+  const columnsOf = (rows: readonly (readonly unknown[])[], count: number) =>
     Array.from({ length: count }, (_, column) => rows.map((row) => row[column]))
+  const characters =
+    puts.reduce((sum, [, , text]) => sum + text.length, 0) +
+    history.rows.reduce((sum, row) => sum + (row[8]?.length ?? 0) + (row[9]?.length ?? 0), 0)
   // Plus 2 s per million characters, for a busy server.
-  const timeoutMs = shortQueryTimeoutMs + puts.reduce((sum, [, , text]) => sum + text.length, 0) / 500
-  const values = [...columnsOf(puts, 3), ...columnsOf(removes, 2), at]
+  const timeoutMs = shortQueryTimeoutMs + characters / 500
+  const values = [
+    ...columnsOf(puts, 3),
+    ...columnsOf(removes, 2),
+    at,
+    ...columnsOf(history.rows, historyColumns),
+    history.retained,
+  ]
   const rows = await query(applyChanges, values, timeoutMs)
   const written = new Map<string, { revision: number; createdAt: string }>()
   const removed: RowKey[] = []

@@ -8,6 +8,7 @@ import {
 } from '../../../database/postgres/client.ts'
 import { migrate } from '../../../database/postgres/migrate.ts'
 import type { Clock } from '../../../lib/clock.ts'
+import { historyRows, historySql } from '../history-rows.ts'
 import { postgresMigrations } from '../migrations.ts'
 import { createRecordStore } from '../record-store.ts'
 import type { DriverEvents, RowDriver } from '../row-driver.ts'
@@ -32,6 +33,7 @@ export type PostgresStoreOptions = EncryptionSettings & {
   clock: Clock
   /** Called with the number of records re-encrypted with the current key. */
   onRotated?: (records: number) => void
+  historyRows?: number | undefined
   /** Interval of polling for changes, in addition to notifications. */
   pollMs?: number
   /**
@@ -46,11 +48,18 @@ export function createPostgresStore(options: PostgresStoreOptions): ResourceStor
   const { url, secretPaths, clock } = options
   const config = readPostgresUrl(url)
   const codec = createValueCodec(readEncryptionKeys(options), secretPaths)
-  const { maxConnections = 5, pollMs = 1000, warn = () => undefined, onRotated } = options
+  const {
+    maxConnections = 5,
+    pollMs = 1000,
+    warn = () => undefined,
+    onRotated,
+    historyRows: historyLimit,
+  } = options
   return createRecordStore((events) => createDriver({ config, maxConnections, pollMs, warn }, events), {
     codec,
     clock,
     onRotated,
+    historyRows: historyLimit,
   })
 }
 
@@ -120,6 +129,12 @@ function createDriver(
         const changes = await use(before)
         return changes && (await writeChanges(query, before.generation, changes))
       })
+    },
+
+    async history(query) {
+      await prepare()
+      const { text, values } = historySql(query, (position) => `$${position}`)
+      return historyRows(await pool.use((run) => run(text, values)), query)
     },
 
     async rewrite(rows) {

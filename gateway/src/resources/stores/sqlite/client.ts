@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { DatabaseUnavailable } from '../../../database/database-unavailable.ts'
-import type { CommittedRows, DriverEvents } from '../row-driver.ts'
+import type { CommittedRows, DriverEvents, HistoryRows } from '../row-driver.ts'
 import type {
   SqliteHead,
   SqliteMessage,
@@ -23,6 +23,7 @@ type SendRequest = {
   (request: Extract<SqliteRequest, { op: 'read' | 'begin' }>): Promise<SqliteHead>
   (request: Extract<SqliteRequest, { op: 'page' }>): Promise<SqlitePage>
   (request: Extract<SqliteRequest, { op: 'commit' }>): Promise<CommittedRows>
+  (request: Extract<SqliteRequest, { op: 'history' }>): Promise<HistoryRows>
   (request: Extract<SqliteRequest, { op: 'rollback' | 'rewrite' | 'watch' | 'close' }>): Promise<undefined>
 }
 

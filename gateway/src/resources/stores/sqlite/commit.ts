@@ -1,8 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type CommittedRows, maxStoredRemovals, type RewrittenRow, type RowChanges } from '../row-driver.ts'
+import {
+  type CommittedRows,
+  maxStoredRemovals,
+  type RewrittenRow,
+  type RowChanges,
+  type RowKey,
+} from '../row-driver.ts'
 
 /** Writes changes in the write transaction. The generation increases unless nothing changed. */
-export function writeChanges(writer: DatabaseSync, { puts, removes, at }: RowChanges): CommittedRows {
+export function writeChanges(writer: DatabaseSync, changes: RowChanges): CommittedRows {
+  const { puts, removes, at } = changes
   const state = writer.prepare('select generation, revision_floor from tollgate_state').get()
   const generation = Number(state?.['generation'])
   const next = generation + 1
@@ -25,15 +32,46 @@ export function writeChanges(writer: DatabaseSync, { puts, removes, at }: RowCha
   const insertRemoval = writer.prepare(
     'insert into tollgate_removals (kind, id, generation, revision) values (?, ?, ?, ?)',
   )
-  const removed = removes.filter(([kind, id]) => {
-    const row = remove.get(kind, id)
-    if (row !== undefined) insertRemoval.run(kind, id, next, Number(row['revision']))
-    return row !== undefined
-  })
+  const removedRevisions = new Map<RowKey, number>()
+  for (const key of removes) {
+    const row = remove.get(...key)
+    if (row === undefined) continue
+    const revision = Number(row['revision'])
+    insertRemoval.run(...key, next, revision)
+    removedRevisions.set(key, revision)
+  }
+  const removed = [...removedRevisions.keys()]
   if (removed.length > 0) pruneRemovals(writer)
   if (written.length === 0 && removed.length === 0) return { generation, puts: [], removed: [] }
   writer.prepare('update tollgate_state set generation = ?').run(next)
+  const revisions = new Map(removed.map((key) => [rowName(key), removedRevisions.get(key) ?? 0]))
+  for (const [index, [kind, id]] of puts.entries())
+    revisions.set(rowName([kind, id]), written[index]?.revision ?? 0)
+  writeHistory(writer, changes, revisions)
   return { generation: next, puts: written, removed }
+}
+
+function rowName(key: RowKey): string {
+  return JSON.stringify(key)
+}
+
+/** Appends to the history, and deletes its oldest rows. Removals without a record have no revision. */
+function writeHistory(
+  writer: DatabaseSync,
+  { history, at }: RowChanges,
+  revisions: ReadonlyMap<string, number>,
+): void {
+  if (history === undefined || history.rows.length === 0) return
+  let number = Number(writer.prepare('select max(number) as last from tollgate_history').get()?.['last'] ?? 0)
+  const insert = writer.prepare('insert into tollgate_history values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+  for (const row of history.rows) {
+    const [kind, id] = row
+    const revision = revisions.get(rowName([kind, id]))
+    if (revision === undefined) continue
+    number += 1
+    insert.run(number, at, revision, ...row)
+  }
+  writer.prepare('delete from tollgate_history where number <= ?').run(number - history.retained)
 }
 
 /** Replaces stored texts; rows with another revision are skipped. */

@@ -1,4 +1,12 @@
-import type { CommittedRows, RewrittenRow, RowChanges, RowKey, StoredRow } from '../row-driver.ts'
+import type {
+  CommittedRows,
+  HistoryRows,
+  RewrittenRow,
+  RowChanges,
+  RowKey,
+  StoredRow,
+} from '../row-driver.ts'
+import type { HistoryQuery } from '../store.ts'
 
 /** `workerData` of the thread. */
 export type SqliteThreadSettings = { readonly path: string; readonly pollMs: number }
@@ -13,13 +21,14 @@ export type SqliteRequest =
   | { op: 'page'; transaction: SqliteTransaction }
   | { op: 'commit'; changes: RowChanges }
   | { op: 'rollback' }
+  | { op: 'history'; query: HistoryQuery }
   | { op: 'rewrite'; rows: readonly RewrittenRow[]; waitMs: number }
   | { op: 'watch' }
   | { op: 'close' }
 
 export type SqliteHead = { generation: number; complete: boolean; removed: RowKey[] }
 export type SqlitePage = { rows: StoredRow[]; isLast: boolean }
-export type SqliteValue = SqliteHead | SqlitePage | CommittedRows | undefined
+export type SqliteValue = SqliteHead | SqlitePage | CommittedRows | HistoryRows | undefined
 
 /** Responses, by the id of their request, and events of the thread. */
 export type SqliteMessage =

@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { pageRows, type RowKey, type StoredRow } from '../row-driver.ts'
+import { historyRows, historySql } from '../history-rows.ts'
+import { type HistoryRows, pageRows, type RowKey, type StoredRow } from '../row-driver.ts'
+import type { HistoryQuery } from '../store.ts'
 import type { SqliteHead, SqlitePage } from './protocol.ts'
 
 export type Selection = { readonly head: SqliteHead; readonly rows: Iterator<unknown> }
@@ -53,6 +55,16 @@ export function readPage(rows: Iterator<unknown>): SqlitePage {
     characters += String(text).length
   }
   return { rows: page, isLast: false }
+}
+
+/** Reads rows of the history. */
+export function readHistory(db: DatabaseSync, query: HistoryQuery): HistoryRows {
+  const { text, values } = historySql(query, (position) => `?${position}`)
+  const found: unknown[] = asArrays(db.prepare(text)).all(...values)
+  return historyRows(
+    found.filter((row) => Array.isArray(row)),
+    query,
+  )
 }
 
 function asArrays(statement: StatementSync): StatementSync {

@@ -1,9 +1,10 @@
 import { createSqliteConnection } from '../../../database/sqlite/connection.ts'
 import { sqliteMigrations } from '../migrations.ts'
-import type { CommittedRows, RewrittenRow, RowChanges } from '../row-driver.ts'
+import type { CommittedRows, HistoryRows, RewrittenRow, RowChanges } from '../row-driver.ts'
+import type { HistoryQuery } from '../store.ts'
 import { rewriteRows, writeChanges } from './commit.ts'
 import type { SqliteHead, SqlitePage, SqliteTransaction } from './protocol.ts'
-import { readGeneration, readPage, selectRows } from './read.ts'
+import { readGeneration, readHistory, readPage, selectRows } from './read.ts'
 
 /** Requests to one database file, in any order: at most one read and one write transaction. */
 export type SqliteSession = {
@@ -15,6 +16,7 @@ export type SqliteSession = {
   commit(changes: RowChanges): CommittedRows
   rollback(): void
   rewrite(rows: readonly RewrittenRow[], waitMs: number): Promise<void>
+  history(query: HistoryQuery): HistoryRows
   /** The current generation; undefined during a write transaction, which reads the changes itself. */
   generation(): number | undefined
   close(): void
@@ -114,6 +116,7 @@ export function createSqliteSession(path: string, onReplaced: () => void): Sqlit
         connection.commit()
       })
     },
+    history: (query) => readHistory(connection.current().reader, query),
     generation: () => (connection.isWriting() ? undefined : readGeneration(connection.current().writer)),
     close: connection.close,
   }

@@ -19,6 +19,7 @@ export type SqliteStoreOptions = EncryptionSettings & {
   clock: Clock
   /** Called with the number of records re-encrypted with the current key. */
   onRotated?: (records: number) => void
+  historyRows?: number | undefined
   /** Interval of polling for writes of other processes. */
   pollMs?: number
 }
@@ -27,14 +28,19 @@ export type SqliteStoreOptions = EncryptionSettings & {
  * Store of resources in a SQLite file, which processes of one machine may share. Opens the file on first use.
  */
 export function createSqliteStore(options: SqliteStoreOptions): ResourceStore {
-  const { path, secretPaths, clock, pollMs = 250, onRotated } = options
+  const { path, secretPaths, clock, pollMs = 250, onRotated, historyRows } = options
   if (path === '' || path.includes('\0') || path.startsWith(':memory:')) {
     throw new Error(
       'config.database.url must name a file, for example sqlite:///var/lib/tollgate/tollgate.db',
     )
   }
   const codec = createValueCodec(readEncryptionKeys(options), secretPaths)
-  return createRecordStore((events) => createDriver({ path, pollMs }, events), { codec, clock, onRotated })
+  return createRecordStore((events) => createDriver({ path, pollMs }, events), {
+    codec,
+    clock,
+    onRotated,
+    historyRows,
+  })
 }
 
 function createDriver(settings: SqliteThreadSettings, events: DriverEvents): RowDriver {
@@ -70,6 +76,7 @@ function createDriver(settings: SqliteThreadSettings, events: DriverEvents): Row
       await request({ op: 'rollback' })
       return undefined
     },
+    history: (query) => request({ op: 'history', query }),
     rewrite: (rows, waitMs) => request({ op: 'rewrite', rows, waitMs }),
     watch,
     close,

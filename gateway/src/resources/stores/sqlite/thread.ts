@@ -36,6 +36,8 @@ function serve(port: MessagePort, { path, pollMs }: SqliteThreadSettings): void 
       case 'rollback':
         session.rollback()
         return undefined
+      case 'history':
+        return session.history(request.query)
       case 'rewrite':
         await session.rewrite(request.rows, request.waitMs)
         return undefined
