@@ -11,6 +11,7 @@ export async function bundleGateway(outdir: string): Promise<Metafile> {
       'sqlite-thread': 'gateway/src/resources/stores/sqlite/thread.ts',
       'config-worker': 'gateway/src/app/config-worker.ts',
       'data-plane': 'gateway/src/workers/thread.ts',
+      'ledger-queries': 'gateway/src/ledger/query/thread.ts',
     },
     outdir,
     bundle: true,

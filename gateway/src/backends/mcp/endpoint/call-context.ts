@@ -10,7 +10,6 @@ import { type CallTarget, callTargetOf } from '../message/items.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
 import type { Revision } from '../message/protocol.ts'
 import type { SessionClient } from '../sessions/session.ts'
-import { callRecorder } from '../targets/recorded-calls.ts'
 import type { CallContext, Permissions } from '../targets/target.ts'
 
 /** Authorization rules for tools, prompts and resources (`mcpAuthorization`). */
@@ -39,7 +38,6 @@ export function callContext(
     credential: auth.credential,
     loggedCall: mcp?.call,
     client: () => clientOf(exchange).quotaKey,
-    recorder: callRecorder(exchange),
   }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }

@@ -1,0 +1,65 @@
+import type { QueryDatabase } from '../database/database.ts'
+import { all, join, type Sql, wrap } from '../database/sql.ts'
+import { filterFields } from '../search/fields.ts'
+import { timeCondition } from '../search/where.ts'
+import { bucketStart, dayMs } from './buckets.ts'
+import { dimensionColumn, sumsWithin } from './sums.ts'
+
+/** Fields whose recent values are offered for filters. */
+export const optionFields = [
+  'provider',
+  'requestModel',
+  'servedModel',
+  'status',
+  'kind',
+  'route',
+  'keyId',
+  'user',
+  'group',
+  'mcpTarget',
+  'errorCode',
+] as const
+
+export type OptionField = (typeof optionFields)[number]
+
+/** Most recent daily sums and requests whose values are read. */
+const maxSums = 5_000
+const maxRequests = 1_000
+const maxOptions = 200
+
+/** Values of fields in a time range, sorted: of the most recent daily sums, or else of the last requests. */
+export async function readOptions(
+  { use }: QueryDatabase,
+  from: number,
+  to: number,
+): Promise<Record<OptionField, string[]>> {
+  const sums = sumsWithin(bucketStart(from, dayMs), to)
+  const statements = optionFields.map((field, index): Sql => {
+    const column = dimensionColumn(field)
+    const recent =
+      column === undefined
+        ? wrap(
+            `select ${filterFields[field].column} as value from tollgate_requests where `,
+            all(timeCondition({ from, to })),
+            ` order by completed_at desc limit ${maxRequests}`,
+          )
+        : wrap(
+            `select ${column} as value from tollgate_usage_days where `,
+            sums,
+            ` order by start desc limit ${maxSums}`,
+          )
+    return wrap(
+      `select * from (select distinct ${index} as field, cast(value as text) as value from (`,
+      recent,
+      `) as recent where value is not null limit ${maxOptions}) as options_${index}`,
+    )
+  })
+  const rows = await use((select) => select(join(statements, ' union all ')))
+  const options = Object.fromEntries(optionFields.map((field) => [field, [] as string[]]))
+  for (const [index, value] of rows) {
+    const field = optionFields[Number(index)]
+    if (field !== undefined && value !== '') options[field]?.push(String(value))
+  }
+  for (const values of Object.values(options)) values.sort()
+  return options as Record<OptionField, string[]>
+}
