@@ -2,6 +2,7 @@ import { compilePrices, type Prices } from '../backends/llm/catalog/prices.ts'
 import { compileLlmSection } from '../backends/llm/llm-section.ts'
 import { mcpPaths } from '../backends/mcp/endpoint/paths.ts'
 import { compileMcp, type McpOptions } from '../backends/mcp/mcp.ts'
+import { ledgerSettingsOf } from '../ledger/config.ts'
 import { type Cidr, compileCidrs, parseCidr } from '../lib/address/cidr.ts'
 import { isLoopbackHost } from '../lib/address/host-port.ts'
 import { defaultJsonLimits, type JsonLimits } from '../lib/json/limits.ts'
@@ -14,6 +15,7 @@ import { compileListenerTable } from '../pipeline/routing/listener-table.ts'
 import type { Address, HttpListener, Route, Snapshot } from '../pipeline/snapshot.ts'
 import { compileGuardrails, type ScopedGuards } from '../policies/guardrails/guardrails.ts'
 import { type WebhookLimits, webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
+import { compilePayloads } from '../policies/guardrails/payloads/payloads.ts'
 import { compilePolicies, type Reach } from '../policies/registry/registry.ts'
 import type { PolicyScope } from '../policies/registry/scope.ts'
 import { compileNamedDestination, type UpstreamContext } from '../upstream/destination.ts'
@@ -50,7 +52,12 @@ type Surroundings = {
   webhooks: WebhookLimits
   reach: Reach
   prices: Prices | undefined
-  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version' | 'maxMessageSize'>
+  /** Bytes of prompts and responses in the ledger; undefined if it stores none. */
+  maxPayloadSize: number | undefined
+  mcp: Pick<
+    McpOptions,
+    'sessionKey' | 'sessionTtl' | 'limits' | 'version' | 'maxMessageSize' | 'maxPayloadSize'
+  >
 }
 
 /** Compiles a validated configuration. Throws with the path of a file that cannot be read. */
@@ -62,6 +69,8 @@ export async function compileConfig(
   const sections = trafficSections(config, given.cached)
   const sessionKey = config.config?.session?.key ?? facts.sessionKey
   const context: UpstreamContext = { ...given, backends: sections.backends, sessionKey }
+  const ledger = ledgerSettingsOf(config.config ?? {})
+  const maxPayloadSize = ledger?.payloads === true ? ledger.maxPayloadSize : undefined
   const surroundings: Surroundings = {
     config,
     context,
@@ -71,12 +80,14 @@ export async function compileConfig(
     webhooks: facts.webhooks ?? webhookLimits({}),
     reach: reachOf(config),
     prices: compilePrices(config.config?.modelCatalog, context),
+    maxPayloadSize,
     mcp: {
       sessionKey,
       sessionTtl: config.config?.mcp?.sessionTtl,
       limits: mcpLimitsOf(config.config?.limits ?? {}),
       version: facts.version,
       maxMessageSize: config.frontendPolicies?.http?.maxMcpMessageSize,
+      maxPayloadSize,
     },
   }
   const ports = portsOf({ ...config, gateways: surroundings.sections.gateways })
@@ -108,7 +119,7 @@ async function sectionsOf(
 
 async function llmSection(
   config: NonNullable<Config['llm']>,
-  { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach }: Surroundings,
+  { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach, maxPayloadSize }: Surroundings,
 ): Promise<Section> {
   const limits = { maxBufferSize, jsonLimits, prices }
   const { llmRequest, backend, errorFormat } = await runYielding(
@@ -116,19 +127,18 @@ async function llmSection(
     createYieldPoint(context.clock),
   )
   const own = scopeOf('llm', config.policies)
-  const guardrails = compileGuardrails(
-    {
-      shared: [
-        ...guardsAt('llm', config.guardrails),
-        ...guardsAt('llm.policies', config.policies?.guardrails),
-      ],
-      ofModels: config.models.flatMap(({ name, guardrails }) => guardsAt(`model ${name}`, guardrails)),
-      backends: sections.backends,
-      limits: webhooks,
-      maxBufferedBytes: maxBufferSize,
-    },
-    context,
-  )
+  const guards = {
+    shared: [...guardsAt('llm', config.guardrails), ...guardsAt('llm.policies', config.policies?.guardrails)],
+    ofModels: config.models.flatMap(({ name, guardrails }) => guardsAt(`model ${name}`, guardrails)),
+  }
+  const places = { backends: sections.backends, limits: webhooks, maxBufferedBytes: maxBufferSize }
+  const steps = {
+    kind: 'llm',
+    llmRequest,
+    guardrails: compileGuardrails({ ...guards, ...places }, context),
+    payloads: maxPayloadSize === undefined ? undefined : compilePayloads({ ...guards, maxPayloadSize }),
+    reach,
+  } as const
   return {
     references: config.gateways,
     // All requests of a gateway that match no route and no other section.
@@ -136,8 +146,7 @@ async function llmSection(
     routeBehind: (scopes) => ({
       name: 'llm',
       traffic: 'llm',
-      policies: compilePolicies([...scopes, ...own], context, { kind: 'llm', llmRequest, guardrails, reach })
-        .policies,
+      policies: compilePolicies([...scopes, ...own], context, steps).policies,
       backend,
       meter: context.metrics.route('llm'),
       errorFormat,

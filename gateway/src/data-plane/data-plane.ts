@@ -10,6 +10,7 @@ import { admissionLimitsOf, upstreamLimitsOf } from '../config/process-limits.ts
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml/yaml.ts'
 import type { BudgetReport } from '../ledger/budget-use.ts'
+import { ledgerSettingsOf } from '../ledger/config.ts'
 import type { LedgerSink } from '../ledger/sink.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { BindableMemory } from '../lib/planes/memory.ts'
@@ -24,6 +25,7 @@ import { createAdmission } from '../net/listener/admission.ts'
 import type { ConnectionHandler, HttpHandler } from '../net/listener/connection-handler.ts'
 import type { CompileContext } from '../pipeline/compile-context.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
+import { compileStandardAttributes } from '../pipeline/recording/standard-attributes.ts'
 import type { Listener } from '../pipeline/snapshot.ts'
 import { applyBudgetReport, budgetAccounts } from '../policies/budgets/accounts.ts'
 import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
@@ -220,10 +222,19 @@ function createListeners(
 ): LiveListeners {
   const unrouted = metrics.route('')
   const unavailable = () => availability.reason
+  const { explain, attributes: expressions = {} } = ledgerSettingsOf(settings) ?? {}
+  const recording = { ledger, explain, attributes: compileStandardAttributes(expressions) }
   const admission = createAdmission(admissionLimitsOf(settings.limits ?? {}), metrics.admission, memory)
   return createLiveListeners((opened, find) => {
     const { key, host, port } = opened
-    const handle = createPipeline({ listener: () => find(key), log, ledger, clock, unrouted, unavailable })
+    const handle = createPipeline({
+      listener: () => find(key),
+      log,
+      clock,
+      unrouted,
+      unavailable,
+      ...recording,
+    })
     return openServer({
       host,
       port,

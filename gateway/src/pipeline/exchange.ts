@@ -285,6 +285,8 @@ export type McpState = {
   call: McpCall | undefined
   /** Receives the delivery result of the reply, once. */
   onDelivered: ((delivery: Delivery) => void) | undefined
+  /** Bytes of the result that the ledger stores; undefined if it stores none. */
+  resultBytes?: number | undefined
 }
 
 /** Fields of the access log line that any stage may set. */

@@ -18,6 +18,10 @@ export type LlmMessage = {
   replaceRequest(bytes: Buffer): Promise<void>
   /** `guardrails` of the candidate models, as configured; after a response, of its model. */
   guardrailsOfModels(): readonly object[]
+  /** Set by policies that need the replaced body at the end. */
+  keepsReplaced: boolean
+  /** The body of the last `replaceRequest`, if it is kept. */
+  replaced: JsonText | undefined
   /** Set by policies that need the content of the response in `answer`. */
   readsAnswer: boolean
   /** Undefined before the response and after an error of the provider. */

@@ -44,6 +44,8 @@ export type McpOptions = {
    * Maximum message size in bytes, in addition to `maxBufferSize`: `frontendPolicies.http.maxMcpMessageSize`.
    */
   maxMessageSize?: number | undefined
+  /** Bytes of arguments and results in the ledger; undefined if it stores none. */
+  maxPayloadSize?: number | undefined
   /** Limits on the JSON structure of a request body: `frontendPolicies.http.json`. */
   jsonLimits?: JsonLimits | undefined
   /** `config.session.key`, or the environment's `SESSION_KEY`. */
@@ -126,6 +128,7 @@ export function compileMcp(config: McpBackendConfig, context: CompileContext, op
         rules,
         maxBodyBytes: Math.min(options.maxBufferSize, options.maxMessageSize ?? defaultMaxMessageBytes),
         jsonLimits: options.jsonLimits,
+        maxPayloadSize: options.maxPayloadSize,
         workQueue: context.workQueue,
         version,
       })

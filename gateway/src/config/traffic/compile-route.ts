@@ -12,6 +12,7 @@ import { withRequestTimeout } from '../../pipeline/request-timeout.ts'
 import type { Route } from '../../pipeline/snapshot.ts'
 import { compileGuardrails, type ScopedGuards } from '../../policies/guardrails/guardrails.ts'
 import type { WebhookLimits } from '../../policies/guardrails/kinds/webhook/limits.ts'
+import { compilePayloads } from '../../policies/guardrails/payloads/payloads.ts'
 import { compilePolicies, type Reach } from '../../policies/registry/registry.ts'
 import { type PolicyScope, scopeNodes } from '../../policies/registry/scope.ts'
 import { findBackend } from '../../upstream/config.ts'
@@ -34,7 +35,9 @@ export type RouteSurroundings = {
   /** Clients that can reach the gateway addresses. */
   reach: Reach
   prices?: Prices | undefined
-  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version'>
+  /** Bytes of prompts and responses in the ledger; undefined if it stores none. */
+  maxPayloadSize: number | undefined
+  mcp: Pick<McpOptions, 'sessionKey' | 'sessionTtl' | 'limits' | 'version' | 'maxPayloadSize'>
 }
 
 /** A route without the policies of its listeners. */
@@ -130,7 +133,8 @@ function compileLlmRoute(
   { name, own }: Own,
   surroundings: RouteSurroundings,
 ): CompiledRoute {
-  const { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach } = surroundings
+  const { context, sections, maxBufferSize, jsonLimits, webhooks, prices, reach, maxPayloadSize } =
+    surroundings
   const { entry, named } = onlyBackend(route, sections)
   const config = named?.ai ?? entry?.ai
   if (config === undefined) throw new Error(`route ${name} has no ai backend`)
@@ -145,10 +149,13 @@ function compileLlmRoute(
     timeLimits: { firstByteTimeoutMs: milliseconds(timeout?.backendRequestTimeout) },
   })
   const backend = withErrors(limited(llm.backend, timeout?.requestTimeout, context), route, context)
+  const guards = {
+    shared: [...guardsAt(`route ${name}`, ai), ...guardsAt(`route ${name} backend`, entry?.policies?.ai)],
+    ofModels: [],
+  }
   const guardrails = compileGuardrails(
     {
-      shared: [...guardsAt(`route ${name}`, ai), ...guardsAt(`route ${name} backend`, entry?.policies?.ai)],
-      ofModels: [],
+      ...guards,
       backends: sections.backends,
       limits: webhooks,
       maxBufferedBytes: maxBufferSize,
@@ -159,6 +166,7 @@ function compileLlmRoute(
     kind: 'llm',
     llmRequest: llm.llmRequest,
     guardrails,
+    payloads: maxPayloadSize === undefined ? undefined : compilePayloads({ ...guards, maxPayloadSize }),
     reach: { ...reach, hostnames: route.hostnames },
   } as const
   return {

@@ -148,7 +148,7 @@ describe('the policies of an MCP route', () => {
       'access-control-allow-headers': 'content-type, Mcp-Session-Id, mcp-protocol-version, last-event-id',
     })
     const { headers } = throughPolicies(policies, fixtureExchange({ headers: { origin } }))
-    expect(headers['access-control-expose-headers']).toBe('mcp-session-id, www-authenticate')
+    expect(headers['access-control-expose-headers']).toBe('x-request-id, mcp-session-id, www-authenticate')
   })
 
   it('take the origins of the most specific scope', () => {

@@ -33,6 +33,7 @@ type StepName =
   | 'requestHeaderModifier'
   | 'urlRewrite'
   | 'llmRequest'
+  | 'payloads'
   | 'llmAuthorization'
   | 'tokenLimits'
   | 'budgets'
@@ -86,6 +87,10 @@ export const order: readonly Step[] = [
   { step: 'requestHeaderModifier', because: 'applies only to forwarded requests' },
   { step: 'urlRewrite', because: 'as headers; earlier rules see the original request' },
   { step: 'llmRequest', because: 'reads the body once; later steps may depend on it' },
+  {
+    step: 'payloads',
+    because: 'stores the content of refused requests, too; replies pass it after the guards have masked them',
+  },
   { step: 'llmAuthorization', because: 'a denied request must not count against a budget' },
   {
     step: 'tokenLimits',
@@ -110,7 +115,14 @@ export type RouteKind =
    */
   | { kind: 'http'; maxBodyBytes: number; isFallback?: boolean }
   /** `llmRequest` parses the body, `guardrails` check requests to the model and its responses. */
-  | { kind: 'llm'; llmRequest: Policy; guardrails?: Policy | undefined; reach: Reach }
+  | {
+      kind: 'llm'
+      llmRequest: Policy
+      /** Stores content in the ledger. */
+      payloads?: Policy | undefined
+      guardrails?: Policy | undefined
+      reach: Reach
+    }
   | { kind: 'mcp'; reach: Reach }
 
 /** Reachability of a route. */
@@ -179,6 +191,9 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
       return
     case 'budgets':
       addBudgets(policies, { scopes, compiled, route, context })
+      return
+    case 'payloads':
+      if (route.kind === 'llm' && route.payloads !== undefined) policies.push(route.payloads)
       return
     case 'guardrails':
       if (route.kind === 'llm' && route.guardrails !== undefined) policies.push(route.guardrails)

@@ -149,6 +149,8 @@ function limitsOf({ localRateLimit, rateLimit }: PoliciesConfig, kind: TrafficKi
 
 /** Response headers that browser clients need to resume a session and to discover authentication. */
 const mcpResponseHeaders = ['mcp-session-id', 'www-authenticate']
+/** Exposed without `exposeHeaders`: a user can report the id of a failed request. */
+const exposedByDefault = ['x-request-id']
 /** Request headers that they need to resume a session or an interrupted stream. */
 const mcpRequestHeaders = ['mcp-session-id', 'mcp-protocol-version', 'last-event-id']
 /** Methods of MCP clients. DELETE ends a session and requires a preflight. */
@@ -159,7 +161,7 @@ function withMcpHeaders(cors: CorsConfig): CorsConfig {
     ...cors,
     allowMethods: cors.allowMethods ?? mcpMethods,
     allowHeaders: withNames(cors.allowHeaders, mcpRequestHeaders),
-    exposeHeaders: withNames(cors.exposeHeaders, mcpResponseHeaders),
+    exposeHeaders: withNames(cors.exposeHeaders ?? exposedByDefault, mcpResponseHeaders),
   }
 }
 

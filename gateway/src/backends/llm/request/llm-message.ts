@@ -21,7 +21,7 @@ export function apiOf(endpoint: Endpoint | 'passthrough'): LlmApi | undefined {
 export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | undefined {
   const api = apiOf(call.endpoint)
   if (api === undefined) return undefined
-  return {
+  const message: LlmMessage = {
     api,
     request: () => call.json,
     async replaceRequest(bytes) {
@@ -29,6 +29,7 @@ export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | und
       if (json.kind !== 'object') throw new Error('the replacement of a request is not a JSON object')
       call.json = json
       call.bytes = bytes
+      if (message.keepsReplaced) message.replaced = json
     },
     guardrailsOfModels() {
       const candidates = call.attempt === undefined ? call.candidates : [call.attempt.candidate]
@@ -36,7 +37,10 @@ export function llmMessageOf(call: Call, workQueue: WorkQueue): LlmMessage | und
       for (const { target } of candidates) if (target.guardrails !== undefined) found.add(target.guardrails)
       return [...found]
     },
+    keepsReplaced: false,
+    replaced: undefined,
     readsAnswer: false,
     answer: undefined,
   }
+  return message
 }

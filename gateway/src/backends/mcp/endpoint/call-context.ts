@@ -8,6 +8,7 @@ import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Federation } from '../federation/federation.ts'
 import { type CallTarget, callTargetOf } from '../message/items.ts'
 import type { ClientMessage } from '../message/json-rpc.ts'
+import type { Message } from '../message/message.ts'
 import type { Revision } from '../message/protocol.ts'
 import type { SessionClient } from '../sessions/session.ts'
 import type { CallContext, Permissions } from '../targets/target.ts'
@@ -47,15 +48,44 @@ export function callContext(
  * Records the method and item of a message for the access log. The target of an ambiguous call is recorded
  * later.
  */
-export function recordCall(exchange: Exchange, message: ClientMessage, { members }: Federation): void {
+export function recordCall(
+  exchange: Exchange,
+  message: ClientMessage,
+  { federation: { members }, maxPayloadSize }: RecordingOptions,
+): void {
   if (message.kind === 'response') return
-  const { method } = message
+  const { method, json } = message
   const [only] = members
-  mcpStateOf(exchange).call = {
+  const item = callTargetOf(json.value)
+  const state = mcpStateOf(exchange)
+  state.call = {
     method,
-    item: loggableName(callTargetOf(message.json.value)),
+    item: loggableName(item),
     target: members.length === 1 ? only?.name : undefined,
   }
+  if (maxPayloadSize === undefined || item === undefined || exchange.recording === undefined) return
+  state.resultBytes = maxPayloadSize
+  exchange.payload = { request: payloadOf(json.text, maxPayloadSize), response: undefined }
+}
+
+export type RecordingOptions = {
+  federation: Pick<Federation, 'members'>
+  /** Bytes of arguments and results in the ledger; undefined if it stores none. */
+  maxPayloadSize?: number | undefined
+}
+
+/** Records the response to a call of an item for the ledger, if it stores payloads. */
+export function recordResult(exchange: Exchange, { text }: Pick<Message, 'text'>): void {
+  const { payload, mcp } = exchange
+  if (payload === undefined || mcp?.resultBytes === undefined) return
+  exchange.payload = { ...payload, response: payloadOf(text, mcp.resultBytes) }
+}
+
+/** The start of a message, with an ellipsis if it is cut off. */
+function payloadOf(text: string, maxBytes: number): string {
+  if (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes) return text
+  const start = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes)
+  return `${start.toString().replace(/\uFFFD+$/, '')}…`
 }
 
 /** The MCP state of an exchange, created on first use. */

@@ -157,7 +157,7 @@ export function createLegacyEndpoint(options: EndpointOptions): Backend {
     message: ClientMessage,
   ): Promise<Reply> {
     const { headers } = exchange.facts.request
-    recordCall(exchange, message, federation)
+    recordCall(exchange, message, options)
     // The request continues after this exchange, so it is not cancelled with it.
     const context = {
       ...callContext(exchange, revisionOf(headers, message.json.value), rules),

@@ -93,7 +93,7 @@ export function createPostHandler(options: EndpointOptions, inSession: SessionEn
       const supported = alone ? sessionlessRevisions : revisions
       return refuseRevision(exchange, { requested: revision.version, supported }, idTextOf(message))
     }
-    recordCall(exchange, message, federation)
+    recordCall(exchange, message, options)
     const context = callContext(exchange, revision, rules)
     if (revision.kind === 'sessionless') return withoutSession.forward(exchange, message, context)
     if (stateless) return withoutSession.handleStateless(exchange, message, context)

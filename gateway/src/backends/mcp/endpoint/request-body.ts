@@ -21,6 +21,8 @@ export type EndpointOptions = {
   rules: McpRules | undefined
   maxBodyBytes: number
   jsonLimits?: JsonLimits | undefined
+  /** Bytes of arguments and results in the ledger; undefined if it stores none. */
+  maxPayloadSize?: number | undefined
   workQueue: WorkQueue
   version: string
 }

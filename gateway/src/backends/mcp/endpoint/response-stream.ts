@@ -10,6 +10,8 @@ import type { EventMark, Message, MessageFlow, MessageSink, TargetFailure } from
 export type ResponseStreamOptions = {
   /** Whether a message completes the response; undefined for streams outside requests. */
   completes?: ((message: Message) => boolean) | undefined
+  /** Receives the message that completes the response. */
+  onResponse?(message: Message): void
   /**
    * Sends nothing before the response is complete, because the response head depends on it (`initialize`).
    */
@@ -78,6 +80,7 @@ export function createResponseStream(options: ResponseStreamOptions): ResponseSt
       if (mark?.id !== undefined) resumable = true
       const text = eventText(message.text, mark)
       const complete = options.completes?.(message) === true
+      if (complete) options.onResponse?.(message)
       if (phase === 'streaming') {
         timer.refresh()
         const more = body?.write(text) ?? true

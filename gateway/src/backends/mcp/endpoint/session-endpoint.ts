@@ -10,7 +10,7 @@ import type { Admission, Slot } from '../sessions/admission.ts'
 import type { Session, SessionUse } from '../sessions/session.ts'
 import type { CallContext, Listening } from '../targets/target.ts'
 import { handleBatch } from './batch.ts'
-import { callContext, clientOf, credentialLifetimeMs, mcpStateOf } from './call-context.ts'
+import { callContext, clientOf, credentialLifetimeMs, mcpStateOf, recordResult } from './call-context.ts'
 import {
   accepted,
   failureText,
@@ -119,6 +119,7 @@ export function createSessionEndpoint(options: EndpointOptions): SessionEndpoint
   ): Promise<Reply> {
     const response = createResponseStream({
       completes: (received) => isResponseTo(received, message.id),
+      onResponse: (received) => recordResult(exchange, received),
       refuse: (failure) => replyWithJsonRpcError(exchange, failure, message),
       errorText: (failure) => failureText(failure, message),
       onEnd: (failure) => release(session, use, failure),

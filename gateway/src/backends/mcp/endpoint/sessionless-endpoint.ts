@@ -4,6 +4,7 @@ import { type ClientMessage, headerMismatch, invalidParams, isResponseTo } from 
 import type { MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 import { headerMismatchOf, versionInMeta } from '../message/protocol.ts'
 import type { CallContext, TargetSession } from '../targets/target.ts'
+import { recordResult } from './call-context.ts'
 import { accepted, failureText, refuseMcp, replyToFailure, replyWithJsonRpcError } from './error-responses.ts'
 import { type ClientRequest, type EndpointOptions, idTextOf } from './request-body.ts'
 import { createResponseStream, startResponse } from './response-stream.ts'
@@ -78,6 +79,7 @@ function respondFrom(
 ): Promise<Reply> {
   const response = createResponseStream({
     completes: (received) => isResponseTo(received, message.id),
+    onResponse: (received) => recordResult(exchange, received),
     refuse: (failure) => refuse(exchange, failure, message),
     errorText: (failure) => failureText(failure, message),
     onEnd: () => void target.close(),

@@ -1,0 +1,125 @@
+import { type JsonObject, parseJsonObject } from '../../../lib/json/json.ts'
+import { isLarge } from '../../../lib/json/read.ts'
+import { isSource, withTransform } from '../../../net/http/body.ts'
+import { isEventStream } from '../../../net/http/sse.ts'
+import type { Reply } from '../../../net/http-client/send.ts'
+import type { LlmMessage } from '../../../pipeline/llm-message.ts'
+import type { Policy } from '../../../pipeline/policy.ts'
+import { contentReaders } from '../content/content.ts'
+import { type GuardedText, joinedText } from '../content/content-reader.ts'
+import { createReading } from '../content/reading.ts'
+import type { GuardText, Phase } from '../guard.ts'
+import type { GuardrailsOptions } from '../guardrails.ts'
+import { compileSearch, type Search } from '../kinds/regex/search.ts'
+import { type AnswerTexts, collectAnswer } from './answer-texts.ts'
+import { payloadText, redactionMargin } from './payload-text.ts'
+
+export type PayloadsOptions = Pick<GuardrailsOptions, 'shared' | 'ofModels'> & {
+  /** Bytes of a prompt, and of a response. */
+  maxPayloadSize: number
+}
+
+/** Content of a request until its end. */
+type PayloadState = {
+  readonly prompt: JsonObject | undefined
+  answer: { kind: 'whole'; body: Uint8Array } | { kind: 'stream'; texts: AnswerTexts } | undefined
+}
+
+declare module '../../../pipeline/exchange.ts' {
+  interface LlmState {
+    /** Private to `policies/guardrails/payloads`. */
+    payload?: PayloadState | undefined
+  }
+}
+
+/**
+ * Stores prompts and responses in the ledger, as they passed the guards. Matches of all regex guards are
+ * masked, also of those that reject or audit. Enters before the guards, so that it sees their replies.
+ */
+export function compilePayloads({ shared, ofModels, maxPayloadSize }: PayloadsOptions): Policy {
+  const sharedSearches = shared.flatMap(({ config }) => searchesOf(config))
+  const byModel = new Map<object, readonly Search[]>(
+    ofModels.map(({ config }) => [config, searchesOf(config)]),
+  )
+
+  function store(message: LlmMessage, { prompt, answer }: PayloadState) {
+    const ofModel = message.guardrailsOfModels().flatMap((config) => byModel.get(config) ?? [])
+    const limits = { searches: [...sharedSearches, ...ofModel], maxBytes: maxPayloadSize }
+    const sent = message.replaced?.value ?? prompt
+    return {
+      request: payloadText(textsIn(message, 'request', sent), limits),
+      response: payloadText(answerTexts(message, answer), limits),
+    }
+  }
+
+  return {
+    name: 'payloads',
+    onRequest({ llm, recording }) {
+      if (llm?.message === undefined || recording === undefined) return undefined
+      llm.message.keepsReplaced = true
+      llm.payload = { prompt: llm.message.request()?.value, answer: undefined }
+      return undefined
+    },
+    onReply({ llm, log }, reply) {
+      if (llm?.payload === undefined || llm.message === undefined) return reply
+      if (log.refusedBy !== undefined || reply.status > 299) return reply
+      return collect(llm.payload, llm.message, reply, maxPayloadSize)
+    },
+    onEnd(exchange) {
+      const { llm } = exchange
+      if (llm?.payload === undefined || llm.message === undefined) return
+      exchange.payload = store(llm.message, llm.payload)
+      llm.payload = undefined
+    },
+  }
+}
+
+function searchesOf(config: PayloadsOptions['shared'][number]['config']): Search[] {
+  const guards = [...(config.request ?? []), ...(config.response ?? [])]
+  return guards.flatMap(({ regex }) => (regex === undefined ? [] : compileSearch(regex.rules)))
+}
+
+function collect(state: PayloadState, { api }: LlmMessage, reply: Reply, maxBytes: number): Reply {
+  const { body } = reply
+  if (!isSource(body)) {
+    if (body !== undefined) state.answer = { kind: 'whole', body }
+    return reply
+  }
+  if (!isEventStream(reply.headers)) return reply
+  const texts = collectAnswer(contentReaders[api], maxBytes + redactionMargin)
+  state.answer = { kind: 'stream', texts }
+  const observed = withTransform(body, (sink) => ({
+    ...sink,
+    write(chunk) {
+      texts.push(chunk)
+      return sink.write(chunk)
+    },
+    end: (...trailers) => sink.end(...trailers),
+    fail: (error) => sink.fail(error),
+  }))
+  return { ...reply, body: observed }
+}
+
+function answerTexts(message: LlmMessage, answer: PayloadState['answer']): GuardText[] {
+  if (answer === undefined) return []
+  if (answer.kind === 'stream') return answer.texts.contents()
+  const { body } = answer
+  return isLarge(body) ? [] : textsIn(message, 'response', parseJsonObject(Buffer.from(body).toString()))
+}
+
+/** The texts of a body; none if it is unreadable. */
+function textsIn({ api }: LlmMessage, phase: Phase, body: JsonObject | undefined): GuardText[] {
+  if (body === undefined) return []
+  const reader = contentReaders[api]
+  const reading = createReading(phase)
+  try {
+    const texts = phase === 'request' ? reader.request(body, reading) : reader.reply(body, reading)
+    return texts.map(textOf)
+  } catch {
+    return []
+  }
+}
+
+function textOf(text: GuardedText): GuardText {
+  return { role: text.role, content: joinedText(text) }
+}
