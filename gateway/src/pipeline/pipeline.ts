@@ -12,6 +12,7 @@ import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
 import { createAuthState, type Exchange } from './exchange.ts'
 import type { Policy } from './policy.ts'
+import { explanationOf } from './recording/explanation.ts'
 import { isRecorded, ledgerEntry } from './recording/ledger-entry.ts'
 import { createRecording, type Explain, recordWait } from './recording/recording.ts'
 import { createRequestIds } from './recording/request-id.ts'
@@ -63,7 +64,9 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     if (!found) {
       const refusal =
         missing === undefined ? refuseUnrouted(exchange, target, host) : refuseUnavailable(exchange, missing)
-      return { reply: Promise.resolve(refusal), end: (delivery) => finish(exchange, delivery, unrouted) }
+      const end = (delivery: Delivery) =>
+        finish(exchange, delivery, { meter: unrouted, listener, entered: none })
+      return { reply: Promise.resolve(refusal), end }
     }
     const route = found.target
     exchange.route = found
@@ -76,7 +79,9 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       const refusal = checkPathVariants(exchange, target.variants, listener)
       if (refusal) {
         setRequestId(exchange, refusal)
-        return { reply: Promise.resolve(refusal), end: (delivery) => finish(exchange, delivery, route.meter) }
+        const end = (delivery: Delivery) =>
+          finish(exchange, delivery, { meter: route.meter, listener, entered: none })
+        return { reply: Promise.resolve(refusal), end }
       }
     }
     const entered: Policy[] = []
@@ -85,12 +90,12 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
       end(delivery) {
         for (const policy of entered) endPolicy(policy, exchange)
         exchange.mcp?.onDelivered?.(delivery)
-        finish(exchange, delivery, route.meter)
+        finish(exchange, delivery, { meter: route.meter, listener, entered })
       },
     }
   }
 
-  function finish(exchange: Exchange, delivery: Delivery, meter: RouteMeter): void {
+  function finish(exchange: Exchange, delivery: Delivery, { meter, listener, entered }: Handled): void {
     const endedAt = clock.monotonic()
     const { startedAt } = exchange
     exchange.log.failure ??= delivery.failure
@@ -99,9 +104,28 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
     meter.done(delivery.status ?? 499, endedAt - startedAt, firstByteMs)
     log.writeLine(accessLine(exchange, delivery, timestamp(), endedAt))
     if (ledger === undefined || exchange.recording === undefined || !isRecorded(exchange)) return
-    ledger.record(ledgerEntry(exchange, delivery, { endedAt, completedAt: clock.now(), attributes }))
+    const entry = ledgerEntry(exchange, delivery, { endedAt, completedAt: clock.now(), attributes })
+    const cold = {
+      entry,
+      entered,
+      listener: listener?.kind === 'http' ? listener : undefined,
+      delivery,
+      endedAt,
+    }
+    const explanation = explanationOf(exchange, cold)
+    const { details } = entry
+    ledger.record(explanation === undefined ? entry : { ...entry, details: { ...details, explanation } })
   }
 }
+
+/** Meter, listener and entered policies of a request at its end. */
+type Handled = {
+  readonly meter: RouteMeter
+  readonly listener: Listener | undefined
+  readonly entered: readonly Policy[]
+}
+
+const none: readonly Policy[] = []
 
 /** Replaces an id of the upstream, which the ledger stores beside the gateway's. */
 function setRequestId({ requestId }: Exchange, reply: Reply): void {

@@ -143,13 +143,6 @@ function acceptCall(
   { models, workQueue }: RequestRules,
 ): Reply | undefined {
   const { facts } = exchange
-  const access = exchange.auth.models
-  if (access && !access.allows(model)) return refuse(exchange, modelNotAllowed)
-  for (const param of ['models', 'fallbacks']) {
-    if (access && !mayUseFallbacks(json?.value[param], access))
-      return refuse(exchange, { ...modelNotAllowed, param })
-  }
-  facts.llmRequest = json && exactObject(json)
   facts.llm = {
     operation: operations[endpoint].operation,
     api: operations[endpoint].api,
@@ -161,6 +154,13 @@ function acceptCall(
     cost: undefined,
     costStatus: undefined,
   }
+  const access = exchange.auth.models
+  if (access && !access.allows(model)) return refuse(exchange, modelNotAllowed)
+  for (const param of ['models', 'fallbacks']) {
+    if (access && !mayUseFallbacks(json?.value[param], access))
+      return refuse(exchange, { ...modelNotAllowed, param })
+  }
+  facts.llmRequest = json && exactObject(json)
   const resolution = models.resolve(model, facts)
   if (resolution.kind === 'refused') return refuse(exchange, resolution.refusal)
   const options = json?.value['stream_options']

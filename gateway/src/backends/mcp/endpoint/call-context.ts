@@ -11,6 +11,7 @@ import type { ClientMessage } from '../message/json-rpc.ts'
 import type { Message } from '../message/message.ts'
 import type { Revision } from '../message/protocol.ts'
 import type { SessionClient } from '../sessions/session.ts'
+import { callRecorder } from '../targets/recorded-calls.ts'
 import type { CallContext, Permissions } from '../targets/target.ts'
 
 /** Authorization rules for tools, prompts and resources (`mcpAuthorization`). */
@@ -39,6 +40,7 @@ export function callContext(
     credential: auth.credential,
     loggedCall: mcp?.call,
     client: () => clientOf(exchange).quotaKey,
+    recorder: callRecorder(exchange),
   }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }

@@ -2,6 +2,7 @@ import { isJsonObject } from '../../../lib/json/json.ts'
 import { withPermissions } from '../permissions/permissions.ts'
 import { withRemoteSessions } from '../planes/remotable.ts'
 import { withInitializeLimit } from '../targets/initialize-limit.ts'
+import { withRecordedCalls } from '../targets/recorded-calls.ts'
 import type { Target, TargetSession } from '../targets/target.ts'
 import { createMultiplex } from './multiplex.ts'
 
@@ -27,7 +28,7 @@ export function federate(members: readonly Target[], options: FederationOptions)
   if (only === undefined) return undefined
   const { prefixMode, failOpen, version, initializeTimeoutMs } = options
   const guarded = members.map((member) =>
-    withInitializeLimit(withPermissions(withRemoteSessions(member)), initializeTimeoutMs),
+    withInitializeLimit(withPermissions(withRecordedCalls(withRemoteSessions(member))), initializeTimeoutMs),
   )
   const multiplex = createMultiplex(guarded, { prefixed: prefixMode !== 'never', failOpen, version })
   const [guardedOnly] = guarded

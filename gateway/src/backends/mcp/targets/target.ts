@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../lib/json/json.ts'
 import type { Headers } from '../../../net/http/headers.ts'
 import type { McpCall } from '../../../pipeline/exchange.ts'
 import type { McpItem } from '../../../pipeline/mcp-item.ts'
+import type { AttemptRecord } from '../../../pipeline/recording/recording.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
 
 /** Authorization rules for one request of one client. */
@@ -10,6 +11,14 @@ export type Permissions = {
   permits(item: McpItem, at: 'list' | 'call'): boolean
   /** Decides on methods without a tool, prompt or resource. */
   permitsMethod(method: string): boolean
+}
+
+/** Recorder of the calls of one request, for the ledger. */
+export type CallRecorder = {
+  begin(target: string, session: 'new' | 'existing'): AttemptRecord
+  /** A message of the target arrived. */
+  received(attempt: AttemptRecord): void
+  ended(attempt: AttemptRecord, failure: TargetFailure | undefined): void
 }
 
 export type CallContext = {
@@ -33,6 +42,8 @@ export type CallContext = {
   readonly loggedCall?: McpCall | undefined
   /** Undefined without configured rules. */
   readonly permissions?: Permissions
+  /** Undefined without an entry in the ledger. */
+  readonly recorder?: CallRecorder | undefined
 }
 
 /** A session at one target. */
