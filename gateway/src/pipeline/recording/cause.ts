@@ -41,6 +41,8 @@ function refusalCause(
       return itemCause(refusedBy, recording)
     case 'rate-limit':
       return limitCause(refusedBy, recording)
+    case 'budget':
+      return budgetCause(exchange, refusedBy)
     case 'guardrail':
       return guardCause(refusedBy, recording)
     case 'model_not_allowed':
@@ -83,6 +85,23 @@ function limitCause(refusedBy: string, { limits }: Recording): string {
   if (limit === undefined) return refusedBy
   const { capacity, unit, resetSeconds } = limit
   return `the limit "${label}" of ${capacity} ${unit} is exhausted; it resets in ${resetSeconds} s`
+}
+
+/** The used-up budget that resets last. */
+function budgetCause({ budgets = [] }: Exchange, refusedBy: string): string {
+  const refusing = budgets.filter(({ outcome }) => outcome === 'refused')
+  const budget = refusing.toSorted((a, b) => a.window.end - b.window.end).at(-1)
+  if (budget === undefined) return refusedBy
+  const { name, limit, unit, window } = budget
+  const reset = new Date(window.end).toISOString()
+  return `the budget "${name}" of ${amountOf(limit, unit)} ${unit} is used up; it resets at ${reset}`
+}
+
+const picodollarsPerDollar = 1e12
+
+/** An amount of a budget in tokens or US dollars. */
+export function amountOf(counted: number, unit: 'usd' | 'tokens'): number {
+  return unit === 'usd' ? counted / picodollarsPerDollar : counted
 }
 
 function guardCause(refusedBy: string, { guards }: Recording): string {

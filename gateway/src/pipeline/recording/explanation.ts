@@ -2,10 +2,10 @@ import type { LedgerEntry } from '../../ledger/entry.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { JsonObject, JsonValue } from '../../lib/json/json.ts'
 import type { Delivery } from '../../net/http/incoming-request.ts'
-import type { Exchange } from '../exchange.ts'
+import type { BudgetStatus, Exchange } from '../exchange.ts'
 import type { Policy } from '../policy.ts'
 import type { HttpListener } from '../snapshot.ts'
-import { causeOf } from './cause.ts'
+import { amountOf, causeOf } from './cause.ts'
 import type { AttemptRecord, Recording, Times } from './recording.ts'
 
 /** Maximum size of an explanation in characters of JSON. */
@@ -28,6 +28,15 @@ export type ExplanationInputs = {
  * header values, query strings or credentials, and no claims beside user and group.
  */
 export function explanationOf(exchange: Exchange, inputs: ExplanationInputs): string | undefined {
+  try {
+    return explain(exchange, inputs)
+  } catch {
+    // An error here must not lose the entry, whose amounts count.
+    return undefined
+  }
+}
+
+function explain(exchange: Exchange, inputs: ExplanationInputs): string | undefined {
   const { recording } = exchange
   const times = recording?.times
   if (recording === undefined || times === undefined) return undefined
@@ -43,6 +52,7 @@ export function explanationOf(exchange: Exchange, inputs: ExplanationInputs): st
     identity: identityOf(entry),
     attempts,
     limits: recording.limits?.map((limit) => ({ ...limit })),
+    budgets: exchange.budgets?.map((status) => describeBudget(status, entry)),
     guards: recording.guards?.map((guard) => ({ ...guard, durationMs: round(guard.durationMs) })),
     items: recording.items?.map((item) => ({ ...item })),
     policies,
@@ -62,7 +72,7 @@ function hasFailed(
 }
 
 /** Sections that are dropped if an explanation is too long, the least important first. */
-const droppable = ['routing', 'policies', 'items', 'guards', 'limits', 'attempts'] as const
+const droppable = ['routing', 'policies', 'items', 'guards', 'limits', 'budgets', 'attempts'] as const
 
 type Sections = { readonly [name: string]: unknown }
 
@@ -142,6 +152,29 @@ function describeKey({ facts: { apiKey }, auth }: Exchange): Sections | undefine
     expiresAt: auth.expiresAt === undefined ? undefined : new Date(auth.expiresAt).toISOString(),
     budgets: auth.budgets?.flatMap(({ budgets }) => budgets.map(({ name }) => name)),
     limits: auth.limits?.map(({ label, capacity }) => `${label}: ${capacity}`),
+  }
+}
+
+/** The value of a budget may be a claim, of which only those of the identity are shown. */
+function describeBudget(
+  { budget, name, value, unit, limit, used, reserved, estimate, window, outcome }: BudgetStatus,
+  { keyId, keyName, user, group }: LedgerEntry,
+): Sections {
+  const known = value === '' || [keyId, keyName, user, group].includes(value)
+  const [start, end] = [window.start, window.end].map((time) => new Date(time).toISOString())
+  const amount = (counted: number) => amountOf(counted, unit)
+  return {
+    budget,
+    name,
+    value: known ? value : '(not shown)',
+    unit,
+    limit: amount(limit),
+    used: amount(used),
+    reserved: amount(reserved),
+    left: amount(Math.max(0, limit - used - reserved)),
+    estimate: amount(estimate),
+    outcome,
+    window: { start, end },
   }
 }
 
