@@ -21,22 +21,24 @@ export type SqliteConnection = {
   close(): void
 }
 
-export type SqliteConnectionEvents = {
+export type SqliteConnectionSettings = {
   /** Another file is at the path: deltas from an earlier generation are not valid. */
   onReplaced(): void
   beforeClose(): void
+  /** Limit of a blocking wait for exclusive access of other processes, in milliseconds. */
+  readonly openWaitMs?: number
 }
 
 export function createSqliteConnection(
   path: string,
   migrations: Migrations,
-  events: SqliteConnectionEvents,
+  settings: SqliteConnectionSettings,
 ): SqliteConnection {
   let open: OpenDatabase | undefined
   let isWriting = false
 
   function close(): void {
-    events.beforeClose()
+    settings.beforeClose()
     isWriting = false
     const { reader, writer } = open ?? {}
     open = undefined
@@ -49,9 +51,9 @@ export function createSqliteConnection(
       const replaced = open
       close()
       removeLogs(replaced)
-      events.onReplaced()
+      settings.onReplaced()
     }
-    open ??= openDatabase(path, migrations)
+    open ??= openDatabase(path, migrations, settings.openWaitMs)
     return open
   }
 
@@ -60,8 +62,8 @@ export function createSqliteConnection(
     async beginWrite(waitMs) {
       const deadline = performance.now() + waitMs
       for (;;) {
-        const { writer } = current()
         try {
+          const { writer } = current()
           writer.exec('begin immediate')
           isWriting = true
           return writer

@@ -12,6 +12,12 @@ export function isBusy(error: unknown): boolean {
   return code === 5 || code === 6
 }
 
+/** Whether the database refuses values, so that a repetition fails as well: too large, or a constraint. */
+export function isRefusedContent(error: unknown): boolean {
+  const code = primaryCode(error)
+  return code === 18 || code === 19 || code === 20
+}
+
 /** Error message for the log: names the file, contains nothing of a value. */
 export function describeError(error: unknown, path: string): string {
   return `the SQLite database ${path} cannot be used: ${reasonOf(primaryCode(error), messageOf(error))}`

@@ -14,10 +14,13 @@ export type OpenDatabase = {
 }
 
 const readerTimeoutMs = 5000
-const exclusiveWaitMs = 5000
+const defaultOpenWaitMs = 5000
 
-/** Opens a database; creates it, its folder and its schema if they do not exist. */
-export function openDatabase(path: string, migrations: Migrations): OpenDatabase {
+/**
+ * Opens a database; creates it, its folder and its schema if they do not exist. Blocks for at most `waitMs`
+ * while other processes have exclusive access.
+ */
+export function openDatabase(path: string, migrations: Migrations, waitMs = defaultOpenWaitMs): OpenDatabase {
   createPrivateFile(path)
   const opened: DatabaseSync[] = []
   const connect = (options: { readOnly: boolean; timeout: number }): DatabaseSync => {
@@ -27,7 +30,7 @@ export function openDatabase(path: string, migrations: Migrations): OpenDatabase
   }
   try {
     const writer = connect({ readOnly: false, timeout: 0 })
-    retryWhileBusy(() => prepare(writer, migrations))
+    retryWhileBusy(waitMs, () => prepare(writer, migrations))
     const reader = connect({ readOnly: true, timeout: readerTimeoutMs })
     // The first read creates the log files.
     reader.prepare('select 1 from sqlite_master limit 1').get()
@@ -91,8 +94,8 @@ function schemaVersion(db: DatabaseSync, table: string): number {
 }
 
 /** Processes that start at the same time need exclusive access for a moment. */
-function retryWhileBusy(run: () => void): void {
-  const deadline = performance.now() + exclusiveWaitMs
+function retryWhileBusy(waitMs: number, run: () => void): void {
+  const deadline = performance.now() + waitMs
   for (;;) {
     try {
       run()

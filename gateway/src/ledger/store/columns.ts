@@ -9,10 +9,7 @@ export type RequestColumn = {
   readonly read: (entry: LedgerEntry) => SqlValue
 }
 
-/**
- * Columns of `tollgate_requests`, in the order of the table. Flags are 0 or 1. Entries of an earlier version
- * may lack members.
- */
+/** Columns of `tollgate_requests`, in the order of the table. Flags are 0 or 1. */
 export const requestColumns: readonly RequestColumn[] = [
   text('id', (entry) => entry.id),
   text('kind', (entry) => entry.kind),
@@ -23,22 +20,22 @@ export const requestColumns: readonly RequestColumn[] = [
   integer('status', (entry) => entry.status),
   text('error_code', (entry) => entry.errorCode),
   text('refused_by', (entry) => entry.refusedBy),
-  text('method', (entry) => entry.method, ''),
-  text('path', (entry) => entry.path, ''),
-  text('route', (entry) => entry.route, ''),
-  text('listener', (entry) => entry.listener, ''),
+  text('method', (entry) => entry.method),
+  text('path', (entry) => entry.path),
+  text('route', (entry) => entry.route),
+  text('listener', (entry) => entry.listener),
   text('key_id', (entry) => entry.keyId),
   text('key_name', (entry) => entry.keyName),
   text('user_name', (entry) => entry.user),
   text('group_name', (entry) => entry.group),
-  text('client', (entry) => entry.client, ''),
+  text('client', (entry) => entry.client),
   text('user_agent', (entry) => entry.userAgent),
   text('operation', (entry) => entry.operation),
   text('provider', (entry) => entry.provider),
   text('request_model', (entry) => entry.requestModel),
   text('served_model', (entry) => entry.servedModel),
   flag('streaming', (entry) => entry.streaming),
-  integer('attempts', (entry) => entry.attempts, 0),
+  integer('attempts', (entry) => entry.attempts),
   integer('input_tokens', (entry) => entry.tokens?.input),
   integer('output_tokens', (entry) => entry.tokens?.output),
   integer('total_tokens', (entry) => entry.tokens?.total),
@@ -162,20 +159,12 @@ function optional<T>(value: unknown, convert: (value: unknown) => T): T | undefi
   return value === null || value === undefined ? undefined : convert(value)
 }
 
-function text(
-  name: string,
-  read: (entry: LedgerEntry) => string | undefined,
-  absent: '' | null = null,
-): RequestColumn {
-  return { name, type: 'text', read: (entry) => read(entry) ?? absent }
+function text(name: string, read: (entry: LedgerEntry) => string | undefined): RequestColumn {
+  return { name, type: 'text', read: (entry) => read(entry) ?? null }
 }
 
-function integer(
-  name: string,
-  read: (entry: LedgerEntry) => number | undefined,
-  absent: 0 | null = null,
-): RequestColumn {
-  return { name, type: 'integer', read: (entry) => read(entry) ?? absent }
+function integer(name: string, read: (entry: LedgerEntry) => number | undefined): RequestColumn {
+  return { name, type: 'integer', read: (entry) => read(entry) ?? null }
 }
 
 function real(name: string, read: (entry: LedgerEntry) => number | undefined): RequestColumn {

@@ -32,8 +32,14 @@ export function repairBatch(batch: LedgerBatch, level: RepairLevel): LedgerBatch
   return { ...batch, entries, sums: batch.sums.map((sum) => repairSum(sum, level)) }
 }
 
+/** Members of each entry that a spooled entry of an earlier version may lack. */
+const defaults = { method: '', path: '', route: '', listener: '', client: '', attempts: 0 }
+const defaultNames = ['method', 'path', 'route', 'listener', 'client', 'attempts'] as const
+
 /** Returns the entry itself if it needs no repair. */
-function repairEntry(entry: LedgerEntry, level: RepairLevel): LedgerEntry {
+function repairEntry(given: LedgerEntry, level: RepairLevel): LedgerEntry {
+  const isWhole = defaultNames.every((name) => given[name] !== undefined)
+  const entry = isWhole ? given : { ...defaults, ...given }
   const members = repairMembers(entry, level)
   const tokens = entry.tokens && repairMembers(entry.tokens, level)
   const charges = repairCharges(entry.charges, level)

@@ -86,7 +86,6 @@ export const postgresLedgerMigrations: Migrations = {
     request text,
     response text
   );
-  create index tollgate_request_details_completed on tollgate_request_details (completed_at);
   create table tollgate_usage_hours (
     start bigint not null,
     id text collate "C" not null,

@@ -87,7 +87,6 @@ export const sqliteLedgerMigrations: Migrations = {
     request text,
     response text
   ) strict;
-  create index tollgate_request_details_completed on tollgate_request_details (completed_at);
   create table tollgate_usage_hours (
     start integer not null,
     id text not null,
