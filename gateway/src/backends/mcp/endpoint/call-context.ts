@@ -2,7 +2,7 @@ import { clientNetwork } from '../../../lib/address/client-network.ts'
 import { exactText } from '../../../lib/json/exact.ts'
 import type { ExactJsonObject, ExactJsonValue, JsonObject } from '../../../lib/json/json.ts'
 import { createHeaderFilter } from '../../../net/http/headers.ts'
-import type { Exchange, McpState } from '../../../pipeline/exchange.ts'
+import type { Exchange, McpState, TargetAccess } from '../../../pipeline/exchange.ts'
 import type { McpItem } from '../../../pipeline/mcp-item.ts'
 import { isWithheldHeader } from '../../../upstream/withheld-headers.ts'
 import type { Federation } from '../federation/federation.ts'
@@ -12,7 +12,7 @@ import type { Message } from '../message/message.ts'
 import type { Revision } from '../message/protocol.ts'
 import type { SessionClient } from '../sessions/session.ts'
 import { callRecorder } from '../targets/recorded-calls.ts'
-import type { CallContext, Permissions } from '../targets/target.ts'
+import type { CallContext, Permissions, Target, TargetPermissions } from '../targets/target.ts'
 
 /** Authorization rules for tools, prompts and resources (`mcpAuthorization`). */
 export type McpRules = {
@@ -41,6 +41,7 @@ export function callContext(
     loggedCall: mcp?.call,
     client: () => clientOf(exchange).quotaKey,
     recorder: callRecorder(exchange),
+    targets: auth.targets && targetPermissions(exchange, auth.targets),
   }
   const known = revision.version === undefined ? context : { ...context, protocolVersion: revision.version }
   return rules === undefined ? known : { ...known, permissions: permissionsOf(exchange, rules) }
@@ -189,6 +190,24 @@ export function credentialLifetimeMs({ facts: { jwt }, auth }: Exchange, now: nu
   const end = Math.min(tokenEnd, auth.expiresAt ?? Number.POSITIVE_INFINITY)
   return Math.min(Math.max(end - now, 0), maxStreamMs)
 }
+
+function targetPermissions({ log }: Exchange, { allows }: TargetAccess): TargetPermissions {
+  return {
+    permits: allows,
+    refused() {
+      log.refusedBy = targetNotAllowed
+    },
+  }
+}
+
+/** Whether the virtual keys of a request allow one of the targets. A refusal is recorded for the access log. */
+export function permitsAnyTarget({ auth: { targets }, log }: Exchange, members: readonly Target[]): boolean {
+  if (targets === undefined || members.some(({ name }) => targets.allows(name))) return true
+  log.refusedBy = targetNotAllowed
+  return false
+}
+
+const targetNotAllowed = 'api-key: target not allowed'
 
 function permissionsOf(exchange: Exchange, rules: McpRules): Permissions {
   return {

@@ -3,6 +3,7 @@ import type { Reply } from '../../../net/http-client/send.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Backend } from '../../../pipeline/policy.ts'
 import { acceptsEventStream, revisionOf } from '../message/protocol.ts'
+import { permitsAnyTarget } from './call-context.ts'
 import { refuseMcp } from './error-responses.ts'
 import { requireSession } from './find-session.ts'
 import { createLegacyEndpoint } from './legacy-endpoint.ts'
@@ -29,6 +30,10 @@ export function createEndpoint(options: EndpointOptions): Backend {
     // Clients probe for authorization server metadata, some below the path: 404 reports its absence.
     if (path.includes('/.well-known/')) {
       return refuseMcp(exchange, { status: 404, reason: 'no metadata', message: 'there is no such document' })
+    }
+    if (!permitsAnyTarget(exchange, federation.members)) {
+      const message = 'the API key allows no target of this endpoint'
+      return refuseMcp(exchange, { status: 403, reason: 'target', message })
     }
     if (path.endsWith('/sse')) return legacy(exchange)
     if (method === 'POST') return post(exchange)

@@ -15,8 +15,9 @@ import { renameFromTarget, renameItem } from './rename.ts'
 /** A client request to all targets. */
 export type FanOutRequest = { message: Message; context: CallContext; merged: MergedSink }
 
-/** Sends `initialize` to all targets and responds with the merged result. */
+/** Sends `initialize` to all allowed targets and responds with the merged result. */
 export async function initializeAll(memberSessions: MemberSessions, request: FanOutRequest): Promise<void> {
+  removeDenied(memberSessions, request.context)
   const results: MemberInitializeResult[] = []
   const failed: MemberOutcome[] = []
   for (const member of await requestEach(memberSessions, request)) {
@@ -39,6 +40,16 @@ export async function initializeAll(memberSessions: MemberSessions, request: Fan
     merged.sink,
     JSON.stringify(mergeInitializeResults(results, memberSessions.version)),
   )
+}
+
+/** Removes the targets that the client must not use: they do not start. */
+function removeDenied({ members, sessions }: MemberSessions, { targets }: CallContext): void {
+  if (targets === undefined) return
+  for (const [index, { name }] of members.entries()) {
+    if (targets.permits(name)) continue
+    void sessions[index]?.close()
+    sessions[index] = undefined
+  }
 }
 
 /**
@@ -108,14 +119,19 @@ function requestEach(
   memberSessions: MemberSessions,
   { message, context, merged }: FanOutRequest,
 ): Promise<MemberOutcome[]> {
-  const outcomes = activeSessions(memberSessions).map(async ({ index, session }): Promise<MemberOutcome> => {
-    const sent = merged.add(
-      sendGatewayRequest(session, message, context, forwardFrom(memberSessions, index, merged.sink)),
-    )
-    const outcome = await sent.outcome
-    if (outcome.kind === 'response') return { index, outcome }
-    return { index, outcome: { ...outcome, failure: memberFailure(memberSessions, index, outcome.failure) } }
-  })
+  const outcomes = activeSessions(memberSessions, context).map(
+    async ({ index, session }): Promise<MemberOutcome> => {
+      const sent = merged.add(
+        sendGatewayRequest(session, message, context, forwardFrom(memberSessions, index, merged.sink)),
+      )
+      const outcome = await sent.outcome
+      if (outcome.kind === 'response') return { index, outcome }
+      return {
+        index,
+        outcome: { ...outcome, failure: memberFailure(memberSessions, index, outcome.failure) },
+      }
+    },
+  )
   return Promise.all(outcomes)
 }
 
@@ -137,7 +153,7 @@ function listEach(
   member: string,
   cursors: Cursors | undefined,
 ): Promise<MemberList[]> {
-  const sessions = activeSessions(memberSessions).filter(
+  const sessions = activeSessions(memberSessions, context).filter(
     ({ index }) => !cursors || cursors.has(memberName(memberSessions, index)),
   )
   const lists = sessions.map(async ({ index, session }): Promise<MemberList> => {

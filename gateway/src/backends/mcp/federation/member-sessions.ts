@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../lib/gateway-error.ts'
 import type { TargetFailure } from '../message/message.ts'
-import type { Target, TargetSession } from '../targets/target.ts'
+import type { CallContext, Target, TargetSession } from '../targets/target.ts'
 import type { NameMapping } from './names.ts'
 
 /** Sessions of one client at several targets. */
@@ -21,9 +21,15 @@ export type MemberSessions = {
 
 export type MemberSession = { index: number; session: TargetSession }
 
-/** Sessions of active targets. */
-export function activeSessions({ sessions: parts }: MemberSessions): MemberSession[] {
-  return parts.flatMap((session, index) => (session ? { index, session } : []))
+/** Sessions of active targets that the client may use. */
+export function activeSessions(
+  memberSessions: MemberSessions,
+  { targets }: Pick<CallContext, 'targets'>,
+): MemberSession[] {
+  return memberSessions.sessions.flatMap((session, index) => {
+    if (session === undefined || targets?.permits(memberName(memberSessions, index)) === false) return []
+    return { index, session }
+  })
 }
 
 export function memberName({ members }: MemberSessions, index: number): string {

@@ -54,7 +54,7 @@ async function openMergedStream(
   const flows: MessageFlow[] = []
   let over = false
 
-  const results = await Promise.all(activeSessions(memberSessions).map(({ index }) => open(index)))
+  const results = await Promise.all(activeSessions(memberSessions, context).map(({ index }) => open(index)))
   const failed = results.find((result) => result.kind === 'failed' && isFatal(result.failure))
   if (failed && (!memberSessions.failOpen || flows.length === 0)) {
     stop()

@@ -6,6 +6,7 @@ import { editJson } from '../message/json-edit.ts'
 import { invalidRequest, methodNotFound, paramsOf } from '../message/json-rpc.ts'
 import { idleFlow, withMergedSink } from '../message/merged-sink.ts'
 import type { Message, MessageFlow, MessageSink, TargetFailure } from '../message/message.ts'
+import { targetDenial } from '../permissions/permissions.ts'
 import type { CallContext, RemoteMembers, Target, TargetSession } from '../targets/target.ts'
 import {
   broadcastRequest,
@@ -196,6 +197,11 @@ function createSession(memberSessions: MemberSessions): TargetSession {
     context: CallContext,
     sink: MessageSink,
   ): MessageFlow {
+    const denial = targetDenial(memberName(memberSessions, index), message, context)
+    if (denial !== undefined) {
+      sink.fail(denial)
+      return idleFlow
+    }
     const session = sessions[index]
     if (session === undefined) {
       const error = new GatewayError(
@@ -259,7 +265,7 @@ function createSession(memberSessions: MemberSessions): TargetSession {
   }
 
   async function deliverToAll(message: Message, context: CallContext): Promise<TargetFailure | undefined> {
-    const deliveries = activeSessions(memberSessions).map(async ({ index, session }) => {
+    const deliveries = activeSessions(memberSessions, context).map(async ({ index, session }) => {
       const failure = await session.deliver(message, context)
       return failure && memberFailure(memberSessions, index, failure)
     })

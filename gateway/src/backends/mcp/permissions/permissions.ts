@@ -9,8 +9,8 @@ import type { CallContext, Permissions, Target, TargetSession } from '../targets
 import { createFilteredSink } from './filter-list.ts'
 
 /**
- * Applies authorization rules to a target: denied items are absent from lists and unknown in calls. Rules use
- * the target's names, so they apply before renaming.
+ * Applies authorization rules and allowed targets to a target: denied items are absent from lists and unknown
+ * in calls. Rules use the target's names, so they apply before renaming.
  */
 export function withPermissions(target: Target): Target {
   const { openFor: _, ...rest } = target
@@ -27,11 +27,22 @@ export function withPermissions(target: Target): Target {
     return {
       ...session,
       request(message, context, sink) {
+        const denial = targetDenial(target.name, message, context)
+        if (denial !== undefined) {
+          sink.fail(denial)
+          return idleFlow
+        }
         const { permissions } = context
         if (permissions === undefined) return session.request(message, context, sink)
         return requestWithRules(permissions, message, context, sink)
       },
+      listen(context, sink) {
+        const isDenied = context.targets?.permits(target.name) === false
+        return isDenied ? Promise.resolve({ kind: 'none' }) : session.listen(context, sink)
+      },
       async deliver(message, context) {
+        const denial = targetDenial(target.name, message, context)
+        if (denial !== undefined) return denial
         const { permissions } = context
         const { method } = message.value
         // A request without an id is a notification, which lenient targets may execute.
@@ -88,6 +99,18 @@ export function withPermissions(target: Target): Target {
         : { kind: 'unknown', item: kind }
     }
   }
+}
+
+/** Refusal of a message to a target that the client must not use: as if the target did not exist. */
+export function targetDenial(
+  target: string,
+  { value }: Message,
+  { targets }: CallContext,
+): TargetFailure | undefined {
+  if (targets === undefined || targets.permits(target)) return undefined
+  targets.refused()
+  const item = callTargetOf(value)?.kind
+  return item === undefined ? methodNotFoundFailure(String(value['method'])) : { kind: 'unknown', item }
 }
 
 /** Arguments of a tool call with exact integers. */

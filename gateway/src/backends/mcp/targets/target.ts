@@ -44,6 +44,15 @@ export type CallContext = {
   readonly permissions?: Permissions
   /** Undefined without an entry in the ledger. */
   readonly recorder?: CallRecorder | undefined
+  /** Targets that the virtual keys of the client allow; undefined if they allow all. */
+  readonly targets?: TargetPermissions | undefined
+}
+
+/** Targets that one client may use. */
+export type TargetPermissions = {
+  permits(target: string): boolean
+  /** Records the refusal of a call for the access log. */
+  refused(): void
 }
 
 /** A session at one target. */
