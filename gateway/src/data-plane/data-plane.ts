@@ -29,7 +29,7 @@ import { compileStandardAttributes } from '../pipeline/recording/standard-attrib
 import type { Listener } from '../pipeline/snapshot.ts'
 import { applyBudgetReport, budgetAccounts } from '../policies/budgets/accounts.ts'
 import { webhookLimits } from '../policies/guardrails/kinds/webhook/limits.ts'
-import type { LimitSnapshot } from '../policies/rate-limit/limit-snapshot.ts'
+import { type LimitSnapshot, noLimits } from '../policies/rate-limit/limit-snapshot.ts'
 import { createChildProcesses } from '../process/child-process.ts'
 import type { ProcessGuardian } from '../process/guardian.ts'
 import type { LogSink } from '../telemetry/log.ts'
@@ -185,7 +185,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
     },
     async limits() {
       const { config } = activation
-      return config ? readLimitsOf(config, context) : { local: [], global: [] }
+      return config ? readLimitsOf(config, context) : noLimits
     },
     async expectBudgets() {
       await options.memory.bind()

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Infer, list } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import { allowanceSchema, unitMs } from './allowance.ts'
@@ -48,9 +49,26 @@ export function compileKeyLimits(
       refill,
       intervalMs: unitMs[unit],
       label: position === 1 ? words : `${words} (${position})`,
-      bucket: JSON.stringify([keyId, counts, unit, position]),
+      bucket: bucketName(keyId, counts, unit, position),
     }
   })
+}
+
+/** Maximum length of `KeyLimit.bucket` in bytes. */
+export const longestBucketName = 112
+
+/** Name of a count, of bounded length: a long id is hashed. The JSON text is ASCII or well-formed Unicode. */
+function bucketName(keyId: string, ...limit: readonly (string | number)[]): string {
+  const name = JSON.stringify([...limit, keyId])
+  if (Buffer.byteLength(name) <= longestBucketName) return name
+  return JSON.stringify([...limit, `sha256:${hash('sha256', keyId, 'hex').slice(0, 64)}`])
+}
+
+/** Returns the key and the unit of a `KeyLimit.bucket`. */
+export function readBucketName(name: string): { keyId: string; counts: string } {
+  const parts: unknown = JSON.parse(name)
+  const [counts, , , keyId] = Array.isArray(parts) ? parts : []
+  return { keyId: String(keyId), counts: String(counts) }
 }
 
 /** Reports limits beyond the schema: allowances that are too large to count. */

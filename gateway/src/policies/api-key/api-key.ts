@@ -8,6 +8,7 @@ import {
 import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { refuse } from '../../pipeline/errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { KeyLimit } from '../../pipeline/keys/key-limits.ts'
 import { enumeration, type Infer, list, object, optional } from '../../schema/dsl.ts'
 import type { ReportIssue } from '../../schema/report.ts'
 import type { ApiKeyEntry } from './entry.ts'
@@ -100,10 +101,19 @@ function admit({ facts, auth }: Exchange, entry: ApiKeyEntry) {
   }
   if (models !== undefined) auth.models = intersectAccess(auth.models, models)
   if (targets !== undefined) auth.targets = intersectAccess(auth.targets, targets)
-  if (limits !== undefined) auth.limits = auth.limits === undefined ? limits : auth.limits.concat(limits)
+  if (limits !== undefined) auth.limits = joinLimits(auth.limits, limits)
   if (budgets !== undefined)
     auth.budgets = auth.budgets === undefined ? budgets : auth.budgets.concat(budgets)
   if (validUntil < (auth.expiresAt ?? Number.POSITIVE_INFINITY)) auth.expiresAt = validUntil
+}
+
+/** The limits of both keys. A key that two scopes have counts once. */
+function joinLimits(
+  known: readonly KeyLimit[] | undefined,
+  limits: readonly KeyLimit[],
+): readonly KeyLimit[] {
+  if (known === undefined) return limits
+  return known.concat(limits.filter(({ bucket }) => known.every((limit) => limit.bucket !== bucket)))
 }
 
 /** A 401 requires a challenge (RFC 9110 section 15.5.2). */

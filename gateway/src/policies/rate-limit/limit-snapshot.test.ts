@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { fixtureContext, fixtureExchange, throughPolicies } from '../../../test/fixtures/pipeline.ts'
-import { type GlobalLimitSnapshot, mergeLimitSnapshots, takeLimitSnapshot } from './limit-snapshot.ts'
+import {
+  type GlobalLimitSnapshot,
+  mergeLimitSnapshots,
+  noLimits,
+  takeLimitSnapshot,
+} from './limit-snapshot.ts'
 import { compileLocalRateLimit } from './local.ts'
 import type { LocalRateLimitConfig } from './local-config.ts'
 
@@ -69,10 +74,10 @@ describe('readings of several data planes', () => {
 
   it('add up the counts of global limits, and have the latest failure', () => {
     const { global } = mergeLimitSnapshots([
-      { local: [], global: [limit] },
-      { local: [], global: [{ ...limit, lastFailure: late }] },
+      { ...noLimits, global: [limit] },
+      { ...noLimits, global: [{ ...limit, lastFailure: late }] },
       {
-        local: [],
+        ...noLimits,
         global: [
           { ...limit, lastFailure: early },
           { ...limit, place: 'other' },
@@ -94,6 +99,6 @@ describe('readings of several data planes', () => {
     send('a')
     const snapshot = await read()
     expect(mergeLimitSnapshots([snapshot, snapshot])).toEqual(snapshot)
-    expect(mergeLimitSnapshots([])).toEqual({ local: [], global: [] })
+    expect(mergeLimitSnapshots([])).toEqual(noLimits)
   })
 })

@@ -5,6 +5,7 @@ import type { CompileContext } from '../../pipeline/compile-context.ts'
 import { type Bucket, refillBucket, secondsToRefill, usedAt } from './bucket.ts'
 import { type GlobalRateLimitConfig, timeoutOf } from './global/config.ts'
 import { type GlobalLimitCounts, globalLimitState, labelOf } from './global/state.ts'
+import { type KeyLimitsSnapshot, takeKeyLimitsSnapshot } from './keys/key-limit-snapshot.ts'
 import { compileLimits, type Limit, wholeMs } from './limit.ts'
 import { type LocalRateLimitConfig, limitRule } from './local-config.ts'
 
@@ -56,16 +57,25 @@ export type GlobalLimitSnapshot = {
   lastFailure: GlobalLimitCounts['lastFailure']
 }
 
-export type LimitSnapshot = { local: LocalLimitSnapshot[]; global: GlobalLimitSnapshot[] }
+export type LimitSnapshot = {
+  local: LocalLimitSnapshot[]
+  global: GlobalLimitSnapshot[]
+  /** Limits of virtual keys. */
+  keys: KeyLimitsSnapshot
+}
 
 const fullestShown = 10
+
+/** Limits of a gateway without a configuration. */
+export const noLimits: LimitSnapshot = { local: [], global: [], keys: { used: 0, exhausted: 0, fullest: [] } }
 
 /** Reads the current limits without a change to the counts, and yields to traffic in between. */
 export async function takeLimitSnapshot(
   places: readonly ScopedLimits[],
   context: CompileContext,
 ): Promise<LimitSnapshot> {
-  const readings: LimitSnapshot = { local: [], global: [] }
+  const keys = await takeKeyLimitsSnapshot(context)
+  const readings: LimitSnapshot = { local: [], global: [], keys }
   for (const { place, local, global } of places) {
     for (const limit of compileLimits(local.map(limitRule), context, { scope: place })) {
       readings.local.push(await localSnapshot(limit, place, context.clock))
@@ -76,19 +86,19 @@ export async function takeLimitSnapshot(
 }
 
 /**
- * Merges the snapshots of all data planes. Local limits are the same for all; checks and reports of global
- * limits are added up, and the latest failure is that of the process.
+ * Merges the snapshots of all data planes. Local limits and those of keys are the same for all; checks and
+ * reports of global limits are added up, and the latest failure is that of the process.
  */
 export function mergeLimitSnapshots(snapshots: readonly LimitSnapshot[]): LimitSnapshot {
   const [first, ...others] = snapshots
-  if (first === undefined) return { local: [], global: [] }
+  if (first === undefined) return noLimits
   const global = first.global.map((snapshot) => {
     const same = others.flatMap((other) =>
       other.global.filter(({ place, limit }) => place === snapshot.place && limit === snapshot.limit),
     )
     return same.reduce(addGlobal, snapshot)
   })
-  return { local: first.local, global }
+  return { local: first.local, global, keys: first.keys }
 }
 
 function addGlobal(one: GlobalLimitSnapshot, other: GlobalLimitSnapshot): GlobalLimitSnapshot {

@@ -101,6 +101,7 @@ describe('the policies of an LLM route', () => {
       'api key',
       'authorization',
       'request limits',
+      'key limits',
       'llm request',
       'authorization of the LLM request',
       'token limits',

@@ -7,6 +7,7 @@ import { compileBudgets } from '../budgets/budgets.ts'
 import { compileOrigins } from '../cors.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileOrigin } from '../origin.ts'
+import { compileKeyLimits } from '../rate-limit/keys/key-limits.ts'
 import { compileRequestBody } from '../request-body.ts'
 import { compileScope, type PolicyScope, type ScopeSteps } from './scope.ts'
 import { warnAboutPolicies } from './warnings.ts'
@@ -22,6 +23,7 @@ type StepName =
   | 'apiKey'
   | 'authorization'
   | 'requestLimits'
+  | 'keyLimits'
   | 'globalRequestLimits'
   | 'requestBody'
   | 'bodyAuthorization'
@@ -64,6 +66,10 @@ export const order: readonly Step[] = [
     because: 'rules on the head refuse before counting and before the body is read',
   },
   { step: 'requestLimits', because: 'counting precedes the body, which is expensive to read' },
+  {
+    step: 'keyLimits',
+    because: 'as request limits; token limits of a key, too, because they need no body',
+  },
   {
     step: 'globalRequestLimits',
     because: 'a network call is made only for requests that local limits admit',
@@ -182,6 +188,10 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
       ])
     case 'apiKey':
       return addChecks(policies, 'api key', present(compiled, 'apiKey').reverse())
+    case 'keyLimits':
+      if (scopes.some((scope) => scope.policies.apiKey !== undefined))
+        policies.push(compileKeyLimits(context, { hasTokens: route.kind === 'llm' }))
+      return
     case 'requestBody':
       if (route.kind === 'http' && compiled.some(readsBody))
         policies.push(compileRequestBody(compileRequestBodyLimits(route.maxBodyBytes, context)))

@@ -200,7 +200,7 @@ function targetPermissions({ log }: Exchange, { allows }: TargetAccess): TargetP
   }
 }
 
-/** Whether the virtual keys of a request allow one of the targets. A refusal is recorded for the access log. */
+/** Whether the virtual keys of a request allow one of the targets. Records a refusal for the access log. */
 export function permitsAnyTarget({ auth: { targets }, log }: Exchange, members: readonly Target[]): boolean {
   if (targets === undefined || members.some(({ name }) => targets.allows(name))) return true
   log.refusedBy = targetNotAllowed
