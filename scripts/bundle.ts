@@ -9,6 +9,7 @@ export async function bundleGateway(outdir: string): Promise<Metafile> {
     entryPoints: {
       tollgate: 'gateway/src/main.ts',
       'sqlite-thread': 'gateway/src/resources/stores/sqlite/thread.ts',
+      'ledger-writer': 'gateway/src/ledger/writer/thread.ts',
       'config-worker': 'gateway/src/app/config-worker.ts',
       'data-plane': 'gateway/src/workers/thread.ts',
       'ledger-queries': 'gateway/src/ledger/query/thread.ts',

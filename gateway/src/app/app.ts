@@ -1,9 +1,12 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ConfigVersions, createConfigVersions } from '../config/live/config-versions.ts'
 import { createLiveConfig } from '../config/live/live.ts'
 import type { Environment } from '../config/load/environment.ts'
 import type { Config } from '../config/schema.ts'
+import { ledgerSettingsOf } from '../ledger/config.ts'
+import { type Ledger, openLedger } from '../ledger/ledger.ts'
 import { systemClock } from '../lib/clock.ts'
 import { longestTimerMs, parseDuration } from '../lib/duration.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
@@ -61,6 +64,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const link = createControlLink()
   const servers = createProcessServers(clock, metrics)
+  const ledger = openLedgerOf(settings, { log, metrics })
   const dataPlane = await openDataPlanes({
     settings,
     origin: feed.origin.kind === 'file' ? 'file' : feed.origin.from,
@@ -71,7 +75,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
     metrics,
     threadUrls: options.threadUrls,
-    acceptEntries: undefined,
+    acceptEntries: ledger?.accept,
     adminPort: servers.adminPort,
     api: link.api,
     fail: options.fail,
@@ -90,7 +94,16 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   })
   live.onCommit((config) => log.setLevel(logLevelOf(config)))
-  const control = await openControlPlane({ ...options, clock, metrics, settings, versions, live, dataPlane })
+  const control = await openControlPlane({
+    ...options,
+    clock,
+    metrics,
+    settings,
+    versions,
+    live,
+    dataPlane,
+    ledger,
+  })
   const { resources } = control
   link.connect(control)
   const reload = createReload({ feed, log, versions, live, resources, evictFile: dataPlane.evictFile })
@@ -105,9 +118,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     reload.close()
     servers.close()
     await Promise.all([dataPlane.close(), resources.close()])
+    // After the data planes, which have sent their last entries.
+    await ledger?.close()
   }
 
   try {
+    await ledger?.ready
     const render = async () => metrics.render(await dataPlane.metrics())
     await servers.open({ settings, api: control.api, pending, render })
     await live.exclusive(() => resources.useFile(versions.current))
@@ -140,6 +156,16 @@ export async function startApp(options: AppOptions): Promise<App> {
       await log.flush()
     },
   }
+}
+
+function openLedgerOf(
+  settings: NonNullable<Config['config']>,
+  { log, metrics }: { log: ProcessLog; metrics: Metrics },
+): Ledger | undefined {
+  const ledger = ledgerSettingsOf(settings)
+  if (ledger === undefined) return undefined
+  const tools = { log, meter: metrics.ledger, randomUuid: randomUUID, temporaryFolder: tmpdir() }
+  return openLedger({ settings: ledger, ...tools })
 }
 
 async function firstVersion(feed: ConfigFeed): Promise<ConfigVersions> {

@@ -9,6 +9,7 @@ import type { Environment } from '../config/load/environment.ts'
 import { writeFileAtomically } from '../config/load/write-file.ts'
 import { type Config, configJsonSchema } from '../config/schema.ts'
 import type { DataPlane } from '../data-plane/data-plane.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { Clock } from '../lib/clock.ts'
 import { createWorkQueue } from '../lib/scheduling/work-queue.ts'
 import { createYieldPoint } from '../lib/scheduling/yielding.ts'
@@ -37,6 +38,8 @@ export type ControlPlaneOptions = {
   versions: ConfigVersions
   live: LiveConfig
   dataPlane: DataPlane
+  /** Undefined without a database. */
+  ledger: Ledger | undefined
 }
 
 export type ControlPlane = Control & { resources: Resources }
@@ -56,6 +59,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     allowances: settings.storage ?? {},
     expand: createExpand(settings.storage?.allowedEnv ?? [], env),
     status: () => live.status,
+    ledger: () => options.ledger?.status(),
     schema: configJsonSchema(),
     version,
     openApiParts,

@@ -11,6 +11,7 @@ describe('settings of the ledger', () => {
   it('use the database of the configuration, with defaults', () => {
     expect(ledgerSettingsOf({ database: { url: 'sqlite://a.db' } })).toEqual({
       url: 'sqlite://a.db',
+      urlField: 'config.database.url',
       kind: 'sqlite',
       maxConnections: 5,
       retentionMs: 30 * 86_400_000,

@@ -141,6 +141,8 @@ export type LedgerSections = {
 export type LedgerSettings = {
   /** Contains a password; not for logs. */
   readonly url: string
+  /** Configuration field of the URL, for errors. */
+  readonly urlField: string
   readonly kind: 'sqlite' | 'postgres'
   readonly maxConnections: number
   readonly retentionMs: number
@@ -168,6 +170,7 @@ export function ledgerSettingsOf({
   if (url === '' || config.enabled === false) return undefined
   return {
     url,
+    urlField: config.url === undefined ? 'config.database.url' : 'config.logging.database.url',
     kind: isPostgresUrl(url) ? 'postgres' : 'sqlite',
     maxConnections: config.maxConnections ?? defaultMaxConnections,
     retentionMs: parseDuration(config.retention ?? defaultRetention) ?? 0,

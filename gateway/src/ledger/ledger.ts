@@ -10,6 +10,8 @@ import { spoolPlaceOf } from './writer/spool-place.ts'
 
 /** The ledger of the process: entries of all data planes to the thread that writes them. */
 export type Ledger = {
+  /** Resolves when the writer runs, before it connects. Rejects if the URL is not valid. */
+  readonly ready: Promise<void>
   /** Accepts lines; resolves when they are in the spool. */
   accept(lines: LedgerLines): Promise<void>
   /** Polls totals of budgets four times a second from now on. `listener` receives the updates in order. */
@@ -58,6 +60,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   const unaccepted = new Map<number, Unaccepted>()
   const counters = createCounters(meter)
   const listeners: ((update: BudgetUpdate) => void)[] = []
+  const ready = Promise.withResolvers<void>()
   const closed = Promise.withResolvers<void>()
   let lastNumber = 0
   let status: WriterStatus | undefined
@@ -65,6 +68,12 @@ export function openLedger(options: LedgerOptions): Ledger {
 
   function receive(message: FromWriter): void {
     switch (message.kind) {
+      case 'ready':
+        ready.resolve()
+        return
+      case 'invalid':
+        ready.reject(new Error(message.message))
+        return
       case 'accepted':
         unaccepted.get(message.number)?.accepted()
         unaccepted.delete(message.number)
@@ -106,8 +115,11 @@ export function openLedger(options: LedgerOptions): Ledger {
   }
 
   launch()
+  // A start that fails earlier does not wait for it.
+  ready.promise.catch(() => undefined)
 
   return {
+    ready: ready.promise,
     accept({ lines, rows }) {
       lastNumber += 1
       const message = { kind: 'lines', number: lastNumber, lines, rows } as const

@@ -68,6 +68,7 @@ describe('the package', () => {
       'dist/tollgate.js',
       'dist/tollgate.js.map',
       'dist/sqlite-thread.js',
+      'dist/ledger-writer.js',
       'dist/config-worker.js',
       'dist/data-plane.js',
     ])

@@ -49,6 +49,10 @@ export type ToWriter =
 
 /** A message of the thread, in order. */
 export type FromWriter =
+  /** The thread runs; it connects later. */
+  | { readonly kind: 'ready' }
+  /** The settings are not valid: the thread ends. */
+  | { readonly kind: 'invalid'; readonly message: string }
   /** The lines are in the spool, or in memory if it is not writable. */
   | { readonly kind: 'accepted'; readonly number: number }
   | { readonly kind: 'budgets'; readonly update: BudgetUpdate }

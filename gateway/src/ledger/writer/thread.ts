@@ -1,7 +1,9 @@
 import { hostname } from 'node:os'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../lib/clock.ts'
+import { messageOf } from '../../lib/thrown.ts'
 import type { LedgerSettings } from '../config.ts'
+import { createLedgerStore } from '../store/open.ts'
 import type { LedgerStore } from '../store/store.ts'
 import type { FromWriter, ToWriter, WriterStart } from './protocol.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -13,7 +15,9 @@ if (parentPort === null) throw new Error('runs as a thread only')
 serve(parentPort, workerData)
 
 function serve(port: MessagePort, { settings, source, spool }: WriterStart): void {
+  const send = (message: FromWriter) => port.postMessage(message)
   const writer = createStore(settings).then((store): Writer => {
+    send({ kind: 'ready' })
     return createWriter({
       settings,
       store,
@@ -26,17 +30,23 @@ function serve(port: MessagePort, { settings, source, spool }: WriterStart): voi
       now: systemClock.now,
       monotonic: systemClock.monotonic,
       random: Math.random,
-      send(message: FromWriter) {
-        port.postMessage(message)
+      send(message) {
+        send(message)
         if (message.kind === 'closed') port.close()
       },
     })
   })
-  port.on('message', async (message: ToWriter) => (await writer).receive(message))
+  writer.catch((error: unknown) => send({ kind: 'invalid', message: messageOf(error) }))
+  port.on('message', async (message: ToWriter) => {
+    const created = await writer.catch(() => undefined)
+    if (created !== undefined) created.receive(message)
+    else if (message.kind === 'close') send({ kind: 'closed' })
+  })
 }
 
-async function createStore({ kind }: LedgerSettings): Promise<LedgerStore> {
-  throw new Error(`the ledger has no store for ${kind}`)
+/** One connection: writes are sequential. */
+function createStore({ url, urlField }: LedgerSettings): Promise<LedgerStore> {
+  return createLedgerStore({ url, field: urlField, maxConnections: 1 }, systemClock)
 }
 
 function isRunning(pid: number): boolean {

@@ -84,11 +84,12 @@ async function respond(request: ApiRequest, options: ApiOptions): Promise<Reply>
 }
 
 const documents = {
-  status: ({ resources, status, version }: ApiOptions) => ({
+  status: ({ resources, status, ledger, version }: ApiOptions) => ({
     version,
     ...status(),
     pending: resources.pending(),
     storage: resources.status(),
+    ledger: ledger(),
   }),
   schema: ({ schema }: ApiOptions) => schema,
   effective: ({ resources }: ApiOptions) => effectiveConfig(resources),

@@ -25,7 +25,9 @@ export function openApiDocument(
     },
     paths: {
       '/api/config/status': {
-        get: plainGet('Active configuration: status, time of activation, last error.'),
+        get: plainGet(
+          'Active configuration: status, time of activation, last error; state of storage and ledger.',
+        ),
       },
       '/api/config/schema': { get: plainGet('JSON Schema of the configuration file.') },
       '/api/config/effective': {

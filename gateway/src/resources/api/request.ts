@@ -29,6 +29,8 @@ export type ApiOptions = {
   /** Expands references to the environment in values. */
   readonly expand: Expand
   readonly status: () => ConfigStatus
+  /** State of the ledger; undefined without one. */
+  readonly ledger: () => object | undefined
   /** JSON Schema of the configuration file. */
   readonly schema: object
   readonly version: string
