@@ -12,7 +12,7 @@ import { type Client, type ClientReader, isHost } from './client-address.ts'
 import { refuse, replyToError } from './errors.ts'
 import { createAuthState, type Exchange } from './exchange.ts'
 import type { Policy } from './policy.ts'
-import { explanationOf } from './recording/explanation.ts'
+import { createExplainer } from './recording/explanation.ts'
 import { isRecorded, ledgerEntry } from './recording/ledger-entry.ts'
 import { createRecording, type Explain, recordWait } from './recording/recording.ts'
 import { createRequestIds } from './recording/request-id.ts'
@@ -47,6 +47,7 @@ export function createPipeline(options: PipelineOptions): (request: IncomingRequ
   const { log, clock, unrouted, ledger, explain = 'errors' } = options
   const { attributes = compileStandardAttributes({}) } = options
   const timestamp = createTimestamp(clock.now)
+  const explanationOf = createExplainer(clock)
   const nextRequestId = createRequestIds(clock.now, randomUUID)
 
   return (request) => {

@@ -5,7 +5,12 @@ import type { JsonValue } from '../../lib/json/json.ts'
 import type { Delivery } from '../../net/http/incoming-request.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Policy } from '../policy.ts'
-import { type ExplanationInputs, explanationOf, maxExplanationLength } from './explanation.ts'
+import {
+  createExplainer,
+  type ExplanationInputs,
+  explanationOf,
+  maxExplanationLength,
+} from './explanation.ts'
 import { ledgerEntry } from './ledger-entry.ts'
 import { createRecording, type Explain, recordGuard, recordItem, recordLimit } from './recording.ts'
 import { compileStandardAttributes } from './standard-attributes.ts'
@@ -63,6 +68,20 @@ describe('the sample', () => {
     expect(explained(exchangeOf('all'))).toMatchObject({ cause: 'served' })
     expect(textOf(exchangeOf('off'), refused)).toBeUndefined()
     expect(textOf(exchangeOf('errors', { recording: undefined }), refused)).toBeUndefined()
+  })
+})
+
+describe('createExplainer', () => {
+  it('limits explanations per second', () => {
+    let now = 5_000
+    const explain = createExplainer({ now: () => now, monotonic: () => now })
+    const exchange = exchangeOf('all')
+    const entry = ledgerEntry(exchange, delivered, { endedAt: 20, completedAt: 1_020, attributes })
+    const inputs = { entry, entered: [], listener: undefined, delivery: delivered, endedAt: 20 }
+    const count = () => Array.from({ length: 1_100 }, () => explain(exchange, inputs)).filter(Boolean).length
+    expect(count()).toBe(1_000)
+    now += 1_000
+    expect(count()).toBe(1_000)
   })
 })
 

@@ -1,4 +1,5 @@
 import type { LedgerEntry } from '../../ledger/entry.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { GatewayError } from '../../lib/gateway-error.ts'
 import type { JsonObject, JsonValue } from '../../lib/json/json.ts'
 import type { Delivery } from '../../net/http/incoming-request.ts'
@@ -28,6 +29,7 @@ export type ExplanationInputs = {
  * header values, query strings or credentials, and no claims beside user and group.
  */
 export function explanationOf(exchange: Exchange, inputs: ExplanationInputs): string | undefined {
+  if (!isExplained(exchange, inputs)) return undefined
   try {
     return explain(exchange, inputs)
   } catch {
@@ -36,11 +38,35 @@ export function explanationOf(exchange: Exchange, inputs: ExplanationInputs): st
   }
 }
 
+/** Explanations per second of one listener: about 2 % of a core, so that refused floods cost little. */
+const maxPerSecond = 1_000
+
+/** Creates `explanationOf` with a limit per second; further requests have no explanation. */
+export function createExplainer({ monotonic }: Clock): typeof explanationOf {
+  let second = 0
+  let count = 0
+  return (exchange, inputs) => {
+    if (!isExplained(exchange, inputs)) return undefined
+    const now = Math.floor(monotonic() / 1000)
+    if (now !== second) {
+      second = now
+      count = 0
+    }
+    count += 1
+    return count > maxPerSecond ? undefined : explanationOf(exchange, inputs)
+  }
+}
+
+function isExplained(exchange: Exchange, inputs: ExplanationInputs): boolean {
+  const { recording } = exchange
+  if (recording?.times === undefined) return false
+  return recording.explainsAll || hasFailed(exchange, recording, inputs)
+}
+
 function explain(exchange: Exchange, inputs: ExplanationInputs): string | undefined {
   const { recording } = exchange
   const times = recording?.times
   if (recording === undefined || times === undefined) return undefined
-  if (!recording.explainsAll && !hasFailed(exchange, recording, inputs)) return undefined
   const { entry, endedAt, entered } = inputs
   const policies = entered.map((policy) => describePolicy(policy, exchange, times))
   const attempts = recording.attempts?.map((attempt) => describeAttempt(attempt, exchange, endedAt))
