@@ -14,6 +14,7 @@ import type { LogLevel, ProcessLog } from '../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import type { ThreadUrls } from '../workers/data-planes.ts'
 import { openDataPlanes } from '../workers/workers.ts'
+import { createBudgetFeed } from './budgets.ts'
 import type { ConfigFeed } from './config-feed.ts'
 import { createControlLink } from './control-link.ts'
 import { openControlPlane } from './control-plane.ts'
@@ -93,7 +94,11 @@ export async function startApp(options: AppOptions): Promise<App> {
       unavailable = reason
     },
   })
-  live.onCommit((config) => log.setLevel(logLevelOf(config)))
+  const budgets = createBudgetFeed({ ledger, dataPlane, clock, log })
+  live.onCommit((config) => {
+    log.setLevel(logLevelOf(config))
+    budgets.use(config)
+  })
   const control = await openControlPlane({
     ...options,
     clock,
@@ -117,6 +122,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   async function closeAll(): Promise<void> {
     reload.close()
     servers.close()
+    budgets.close()
     await Promise.all([dataPlane.close(), resources.close()])
     // After the data planes, which have sent their last entries.
     await ledger?.close()
@@ -126,6 +132,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     await ledger?.ready
     const render = async () => metrics.render(await dataPlane.metrics())
     await servers.open({ settings, api: control.api, pending, render })
+    budgets.use(versions.current)
+    await budgets.ready()
     await live.exclusive(() => resources.useFile(versions.current))
   } catch (error) {
     await closeAll()

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createAdminApi } from '../admin/api.ts'
+import { budgetEndpoints } from '../admin/budgets.ts'
 import { limitsEndpoint } from '../admin/limits.ts'
 import { openApiParts } from '../admin/openapi-parts.ts'
 import type { ConfigVersions } from '../config/live/config-versions.ts'
@@ -69,7 +70,7 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     yieldPoint: createYieldPoint(clock),
   })
   const api = createAdminApi({
-    endpoints: [limitsEndpoint(dataPlane.limits)],
+    endpoints: [limitsEndpoint(dataPlane.limits), ...budgetEndpoints(dataPlane.budgets)],
     next: configApi,
     workQueue,
     log,

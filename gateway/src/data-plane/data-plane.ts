@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type ApiHandler, createUi } from '../admin/admin.ts'
+import { type BudgetRequest, type BudgetResult, readBudgetsOf } from '../config/budget-snapshot.ts'
 import { readLimitsOf } from '../config/limit-snapshot.ts'
 import { createCompileCache } from '../config/live/compile-cache.ts'
 import { createLiveListeners, type LiveListeners } from '../config/live/listeners.ts'
@@ -84,6 +85,8 @@ export type DataPlane = {
   setUnavailable(reason: string | undefined): Promise<void>
   /** Current state of the rate limits of the active configuration. */
   limits(): Promise<LimitSnapshot>
+  /** Current state of the budgets of the active configuration. */
+  budgets(request: BudgetRequest): Promise<BudgetResult>
   /** Expects reports on budgets from the database, which are unknown until then. */
   expectBudgets(): Promise<void>
   /** Applies the totals of budgets in the database. */
@@ -187,6 +190,7 @@ export function createDataPlane(options: DataPlaneOptions): DataPlane {
       const { config } = activation
       return config ? readLimitsOf(config, context) : noLimits
     },
+    budgets: (request) => readBudgetsOf(activation.config, context, request),
     async expectBudgets() {
       await options.memory.bind()
       accounts.expectReports()

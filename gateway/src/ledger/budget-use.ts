@@ -1,5 +1,6 @@
 import type { BudgetCharge } from './entry.ts'
 import type { BudgetTotal } from './store/store.ts'
+import type { BudgetUpdate } from './writer/protocol.ts'
 
 /**
  * Use of a budget in a window, without the entries of this process. A later one of the same window replaces
@@ -21,24 +22,10 @@ export type BudgetReport = {
   readonly uses: readonly BudgetUse[]
 }
 
-/**
- * Message of the writer of the ledger, in the order of its commits, at least every second while the database
- * responds.
- */
-export type BudgetCommit = {
-  /**
-   * Charges of entries of this process that are in the database now: each entry once, also if its batch was
-   * written twice or by a restarted writer. Entries of earlier processes, replayed from the spool, are not
-   * among them.
-   */
-  readonly committed: readonly BudgetCharge[]
-  /** Totals that were read after them. */
-  readonly totals: readonly BudgetTotal[]
-}
-
 /** Separates the charges of this process from the totals of the database. */
 export type BudgetTotals = {
-  apply(commit: BudgetCommit): void
+  /** Applies an update of the writer; updates arrive in order. */
+  apply(update: BudgetUpdate): void
   /** Changes since the last report. A report without changes confirms that the database responds. */
   report(): BudgetReport
   /** Repeats the changes of a report that was not delivered in the next one. */
@@ -49,7 +36,7 @@ type State = {
   readonly identity: Pick<BudgetCharge, 'budget' | 'value' | 'windowStart'>
   windowEnd: number
   total: bigint
-  committed: bigint
+  confirmed: bigint
 }
 
 /**
@@ -68,7 +55,7 @@ export function createBudgetTotals(now: () => number): BudgetTotals {
     const key = keyOf(window)
     let state = states.get(key)
     if (state === undefined) {
-      state = { identity: { budget, value, windowStart }, windowEnd, total: 0n, committed: 0n }
+      state = { identity: { budget, value, windowStart }, windowEnd, total: 0n, confirmed: 0n }
       states.set(key, state)
     }
     state.windowEnd = windowEnd
@@ -84,8 +71,8 @@ export function createBudgetTotals(now: () => number): BudgetTotals {
   }
 
   return {
-    apply({ committed, totals }) {
-      for (const charge of committed) stateOf(charge).committed += BigInt(charge.amount)
+    apply({ confirmed, totals }) {
+      for (const charge of confirmed) stateOf(charge).confirmed += BigInt(charge.amount)
       for (const total of totals) stateOf(total).total = total.used
     },
     lost({ uses }) {
@@ -114,8 +101,8 @@ function keyOf({
   return JSON.stringify([budget, value, windowStart])
 }
 
-function useOf({ identity, windowEnd, total, committed }: State): BudgetUse {
+function useOf({ identity, windowEnd, total, confirmed }: State): BudgetUse {
   // Less than the committed charges only if rows were deleted from the database.
-  const others = total > committed ? total - committed : 0n
+  const others = total > confirmed ? total - confirmed : 0n
   return { ...identity, windowEnd, others: Number(others) }
 }

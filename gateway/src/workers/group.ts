@@ -1,4 +1,5 @@
 import { MessageChannel } from 'node:worker_threads'
+import type { BudgetResult } from '../config/budget-snapshot.ts'
 import { ConfigRejected } from '../config/config-rejected.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import { createProvenance } from '../config/load/provenance.ts'
@@ -131,15 +132,16 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
   }
 
   /** Calls a data plane on memory that all have in common; another one if it fails. */
-  async function callOne(name: string, request: unknown): Promise<void> {
+  async function callOne(name: string, request: unknown): Promise<unknown> {
+    let failure: unknown
     for (const plane of planes) {
-      const called = plane.call(name, request).then(
-        () => true,
-        () => false,
-      )
-      if (await called) return
+      try {
+        return await plane.call(name, request)
+      } catch (error) {
+        failure = error
+      }
     }
-    throw new Error('no data plane responds')
+    throw failure
   }
 
   await Promise.all(planes.map((plane) => plane.run()))
@@ -176,8 +178,13 @@ export async function startGroup(options: DataPlanesOptions, count: number): Pro
       )
       return totals.all()
     },
-    expectBudgets: () => callOne('expectBudgets', undefined),
-    reportBudgets: (report) => callOne('reportBudgets', report),
+    budgets: async (request) => (await callOne('budgets', request)) as BudgetResult,
+    async expectBudgets() {
+      await callOne('expectBudgets', undefined)
+    },
+    async reportBudgets(report) {
+      await callOne('reportBudgets', report)
+    },
     addresses: () => addresses,
     announceDrain() {
       for (const plane of planes) plane.note('announceDrain')

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads'
+import type { BudgetRequest } from '../config/budget-snapshot.ts'
 import type { PreparedSnapshot } from '../config/live/live.ts'
 import type { Config } from '../config/schema.ts'
 import { createDataPlane, type DataPlane } from '../data-plane/data-plane.ts'
@@ -43,6 +44,7 @@ function serveDataPlane(port: MessagePort, start: ThreadStart): void {
     evictFile: (path: string) => dataPlane.evictFile(path),
     setUnavailable: (reason: string | undefined) => dataPlane.setUnavailable(reason),
     limits: () => dataPlane.limits(),
+    budgets: (request: BudgetRequest) => dataPlane.budgets(request),
     expectBudgets: () => dataPlane.expectBudgets(),
     reportBudgets: (report: BudgetReport) => dataPlane.reportBudgets(report),
     metrics: () => metrics.dump(),

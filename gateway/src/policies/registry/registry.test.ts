@@ -105,6 +105,7 @@ describe('the policies of an LLM route', () => {
       'llm request',
       'authorization of the LLM request',
       'token limits',
+      'budgets',
     ])
   })
 

@@ -1,0 +1,164 @@
+import type { KeyedAccounts } from '../../lib/planes/keyed-accounts.ts'
+import type { TimeWindow } from '../../lib/time-window.ts'
+import { createWindows } from '../../lib/time-window.ts'
+import type { BudgetRule } from '../../schema/budget.ts'
+import { accountPrefix, parseAccountKey } from './accounts.ts'
+import { formatAmount } from './reply.ts'
+
+/** A budget of the configuration. */
+export type ConfiguredBudget = {
+  readonly identity: string
+  /** Scope with policies, or `key`. */
+  readonly place: string
+  readonly rule: BudgetRule
+  /** Expression with a budget per value; undefined for a single one. */
+  readonly key: string | undefined
+  /** The virtual key that has the budget. */
+  readonly apiKey: { readonly id: string; readonly name: string | undefined } | undefined
+}
+
+/** State of one value of a budget. Amounts are decimal texts, of US dollars or tokens. */
+export type BudgetState = {
+  place: string
+  budget: string
+  key: string | undefined
+  value: string
+  apiKeyId: string | undefined
+  apiKeyName: string | undefined
+  limit: { unit: 'USD' | 'Tokens'; amount: string }
+  usage: { used: string; reserved: string; remaining: string; share: number; exceeded: boolean }
+  window: { start: number; end: number }
+  action: BudgetRule['action']
+}
+
+export type BudgetQuery = {
+  /** Name of the budget. */
+  readonly budget: string | undefined
+  readonly value: string | undefined
+  readonly limit: number
+  readonly cursor: string | undefined
+}
+
+export type BudgetPage = {
+  observedAt: number
+  budgets: BudgetState[]
+  /** Undefined on the last page. */
+  nextCursor: string | undefined
+}
+
+type Amounts = { readonly used: number; readonly reserved: number }
+/** A state before its texts are formatted. */
+type Entry = {
+  readonly budget: ConfiguredBudget
+  readonly value: string
+  readonly window: TimeWindow
+  readonly amounts: Amounts
+  readonly share: number
+  /** Position in the order of the list. */
+  readonly order: string
+}
+
+const unused: Amounts = { used: 0, reserved: 0 }
+/** Accounts read between two yields to traffic. */
+const accountsPerTurn = 5_000
+
+/** Reads a page of all budgets, those closest to their limit first. */
+export async function readBudgets(
+  accounts: KeyedAccounts,
+  budgets: readonly ConfiguredBudget[],
+  { query, now }: { query: BudgetQuery; now: number },
+): Promise<BudgetPage> {
+  const known = new Map(
+    budgets.map((budget) => [budget.identity, { budget, windowAt: createWindows(budget.rule.window) }]),
+  )
+  const page: Entry[] = []
+  const seen = new Set<string>()
+
+  function add(entry: Entry): void {
+    const { budget, value, order } = entry
+    if (query.budget !== undefined && budget.rule.name !== query.budget) return
+    if (query.value !== undefined && value !== query.value) return
+    if (query.cursor !== undefined && order <= query.cursor) return
+    // One more than the page has, to find whether there is a next one.
+    if (page.length > query.limit && order >= (page.at(-1)?.order ?? '')) return
+    page.push(entry)
+    page.sort((one, other) => (one.order < other.order ? -1 : 1))
+    page.length = Math.min(page.length, query.limit + 1)
+  }
+
+  let read = 0
+  for (const position of accounts.positions()) {
+    read += 1
+    if (read % accountsPerTurn === 0) await new Promise(setImmediate)
+    const account = accounts.read(position)
+    const parsed = account && parseAccountKey(account.key)
+    const found = parsed && known.get(parsed.budget)
+    if (account === undefined || parsed === undefined || found === undefined) continue
+    const window = found.windowAt(now)
+    if (window.start !== parsed.windowStart) continue
+    seen.add(parsed.budget)
+    add(entryOf({ ...found, value: parsed.value, window, amounts: account }))
+  }
+  for (const [identity, { budget, windowAt }] of known) {
+    if (budget.key === undefined && !seen.has(identity))
+      add(entryOf({ budget, value: '', window: windowAt(now), amounts: unused }))
+  }
+  const hasNext = page.length > query.limit
+  const shown = page.slice(0, query.limit)
+  return {
+    observedAt: now,
+    budgets: shown.map(stateOf),
+    nextCursor: hasNext ? shown.at(-1)?.order : undefined,
+  }
+}
+
+/** Reads the budgets of virtual keys. `apiKeyName` selects keys by name. */
+export function readKeyBudgets(
+  accounts: KeyedAccounts,
+  budgets: readonly ConfiguredBudget[],
+  { apiKeyName, now }: { apiKeyName: string | undefined; now: number },
+): BudgetState[] {
+  return budgets
+    .filter(({ apiKey }) => apiKey !== undefined && (apiKeyName === undefined || apiKey.name === apiKeyName))
+    .map((budget) => {
+      const window = createWindows(budget.rule.window)(now)
+      const amounts = accounts.find(accountPrefix(budget.identity, window.start)) ?? unused
+      return stateOf(entryOf({ budget, value: '', window, amounts }))
+    })
+}
+
+/** Digits of a share in the order of a list: shares beyond it are equal. */
+const shareDigits = 12
+
+function entryOf({ budget, value, window, amounts }: Omit<Entry, 'share' | 'order'>): Entry {
+  const share = (amounts.used + amounts.reserved) / budget.rule.limit
+  // Descending by share, then by name and value.
+  const rank = Math.round(1e6 * (1e5 - Math.min(share, 1e5)))
+    .toString()
+    .padStart(shareDigits, '0')
+  return { budget, value, window, amounts, share, order: `${rank} ${budget.identity}\n${value}` }
+}
+
+function stateOf({ budget, value, window, amounts, share }: Entry): BudgetState {
+  const { place, rule, key, apiKey } = budget
+  const { unit, limit, name, action } = rule
+  const { used, reserved } = amounts
+  return {
+    place,
+    budget: name,
+    key,
+    value,
+    apiKeyId: apiKey?.id,
+    apiKeyName: apiKey?.name,
+    limit: { unit: unit === 'usd' ? 'USD' : 'Tokens', amount: formatAmount(unit, limit) },
+    usage: {
+      used: formatAmount(unit, used),
+      reserved: formatAmount(unit, reserved),
+      remaining: formatAmount(unit, Math.max(0, limit - used - reserved)),
+      share: Math.round(share * 1_000) / 1_000,
+      exceeded: used >= limit,
+    },
+    window: { start: window.start, end: window.end },
+    action,
+  }
+}
