@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises'
 import { messageOf } from '../../lib/thrown.ts'
 import type { LedgerStore } from '../store/store.ts'
 import type { Outage } from './outage.ts'
@@ -84,6 +85,8 @@ export function startCommitLoop(options: CommitLoopOptions): CommitLoop {
       try {
         const waitMs = await step()
         if (waitMs > 0) await signal.wait(waitMs)
+        // Statements of SQLite block: lines that have arrived meanwhile are spooled first.
+        else await immediate()
       } catch (error) {
         isOpen = false
         since = undefined

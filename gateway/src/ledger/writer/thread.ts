@@ -16,11 +16,15 @@ serve(parentPort, workerData)
 
 function serve(port: MessagePort, { settings, source, spool }: WriterStart): void {
   const send = (message: FromWriter) => port.postMessage(message)
-  const writer = createStore(settings).then((store): Writer => {
-    send({ kind: 'ready' })
-    return createWriter({
+  const store = createStore(settings)
+  store.then(
+    () => send({ kind: 'ready' }),
+    (error: unknown) => send({ kind: 'invalid', message: messageOf(error) }),
+  )
+  const create = (opened: LedgerStore): Writer =>
+    createWriter({
       settings,
-      store,
+      store: opened,
       source,
       incarnation: Date.now().toString(36),
       spool,
@@ -35,10 +39,10 @@ function serve(port: MessagePort, { settings, source, spool }: WriterStart): voi
         if (message.kind === 'closed') port.close()
       },
     })
-  })
-  writer.catch((error: unknown) => send({ kind: 'invalid', message: messageOf(error) }))
+  const writer = store.then(create, () => undefined)
   port.on('message', async (message: ToWriter) => {
-    const created = await writer.catch(() => undefined)
+    // An error of the writer ends the thread, which is replaced.
+    const created = await writer
     if (created !== undefined) created.receive(message)
     else if (message.kind === 'close') send({ kind: 'closed' })
   })
