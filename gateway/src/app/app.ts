@@ -109,7 +109,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     dataPlane,
     ledger,
   })
-  const { resources } = control
+  const { resources, logApi } = control
   link.connect(control)
   const reload = createReload({ feed, log, versions, live, resources, evictFile: dataPlane.evictFile })
   const shutdown = new AbortController()
@@ -123,7 +123,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     reload.close()
     servers.close()
     budgets.close()
-    await Promise.all([dataPlane.close(), resources.close()])
+    await Promise.all([dataPlane.close(), resources.close(), logApi.close()])
     // After the data planes, which have sent their last entries.
     await ledger?.close()
   }
@@ -153,6 +153,7 @@ export async function startApp(options: AppOptions): Promise<App> {
         await delay(drainDelayMs)
       }
       reload.close()
+      logApi.endStreams()
       // Pending changes receive a response; an unresponsive database does not delay the exit.
       const changes = resources.idle()
       const drained = dataPlane.drain()

@@ -25,6 +25,7 @@ import type { Metrics } from '../telemetry/metrics/metrics.ts'
 import type { ConfigFeed, ConfigOrigin } from './config-feed.ts'
 import { isSmallText } from './config-tasks.ts'
 import type { Control } from './control-link.ts'
+import { createLogApi, type LogApi } from './log-api.ts'
 import type { RunConfigTask } from './worker-tasks.ts'
 
 export type ControlPlaneOptions = {
@@ -43,7 +44,7 @@ export type ControlPlaneOptions = {
   ledger: Ledger | undefined
 }
 
-export type ControlPlane = Control & { resources: Resources }
+export type ControlPlane = Control & { resources: Resources; logApi: LogApi }
 
 /** Log message for a change of settings that are read at start. */
 export const restartNeeded = 'a change of config.* takes effect after a restart'
@@ -69,13 +70,14 @@ export async function openControlPlane(options: ControlPlaneOptions): Promise<Co
     flushLog: log.flush,
     yieldPoint: createYieldPoint(clock),
   })
+  const logApi = createLogApi(settings, clock, log)
   const api = createAdminApi({
-    endpoints: [limitsEndpoint(dataPlane.limits), ...budgetEndpoints(dataPlane.budgets)],
+    endpoints: [limitsEndpoint(dataPlane.limits), ...budgetEndpoints(dataPlane.budgets), ...logApi.endpoints],
     next: configApi,
     workQueue,
     log,
   })
-  return { resources, api, pending: resources.pending }
+  return { resources, logApi, api, pending: resources.pending }
 }
 
 function openConfigResources(options: ControlPlaneOptions): Promise<Resources> {

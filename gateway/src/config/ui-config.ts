@@ -23,7 +23,14 @@ export const uiSchema = object(
 export type UiConfig = Infer<typeof uiSchema>
 
 /** Path prefixes that are served on a gateway. */
-export const uiPaths: readonly string[] = ['/ui', '/api/config', '/api/limits', '/api/budgets']
+export const uiPaths: readonly string[] = [
+  '/ui',
+  '/api/config',
+  '/api/limits',
+  '/api/budgets',
+  '/api/logs',
+  '/api/usage.csv',
+]
 
 /** Checks rules beyond the schema, first of all that access is authenticated. */
 export function checkUi({ policies }: UiConfig, report: ReportIssue): void {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { Log } from '../../telemetry/log.ts'
 import { queryTimeoutMs } from './database/database.ts'
 import type { LedgerOperations } from './operations.ts'
 import type { QueryMessage, QueryOperation, QueryRequest, QuerySettings } from './protocol.ts'
@@ -31,6 +32,7 @@ export type QueryOptions = {
   readonly maxConnections: number
   /** Time limit of a query in its thread; it is ended a little later. */
   readonly timeoutMs?: number
+  readonly log: Log
 }
 
 type Waiting = {
@@ -60,7 +62,7 @@ const threadUrl = import.meta.url.endsWith('.ts')
  * again after it has failed. At most `maxWaiting` of them wait.
  */
 export function createLedgerQueries(options: QueryOptions): LedgerQueries {
-  const { url, kind, maxConnections, timeoutMs = queryTimeoutMs + graceMs } = options
+  const { url, kind, maxConnections, timeoutMs = queryTimeoutMs + graceMs, log } = options
   const connections = kind === 'sqlite' ? 1 : Math.max(1, Math.min(maxQueries, maxConnections - 1))
   const settings: QuerySettings = { url, kind, connections }
   const waiting: Waiting[] = []
@@ -84,7 +86,10 @@ export function createLedgerQueries(options: QueryOptions): LedgerQueries {
     from.running.delete(message.id)
     clearTimeout(query.timer)
     if (message.kind === 'done') query.response.resolve(message.value)
-    else query.response.reject(new QueryRefused(message.reason, new Error(message.message)))
+    else {
+      query.response.reject(new QueryRefused(message.reason, new Error(message.message)))
+      log.warn({ operation: query.operation, reason: message.message }, 'ledger query failed')
+    }
     next()
   }
 
@@ -100,8 +105,10 @@ export function createLedgerQueries(options: QueryOptions): LedgerQueries {
 
   /** A thread cannot be ended during a statement: it ends afterwards. */
   function abandon(late: Thread, id: number): void {
-    late.running.get(id)?.response.reject(new QueryRefused('late'))
+    const query = late.running.get(id)
+    query?.response.reject(new QueryRefused('late'))
     late.running.delete(id)
+    log.warn({ operation: query?.operation }, 'thread of ledger queries abandoned: a query does not end')
     abandoned += 1
     void late.worker.terminate().then(() => {
       abandoned -= 1
@@ -146,6 +153,8 @@ export function createLedgerQueries(options: QueryOptions): LedgerQueries {
 
   return {
     search: operation('search'),
+    findPositions: operation('findPositions'),
+    readRequests: operation('readRequests'),
     readRequest: operation('readRequest'),
     summarize: operation('summarize'),
     readOptions: operation('readOptions'),

@@ -20,6 +20,11 @@ export type SearchPage = {
   readonly next: Position | undefined
 }
 
+export type PositionPage = {
+  readonly positions: readonly Position[]
+  readonly next: Position | undefined
+}
+
 /** A request with its explanation and its payload. */
 export type RequestDetails = StoredRequest & {
   readonly explanation: string | undefined
@@ -35,6 +40,17 @@ export async function search({ dialect, use }: QueryDatabase, query: SearchQuery
     const scan = await planScan(select, { filter, after, order: 'newest', columns: [], dialect })
     const { positions, next } = await readPage(select, scan, limit)
     return { requests: await readRequests(select, positions), next }
+  })
+}
+
+/** Finds the positions of requests, newest first. Cheaper than `search`. */
+export async function findPositions(
+  { dialect, use }: QueryDatabase,
+  { filter, after, limit }: SearchQuery,
+): Promise<PositionPage> {
+  return await use(async (select) => {
+    const scan = await planScan(select, { filter, after, order: 'newest', columns: [], dialect })
+    return await readPage(select, scan, limit)
   })
 }
 
