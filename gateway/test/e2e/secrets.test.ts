@@ -1,10 +1,15 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { createAuthority } from '../support/certificates.ts'
 import { faultyUpstream } from '../support/faulty-upstream.ts'
 import { freePorts } from '../support/free-port.ts'
-import { startGateway } from '../support/gateway.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
 import { call } from '../support/http-call.ts'
-import { aliceKey, chat, llmConfig, models, openAiModel } from '../support/llm-config.ts'
+import { aliceKey, aliceRecord, chat, llmConfig, models, openAiModel } from '../support/llm-config.ts'
+import { programTarget } from '../support/mcp-fixtures.ts'
+import { mcpHeaders } from '../support/mcp-raw.ts'
 import { anthropicErrors, anthropicKey, mockAnthropic } from '../support/mock-anthropic.ts'
 import { mockOpenAi, openAiErrors, openAiKey } from '../support/mock-openai.ts'
 import { resourceApi, sqliteUrl, stored } from '../support/resource-api.ts'
@@ -109,6 +114,142 @@ describe('secrets and content', () => {
     expect(leaks(gateway.stdout())).toEqual([])
     expect(leaks(gateway.stderr())).toEqual([])
   })
+})
+
+/** Credentials in places that no entry of the ledger may copy. */
+const headerText = 'header-canary-9920'
+const cookieText = 'cookie-canary-3317'
+const wrongToken = 'token-canary-7745'
+const card = '4111 1111 1111 1111'
+const credentials = {
+  aliceKey,
+  openAiKey,
+  anthropicKey,
+  unknownKey,
+  queryText,
+  headerText,
+  cookieText,
+  wrongToken,
+  card,
+}
+
+/** The content of all files in a folder, as one text. */
+function contentOf(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .map((path) => readFileSync(path, 'latin1'))
+    .join('\n')
+}
+
+/** Sends requests with credentials everywhere; returns the ids of their entries. */
+async function sendCredentials(gateway: Gateway): Promise<string[]> {
+  const messages = [{ role: 'user', content: `${promptText} ${card}` }]
+  const ids: string[] = []
+  const headers = {
+    'x-secret': headerText,
+    cookie: `session=${cookieText}`,
+    'proxy-authorization': `Basic ${headerText}`,
+    baggage: headerText,
+  }
+  const send = async (body: object, more: Record<string, string> = {}) => {
+    const path = `/v1/chat/completions?api-key=${queryText}`
+    const response = await chat(
+      gateway,
+      { messages, user: 'a', ...body },
+      { headers: { ...headers, ...more }, path },
+    )
+    await readStream(response)
+    ids.push(response.headers.get('x-request-id') ?? '')
+  }
+  for (const model of ['gpt-test', 'claude-test', 'echo', 'dead', 'nobody']) {
+    for (const stream of [false, true]) await send({ model, stream })
+  }
+  await send({ model: 'gpt-test' }, { authorization: `Bearer ${unknownKey}` })
+  await send({ model: 'gpt-test', user: 'refused' })
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'add', arguments: {} } }
+  const mcp = { ...mcpHeaders, authorization: `Bearer ${wrongToken}`, cookie: cookieText }
+  const refused = await fetch(gateway.mcpUrl, { method: 'POST', headers: mcp, body: JSON.stringify(call) })
+  ids.push(refused.headers.get('x-request-id') ?? '')
+  expect(refused.status).toBe(401)
+  return ids
+}
+
+async function startWithLedger(database: string, payloads: boolean) {
+  const [openai, anthropic, dead] = await Promise.all([
+    mockOpenAi(),
+    mockAnthropic(),
+    faultyUpstream('refuses'),
+  ])
+  openai.behaviour.content = answerText
+  anthropic.behaviour.content = answerText
+  const { llm = {} } = llmConfig(
+    {},
+    {
+      models: [...models({ openai, anthropic }), openAiModel('dead', dead.url)],
+      policies: { authorization: { rules: [{ deny: 'llmRequest.user == "refused"' }] } },
+      guardrails: { request: [{ regex: { rules: [{ builtin: 'creditCard' }] } }] },
+    },
+  )
+  const gateway = await startGateway({
+    llm,
+    mcp: { targets: [programTarget('files')], policies: { apiKey: { mode: 'strict', keys: [aliceRecord] } } },
+    config: {
+      database: { url: database },
+      logging: { explain: 'all', database: { payloads } },
+    },
+  })
+  return { gateway, openai }
+}
+
+describe('the ledger', () => {
+  const leaked = (text: string) =>
+    Object.entries(credentials)
+      .filter(([, canary]) => text.includes(canary) || text.includes(Buffer.from(canary).toString('base64')))
+      .map(([name]) => name)
+
+  it.each([
+    ['with', true],
+    ['without', false],
+  ])(
+    'has no credentials in rows, spool and API %s payloads, which alone have content',
+    async (_, payloads) => {
+      const url = sqliteUrl()
+      const folder = dirname(url.slice('sqlite://'.length))
+      const { gateway, openai } = await startWithLedger(url, payloads)
+      // Entries are in the spool while another process has the lock of the database.
+      const lock = new DatabaseSync(url.slice('sqlite://'.length), { timeout: 10_000 })
+      lock.exec('begin immediate')
+      openai.next(openAiErrors.unauthorized)
+      const ids = await sendCredentials(gateway)
+      const spooled = await until('the entries are in the spool', () => {
+        const text = contentOf(folder)
+        return ids.every((id) => text.includes(id)) && text
+      })
+      lock.exec('rollback')
+      lock.close()
+      const answers: string[] = []
+      const ask = async (path: string, init: RequestInit = {}) => {
+        const response = await fetch(`http://127.0.0.1:${gateway.adminPort}${path}`, init)
+        answers.push(await response.text())
+      }
+      await until('the entries are in the database', () => {
+        const database = new DatabaseSync(url.slice('sqlite://'.length), { readOnly: true })
+        const row = database.prepare('select count(*) as count from tollgate_requests').get()
+        database.close()
+        return row?.['count'] === ids.length
+      })
+      const body = JSON.stringify({ limit: 100, includeAttributes: true })
+      await ask('/api/logs/search', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      for (const id of ids) await ask(`/api/requests/${id}`)
+      await ask('/api/usage.csv')
+      await gateway.stop()
+      const texts = [spooled, contentOf(folder), ...answers, gateway.stdout(), gateway.stderr()]
+      expect(texts.map(leaked)).toEqual(texts.map(() => []))
+      expect(contentOf(folder).includes(promptText)).toBe(payloads)
+      expect(contentOf(folder).includes(answerText)).toBe(payloads)
+    },
+  )
 })
 
 describe('private keys', () => {
