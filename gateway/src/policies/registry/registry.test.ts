@@ -81,6 +81,7 @@ describe('policies that name request.body', () => {
       'origin',
       'authorization',
       'llm request',
+      'token charges of key limits',
       'authorization of the LLM request',
     ])
   })
@@ -103,6 +104,7 @@ describe('the policies of an LLM route', () => {
       'request limits',
       'key limits',
       'llm request',
+      'token charges of key limits',
       'authorization of the LLM request',
       'token limits',
       'budgets',

@@ -7,7 +7,7 @@ import { compileBudgets } from '../budgets/budgets.ts'
 import { compileOrigins } from '../cors.ts'
 import { allOfMcpAuthorizations, type McpAuthorization } from '../mcp-authorization.ts'
 import { compileOrigin } from '../origin.ts'
-import { compileKeyLimits } from '../rate-limit/keys/key-limits.ts'
+import { compileKeyLimits, keyTokenCharges } from '../rate-limit/keys/key-limits.ts'
 import { compileRequestBody } from '../request-body.ts'
 import { compileScope, type PolicyScope, type ScopeSteps } from './scope.ts'
 import { warnAboutPolicies } from './warnings.ts'
@@ -189,15 +189,16 @@ function addStep(policies: Policy[], step: StepName, { scopes, compiled, route, 
     case 'apiKey':
       return addChecks(policies, 'api key', present(compiled, 'apiKey').reverse())
     case 'keyLimits':
-      if (scopes.some((scope) => scope.policies.apiKey !== undefined))
-        policies.push(compileKeyLimits(context, { hasTokens: route.kind === 'llm' }))
+      if (hasKeys(scopes)) policies.push(compileKeyLimits(context, { hasTokens: route.kind === 'llm' }))
       return
     case 'requestBody':
       if (route.kind === 'http' && compiled.some(readsBody))
         policies.push(compileRequestBody(compileRequestBodyLimits(route.maxBodyBytes, context)))
       return
     case 'llmRequest':
-      if (route.kind === 'llm') policies.push(route.llmRequest)
+      if (route.kind !== 'llm') return
+      policies.push(route.llmRequest)
+      if (hasKeys(scopes)) policies.push(keyTokenCharges)
       return
     case 'budgets':
       addBudgets(policies, { scopes, compiled, route, context })
@@ -221,6 +222,10 @@ function addBudgets(list: Policy[], { scopes, route, context }: Parts): void {
     budgets === undefined ? [] : [{ scope, budgets }],
   )
   if (hasKeys || scoped.length > 0) list.push(compileBudgets(scoped, context))
+}
+
+function hasKeys(scopes: readonly PolicyScope[]): boolean {
+  return scopes.some(({ policies }) => policies.apiKey !== undefined)
 }
 
 /** Whether a scope has a step that needs the body of a plain HTTP request. */

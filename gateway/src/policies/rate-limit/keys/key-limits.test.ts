@@ -5,7 +5,7 @@ import { createPlaneMemories } from '../../../../test/support/plane-memories.ts'
 import { compileKeyLimits as compileLimitsOf } from '../../../pipeline/keys/key-limits.ts'
 import { createKeyBuckets } from './key-buckets.ts'
 import { takeKeyLimitsSnapshot } from './key-limit-snapshot.ts'
-import { compileKeyLimits } from './key-limits.ts'
+import { compileKeyLimits, keyTokenCharges } from './key-limits.ts'
 
 type Limits = Parameters<typeof compileLimitsOf>[1]
 
@@ -22,7 +22,7 @@ function send(
   if (refused instanceof Promise) throw new Error('not synchronous')
   const end = (totalTokens: number) => {
     exchange.facts.usage = { inputTokens: totalTokens, outputTokens: 0, totalTokens } as never
-    policy.onEnd?.(exchange)
+    keyTokenCharges.onEnd?.(exchange)
   }
   return { exchange, status: refused?.status ?? 200, headers: refused?.headers, end }
 }

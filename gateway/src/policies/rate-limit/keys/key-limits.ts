@@ -44,9 +44,14 @@ export function compileKeyLimits(context: CompileContext, { hasTokens }: { hasTo
     onRequest: (exchange) =>
       exchange.auth.limits === undefined ? undefined : admit(exchange, exchange.auth.limits, step),
     onReply: reportLimits,
-    onEnd: chargeTokens,
   }
 }
+
+/**
+ * Charges the tokens of a call at its end. Policies end in the order of entry, so its place is after the
+ * policy that settles the usage.
+ */
+export const keyTokenCharges: Policy = { name: 'token charges of key limits', onEnd: chargeTokens }
 
 /** Buckets of the process. */
 export function keyBucketsOf({ retained, memory }: CompileContext): KeyBuckets {
